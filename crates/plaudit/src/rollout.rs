@@ -1,0 +1,90 @@
+//! What does a trainer hand in? One response to one prompt, with what is known of it.
+
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// What the model was asked: plain text or chat messages.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Prompt<'a> {
+    /// Plain text.
+    Text(Cow<'a, str>),
+    /// Chat messages, as they were given.
+    Messages(Vec<Value>),
+}
+
+impl Prompt<'_> {
+    /// A text that is equal for equal prompts, whatever the order of keys was.
+    ///
+    /// Messages become their JSON text, which starts with `[{`; a plain prompt is itself.
+    pub fn key(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Messages(messages) => Cow::Owned(Value::Array(messages.clone()).to_string()),
+        }
+    }
+
+    /// The prompt as JSON.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::String(text.to_string()),
+            Self::Messages(messages) => Value::Array(messages.clone()),
+        }
+    }
+}
+
+/// One response to one prompt.
+///
+/// Text is borrowed where it can be, so that a caller in another language hands over its strings without a copy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rollout<'a> {
+    /// The caller's name for it. The engine never makes a path or a label of it.
+    pub id: Option<Cow<'a, str>>,
+    /// The group's name; where none is given, equal prompts make a group.
+    pub group: Option<Cow<'a, str>>,
+    /// What the model was asked, where it is known.
+    pub prompt: Option<Prompt<'a>>,
+    /// What the model answered.
+    pub response: Cow<'a, str>,
+    /// The answer to compare with.
+    pub reference: Option<Cow<'a, str>>,
+    /// The length of the response in the model's own tokens.
+    pub tokens: Option<u64>,
+    /// Everything else that the caller gave.
+    pub extra: Map<String, Value>,
+}
+
+impl<'a> Rollout<'a> {
+    /// A rollout with only a response.
+    pub fn new(response: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            id: None,
+            group: None,
+            prompt: None,
+            response: response.into(),
+            reference: None,
+            tokens: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// The same rollout, with a reference.
+    #[must_use]
+    pub fn with_reference(mut self, reference: impl Into<Cow<'a, str>>) -> Self {
+        self.reference = Some(reference.into());
+        self
+    }
+
+    /// The same rollout, in a named group.
+    #[must_use]
+    pub fn in_group(mut self, group: impl Into<Cow<'a, str>>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// The same rollout, answering a plain prompt.
+    #[must_use]
+    pub fn to_prompt(mut self, prompt: impl Into<Cow<'a, str>>) -> Self {
+        self.prompt = Some(Prompt::Text(prompt.into()));
+        self
+    }
+}

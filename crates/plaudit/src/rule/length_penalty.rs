@@ -1,0 +1,85 @@
+//! Is the response too short or too long? A penalty that grows with every character outside the bounds.
+
+use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use crate::outcome::{Fact, Info, Outcome};
+use crate::tokenizer::Shelf;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A penalty for every character below the shortest or above the longest allowed length.
+///
+/// ## What it scores
+/// The length L of the response in Unicode code points, white space included. Between `min_length` and `max_length`
+/// the score is 0. A shorter response gets `-(min_length - L) * penalty_rate`, a longer one
+/// `-(L - max_length) * penalty_rate`. The test for "too short" comes first.
+///
+/// ## When to use it
+/// To keep a policy from answering with a word or with a novel. For a bounded penalty in tokens, see `total_length`.
+///
+/// ## How it can be gamed
+/// Characters are cheap: filler brings a short response over `min_length`. It has no lower bound, so one endless
+/// response can outweigh every other component; `total_length` cannot.
+///
+/// ## Example
+/// ```yaml
+/// length: { reward: length_penalty, weight: 1.0, min_length: 10, max_length: 4000, penalty_rate: 0.001 }
+/// ```
+///
+/// ## References
+/// RM-Gallery `length_penalty`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LengthPenalty {
+    /// The shortest length without a penalty, in characters.
+    pub min_length: u64,
+    /// The longest length without a penalty, in characters.
+    pub max_length: u64,
+    /// The penalty for each character outside. A negative rate makes it a bonus.
+    pub penalty_rate: f64,
+}
+
+impl Default for LengthPenalty {
+    fn default() -> Self {
+        Self { min_length: 10, max_length: 1000, penalty_rate: 0.01 }
+    }
+}
+
+impl Reward for LengthPenalty {
+    const NAME: &'static str = "length_penalty";
+    const ALIASES: &'static [&'static str] = &["length"];
+
+    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+        Ok(Scorer::Each(Box::new(self)))
+    }
+}
+
+impl Stated for LengthPenalty {
+    fn range(&self) -> Range {
+        match self.penalty_rate {
+            rate if rate > 0.0 => Range::new(f64::NEG_INFINITY, 0.0),
+            rate if rate < 0.0 => Range::new(0.0, f64::INFINITY),
+            _ => Range::new(0.0, 0.0),
+        }
+    }
+
+    /// Never used, because responses of any length are scored.
+    fn floor(&self) -> f64 {
+        0.0
+    }
+
+    fn any_length(&self) -> bool {
+        true
+    }
+}
+
+impl Rule for LengthPenalty {
+    fn score(&self, sample: &Sample<'_>) -> Outcome {
+        let length = sample.text.chars() as u64;
+        let outside = if length < self.min_length {
+            self.min_length - length
+        } else {
+            length.saturating_sub(self.max_length)
+        };
+        Outcome::scored(-(outside as f64) * self.penalty_rate, Info::of([("length", Fact::Count(length))]))
+    }
+}

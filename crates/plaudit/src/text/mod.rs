@@ -1,0 +1,106 @@
+//! What can be seen in a text? Every view of it (length, lower case, tags, thought, tokens) is made at most once,
+//! by the first component that asks, and then serves all the others.
+
+pub mod lower;
+pub mod space;
+pub mod tags;
+pub mod tokens;
+
+use crate::tokenizer::Tokenizer;
+use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+use tags::Tags;
+use tokens::Tokens;
+
+/// Whether letters are folded before tokens are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// As written.
+    Kept,
+    /// In lower case.
+    Lower,
+}
+
+/// Tokens, by the tokenizer's key and the case of the text that they were cut from.
+type Cut = ((u64, Case), Rc<Tokens>);
+
+/// A text and the views of it that were asked for so far.
+///
+/// The cells hold nothing that borrows from `'a`, so that a longer-lived text can stand in for a shorter-lived one.
+#[derive(Debug)]
+pub struct Text<'a> {
+    raw: Cow<'a, str>,
+    chars: OnceCell<usize>,
+    /// `None` inside: the stripped text is its own lower case.
+    lower: OnceCell<Option<String>>,
+    tags: OnceCell<Tags>,
+    thought: OnceCell<Box<Text<'static>>>,
+    tokens: RefCell<Vec<Cut>>,
+}
+
+impl<'a> Text<'a> {
+    /// A text of which nothing has been looked at yet.
+    pub fn new(raw: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            raw: raw.into(),
+            chars: OnceCell::new(),
+            lower: OnceCell::new(),
+            tags: OnceCell::new(),
+            thought: OnceCell::new(),
+            tokens: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// The text as given.
+    pub fn as_str(&self) -> &str {
+        &self.raw
+    }
+
+    /// The number of Unicode code points.
+    pub fn chars(&self) -> usize {
+        *self.chars.get_or_init(|| self.raw.chars().count())
+    }
+
+    /// The text without white space at its ends.
+    pub fn stripped(&self) -> &str {
+        space::strip(&self.raw)
+    }
+
+    /// The stripped text in lower case.
+    pub fn lower(&self) -> &str {
+        self.lower.get_or_init(|| lower::lower(self.stripped())).as_deref().unwrap_or_else(|| self.stripped())
+    }
+
+    /// Where tags such as `<think>` and `</answer>` stand.
+    pub fn tags(&self) -> &Tags {
+        self.tags.get_or_init(|| Tags::find(&self.raw))
+    }
+
+    /// What stands between `<think>` and `</think>`, every pair of them, joined by one space.
+    pub fn thought(&self) -> &Text<'static> {
+        self.thought.get_or_init(|| {
+            let bodies: Vec<&str> = self.tags().bodies(&self.raw, "think").collect();
+            Box::new(Text::new(bodies.join(" ")))
+        })
+    }
+
+    /// The tokens of the stripped text.
+    pub fn tokens(&self, tokenizer: &Tokenizer, case: Case) -> Rc<Tokens> {
+        let key = (tokenizer.key(), case);
+        if let Some((_, tokens)) = self.tokens.borrow().iter().find(|(known, _)| *known == key) {
+            return Rc::clone(tokens);
+        }
+        let tokens = Rc::new(tokenizer.cut(self.in_case(case)));
+        self.tokens.borrow_mut().push((key, Rc::clone(&tokens)));
+        tokens
+    }
+
+    /// The stripped text as `tokens` saw it, so that a token's span can be shown.
+    pub fn in_case(&self, case: Case) -> &str {
+        match case {
+            Case::Kept => self.stripped(),
+            Case::Lower => self.lower(),
+        }
+    }
+}
