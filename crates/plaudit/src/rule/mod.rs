@@ -9,11 +9,13 @@ use crate::tokenizer::Shelf;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::fmt;
 
 /// Every rule reward, by name. A new one is a file beside this and a line here.
 pub const KINDS: &[Kind] = &[Kind::of::<length_penalty::LengthPenalty>()];
 
 /// What a rule sees of one rollout.
+#[derive(Debug, Clone, Copy)]
 pub struct Sample<'s> {
     /// The response, with its views.
     pub text: &'s Text<'s>,
@@ -83,6 +85,15 @@ pub enum Scorer {
     Each(Box<dyn Rule>),
     /// Looks at a group at a time.
     Group(Box<dyn GroupRule>),
+}
+
+impl fmt::Debug for Scorer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Each(_) => "Each",
+            Self::Group(_) => "Group",
+        })
+    }
 }
 
 impl Scorer {

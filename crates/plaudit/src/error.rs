@@ -1,0 +1,58 @@
+//! What stops a run as a whole? Few things: everything that concerns one rollout is an outcome, not an error.
+
+use std::fmt;
+
+/// A run that could not be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunError {
+    /// `groups.same_size` is set and the groups differ in size.
+    UnevenGroups {
+        /// The size that most groups have.
+        usual: usize,
+        /// The names and sizes of the others.
+        odd: Vec<(String, usize)>,
+    },
+    /// The outcomes do not add up to the rollouts: a mistake in the engine.
+    Unbalanced {
+        /// How many rollouts came in.
+        rollouts: u64,
+        /// How many outcomes went out.
+        outcomes: u64,
+    },
+}
+
+impl RunError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnevenGroups { .. } => "group.uneven",
+            Self::Unbalanced { .. } => "engine.unbalanced",
+        }
+    }
+}
+
+/// How many odd groups a message names.
+const NAMED: usize = 10;
+
+impl fmt::Display for RunError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnevenGroups { usual, odd } => {
+                write!(out, "groups.same_size is set, most groups have {usual} rollouts, but ")?;
+                for (at, (name, size)) in odd.iter().take(NAMED).enumerate() {
+                    let comma = if at == 0 { "" } else { ", " };
+                    write!(out, "{comma}{name:?} has {size}")?;
+                }
+                if odd.len() > NAMED {
+                    write!(out, ", and {} more", odd.len() - NAMED)?;
+                }
+                write!(out, " ({})", self.code())
+            }
+            Self::Unbalanced { rollouts, outcomes } => {
+                write!(out, "{rollouts} rollouts came in but {outcomes} outcomes went out ({})", self.code())
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

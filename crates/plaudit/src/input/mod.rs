@@ -1,0 +1,311 @@
+//! What does one line of a file say? A rollout or a group of them, or one clear error with its place.
+
+pub mod strict;
+
+use crate::rollout::{Prompt, Rollout};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt;
+
+/// The longest line, in bytes. What is longer is refused without being held in memory.
+pub const LONGEST_LINE: usize = 8 * 1024 * 1024;
+/// The longest id or group name, in bytes.
+pub const LONGEST_NAME: usize = 512;
+/// The most responses of one group line.
+pub const MOST_RESPONSES: usize = 65_536;
+
+/// A line, or a row, that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct InputError {
+    /// The number of the line, from 1, where it is known.
+    pub line: Option<u64>,
+    /// The stable code, such as `input.json`.
+    pub code: &'static str,
+    /// What is wrong, and the likely fix.
+    pub message: String,
+}
+
+impl InputError {
+    /// An error of a line that is not known yet.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { line: None, code, message: message.into() }
+    }
+
+    /// The same error, at a line.
+    #[must_use]
+    pub fn at(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(out, "line {line}: ")?;
+        }
+        write!(out, "{} ({})", self.message, self.code)
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// Under which names a data set holds what a rollout is made of. A dot leads into an object:
+/// `reward_model.ground_truth`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fields([Cow<'static, str>; 8]);
+
+/// The fields of a rollout, in the order of [`Fields`].
+pub const FIELDS: [&str; 8] =
+    ["id", "group", "prompt", "response", "responses", "reference", "tokens", "extra"];
+
+impl Fields {
+    /// The names of plaudit's own format.
+    pub fn own() -> Self {
+        Self(FIELDS.map(Cow::Borrowed))
+    }
+
+    /// Reads a field from another name. Gives back whether there is such a field.
+    pub fn map(&mut self, field: &str, name: &str) -> bool {
+        let place = FIELDS.iter().position(|known| *known == field);
+        if let Some(at) = place {
+            self.0[at] = Cow::Owned(name.to_owned());
+        }
+        place.is_some()
+    }
+
+    /// Takes a field out of an object, or finds it deeper inside.
+    fn take(&self, field: usize, from: &mut Map<String, Value>) -> Option<Value> {
+        let name = &*self.0[field];
+        // A name with a dot that stands in the line as it is wins over a path.
+        let found = from.remove(name).or_else(|| {
+            let mut steps = name.split('.');
+            let mut value = from.get(steps.next()?)?;
+            for step in steps {
+                value = value.get(step)?;
+            }
+            Some(value.clone())
+        });
+        // A table has an empty cell where a line of JSON has no key.
+        found.filter(|value| field == RESPONSE || !value.is_null())
+    }
+}
+
+const RESPONSE: usize = 3;
+
+/// The rollouts of one line of JSON: one, or those of a group line.
+pub fn read_line(line: &[u8], fields: &Fields) -> Result<Vec<Rollout<'static>>, InputError> {
+    if line.len() > LONGEST_LINE {
+        return Err(too_long());
+    }
+    let text = std::str::from_utf8(line).map_err(|error| {
+        let message = format!("the line is not UTF-8 text, from byte {} on", error.valid_up_to() + 1);
+        InputError::new("input.utf8", message)
+    })?;
+    match strict::read(text)? {
+        Value::Object(map) => read_map(map, fields),
+        other => Err(InputError::new("input.schema", format!("an object is wanted, found {}", kind(&other)))),
+    }
+}
+
+/// The error of a line that is longer than [`LONGEST_LINE`].
+pub fn too_long() -> InputError {
+    let message = format!("the line is longer than {} MiB", LONGEST_LINE / 1024 / 1024);
+    InputError::new("input.line_too_long", message)
+}
+
+/// The rollouts of one object: of a line of JSON, or of a row of a table.
+pub fn read_map(mut map: Map<String, Value>, fields: &Fields) -> Result<Vec<Rollout<'static>>, InputError> {
+    let [id, group, prompt, response, responses, reference, tokens, extra] =
+        std::array::from_fn(|field| fields.take(field, &mut map));
+    let id = id.map(|value| name("id", value)).transpose()?;
+    let group = group.map(|value| name("group", value)).transpose()?;
+    let prompt = prompt.map(read_prompt).transpose()?;
+    let reference = reference.map(|value| text("reference", value)).transpose()?;
+    let rollout =
+        |id: Option<String>, response: String, tokens: Option<u64>, extra: Map<String, Value>| Rollout {
+            id: id.map(Cow::Owned),
+            group: group.clone().map(Cow::Owned),
+            prompt: prompt.clone(),
+            response: Cow::Owned(response),
+            reference: reference.clone().map(Cow::Owned),
+            tokens,
+            extra,
+        };
+    match (response, responses) {
+        (Some(response), None) => {
+            let tokens = tokens.map(|value| count("tokens", &value)).transpose()?;
+            let response = text("response", response)?;
+            Ok(vec![rollout(id, response, tokens, read_extra(extra, map)?)])
+        }
+        (None, Some(responses)) => {
+            let responses = read_responses(responses)?;
+            let tokens = read_token_counts(tokens, responses.len())?;
+            let extra = read_extra(extra, map)?;
+            let member = |(at, (response, tokens)): (usize, (String, Option<u64>))| {
+                rollout(id.as_ref().map(|id| format!("{id}.{at}")), response, tokens, extra.clone())
+            };
+            Ok(responses.into_iter().zip(tokens).enumerate().map(member).collect())
+        }
+        (Some(_), Some(_)) => {
+            Err(InputError::new("input.schema", "response and responses exclude each other"))
+        }
+        (None, None) => Err(InputError::new("input.response", "response is missing")),
+    }
+}
+
+fn read_responses(value: Value) -> Result<Vec<String>, InputError> {
+    let Value::Array(all) = value else {
+        return Err(InputError::new(
+            "input.response",
+            format!("responses: a list is wanted, found {}", kind(&value)),
+        ));
+    };
+    match all.len() {
+        0 => Err(InputError::new("input.group_size", "responses is empty: a group has at least one")),
+        many if many > MOST_RESPONSES => Err(InputError::new(
+            "input.group_size",
+            format!("{many} responses, at most {MOST_RESPONSES} are read"),
+        )),
+        _ => all.into_iter().map(|value| text("response", value)).collect(),
+    }
+}
+
+fn read_token_counts(value: Option<Value>, responses: usize) -> Result<Vec<Option<u64>>, InputError> {
+    match value {
+        None => Ok(vec![None; responses]),
+        Some(Value::Array(all)) if all.len() == responses => {
+            all.iter().map(|value| count("tokens", value).map(Some)).collect()
+        }
+        Some(_) => Err(InputError::new("input.tokens", "tokens: a list with one count a response is wanted")),
+    }
+}
+
+/// `extra`, with the fields of the line that nothing else took.
+fn read_extra(extra: Option<Value>, mut rest: Map<String, Value>) -> Result<Map<String, Value>, InputError> {
+    match extra {
+        None => {}
+        Some(Value::Object(map)) => {
+            // What was written in `extra` itself wins.
+            rest.extend(map);
+        }
+        Some(other) => {
+            let message = format!("extra: an object is wanted, found {}", kind(&other));
+            return Err(InputError::new("input.schema", message));
+        }
+    }
+    Ok(rest)
+}
+
+fn read_prompt(value: Value) -> Result<Prompt<'static>, InputError> {
+    match value {
+        Value::String(text) => Ok(Prompt::Text(Cow::Owned(text))),
+        Value::Array(messages) if !messages.is_empty() && messages.iter().all(Value::is_object) => {
+            Ok(Prompt::Messages(messages))
+        }
+        Value::Array(_) => Err(InputError::new("input.schema", "prompt: a list of chat messages is wanted")),
+        other => {
+            let message = format!("prompt: text or chat messages are wanted, found {}", kind(&other));
+            Err(InputError::new("input.schema", message))
+        }
+    }
+}
+
+fn name(field: &'static str, value: Value) -> Result<String, InputError> {
+    let code = if field == "id" { "input.id" } else { "input.group" };
+    match value {
+        Value::String(text) if text.len() <= LONGEST_NAME => Ok(text),
+        Value::String(text) => Err(InputError::new(
+            if field == "id" { "input.id_length" } else { "input.group_length" },
+            format!("{field} has {} bytes, at most {LONGEST_NAME} are read", text.len()),
+        )),
+        other => Err(InputError::new(
+            code,
+            format!("{field}: text is wanted, found {}; put it in quotes", kind(&other)),
+        )),
+    }
+}
+
+fn text(field: &'static str, value: Value) -> Result<String, InputError> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => {
+            let code = if field == "response" { "input.response" } else { "input.schema" };
+            Err(InputError::new(code, format!("{field}: text is wanted, found {}", kind(&other))))
+        }
+    }
+}
+
+fn count(field: &'static str, value: &Value) -> Result<u64, InputError> {
+    value.as_u64().ok_or_else(|| {
+        let message = format!("{field}: a whole number from 0 is wanted, found {}", kind(value));
+        InputError::new("input.tokens", message)
+    })
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Vec<Rollout<'static>>, InputError> {
+        read_line(line.as_bytes(), &Fields::own())
+    }
+
+    #[test]
+    fn a_flat_line_keeps_what_it_does_not_know() {
+        let rollouts =
+            read(r#"{"id":"r1","prompt":"p","response":"a","tokens":3,"extra":{"k":1},"source":"x"}"#)
+                .unwrap();
+        assert_eq!(rollouts.len(), 1);
+        assert_eq!(rollouts[0].tokens, Some(3));
+        assert_eq!(rollouts[0].extra["k"], 1);
+        assert_eq!(rollouts[0].extra["source"], "x");
+    }
+
+    #[test]
+    fn a_group_line_is_many_rollouts() {
+        let rollouts = read(
+            r#"{"id":"g","prompt":[{"role":"user","content":"q"}],"responses":["a","b"],"tokens":[1,2]}"#,
+        );
+        let rollouts = rollouts.unwrap();
+        assert_eq!(rollouts[1].id.as_deref(), Some("g.1"));
+        assert_eq!(rollouts[1].tokens, Some(2));
+        assert_eq!(read(r#"{"responses":[]}"#).unwrap_err().code, "input.group_size");
+    }
+
+    #[test]
+    fn names_of_another_data_set_are_mapped() {
+        let mut fields = Fields::own();
+        assert!(fields.map("prompt", "question") && fields.map("reference", "reward_model.ground_truth"));
+        assert!(!fields.map("prmopt", "question"));
+        let line = br#"{"question":"q","response":"a","reward_model":{"ground_truth":"42","style":"rule"}}"#;
+        let rollout = read_line(line, &fields).unwrap().remove(0);
+        assert_eq!(rollout.reference.as_deref(), Some("42"));
+        assert_eq!(rollout.prompt, Some(Prompt::Text("q".into())));
+        assert!(rollout.extra.contains_key("reward_model"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let code = |line: &str| read(line).unwrap_err().code;
+        assert_eq!(code("[1]"), "input.schema");
+        assert_eq!(code(r#"{"id":1,"response":"r"}"#), "input.id");
+        assert_eq!(code(r#"{"response":null}"#), "input.response");
+        assert_eq!(code(r#"{"prompt":"p"}"#), "input.response");
+        assert_eq!(code(r#"{"response":"a","responses":["b"]}"#), "input.schema");
+        assert_eq!(code(r#"{"response":"a","tokens":-1}"#), "input.tokens");
+        assert_eq!(code(r#"{"response":"a","prompt":7}"#), "input.schema");
+        assert_eq!(code(r#"{"response":"a","extra":[]}"#), "input.schema");
+    }
+}

@@ -1,0 +1,122 @@
+//! What does a recipe mean? Everything that was written in it, resolved: loaded rules, weights, gates and routes.
+//! Nothing about the configuration can fail after this.
+
+use crate::compose::{Combine, Part};
+use crate::rollout::Rollout;
+use crate::rule::Scorer;
+use serde_json::Value;
+use std::time::Duration;
+
+/// A resolved recipe.
+#[derive(Debug)]
+pub struct Plan {
+    /// The recipe's name.
+    pub name: String,
+    /// The recipe's own components first, then those of the recipes that it routes to.
+    pub branches: Vec<Branch>,
+    /// Which branch a rollout takes; without it, the first.
+    pub route: Option<Route>,
+    /// What stands for an invalid total where a front must hand out a number.
+    pub invalid_value: Option<f64>,
+    /// How groups are handled.
+    pub groups: GroupPolicy,
+    /// The longest response, in bytes; what is longer is floored.
+    pub longest_response: usize,
+}
+
+/// How groups are handled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GroupPolicy {
+    /// How many groups are scored at once; all cores where nothing is said.
+    pub parallel: Option<usize>,
+    /// How long one group may take.
+    pub timeout: Duration,
+    /// Whether groups of different sizes are refused.
+    pub same_size: bool,
+}
+
+/// The components of one recipe.
+#[derive(Debug)]
+pub struct Branch {
+    /// The recipe's name.
+    pub name: String,
+    /// Its components, in the order in which they were written.
+    pub components: Vec<Component>,
+    /// What composition must know of them, side by side with `components`.
+    pub parts: Vec<Part>,
+    /// How their values are put together.
+    pub combine: Combine,
+}
+
+/// A reward under a name of its own, ready to score.
+#[derive(Debug)]
+pub struct Component {
+    /// The name in the recipe, and of the column.
+    pub name: String,
+    /// The name of the reward in the registry.
+    pub reward: &'static str,
+    /// What it does to the total when it is low.
+    pub gate: Option<Gate>,
+    /// What a response that breaks a limit gets.
+    pub floor: f64,
+    /// The loaded rule.
+    pub scorer: Scorer,
+}
+
+/// A component that is asked first and can settle the total alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gate {
+    /// Below this value the other components are not asked.
+    pub min: f64,
+    /// The total of such a rollout; where nothing is said, what the gates alone give.
+    pub total: Option<f64>,
+}
+
+/// Which branch a rollout takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// The keys that lead from `extra` to the field that decides.
+    pub by: Vec<String>,
+    /// Values of that field and the branches that they lead to.
+    pub cases: Vec<(String, usize)>,
+    /// The branch of every other value; `None` where such a rollout is invalid.
+    pub default: Option<usize>,
+}
+
+impl Plan {
+    /// The branch that a rollout takes.
+    pub fn branch(&self, rollout: &Rollout<'_>) -> Option<usize> {
+        let Some(route) = &self.route else { return Some(0) };
+        let mut steps = route.by.iter();
+        let mut field = steps.next().and_then(|key| rollout.extra.get(key));
+        for key in steps {
+            field = field.and_then(|value| value.get(key));
+        }
+        let case = match field {
+            Some(Value::String(text)) => route.cases.iter().find(|(name, _)| name == text),
+            Some(Value::Bool(_) | Value::Number(_)) => {
+                let text = field.map(Value::to_string);
+                route.cases.iter().find(|(name, _)| Some(name) == text.as_ref())
+            }
+            _ => None,
+        };
+        case.map(|(_, branch)| *branch).or(route.default)
+    }
+
+    /// Whether some component looks at the group as a whole.
+    pub fn compares_groups(&self) -> bool {
+        let components = self.branches.iter().flat_map(|branch| &branch.components);
+        components.into_iter().any(|component| matches!(component.scorer, Scorer::Group(_)))
+    }
+
+    /// The names of all columns, each once, in the order in which they first appear.
+    pub fn columns(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for component in self.branches.iter().flat_map(|branch| &branch.components) {
+            if !names.contains(&component.name.as_str()) {
+                names.push(component.name.as_str());
+            }
+        }
+        names
+    }
+}

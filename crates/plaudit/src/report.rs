@@ -1,0 +1,205 @@
+//! What comes back? One row a rollout, in input order, with every component's outcome, and the statistics.
+
+use crate::compose::{Cause, Total};
+use crate::error::RunError;
+use crate::group::{Group, Key};
+use crate::outcome::{Outcome, OutcomeKind};
+use crate::plan::Plan;
+use crate::reason::{Code, Reason};
+use crate::rollout::Rollout;
+use crate::statistics::Statistics;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use std::sync::Arc;
+
+/// What the engine says of one rollout.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The recipe that scored it, as its place in the plan; none where no route fits.
+    pub branch: Option<usize>,
+    /// One outcome a component of that recipe; none for a component that a closed gate kept from being asked.
+    pub outcomes: Vec<Option<Outcome>>,
+    /// The one number, or why there is none.
+    pub total: Total,
+    /// The component whose gate is closed.
+    pub closed_by: Option<usize>,
+    /// The length of the response in characters.
+    pub characters: usize,
+    /// Whether an identical rollout of the group was scored in its place.
+    pub duplicate: bool,
+}
+
+impl Row {
+    /// A row that nothing has been said of.
+    pub(crate) fn empty(branch: usize, components: usize, characters: usize) -> Self {
+        let unasked = Cause { reason: Code::ZeroWeight.into(), component: None };
+        Self {
+            branch: Some(branch),
+            outcomes: vec![None; components],
+            total: Total::Invalid(unasked),
+            closed_by: None,
+            characters,
+            duplicate: false,
+        }
+    }
+
+    /// The row of a rollout that no route fits.
+    pub(crate) fn without_route(characters: usize) -> Self {
+        let total = Total::Invalid(Cause { reason: Code::NoRoute.into(), component: None });
+        Self { branch: None, outcomes: Vec::new(), total, closed_by: None, characters, duplicate: false }
+    }
+}
+
+/// What the engine says of a batch.
+#[derive(Debug)]
+pub struct Report {
+    /// What was done.
+    pub plan: Arc<Plan>,
+    /// One a rollout, in input order.
+    pub rows: Vec<Row>,
+    /// Over all rows and groups.
+    pub statistics: Statistics,
+}
+
+impl Report {
+    /// Puts the rows of the groups back into input order and counts them.
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        rollouts: &[Rollout<'_>],
+        groups: &[Group],
+        scored: Vec<Vec<Row>>,
+    ) -> Result<Self, RunError> {
+        let mut statistics = Statistics::of(&plan);
+        let mut rows: Vec<Option<Row>> = Vec::with_capacity(rollouts.len());
+        rows.resize_with(rollouts.len(), || None);
+        for (group, members) in groups.iter().zip(scored) {
+            statistics.observe_group(&members);
+            for (place, row) in group.members.iter().zip(members) {
+                statistics.observe(&plan, &row, rollouts[*place].tokens);
+                rows[*place] = Some(row);
+            }
+        }
+        let rows: Vec<Row> = rows.into_iter().flatten().collect();
+        statistics.reconcile(rollouts.len() as u64)?;
+        Ok(Self { plan, rows, statistics })
+    }
+
+    /// The totals as plain numbers, for a front that must hand out numbers: an invalid or skipped one is the recipe's
+    /// `invalid_value`, or not a number where it has none.
+    pub fn totals(&self) -> Vec<f64> {
+        let missing = self.plan.invalid_value.unwrap_or(f64::NAN);
+        self.rows.iter().map(|row| row.total.value().unwrap_or(missing)).collect()
+    }
+
+    /// One result, ready to be written as JSON.
+    pub fn result<'r>(&'r self, at: usize, id: &'r str, rollout: &'r Rollout<'r>) -> RowResult<'r> {
+        RowResult { plan: &self.plan, row: &self.rows[at], id, rollout }
+    }
+}
+
+/// One row as results show it.
+#[derive(Debug)]
+pub struct RowResult<'r> {
+    plan: &'r Plan,
+    row: &'r Row,
+    id: &'r str,
+    rollout: &'r Rollout<'r>,
+}
+
+impl Serialize for RowResult<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        self.entries(&mut map)?;
+        map.end()
+    }
+}
+
+impl RowResult<'_> {
+    /// Writes the entries of the result into a map that may hold others.
+    pub fn entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("id", self.id)?;
+        map.serialize_entry("group", &Key::of(self.rollout).as_ref().map(Key::label))?;
+        map.serialize_entry("total", &self.row.total.value())?;
+        map.serialize_entry("outcome", &self.row.total.kind())?;
+        if let Some(cause) = self.row.total.cause() {
+            map.serialize_entry("reason", &CauseResult { cause, plan: self.plan, branch: self.row.branch })?;
+        }
+        map.serialize_entry("components", &Components { plan: self.plan, row: self.row })
+    }
+}
+
+struct CauseResult<'r> {
+    cause: &'r Cause,
+    plan: &'r Plan,
+    branch: Option<usize>,
+}
+
+impl Serialize for CauseResult<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("code", &self.cause.reason.code)?;
+        if let (Some(branch), Some(at)) = (self.branch, self.cause.component) {
+            map.serialize_entry("component", &self.plan.branches[branch].components[at].name)?;
+        }
+        map.serialize_entry("message", &self.cause.reason.message)?;
+        map.end()
+    }
+}
+
+struct Components<'r> {
+    plan: &'r Plan,
+    row: &'r Row,
+}
+
+impl Serialize for Components<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Some(branch) = self.row.branch.map(|index| &self.plan.branches[index]) else {
+            return to.serialize_map(Some(0))?.end();
+        };
+        let mut map = to.serialize_map(Some(branch.components.len()))?;
+        for ((component, part), outcome) in
+            branch.components.iter().zip(&branch.parts).zip(&self.row.outcomes)
+        {
+            map.serialize_entry(
+                &component.name,
+                &ComponentResult { outcome: outcome.as_ref(), weight: part.weight },
+            )?;
+        }
+        map.end()
+    }
+}
+
+struct ComponentResult<'r> {
+    outcome: Option<&'r Outcome>,
+    weight: f64,
+}
+
+impl Serialize for ComponentResult<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("outcome", &self.outcome.map_or(OutcomeKind::Skipped, Outcome::kind))?;
+        map.serialize_entry("value", &self.outcome.and_then(Outcome::value))?;
+        map.serialize_entry("weight", &self.weight)?;
+        match self.outcome {
+            Some(Outcome::Scored { info, .. }) => map.serialize_entry("info", info)?,
+            Some(outcome) => {
+                if let Some(reason) = outcome.reason() {
+                    map.serialize_entry("reason", &ReasonResult(reason))?;
+                }
+            }
+            None => map.serialize_entry("reason", &ReasonResult(&Code::GateClosed.into()))?,
+        }
+        map.end()
+    }
+}
+
+struct ReasonResult<'r>(&'r Reason);
+
+impl Serialize for ReasonResult<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(2))?;
+        map.serialize_entry("code", &self.0.code)?;
+        map.serialize_entry("message", &self.0.message)?;
+        map.end()
+    }
+}

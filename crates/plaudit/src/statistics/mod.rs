@@ -1,0 +1,285 @@
+//! Is the reward signal healthy? What a run or a step looked like as a whole: streaming, mergeable, bounded.
+
+pub mod distribution;
+
+use crate::error::RunError;
+use crate::outcome::{Fact, OutcomeKind};
+use crate::plan::Plan;
+use crate::reason::Code;
+use crate::report::Row;
+use distribution::{Correlation, Distribution, Moments};
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+use std::collections::BTreeMap;
+
+/// How many outcomes of each kind, and why they were not simply scored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counts {
+    kinds: [u64; 4],
+    reasons: BTreeMap<(OutcomeKind, Code), u64>,
+}
+
+impl Counts {
+    const fn none() -> Self {
+        Self { kinds: [0; 4], reasons: BTreeMap::new() }
+    }
+
+    fn observe(&mut self, kind: OutcomeKind, code: Option<Code>) {
+        self.kinds[kind as usize] += 1;
+        if let Some(code) = code {
+            *self.reasons.entry((kind, code)).or_insert(0) += 1;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (ours, theirs) in self.kinds.iter_mut().zip(other.kinds) {
+            *ours += theirs;
+        }
+        for (key, count) in &other.reasons {
+            *self.reasons.entry(*key).or_insert(0) += count;
+        }
+    }
+
+    /// How many of one kind.
+    pub fn of(&self, kind: OutcomeKind) -> u64 {
+        self.kinds[kind as usize]
+    }
+
+    /// How many in all.
+    pub fn all(&self) -> u64 {
+        self.kinds.iter().sum()
+    }
+
+    /// How often each reason was given, by kind.
+    pub fn reasons(&self) -> impl Iterator<Item = (OutcomeKind, Code, u64)> {
+        self.reasons.iter().map(|((kind, code), count)| (*kind, *code, *count))
+    }
+}
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        for kind in OutcomeKind::ALL {
+            map.serialize_entry(kind.as_str(), &self.of(kind))?;
+        }
+        let mut reasons: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
+        for (kind, code, count) in self.reasons() {
+            reasons.entry(kind.as_str()).or_default().insert(code.as_str(), count);
+        }
+        map.serialize_entry("reasons", &reasons)?;
+        map.end()
+    }
+}
+
+/// One component over all rollouts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComponentStatistics {
+    /// Outcomes by kind and reason.
+    pub outcomes: Counts,
+    /// The values, floors included.
+    pub values: Distribution,
+    /// How the values move with the length of the responses.
+    #[serde(serialize_with = "r")]
+    pub length_correlation: Correlation,
+}
+
+impl ComponentStatistics {
+    const fn none() -> Self {
+        Self {
+            outcomes: Counts::none(),
+            values: Distribution::none(),
+            length_correlation: Correlation::none(),
+        }
+    }
+}
+
+/// The groups of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupStatistics {
+    /// How many.
+    pub count: u64,
+    /// The number of rollouts in each.
+    pub size: Distribution,
+    /// The standard deviation of the totals in each group of at least two with a number.
+    pub std: Distribution,
+    /// How many of those have exactly equal totals, and so teach a policy nothing.
+    pub zero_variance: u64,
+    /// How many have at least two rollouts but fewer than two totals.
+    pub without_signal: u64,
+    /// How many rollouts came after their group had been scored.
+    pub split: u64,
+}
+
+impl GroupStatistics {
+    /// The share of groups with equal totals among those that could differ.
+    pub fn zero_variance_share(&self) -> Option<f64> {
+        let could = self.std.moments.count;
+        (could > 0).then(|| self.zero_variance as f64 / could as f64)
+    }
+}
+
+/// How much the responses repeat one another, and themselves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RepetitionStatistics {
+    /// How many rollouts are identical to an earlier one of their group, and were scored with it.
+    pub duplicates: u64,
+    /// The share of repeated n-grams, where a component measures it.
+    pub rate: Distribution,
+}
+
+/// A run or a step as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Statistics {
+    /// How many rollouts.
+    pub rollouts: u64,
+    /// Totals by kind and reason.
+    pub outcomes: Counts,
+    /// The totals, floors included.
+    pub total: Distribution,
+    /// Each component, in the order of the recipe.
+    #[serde(serialize_with = "by_name")]
+    pub components: Vec<(String, ComponentStatistics)>,
+    /// The groups.
+    pub groups: GroupStatistics,
+    /// The lengths of the responses in characters.
+    pub characters: Distribution,
+    /// The lengths of the responses in the model's tokens, where they were given.
+    pub tokens: Distribution,
+    /// How the totals move with the length of the responses, over all rollouts: length hacking shows here.
+    #[serde(serialize_with = "r")]
+    pub length_correlation: Correlation,
+    /// The same inside the groups, which is what a group-relative policy sees.
+    #[serde(serialize_with = "r")]
+    pub length_correlation_in_groups: Correlation,
+    /// Repetition.
+    pub repetition: RepetitionStatistics,
+}
+
+impl Statistics {
+    /// Of no rollouts, with the columns of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let component = |name: &str| (name.to_owned(), ComponentStatistics::none());
+        Self {
+            rollouts: 0,
+            outcomes: Counts::none(),
+            total: Distribution::none(),
+            components: plan.columns().into_iter().map(component).collect(),
+            groups: GroupStatistics {
+                count: 0,
+                size: Distribution::none(),
+                std: Distribution::none(),
+                zero_variance: 0,
+                without_signal: 0,
+                split: 0,
+            },
+            characters: Distribution::none(),
+            tokens: Distribution::none(),
+            length_correlation: Correlation::none(),
+            length_correlation_in_groups: Correlation::none(),
+            repetition: RepetitionStatistics { duplicates: 0, rate: Distribution::none() },
+        }
+    }
+
+    /// Takes one rollout in.
+    pub(crate) fn observe(&mut self, plan: &Plan, row: &Row, tokens: Option<u64>) {
+        let length = row.characters as f64;
+        self.rollouts += 1;
+        self.characters.observe(length);
+        self.repetition.duplicates += u64::from(row.duplicate);
+        if let Some(tokens) = tokens {
+            self.tokens.observe(tokens as f64);
+        }
+        self.outcomes.observe(row.total.kind(), row.total.cause().map(|cause| cause.reason.code));
+        if let Some(value) = row.total.value() {
+            self.total.observe(value);
+            self.length_correlation.observe(length, value);
+        }
+        let Some(branch) = row.branch.map(|index| &plan.branches[index]) else { return };
+        for (component, outcome) in branch.components.iter().zip(&row.outcomes) {
+            // A lone recipe has its columns in its own order, so the first look hits.
+            let place = self.components.iter().position(|(name, _)| *name == component.name);
+            let Some((_, column)) = place.map(|at| &mut self.components[at]) else { continue };
+            match outcome {
+                None => column.outcomes.observe(OutcomeKind::Skipped, Some(Code::GateClosed)),
+                Some(outcome) => {
+                    column.outcomes.observe(outcome.kind(), outcome.reason().map(|reason| reason.code));
+                    if let Some(value) = outcome.value() {
+                        column.values.observe(value);
+                        column.length_correlation.observe(length, value);
+                    }
+                    let rate = outcome.info().and_then(|info| info.get("repetition_rate"));
+                    if let Some(Fact::Number(rate)) = rate {
+                        self.repetition.rate.observe(*rate);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes one group in, given all its rows.
+    pub(crate) fn observe_group(&mut self, rows: &[Row]) {
+        self.groups.count += 1;
+        self.groups.size.observe(rows.len() as f64);
+        let (mut totals, mut lengths) = (Moments::none(), Moments::none());
+        for row in rows {
+            if let Some(value) = row.total.value() {
+                totals.observe(value);
+                lengths.observe(row.characters as f64);
+            }
+        }
+        match totals.std() {
+            Some(std) if totals.count >= 2 => {
+                self.groups.std.observe(std);
+                self.groups.zero_variance += u64::from(totals.min == totals.max);
+                for row in rows {
+                    if let Some(value) = row.total.value() {
+                        let length = row.characters as f64 - lengths.mean;
+                        self.length_correlation_in_groups.observe(length, value - totals.mean);
+                    }
+                }
+            }
+            _ => self.groups.without_signal += u64::from(rows.len() >= 2),
+        }
+    }
+
+    /// Takes all rollouts of another run of the same plan in.
+    pub fn merge(&mut self, other: &Self) {
+        self.rollouts += other.rollouts;
+        self.outcomes.merge(&other.outcomes);
+        self.total.merge(&other.total);
+        for ((_, ours), (_, theirs)) in self.components.iter_mut().zip(&other.components) {
+            ours.outcomes.merge(&theirs.outcomes);
+            ours.values.merge(&theirs.values);
+            ours.length_correlation.merge(&theirs.length_correlation);
+        }
+        self.groups.count += other.groups.count;
+        self.groups.size.merge(&other.groups.size);
+        self.groups.std.merge(&other.groups.std);
+        self.groups.zero_variance += other.groups.zero_variance;
+        self.groups.without_signal += other.groups.without_signal;
+        self.groups.split += other.groups.split;
+        self.characters.merge(&other.characters);
+        self.tokens.merge(&other.tokens);
+        self.length_correlation.merge(&other.length_correlation);
+        self.length_correlation_in_groups.merge(&other.length_correlation_in_groups);
+        self.repetition.duplicates += other.repetition.duplicates;
+        self.repetition.rate.merge(&other.repetition.rate);
+    }
+
+    /// Checks that every rollout that came in went out as exactly one outcome.
+    pub fn reconcile(&self, rollouts: u64) -> Result<(), RunError> {
+        let outcomes = self.outcomes.all();
+        if outcomes == rollouts && self.rollouts == rollouts {
+            return Ok(());
+        }
+        Err(RunError::Unbalanced { rollouts, outcomes })
+    }
+}
+
+fn r<S: Serializer>(correlation: &Correlation, to: S) -> Result<S::Ok, S::Error> {
+    correlation.r().serialize(to)
+}
+
+fn by_name<S: Serializer>(columns: &[(String, ComponentStatistics)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(columns.iter().map(|(name, column)| (name, column)))
+}
