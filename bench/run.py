@@ -106,8 +106,8 @@ def main():
     options = parser.parse_args()
 
     subprocess.run([HERE / "setup.sh"], check=True)
-    if not (HERE / "data" / "responses.jsonl").exists():
-        subprocess.run([sys.executable, HERE / "corpus.py"], check=True, stdout=sys.stderr)
+    # Written anew each time: it takes a second, and a corpus left over from an older corpus.py would mislead.
+    subprocess.run([sys.executable, HERE / "corpus.py"], check=True, stdout=sys.stderr)
     # Built before anything is timed, so that the compiler does not run between the two sides.
     cargo = ["--profile", options.profile, "--package", "plaudit", "--example", "bench"]
     subprocess.run(["cargo", "build", "--quiet", *cargo], cwd=ROOT, check=True)
