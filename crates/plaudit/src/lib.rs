@@ -8,6 +8,7 @@ pub mod input;
 pub mod outcome;
 pub mod plan;
 pub mod reason;
+pub mod recipe;
 pub mod report;
 pub mod rollout;
 pub mod rule;

@@ -1,0 +1,389 @@
+//! Which tree does a YAML text hold?
+//!
+//! A strict reader on top of the parser's events: no anchors, aliases, merge keys or tags, one document, keys that
+//! are text and given once. It works with a stack of its own, so that no input can exhaust the program's.
+
+use std::collections::BTreeMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
+
+use super::mistake::{Mistake, Mistakes};
+use super::scalar;
+use super::trail::{DEPTH_MAX, Trail};
+use super::tree::{Key, Node, Tree, opening};
+
+/// The name that a key gets which is not text. Its mistake is noted, so the tree is never used.
+const NAMELESS: &str = "?";
+
+/// The tree of a text, whose root is at the dotted path `base`.
+pub(super) fn read(text: &str, base: &str) -> Result<Node, Mistakes> {
+    let text = printable(opening(text, base)?, base)?;
+    let mut reader = Reader { trail: Trail::new(base), open: Vec::new(), root: None, documents: 0 };
+    for event in Parser::new_from_str(text) {
+        let going_on = match event {
+            Ok((event, span)) => reader.event(event, u32::try_from(span.start.line()).ok()),
+            Err(error) => {
+                reader.trail.mistakes.push(from_scan_error(&error, base));
+                false
+            }
+        };
+        if !going_on || reader.trail.is_full() {
+            break;
+        }
+    }
+    Mistakes::none(reader.trail.mistakes)?;
+    reader.root.ok_or_else(|| empty(base).into())
+}
+
+/// The text, if all its characters are allowed in YAML. The parser itself would take a NUL for the end and drop the
+/// rest of the recipe in silence.
+fn printable<'t>(text: &'t str, base: &str) -> Result<&'t str, Mistakes> {
+    let allowed = |c: char| {
+        matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
+            && c != '\u{feff}'
+    };
+    let Some((at, c)) = text.char_indices().find(|(_, c)| !allowed(*c)) else { return Ok(text) };
+    let line = u32::try_from(memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1).ok();
+    let message = format!("the character U+{:04X} is not allowed", u32::from(c));
+    Err(Mistake { code: "recipe.syntax", path: base.to_owned(), line, message, fix: None }.into())
+}
+
+fn empty(base: &str) -> Mistake {
+    Mistake {
+        code: "recipe.empty",
+        path: base.to_owned(),
+        line: None,
+        message: "there is nothing in it".to_owned(),
+        fix: None,
+    }
+}
+
+/// The parser refuses some things by itself that have a code of their own here.
+fn from_scan_error(error: &ScanError, base: &str) -> Mistake {
+    let info = error.info();
+    let (code, message) = if info.contains("recursion limit") {
+        ("recipe.depth", format!("more than {DEPTH_MAX} lists and maps inside one another"))
+    } else if info.contains("unknown anchor") {
+        ("recipe.anchors", "anchors and aliases are not allowed".to_owned())
+    } else if info.contains("handle wasn't declared") {
+        ("recipe.tag", "tags are not allowed".to_owned())
+    } else {
+        ("recipe.syntax", format!("not YAML: {info}"))
+    };
+    Mistake {
+        code,
+        path: base.to_owned(),
+        line: u32::try_from(error.marker().line()).ok(),
+        message,
+        fix: None,
+    }
+}
+
+/// A list or map whose end has not been read.
+struct Open {
+    line: Option<u32>,
+    /// It stands where a key should be.
+    is_key: bool,
+    body: Body,
+}
+
+enum Body {
+    List(Vec<Node>),
+    Map { entries: Vec<(Key, Node)>, seen: BTreeMap<String, Option<u32>>, pending: Option<Key> },
+}
+
+struct Reader {
+    /// While a value is read, the trail ends at it: the step is taken when its key, or the list item, begins.
+    trail: Trail,
+    open: Vec<Open>,
+    root: Option<Node>,
+    documents: u32,
+}
+
+impl Reader {
+    /// Takes one event; false where reading must stop.
+    fn event(&mut self, event: Event<'_>, line: Option<u32>) -> bool {
+        match event {
+            Event::DocumentStart(_) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    self.trail.mistake(
+                        "recipe.documents",
+                        line,
+                        "a recipe is one document, here a second begins",
+                        None,
+                    );
+                    return false;
+                }
+            }
+            Event::Alias(_) => {
+                self.begin(line);
+                self.refuse_anchor(line);
+                self.value_or_key(Node { line, value: Tree::Null });
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                if self.wants_key() {
+                    self.key(&text, style, line);
+                    self.refuse_properties(anchor, tag.is_some(), line);
+                } else {
+                    self.begin(line);
+                    self.refuse_properties(anchor, tag.is_some(), line);
+                    self.scalar(&text, style, line);
+                }
+            }
+            Event::SequenceStart(anchor, tag) => {
+                return self.start(Body::List(Vec::new()), anchor, tag.is_some(), line);
+            }
+            Event::MappingStart(anchor, tag) => {
+                let body = Body::Map { entries: Vec::new(), seen: BTreeMap::new(), pending: None };
+                return self.start(body, anchor, tag.is_some(), line);
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(),
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
+        }
+        true
+    }
+
+    /// True inside a map, between an entry and the next key.
+    fn wants_key(&self) -> bool {
+        matches!(self.open.last(), Some(Open { body: Body::Map { pending: None, .. }, .. }))
+    }
+
+    /// The line of the key whose value is being read.
+    fn key_line(&self) -> Option<u32> {
+        match self.open.last().map(|open| &open.body) {
+            Some(Body::Map { pending: Some(key), .. }) => key.line,
+            _ => None,
+        }
+    }
+
+    /// Takes the step to the item that begins; after a key the step is taken already.
+    fn begin(&mut self, line: Option<u32>) {
+        if self.wants_key() {
+            self.trail.enter_key(NAMELESS);
+            self.trail.mistake(
+                "recipe.type",
+                line,
+                "a key must be text",
+                Some("put it in quotes".to_owned()),
+            );
+        } else if let Some(Body::List(items)) = self.open.last().map(|open| &open.body) {
+            self.trail.enter_index(items.len());
+        }
+    }
+
+    fn start(&mut self, body: Body, anchor: usize, tagged: bool, line: Option<u32>) -> bool {
+        let is_key = self.wants_key();
+        self.begin(line);
+        self.refuse_properties(anchor, tagged, line);
+        if self.open.len() >= DEPTH_MAX {
+            self.trail.too_deep(line);
+            return false;
+        }
+        // A list or map stands at the line of its key: that is where its author would look.
+        let line = self.key_line().or(line);
+        self.open.push(Open { line, is_key, body });
+        true
+    }
+
+    fn end(&mut self) {
+        let Some(open) = self.open.pop() else { return };
+        let value = match open.body {
+            Body::List(items) => Tree::List(items),
+            Body::Map { entries, .. } => Tree::Map(entries),
+        };
+        let node = Node { line: open.line, value };
+        if open.is_key { self.nameless(node.line) } else { self.place(node) }
+    }
+
+    fn key(&mut self, text: &str, style: ScalarStyle, line: Option<u32>) {
+        self.trail.enter_key(text);
+        let plain = style == ScalarStyle::Plain;
+        let is_text = !plain || scalar::is_switch(text) || matches!(scalar::resolve(text), Ok(Tree::Text(_)));
+        if !is_text {
+            self.trail.mistake(
+                "recipe.type",
+                line,
+                "a key must be text",
+                Some("put it in quotes".to_owned()),
+            );
+        } else if plain && text == "<<" {
+            self.trail.mistake(
+                "recipe.anchors",
+                line,
+                "merge keys are not allowed",
+                Some("write the keys out".to_owned()),
+            );
+        }
+        let Some(Body::Map { seen, pending, .. }) = self.open.last_mut().map(|open| &mut open.body) else {
+            return;
+        };
+        *pending = Some(Key { name: text.to_owned(), line });
+        match seen.get(text) {
+            Some(first) => self.trail.duplicate_key(line, *first),
+            None => {
+                seen.insert(text.to_owned(), line);
+            }
+        }
+    }
+
+    /// Goes on after a key that is a list, a map or an alias, so that the mistakes behind it are found too.
+    fn nameless(&mut self, line: Option<u32>) {
+        if let Some(Body::Map { pending, .. }) = self.open.last_mut().map(|open| &mut open.body) {
+            *pending = Some(Key { name: NAMELESS.to_owned(), line });
+        }
+    }
+
+    fn value_or_key(&mut self, node: Node) {
+        if self.wants_key() { self.nameless(node.line) } else { self.place(node) }
+    }
+
+    fn scalar(&mut self, text: &str, style: ScalarStyle, line: Option<u32>) {
+        let plain = style == ScalarStyle::Plain;
+        if plain && text.is_empty() && self.open.is_empty() {
+            return;
+        }
+        // A value that was left out has no line of its own.
+        let line = if text.is_empty() { self.key_line().or(line) } else { line };
+        let resolved = if plain { scalar::resolve(text) } else { Ok(Tree::Text(text.to_owned())) };
+        let value = match resolved {
+            Ok(value) => value,
+            Err(_) if self.trail.is_secret() => Tree::Text(text.to_owned()),
+            Err(refusal) => {
+                self.trail.mistake(refusal.code, line, refusal.message, refusal.fix.map(str::to_owned));
+                Tree::Null
+            }
+        };
+        if let Tree::Text(text) = &value {
+            self.trail.text(text, line);
+        }
+        self.place(Node { line, value });
+    }
+
+    fn place(&mut self, node: Node) {
+        match self.open.last_mut().map(|open| &mut open.body) {
+            None => self.root = Some(node),
+            Some(Body::List(items)) => items.push(node),
+            Some(Body::Map { entries, pending, .. }) => {
+                if let Some(key) = pending.take() {
+                    entries.push((key, node));
+                }
+            }
+        }
+        if !self.open.is_empty() {
+            self.trail.leave();
+        }
+    }
+
+    fn refuse_properties(&mut self, anchor: usize, tagged: bool, line: Option<u32>) {
+        if anchor > 0 {
+            self.refuse_anchor(line);
+        }
+        if tagged {
+            self.trail.mistake(
+                "recipe.tag",
+                line,
+                "tags are not allowed",
+                Some("remove the \"!\" and its name".to_owned()),
+            );
+        }
+    }
+
+    fn refuse_anchor(&mut self, line: Option<u32>) {
+        let fix = Some("write the value out where it is used".to_owned());
+        self.trail.mistake("recipe.anchors", line, "anchors and aliases are not allowed", fix);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(text: &str) -> Vec<&'static str> {
+        read(text, "").err().into_iter().flatten().map(|mistake| mistake.code).collect()
+    }
+
+    fn told(text: &str) -> Vec<String> {
+        read(text, "").err().into_iter().flatten().map(|mistake| mistake.to_string()).collect()
+    }
+
+    #[test]
+    fn order_and_lines_are_kept() {
+        let node = read("name: a\ncomponents:\n  z: {n: 5}\n  no: [x, \"012\", 300s]\nlast:\n", "").unwrap();
+        let names: Vec<_> = node.entries().map(|(key, _)| (key.name.as_str(), key.line)).collect();
+        assert_eq!(names, [("name", Some(1)), ("components", Some(2)), ("last", Some(5))]);
+        let components = node.get("components").unwrap();
+        assert_eq!(components.line, Some(2));
+        assert_eq!(
+            components.get("z").unwrap().get("n").unwrap(),
+            &Node { line: Some(3), value: Tree::Int(5) }
+        );
+        let no = components.get("no").unwrap().to_value();
+        assert_eq!(no, serde_json::json!(["x", "012", "300s"]));
+        assert_eq!(node.get("last").unwrap(), &Node { line: Some(5), value: Tree::Null });
+    }
+
+    #[test]
+    fn every_mistake_is_found() {
+        let text = "a: no\nb: &x 1\nc: *x\nd: !!str 1\n1.0: 2\n[k]: ${HOME}\na: 012\ne:\n  - .inf\n  - ok\n  - {<<: {}}\n";
+        assert_eq!(
+            told(text).iter().map(|m| m.split(':').next().unwrap()).collect::<Vec<_>>(),
+            [
+                "line 1, a",
+                "line 2, b",
+                "line 3, c",
+                "line 4, d",
+                "line 5, \"1.0\"",
+                "line 6, ?",
+                "line 6, ?",
+                "line 7, a",
+                "line 7, a",
+                "line 9, e.0",
+                "line 11, e.2.<<"
+            ]
+        );
+        assert!(told(text)[7].contains("lines 1 and 7"), "{:?}", told(text));
+    }
+
+    #[test]
+    fn one_document_with_something_in_it() {
+        assert_eq!(codes("a: 1\n---\nb: 2\n"), ["recipe.documents"]);
+        assert_eq!(codes("---\na: 1\n...\n"), [""; 0]);
+        for text in ["", " \n", "# only a comment\n", "---\n", "\u{feff}"] {
+            assert_eq!(codes(text), ["recipe.empty"], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_yaml() {
+        assert!(
+            told("a: 1\nb: c: d\n")[0].starts_with("line 2: not YAML: "),
+            "{:?}",
+            told("a: 1\nb: c: d\n")
+        );
+        assert_eq!(codes("a: b: c"), ["recipe.syntax"]);
+        assert_eq!(codes("a: 1\0b: 2"), ["recipe.syntax"]);
+        assert_eq!(codes("\u{feff}\u{feff}a: 1"), ["recipe.syntax"]);
+        assert_eq!(codes("a: no\nb: [\n"), ["recipe.type", "recipe.syntax"]);
+        assert_eq!(codes("a: *nobody"), ["recipe.anchors"]);
+        assert_eq!(codes("a: !x!y z"), ["recipe.tag"]);
+    }
+
+    #[test]
+    fn secrets_are_never_shown() {
+        for secret in [
+            "sk-THISISASECRET",
+            "01234567890",
+            "12:30:45",
+            "\"quoted secret\"",
+            "[sk-THISISASECRET]",
+            "'${KEY}'",
+        ] {
+            let said = told(&format!("judges: {{main: {{Api_Key: {secret}}}}}"));
+            assert!(said.iter().all(|m| m.contains("recipe.inline_secret")), "{said:?}");
+            let hidden: String = secret.chars().filter(|c| !"['\"".contains(*c)).skip(3).take(3).collect();
+            assert!(said.iter().all(|m| !m.contains(&hidden)), "{said:?}");
+        }
+        assert_eq!(codes("api_key_env: JUDGE_API_KEY\ntoken: null\n"), [""; 0]);
+    }
+}
