@@ -18,3 +18,5 @@ pub use tree::{Key, Node, Tree};
 mod check_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod yaml_tests;
