@@ -1,18 +1,127 @@
 //! What was written? A recipe as text or as a Python dict becomes a tree with line numbers,
 //! and a tree is checked against a schema; every mistake is found in one go.
 
+use serde_json::Value;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
 pub mod check;
 mod json;
 pub mod mistake;
 mod scalar;
 mod set;
+mod shipped;
 mod trail;
 pub mod tree;
+pub mod written;
 mod yaml;
 
 pub use check::check;
 pub use mistake::{Mistake, Mistakes, closest};
+pub use shipped::shipped;
 pub use tree::{Key, Node, Tree};
+pub use written::schema;
+
+/// A recipe as it was written, with what was overridden; [`Recipe::plan`] says what it means.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    pub(crate) node: Node,
+    /// The name of the file or of the shipped recipe, for a recipe that gives itself none.
+    pub(crate) name: String,
+    /// Where the files that it names are looked for; none for a recipe that did not come from a file.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+impl Recipe {
+    /// The shipped recipe of that name, or the one in that file.
+    pub fn named(name: &str) -> Result<Self, Mistakes> {
+        if let Some((_, text)) = shipped().iter().find(|(known, _)| *known == name) {
+            return Ok(Self { node: Node::from_yaml(text)?, name: name.to_owned(), folder: None });
+        }
+        let path = Path::new(name);
+        if path.exists() {
+            return Self::from_file(path);
+        }
+        let known: Vec<&str> = shipped().iter().map(|(known, _)| *known).collect();
+        let mistake = Mistake {
+            code: "recipe.not_found",
+            path: String::new(),
+            line: None,
+            message: format!("there is neither a shipped recipe nor a file {name:?}"),
+            fix: Some(match closest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("the shipped ones are {}", known.join(", ")),
+            }),
+        };
+        Err(mistake.into())
+    }
+
+    /// The recipe in a file: JSON where its name ends so, else YAML.
+    pub fn from_file(path: &Path) -> Result<Self, Mistakes> {
+        let text = read_bounded(path).map_err(|message| Mistake {
+            code: "recipe.file",
+            path: String::new(),
+            line: None,
+            message: format!("{}: {message}", path.display()),
+            fix: None,
+        })?;
+        let json = path.extension().is_some_and(|extension| extension == "json");
+        let node = if json { Node::from_json(&text)? } else { Node::from_yaml(&text)? };
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Ok(Self {
+            node,
+            name: name.unwrap_or_else(|| "recipe".to_owned()),
+            folder: path.parent().map(Path::to_path_buf),
+        })
+    }
+
+    /// A recipe from YAML text.
+    pub fn from_yaml(text: &str) -> Result<Self, Mistakes> {
+        Ok(Self { node: Node::from_yaml(text)?, name: "recipe".to_owned(), folder: None })
+    }
+
+    /// A recipe from a value that was parsed elsewhere.
+    pub fn from_value(value: &Value) -> Result<Self, Mistakes> {
+        Ok(Self { node: Node::from_value(value)?, name: "recipe".to_owned(), folder: None })
+    }
+
+    /// Overrides one value, as by `--set components.format.weight=0.1`.
+    pub fn set(&mut self, path: &str, text: &str) -> Result<(), Mistakes> {
+        self.node.set(path, text)
+    }
+
+    /// A recipe that this one routes to: a shipped one, or a file below this one's folder.
+    pub(crate) fn beside(&self, name: &str) -> Result<Self, Mistakes> {
+        let is_shipped = shipped().iter().any(|(known, _)| *known == name);
+        let Some(folder) = self.folder.as_ref().filter(|_| !is_shipped) else { return Self::named(name) };
+        let path = Path::new(name);
+        if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(Mistake {
+                code: "recipe.path",
+                path: String::new(),
+                line: None,
+                message: "only files below the folder of the recipe can be named".to_owned(),
+                fix: None,
+            }
+            .into());
+        }
+        let file = folder.join(path);
+        if file.exists() { Self::from_file(&file) } else { Self::named(name) }
+    }
+}
+
+/// The text of a regular file of at most the size of a recipe; anything else is refused before it is read.
+fn read_bounded(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    if !file.metadata().map_err(|error| error.to_string())?.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    let mut text = String::new();
+    // One byte more than allowed, so that the reader of the tree sees that it is too much.
+    let limit = tree::SIZE_MAX as u64 + 1;
+    file.take(limit).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    Ok(text)
+}
 
 #[cfg(test)]
 mod check_tests;

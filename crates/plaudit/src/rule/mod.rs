@@ -7,6 +7,7 @@ use crate::rollout::Prompt;
 use crate::text::Text;
 use crate::tokenizer::Shelf;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt;
@@ -158,7 +159,7 @@ impl Kind {
             name: R::NAME,
             aliases: R::ALIASES,
             needs_reference: R::NEEDS_REFERENCE,
-            schema: || schemars::schema_for!(R).to_value(),
+            schema: || inline_schema::<R>(),
             build: |parameters, shelf| match serde_json::from_value::<R>(parameters) {
                 Ok(reward) => reward.build(shelf),
                 Err(error) => Err(vec![Refusal::new("", error.to_string())]),
@@ -166,8 +167,21 @@ impl Kind {
         }
     }
 
+    /// The summary and the page of the reward, from the doc comment of its parameters.
+    pub fn page(&self) -> (String, String) {
+        let schema = (self.schema)();
+        let page = schema["description"].as_str().unwrap_or("").trim().to_owned();
+        (page.lines().next().unwrap_or("").to_owned(), page)
+    }
+
     /// The reward of that name or alias.
     pub fn find(name: &str) -> Option<&'static Kind> {
         KINDS.iter().find(|kind| kind.name == name || kind.aliases.contains(&name))
     }
+}
+
+/// The JSON schema of a type with everything that it is made of in place, so that schemas can be put together.
+pub(crate) fn inline_schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>().to_value()
 }

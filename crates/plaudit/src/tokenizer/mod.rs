@@ -40,6 +40,13 @@ pub struct Shelf {
     pub folder: Option<PathBuf>,
 }
 
+impl Shelf {
+    /// An empty shelf for a recipe of that folder.
+    pub fn at(folder: Option<PathBuf>) -> Self {
+        Self { folder }
+    }
+}
+
 /// A loaded tokenizer. Cheap to clone.
 #[derive(Debug, Clone)]
 pub enum Tokenizer {

@@ -1,6 +1,8 @@
 //! What does a recipe mean? Everything that was written in it, resolved: loaded rules, weights, gates and routes.
 //! Nothing about the configuration can fail after this.
 
+mod resolve;
+
 use crate::compose::{Combine, Part};
 use crate::rollout::Rollout;
 use crate::rule::Scorer;

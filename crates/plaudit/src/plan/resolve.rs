@@ -1,0 +1,343 @@
+//! How does a recipe become a plan? Every key is checked, every reward loaded, every route followed, and all mistakes
+//! are told at once.
+
+use super::{Branch, Component, Gate, GroupPolicy, Plan, Route};
+use crate::compose::{Combine, Part};
+use crate::recipe::written::{self, Written, WrittenComponent};
+use crate::recipe::{Mistake, Mistakes, Node, Recipe, Tree, check, closest};
+use crate::rule::{KINDS, Kind, Scorer};
+use crate::tokenizer::Shelf;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+impl Recipe {
+    /// What the recipe means, or everything that is wrong with it.
+    pub fn plan(&self) -> Result<Plan, Mistakes> {
+        let mut found = Vec::new();
+        let resolved =
+            Resolver { recipe: self, mistakes: &mut found, shelf: &mut Shelf::at(self.folder.clone()) }
+                .plan();
+        Mistakes::none(found)?;
+        resolved.ok_or_else(|| {
+            mistake("recipe.schema", "", None, "the recipe could not be read".to_owned(), None).into()
+        })
+    }
+}
+
+/// The most components of a recipe, and the most recipes that one routes to.
+const MOST: usize = 256;
+
+struct Resolver<'r> {
+    recipe: &'r Recipe,
+    mistakes: &'r mut Vec<Mistake>,
+    shelf: &'r mut Shelf,
+}
+
+impl Resolver<'_> {
+    fn plan(mut self) -> Option<Plan> {
+        let written = self.outline()?;
+        let own = self.branch(&written);
+        let timeout = self.duration("groups.timeout", &written.groups.timeout);
+        if own.components.is_empty()
+            && written.route.is_none()
+            && !self.recipe.node.get("components").is_some_and(has_entries)
+        {
+            self.add(
+                "recipe.no_components",
+                "components",
+                "the sum of nothing is no reward: name at least one component",
+            );
+        }
+        let (branches, route) = self.routes(&written, own);
+        Some(Plan {
+            name: branches.first()?.name.clone(),
+            branches,
+            route,
+            invalid_value: written.invalid_value,
+            groups: GroupPolicy {
+                parallel: written.groups.parallel,
+                timeout: timeout?,
+                same_size: written.groups.same_size,
+            },
+            longest_response: written.limits.response_bytes,
+        })
+    }
+
+    /// The recipe without its components' own parameters.
+    fn outline(&mut self) -> Option<Written> {
+        let before = self.mistakes.len();
+        check(&self.recipe.node, &written::outline(), "", self.mistakes);
+        if self.mistakes.len() == before {
+            return serde_json::from_value(self.recipe.node.to_value()).ok();
+        }
+        // What can be said of the components is said as well.
+        if let Some(components) = self.recipe.node.get("components") {
+            for (key, node) in components.entries() {
+                self.component(&key.name, node);
+            }
+        }
+        None
+    }
+
+    fn branch(&mut self, written: &Written) -> Branch {
+        let mut branch = Branch {
+            name: written.name.clone().unwrap_or_else(|| self.recipe.name.clone()),
+            components: Vec::new(),
+            parts: Vec::new(),
+            combine: written.combine,
+        };
+        let before = self.mistakes.len();
+        if let Some(components) = self.recipe.node.get("components") {
+            if components.entries().count() > MOST {
+                self.add("recipe.too_many", "components", format!("a recipe has at most {MOST} components"));
+                return branch;
+            }
+            for (key, node) in components.entries() {
+                if let Some((component, part)) = self.component(&key.name, node) {
+                    branch.components.push(component);
+                    branch.parts.push(part);
+                }
+            }
+        }
+        if self.mistakes.len() == before && !branch.parts.is_empty() {
+            self.refuse_weightless(&branch);
+        }
+        branch
+    }
+
+    fn refuse_weightless(&mut self, branch: &Branch) {
+        let settles = |component: &Component| component.gate.is_some_and(|gate| gate.total.is_some());
+        let weights = branch.parts.iter().map(|part| part.weight);
+        if weights.clone().all(|weight| weight == 0.0) && !branch.components.iter().any(settles) {
+            self.add(
+                "recipe.zero_weight",
+                "components",
+                "all weights are 0, so no rollout would get a total",
+            );
+        } else if branch.combine == Combine::Mean && weights.sum::<f64>() == 0.0 {
+            self.add(
+                "recipe.zero_weight",
+                "components",
+                "the weights add up to 0, so their mean does not exist",
+            );
+        }
+    }
+
+    fn component(&mut self, name: &str, node: &Node) -> Option<(Component, Part)> {
+        let path = format!("components.{name}");
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
+            let message = "a component's name is made of letters, digits, _ and -, at most 64";
+            self.mistakes.push(mistake("recipe.name", &path, node.line, message.to_owned(), None));
+        }
+        let kind = self.kind(&path, node)?;
+        let before = self.mistakes.len();
+        check(node, &written::component_schema(kind), &path, self.mistakes);
+        if self.mistakes.len() > before {
+            return None;
+        }
+        let Value::Object(all) = node.to_value() else { return None };
+        let reserved = written::reserved();
+        let (common, parameters): (Map<String, Value>, Map<String, Value>) =
+            all.into_iter().partition(|(key, _)| reserved.contains(key));
+        let common: WrittenComponent = serde_json::from_value(Value::Object(common)).ok()?;
+        let scorer = match (kind.build)(Value::Object(parameters), self.shelf) {
+            Ok(scorer) => scorer,
+            Err(refusals) => {
+                for refusal in refusals {
+                    let line = node.get(refusal.key).map_or(node.line, |node| node.line);
+                    let path =
+                        if refusal.key.is_empty() { path.clone() } else { format!("{path}.{}", refusal.key) };
+                    self.mistakes.push(mistake("recipe.value", &path, line, refusal.message, None));
+                }
+                return None;
+            }
+        };
+        if common.gate.is_some() && matches!(scorer, Scorer::Group(_)) {
+            let message =
+                "a reward that compares a group cannot be a gate, because gates decide who is compared";
+            self.mistakes.push(mistake(
+                "recipe.gate",
+                &format!("{path}.gate"),
+                node.line,
+                message.to_owned(),
+                None,
+            ));
+            return None;
+        }
+        let component = Component {
+            name: name.to_owned(),
+            reward: kind.name,
+            gate: common.gate.map(|gate| Gate { min: gate.min, total: gate.total }),
+            floor: common.floor.unwrap_or_else(|| scorer.stated().floor()),
+            scorer,
+        };
+        Some((component, Part { weight: common.weight, required: common.required }))
+    }
+
+    fn kind(&mut self, path: &str, node: &Node) -> Option<&'static Kind> {
+        let Some(reward) = node.get("reward") else {
+            let (code, message) = match node.value {
+                Tree::Map(_) => ("recipe.missing_key", "reward is missing"),
+                _ => ("recipe.type", "a map with the key reward is wanted"),
+            };
+            let fix = Some("write it like { reward: reasoning_format, weight: 0.1 }".to_owned());
+            self.mistakes.push(mistake(code, path, node.line, message.to_owned(), fix));
+            return None;
+        };
+        let path = format!("{path}.reward");
+        let Tree::Text(name) = &reward.value else {
+            let message = "the name of a reward is wanted".to_owned();
+            self.mistakes.push(mistake("recipe.type", &path, reward.line, message, None));
+            return None;
+        };
+        let kind = Kind::find(name);
+        if kind.is_none() {
+            let names =
+                KINDS.iter().flat_map(|kind| std::iter::once(kind.name).chain(kind.aliases.iter().copied()));
+            let fix = closest(name, names).map(|near| format!("did you mean {near:?}?"));
+            let fix = fix.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
+            let message = format!("there is no reward {name:?}");
+            self.mistakes.push(mistake("recipe.unknown_reward", &path, reward.line, message, Some(fix)));
+        }
+        kind
+    }
+
+    /// The recipe's own branch and those of the recipes that it routes to.
+    fn routes(&mut self, written: &Written, own: Branch) -> (Vec<Branch>, Option<Route>) {
+        let own_name = own.name.clone();
+        let has_own = !own.components.is_empty();
+        let mut branches = vec![own];
+        let Some(route) = &written.route else { return (branches, None) };
+        let Some(by) = route.by.strip_prefix("extra.").filter(|rest| !rest.split('.').any(str::is_empty))
+        else {
+            let line = self.line("route.by");
+            let fix = Some("write it like extra.data_source".to_owned());
+            let message = "rollouts are routed by a field of extra".to_owned();
+            self.mistakes.push(mistake("recipe.route", "route.by", line, message, fix));
+            return (branches, None);
+        };
+        if route.cases.len() > MOST {
+            self.add("recipe.too_many", "route.cases", format!("a recipe routes to at most {MOST} others"));
+            return (branches, None);
+        }
+        let mut known: Vec<(String, usize)> = vec![(own_name, 0)];
+        let mut cases = Vec::new();
+        for (value, name) in &route.cases {
+            if let Some(at) = self.follow(&format!("route.cases.{value}"), name, &mut known, &mut branches) {
+                cases.push((value.clone(), at));
+            }
+        }
+        let default = match &route.default {
+            Some(name) => self.follow("route.default", name, &mut known, &mut branches),
+            None => has_own.then_some(0),
+        };
+        (branches, Some(Route { by: by.split('.').map(str::to_owned).collect(), cases, default }))
+    }
+
+    /// The place of the recipe of that name among the branches, which it joins where it is new.
+    fn follow(
+        &mut self,
+        path: &str,
+        name: &str,
+        known: &mut Vec<(String, usize)>,
+        branches: &mut Vec<Branch>,
+    ) -> Option<usize> {
+        if let Some((_, at)) = known.iter().find(|(seen, _)| seen == name) {
+            return Some(*at);
+        }
+        let other = match self.recipe.beside(name) {
+            Ok(other) => other,
+            Err(mistakes) => {
+                self.adopt(path, name, mistakes);
+                return None;
+            }
+        };
+        let mut found = Vec::new();
+        let mut inner = Resolver { recipe: &other, mistakes: &mut found, shelf: self.shelf };
+        let branch = inner.outline().and_then(|written| {
+            if written.route.is_some() {
+                inner.add("recipe.route_depth", "route", "a recipe that is routed to cannot route again");
+                return None;
+            }
+            let branch = inner.branch(&written);
+            if branch.components.is_empty() && inner.mistakes.is_empty() {
+                inner.add("recipe.no_components", "components", "name at least one component");
+            }
+            Some(branch)
+        });
+        if let Err(mistakes) = Mistakes::none(found) {
+            self.adopt(path, name, mistakes);
+            return None;
+        }
+        known.push((name.to_owned(), branches.len()));
+        branches.push(branch?);
+        Some(branches.len() - 1)
+    }
+
+    /// Tells the mistakes of another recipe at the place that names it.
+    fn adopt(&mut self, path: &str, name: &str, mistakes: Mistakes) {
+        let line = self.line(path);
+        for inner in mistakes {
+            let message = if inner.code == "recipe.not_found" {
+                inner.message
+            } else {
+                let place = inner.line.map_or_else(String::new, |line| format!(" line {line}"));
+                format!("in {name}{place} {}: {}", inner.path, inner.message)
+            };
+            self.mistakes.push(mistake(inner.code, path, line, message, inner.fix));
+        }
+    }
+
+    fn duration(&mut self, path: &str, text: &str) -> Option<Duration> {
+        let duration = read_duration(text);
+        if duration.is_none() {
+            let message = format!("{text:?} is not a duration above 0 and of at most a day");
+            let fix = Some("write it like 300s, 500ms or 5m".to_owned());
+            self.mistakes.push(mistake("recipe.duration", path, self.line(path), message, fix));
+        }
+        duration
+    }
+
+    fn line(&self, path: &str) -> Option<u32> {
+        let mut node = &self.recipe.node;
+        for step in path.split('.') {
+            node = node.get(step)?;
+        }
+        node.line
+    }
+
+    fn add(&mut self, code: &'static str, path: &str, message: impl Into<String>) {
+        let line = self.line(path);
+        self.mistakes.push(mistake(code, path, line, message.into(), None));
+    }
+}
+
+fn has_entries(node: &Node) -> bool {
+    node.entries().next().is_some()
+}
+
+fn mistake(
+    code: &'static str,
+    path: &str,
+    line: Option<u32>,
+    message: String,
+    fix: Option<String>,
+) -> Mistake {
+    Mistake { code, path: path.to_owned(), line, message, fix }
+}
+
+/// A duration such as `300s`, `500ms`, `5m` or `1h`, above 0 and of at most a day.
+fn read_duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|char: char| !char.is_ascii_digit() && char != '.')?;
+    let number: f64 = text[..digits].parse().ok()?;
+    let unit = match &text[digits..] {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let seconds = number * unit;
+    (seconds > 0.0 && seconds <= 86_400.0).then(|| Duration::from_secs_f64(seconds))
+}

@@ -1,0 +1,12 @@
+//! Which recipes come with plaudit? Those of the folder `recipes/`, compiled in, found by name.
+
+macro_rules! shipped {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../recipes/", $name, ".yaml")))),+]
+    };
+}
+
+/// The names and texts of the shipped recipes.
+pub fn shipped() -> &'static [(&'static str, &'static str)] {
+    shipped!["quickstart"]
+}

@@ -1,0 +1,180 @@
+//! What may a recipe say? The structs that it is read into; the schema for editors and the checks come from them.
+
+use crate::compose::Combine;
+use crate::rule::{KINDS, Kind, inline_schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// A plaudit recipe: which components, weights and policies make the total of a rollout.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Written {
+    /// The name of the recipe, in reports.
+    pub name: Option<String>,
+    /// What the recipe is for, in a sentence.
+    pub description: Option<String>,
+    /// The components, each under a name of its own, which is also the name of its column.
+    pub components: Map<String, Value>,
+    /// How the weighted values are put together.
+    pub combine: Combine,
+    /// The number that stands for an invalid total where a trainer must be given a number.
+    pub invalid_value: Option<f64>,
+    /// How groups are handled.
+    pub groups: WrittenGroups,
+    /// What a response may not exceed.
+    pub limits: WrittenLimits,
+    /// Sends rollouts to other recipes by a field.
+    pub route: Option<WrittenRoute>,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Self {
+            name: None,
+            description: None,
+            components: Map::new(),
+            combine: Combine::Sum,
+            invalid_value: None,
+            groups: WrittenGroups::default(),
+            limits: WrittenLimits::default(),
+            route: None,
+        }
+    }
+}
+
+/// How groups are handled.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WrittenGroups {
+    /// How many groups are scored at once; one a core where nothing is said.
+    #[schemars(range(min = 1, max = 1024))]
+    pub parallel: Option<usize>,
+    /// How long one group may take, such as `300s`, `500ms` or `5m`; what is not scored by then is invalid.
+    pub timeout: String,
+    /// Whether groups of different sizes are refused.
+    pub same_size: bool,
+}
+
+impl Default for WrittenGroups {
+    fn default() -> Self {
+        Self { parallel: None, timeout: "300s".to_owned(), same_size: false }
+    }
+}
+
+/// What a response may not exceed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WrittenLimits {
+    /// The longest response in bytes; a longer one gets every component's floor.
+    #[schemars(range(min = 1, max = 8_388_608))]
+    pub response_bytes: usize,
+}
+
+impl Default for WrittenLimits {
+    fn default() -> Self {
+        Self { response_bytes: 1024 * 1024 }
+    }
+}
+
+/// Sends rollouts to other recipes by a field of `extra`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenRoute {
+    /// The field that decides, such as `extra.data_source`.
+    pub by: String,
+    /// Values of that field, and the recipes that they lead to: shipped ones by name, or files beside this one.
+    pub cases: BTreeMap<String, String>,
+    /// The recipe of every other rollout. Without it they are scored by this recipe's own components, or are invalid
+    /// where it has none.
+    #[serde(default)]
+    pub default: Option<String>,
+}
+
+/// What every component may say, whatever its reward; all other keys are the reward's own parameters.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenComponent {
+    /// The name of the reward; `plaudit rewards` lists them.
+    pub reward: String,
+    /// How much the value counts in the total; 0 measures it without adding it.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// Whether a rollout to which the component does not apply is invalid, rather than scored by the others.
+    #[serde(default)]
+    pub required: bool,
+    /// What a response that breaks a limit gets, in place of the reward's own floor.
+    #[serde(default)]
+    pub floor: Option<f64>,
+    /// Makes the component a gate: asked first, and able to settle the total alone.
+    #[serde(default)]
+    pub gate: Option<WrittenGate>,
+}
+
+/// A gate.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenGate {
+    /// Below this value the gate is closed and the other components are not asked.
+    pub min: f64,
+    /// The total of a rollout whose gate is closed; where nothing is said, what the gates alone give.
+    #[serde(default)]
+    pub total: Option<f64>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// The schema of a component of one reward: what every component may say, and the reward's parameters.
+pub fn component_schema(kind: &Kind) -> Value {
+    let mut whole = inline_schema::<WrittenComponent>();
+    let own = (kind.schema)();
+    if let (Some(properties), Some(parameters)) =
+        (whole["properties"].as_object_mut(), own["properties"].as_object())
+    {
+        for (name, schema) in parameters {
+            properties.insert(name.clone(), schema.clone());
+        }
+    }
+    if let (Some(required), Some(own)) = (whole["required"].as_array_mut(), own["required"].as_array()) {
+        required.extend(own.iter().cloned());
+    }
+    whole
+}
+
+/// The parameters that every component has, which no reward may use for its own.
+pub fn reserved() -> Vec<String> {
+    let schema = inline_schema::<WrittenComponent>();
+    schema["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect()
+}
+
+/// The schema of a recipe as a whole, in which nothing is said of single rewards.
+pub(crate) fn outline() -> Value {
+    inline_schema::<Written>()
+}
+
+/// The JSON schema of recipes, for editors: every reward with its parameters.
+pub fn schema() -> Value {
+    let component = |kind: &Kind| {
+        let mut schema = component_schema(kind);
+        let mut names = vec![kind.name];
+        names.extend(kind.aliases);
+        schema["properties"]["reward"] = json!({ "enum": names, "description": kind.page().0 });
+        schema["title"] = json!(kind.name);
+        if let Some(schema) = schema.as_object_mut() {
+            schema.remove("$schema");
+            schema.remove("description");
+        }
+        schema
+    };
+    let mut whole = outline();
+    whole["title"] = json!("plaudit recipe");
+    whole["properties"]["components"] = json!({
+        "description": whole["properties"]["components"]["description"],
+        "type": "object",
+        "additionalProperties": { "anyOf": KINDS.iter().map(component).collect::<Vec<_>>() },
+    });
+    whole
+}

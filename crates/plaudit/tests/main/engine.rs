@@ -1,0 +1,139 @@
+//! Does the main path keep its promises? Order, parallelism, gates, routes, deadlines, limits, duplicates.
+
+use plaudit::engine::Engine;
+use plaudit::error::RunError;
+use plaudit::outcome::OutcomeKind;
+use plaudit::plan::Plan;
+use plaudit::reason::Code;
+use plaudit::recipe::Recipe;
+use plaudit::report::Report;
+use plaudit::rollout::Rollout;
+use plaudit::schedule::Clock;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub(crate) fn plan(yaml: &str) -> Plan {
+    Recipe::from_yaml(yaml).and_then(|recipe| recipe.plan()).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn score(yaml: &str, rollouts: &[Rollout<'_>]) -> Report {
+    Engine::new(plan(yaml)).score(rollouts).unwrap()
+}
+
+fn lines(report: &Report, rollouts: &[Rollout<'_>]) -> Vec<String> {
+    let line = |at: usize| serde_json::to_string(&report.result(at, &format!("r{at}"), &rollouts[at])).unwrap();
+    (0..rollouts.len()).map(line).collect()
+}
+
+const LENGTH: &str = "components:\n  length: { reward: length_penalty, weight: 0.5, min_length: 4, penalty_rate: 1.0 }\n";
+
+#[test]
+fn results_stand_in_input_order_and_do_not_depend_on_parallelism() {
+    let rollouts: Vec<Rollout<'_>> = (0..500)
+        .map(|at| Rollout::new("x".repeat(at % 7)).in_group(format!("g{}", at % 61)))
+        .collect();
+    let of = |threads: usize| {
+        let report = score(&format!("{LENGTH}groups: {{ parallel: {threads} }}\n"), &rollouts);
+        (lines(&report, &rollouts), serde_json::to_string(&report.statistics).unwrap())
+    };
+    let one = of(1);
+    assert!(one.0[3].contains(r#""id":"r3","group":"g3","total":-0.5"#), "{}", one.0[3]);
+    assert_eq!(one, of(2));
+    assert_eq!(one, of(8));
+}
+
+#[test]
+fn a_result_has_the_shape_of_the_contract() {
+    let rollouts = [Rollout::new("ab").in_group("g1")];
+    let line = lines(&score(LENGTH, &rollouts), &rollouts).remove(0);
+    let wanted = json!({"id": "r0", "group": "g1", "total": -1.0, "outcome": "scored", "components":
+        {"length": {"outcome": "scored", "value": -2.0, "weight": 0.5, "info": {"length": 2}}}});
+    assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), wanted);
+}
+
+#[test]
+fn a_closed_gate_settles_the_total_and_asks_nobody_else() {
+    let yaml = "components:
+  long: { reward: length_penalty, weight: 1.0 }
+  short: { reward: length_penalty, weight: 0, min_length: 4, penalty_rate: 1.0, gate: { min: -1.0, total: -5.0 } }
+";
+    let rollouts = [Rollout::new("ab"), Rollout::new("abc")];
+    let report = score(yaml, &rollouts);
+    let first = &report.rows[0];
+    assert_eq!((first.total.kind(), first.total.value()), (OutcomeKind::Floored, Some(-5.0)));
+    assert_eq!(first.total.cause().map(|cause| cause.reason.code), Some(Code::GateClosed));
+    assert!(first.outcomes[0].is_none());
+    assert_eq!(report.rows[1].total.kind(), OutcomeKind::Scored);
+    assert!(lines(&report, &rollouts)[0].contains(r#""long":{"outcome":"skipped","value":null"#));
+}
+
+#[test]
+fn rollouts_are_routed_by_a_field() {
+    let yaml = "name: own
+components: { length: { reward: length_penalty, min_length: 4, penalty_rate: 1.0 } }
+route: { by: extra.source.kind, cases: { quick: quickstart, 7: own } }
+";
+    let with = |extra: Value| {
+        let mut rollout = Rollout::new("ab");
+        rollout.extra = extra.as_object().unwrap().clone();
+        rollout
+    };
+    let yaml = yaml.replace("7: own", "\"7\": own");
+    let rollouts = [with(json!({"source": {"kind": "quick"}})), with(json!({"source": {"kind": 7}})), with(json!({}))];
+    let report = score(&yaml, &rollouts);
+    let branches: Vec<Option<usize>> = report.rows.iter().map(|row| row.branch).collect();
+    assert_eq!(branches, [Some(1), Some(0), Some(0)]);
+    let pure = "route: { by: extra.kind, cases: { quick: quickstart } }\n";
+    let report = score(pure, &rollouts[..1]);
+    assert_eq!(report.rows[0].total.cause().map(|cause| cause.reason.code), Some(Code::NoRoute));
+}
+
+/// A clock that moves on by a second whenever it is looked at.
+#[derive(Debug)]
+struct Ticking(AtomicU64);
+
+impl Clock for Ticking {
+    fn now(&self) -> Duration {
+        Duration::from_secs(self.0.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
+#[test]
+fn a_deadline_stops_the_work_and_loses_nothing_done() {
+    let plan = plan(&format!("{LENGTH}groups: {{ timeout: 3s }}\n"));
+    let rollouts: Vec<Rollout<'_>> =
+        (0..5).map(|at| Rollout::new("x".repeat(at)).in_group("g")).collect();
+    let report = Engine::with_clock(plan, Arc::new(Ticking(AtomicU64::new(0)))).score(&rollouts).unwrap();
+    let kinds: Vec<OutcomeKind> = report.rows.iter().map(|row| row.total.kind()).collect();
+    assert_eq!(kinds[..2], [OutcomeKind::Scored; 2]);
+    assert_eq!(kinds[2..], [OutcomeKind::Invalid; 3]);
+    let reasons: Vec<_> = report.statistics.outcomes.reasons().collect();
+    assert_eq!(reasons, [(OutcomeKind::Invalid, Code::GroupDeadline, 3)]);
+}
+
+#[test]
+fn uneven_groups_are_refused_by_name() {
+    let engine = Engine::new(plan(&format!("{LENGTH}groups: {{ same_size: true }}\n")));
+    let rollouts: Vec<Rollout<'_>> =
+        ["a", "a", "b", "b", "c"].iter().map(|group| Rollout::new("x").in_group(*group)).collect();
+    let error = engine.score(&rollouts).unwrap_err();
+    assert_eq!(error, RunError::UnevenGroups { usual: 2, odd: vec![("c".to_owned(), 1)] });
+    assert!(error.to_string().contains(r#""c" has 1"#));
+}
+
+#[test]
+fn an_empty_batch_is_an_empty_report() {
+    let report = score(LENGTH, &[]);
+    assert!(report.rows.is_empty() && report.statistics.rollouts == 0);
+}
+
+#[test]
+fn identical_responses_are_scored_once_and_counted() {
+    let rollouts: Vec<Rollout<'_>> = (0..4).map(|_| Rollout::new("same").in_group("g")).collect();
+    let report = score(LENGTH, &rollouts);
+    assert_eq!(report.statistics.repetition.duplicates, 3);
+    assert_eq!(report.statistics.groups.zero_variance, 1);
+    assert_eq!(report.statistics.outcomes.all(), 4);
+}
