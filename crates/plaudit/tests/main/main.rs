@@ -4,4 +4,5 @@
 
 mod engine;
 mod golden;
+mod house;
 mod recipe;
