@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod composition;
 mod engine;
 mod golden;
 mod house;
 mod recipe;
+mod reference;
