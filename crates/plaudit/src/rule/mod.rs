@@ -1,6 +1,16 @@
 //! Which rule rewards are there, and what must one be? One file a rule, one line in [`KINDS`].
 
+pub mod accuracy;
 pub mod length_penalty;
+pub mod number_accuracy;
+pub mod open_r1_format;
+pub mod open_r1_reasoning_steps;
+pub mod open_r1_tag_count;
+pub mod privacy_leakage;
+pub mod reasoning_format;
+pub mod reasoning_tool_call_format;
+pub mod regex;
+pub mod trl_think_format;
 
 use crate::outcome::Outcome;
 use crate::rollout::Prompt;
@@ -11,7 +21,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Every rule reward, by name. A new one is a file beside this and a line here.
-pub const KINDS: &[Kind] = &[Kind::of::<length_penalty::LengthPenalty>()];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<accuracy::Accuracy>(),
+    Kind::of::<length_penalty::LengthPenalty>(),
+    Kind::of::<number_accuracy::NumberAccuracy>(),
+    Kind::of::<open_r1_format::OpenR1Format>(),
+    Kind::of::<open_r1_reasoning_steps::OpenR1ReasoningSteps>(),
+    Kind::of::<open_r1_tag_count::OpenR1TagCount>(),
+    Kind::of::<privacy_leakage::PrivacyLeakage>(),
+    Kind::of::<reasoning_format::ReasoningFormat>(),
+    Kind::of::<reasoning_tool_call_format::ReasoningToolCallFormat>(),
+    Kind::of::<regex::Regex>(),
+    Kind::of::<trl_think_format::TrlThinkFormat>(),
+];
 
 /// What a rule sees of one rollout.
 pub struct Sample<'s> {
@@ -158,5 +180,27 @@ impl Kind {
     /// The reward of that name or alias.
     pub fn find(name: &str) -> Option<&'static Kind> {
         KINDS.iter().find(|kind| kind.name == name || kind.aliases.contains(&name))
+    }
+}
+
+/// What the tests of the rules share.
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// What a reward says of one response.
+    pub(crate) fn score(reward: impl Reward, response: &str, reference: Option<&str>) -> Outcome {
+        let Ok(Scorer::Each(rule)) = reward.build(&mut Shelf::default()) else {
+            panic!("not a rule for one rollout, or refused");
+        };
+        let text = Text::new(response);
+        let reference = reference.map(Text::new);
+        rule.score(&Sample {
+            text: &text,
+            reference: reference.as_ref(),
+            prompt: None,
+            tokens: None,
+            extra: &Map::new(),
+        })
     }
 }
