@@ -1,6 +1,16 @@
 //! Which rule rewards are there, and what must one be? One file a rule, one line in [`KINDS`].
 
+pub mod accuracy;
 pub mod length_penalty;
+pub mod number_accuracy;
+pub mod open_r1_format;
+pub mod open_r1_reasoning_steps;
+pub mod open_r1_tag_count;
+pub mod privacy_leakage;
+pub mod reasoning_format;
+pub mod reasoning_tool_call_format;
+pub mod regex;
+pub mod trl_think_format;
 
 use crate::outcome::Outcome;
 use crate::rollout::Prompt;
@@ -13,7 +23,19 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// Every rule reward, by name. A new one is a file beside this and a line here.
-pub const KINDS: &[Kind] = &[Kind::of::<length_penalty::LengthPenalty>()];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<accuracy::Accuracy>(),
+    Kind::of::<length_penalty::LengthPenalty>(),
+    Kind::of::<number_accuracy::NumberAccuracy>(),
+    Kind::of::<open_r1_format::OpenR1Format>(),
+    Kind::of::<open_r1_reasoning_steps::OpenR1ReasoningSteps>(),
+    Kind::of::<open_r1_tag_count::OpenR1TagCount>(),
+    Kind::of::<privacy_leakage::PrivacyLeakage>(),
+    Kind::of::<reasoning_format::ReasoningFormat>(),
+    Kind::of::<reasoning_tool_call_format::ReasoningToolCallFormat>(),
+    Kind::of::<regex::Regex>(),
+    Kind::of::<trl_think_format::TrlThinkFormat>(),
+];
 
 /// What a rule sees of one rollout.
 #[derive(Debug, Clone, Copy)]
@@ -180,8 +202,31 @@ impl Kind {
     }
 }
 
+<<<<<<< HEAD
 /// The JSON schema of a type with everything that it is made of in place, so that schemas can be put together.
 pub(crate) fn inline_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
+=======
+/// What the tests of the rules share.
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// What a reward says of one response.
+    pub(crate) fn score(reward: impl Reward, response: &str, reference: Option<&str>) -> Outcome {
+        let Ok(Scorer::Each(rule)) = reward.build(&mut Shelf::default()) else {
+            panic!("not a rule for one rollout, or refused");
+        };
+        let text = Text::new(response);
+        let reference = reference.map(Text::new);
+        rule.score(&Sample {
+            text: &text,
+            reference: reference.as_ref(),
+            prompt: None,
+            tokens: None,
+            extra: &Map::new(),
+        })
+    }
+>>>>>>> rules1
 }

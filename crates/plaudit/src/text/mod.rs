@@ -1,6 +1,8 @@
 //! What can be seen in a text? Every view of it (length, lower case, tags, thought, tokens) is made at most once,
 //! by the first component that asks, and then serves all the others.
 
+pub mod digit;
+pub mod json;
 pub mod lower;
 pub mod space;
 pub mod tags;

@@ -5,6 +5,8 @@
 mod composition;
 mod engine;
 mod golden;
+mod hostile;
 mod house;
 mod recipe;
 mod reference;
+mod regex_cases;
