@@ -1,6 +1,19 @@
 //! Which rule rewards are there, and what must one be? One file a rule, one line in [`KINDS`].
 
+pub mod correct;
+pub mod dapo_overlong;
+pub mod f1_score;
+pub mod kimi_length;
+pub mod length;
 pub mod length_penalty;
+pub mod ngram_repetition_penalty;
+pub mod open_r1_cosine_length;
+pub mod open_r1_repetition;
+pub mod rouge;
+pub mod thought_length;
+pub mod total_length;
+#[cfg(test)]
+mod trial;
 
 use crate::outcome::Outcome;
 use crate::rollout::Prompt;
@@ -11,7 +24,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Every rule reward, by name. A new one is a file beside this and a line here.
-pub const KINDS: &[Kind] = &[Kind::of::<length_penalty::LengthPenalty>()];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<dapo_overlong::DapoOverlong>(),
+    Kind::of::<f1_score::F1Score>(),
+    Kind::of::<kimi_length::KimiLength>(),
+    Kind::of::<length_penalty::LengthPenalty>(),
+    Kind::of::<ngram_repetition_penalty::NgramRepetitionPenalty>(),
+    Kind::of::<open_r1_cosine_length::OpenR1CosineLength>(),
+    Kind::of::<open_r1_repetition::OpenR1Repetition>(),
+    Kind::of::<rouge::Rouge>(),
+    Kind::of::<thought_length::ThoughtLength>(),
+    Kind::of::<total_length::TotalLength>(),
+];
 
 /// What a rule sees of one rollout.
 pub struct Sample<'s> {

@@ -121,7 +121,8 @@ mod tests {
         for (index, gram) in ids.windows(n).enumerate() {
             counts.entry(gram).or_insert((index, 0)).1 += 1;
         }
-        let best = counts.values().copied().max_by_key(|(first, count)| (*count, std::cmp::Reverse(*first)))?;
+        let best =
+            counts.values().copied().max_by_key(|(first, count)| (*count, std::cmp::Reverse(*first)))?;
         Some((Repetition { unique: counts.len(), total: ids.len() + 1 - n }, best))
     }
 

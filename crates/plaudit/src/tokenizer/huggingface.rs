@@ -58,7 +58,8 @@ pub(super) fn load(file: &str, shelf: &mut Shelf) -> Result<Arc<Loaded>, Refusal
 /// so that a recipe from elsewhere cannot read about; who writes an absolute path knows their own machine.
 fn locate(file: &str, folder: Option<&Path>) -> Result<PathBuf, Refusal> {
     let written = Path::new(file);
-    let outside = || Refusal::new(KEY, format!("{file} leads out of the recipe's folder; place the file below it"));
+    let outside =
+        || Refusal::new(KEY, format!("{file} leads out of the recipe's folder; place the file below it"));
     let missing = |error| Refusal::new(KEY, format!("{file} cannot be read: {error}"));
     if written.is_absolute() {
         return written.canonicalize().map_err(missing);
@@ -135,7 +136,8 @@ pub(super) mod tests {
         let loaded = load("inside/words.json", &mut shelf).expect("a tokenizer");
         let again = load("./inside/words.json", &mut shelf).expect("a tokenizer");
         assert!(Arc::ptr_eq(&loaded, &again));
-        let absolute = load(&folder.join("copy.json").display().to_string(), &mut shelf).expect("a tokenizer");
+        let absolute =
+            load(&folder.join("copy.json").display().to_string(), &mut shelf).expect("a tokenizer");
         assert_eq!(absolute.key(), loaded.key());
         let tokens = loaded.cut("hello world x  hello").expect("tokens");
         assert_eq!(tokens.ids, [1, 2, 0, 1]);
@@ -153,7 +155,8 @@ pub(super) mod tests {
         }
         #[cfg(unix)]
         {
-            std::os::unix::fs::symlink(folder.join("copy.json"), folder.join("inside/link.json")).expect("a link");
+            std::os::unix::fs::symlink(folder.join("copy.json"), folder.join("inside/link.json"))
+                .expect("a link");
             assert!(load("link.json", &mut shelf).expect_err("refused").message.contains("leads out"));
         }
         let refusal = load(&folder.join("not.json").display().to_string(), &mut shelf).expect_err("refused");

@@ -1,4 +1,8 @@
 //! How is Chinese cut into words? By jieba's dictionary and its model for unknown words, in accurate mode.
+//!
+//! The words are those of Python's jieba, where the Rust library differs too: it joins `left-hand` and `a_b`, which
+//! the original cuts at the mark. Only ideographs beyond U+9FD5 and of the extension blocks, which the original takes
+//! one by one, may be cut otherwise.
 
 use crate::text::tokens::Tokens;
 use jieba_rs::Jieba;
@@ -17,9 +21,48 @@ pub(super) fn cut(text: &str) -> Tokens {
     let words = DICTIONARY.cut(text, true);
     let mut tokens = Tokens::with_capacity(words.len());
     for word in words {
-        tokens.push(Tokens::word_id(word.word), word.byte_start, word.byte_end);
+        if is_joined(word.word.as_bytes()) && !DICTIONARY.has_word(word.word) {
+            pieces(word.word, |from, to| {
+                tokens.push(
+                    Tokens::word_id(&word.word[from..to]),
+                    word.byte_start + from,
+                    word.byte_start + to,
+                );
+            });
+        } else {
+            tokens.push(Tokens::word_id(word.word), word.byte_start, word.byte_end);
+        }
     }
     tokens
+}
+
+/// Whether a word may be one that the library has joined: letters and digits with a mark between them.
+fn is_joined(word: &[u8]) -> bool {
+    word.len() > 2
+        && word[0].is_ascii_alphanumeric()
+        && word.iter().any(|byte| matches!(byte, b'.' | b'_' | b'-'))
+}
+
+/// The spans of a joined word that the original gives: letters and digits with, at most, one decimal part and a
+/// per cent sign, and each mark between them alone.
+fn pieces(word: &str, mut each: impl FnMut(usize, usize)) {
+    let bytes = word.as_bytes();
+    let run =
+        |from: usize, is: fn(&u8) -> bool| from + bytes[from..].iter().take_while(|byte| is(byte)).count();
+    let mut from = 0;
+    while from < bytes.len() {
+        let mut to = run(from, u8::is_ascii_alphanumeric);
+        if to == from {
+            to += 1;
+        } else {
+            if bytes.get(to) == Some(&b'.') && bytes.get(to + 1).is_some_and(u8::is_ascii_digit) {
+                to = run(to + 1, u8::is_ascii_digit);
+            }
+            to += usize::from(bytes.get(to) == Some(&b'%'));
+        }
+        each(from, to);
+        from = to;
+    }
 }
 
 /// The words of what is left of a text when only the ideographs U+4E00 to U+9FFF are kept.
@@ -58,6 +101,24 @@ mod tests {
             ["我", "来到", "北京", "清华大学", ",", " ", "ok", " ", "3.14", "\r\n", "杭研", "大厦"]
         );
         assert!(cut("").is_empty());
+    }
+
+    #[test]
+    fn marks_between_letters_are_cut_as_in_the_original() {
+        for (text, words) in [
+            ("left-hand", vec!["left", "-", "hand"]),
+            ("a_b.c", vec!["a", "_", "b", ".", "c"]),
+            ("3.14.15", vec!["3.14", ".", "15"]),
+            ("3.14%", vec!["3.14%"]),
+            ("foo.3bar", vec!["foo.3", "bar"]),
+            ("a--b", vec!["a", "--", "b"]),
+            ("e.g.", vec!["e", ".", "g", "."]),
+            ("c++ AT&T T恤", vec!["c++", " ", "AT&T", " ", "T恤"]),
+            ("50%off", vec!["50%", "off"]),
+            ("卡拉OK-x", vec!["卡拉", "OK", "-", "x"]),
+        ] {
+            assert_eq!(shown(text, &cut(text)), words);
+        }
     }
 
     #[test]

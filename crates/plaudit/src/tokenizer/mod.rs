@@ -65,11 +65,15 @@ impl TokenizerParams {
     pub fn load(&self, shelf: &mut Shelf) -> Result<Tokenizer, Refusal> {
         let kind = self.tokenizer_type;
         match (kind, &self.tokenizer_file) {
-            (TokenizerType::Huggingface, Some(file)) => Ok(Tokenizer::Huggingface(huggingface::load(file, shelf)?)),
+            (TokenizerType::Huggingface, Some(file)) => {
+                Ok(Tokenizer::Huggingface(huggingface::load(file, shelf)?))
+            }
             (TokenizerType::Huggingface, None) => {
                 Err(Refusal::new("tokenizer_file", "huggingface needs the path of a tokenizer.json"))
             }
-            (_, Some(_)) => Err(Refusal::new("tokenizer_file", "only tokenizer_type: huggingface reads a file")),
+            (_, Some(_)) => {
+                Err(Refusal::new("tokenizer_file", "only tokenizer_type: huggingface reads a file"))
+            }
             (TokenizerType::Simple, None) => Ok(Tokenizer::Simple),
             (TokenizerType::Tiktoken, None) => {
                 tiktoken::load(self.encoding_name);
