@@ -94,7 +94,10 @@ fn the_example_on_every_page_is_a_good_component() {
         let example = page.split("```yaml").nth(1).and_then(|rest| rest.split("```").next());
         let example = example.unwrap_or_else(|| panic!("{} has no example", kind.name));
         let indented: String = example.trim().lines().map(|line| format!("  {line}\n")).collect();
-        let recipe = Recipe::from_yaml(&format!("components:\n{indented}")).and_then(|recipe| recipe.plan());
+        // An example may show a component that only measures, so another one gives the total.
+        let recipe =
+            Recipe::from_yaml(&format!("components:\n  other: {{ reward: length_penalty }}\n{indented}"))
+                .and_then(|recipe| recipe.plan());
         let plan = recipe.unwrap_or_else(|mistakes| panic!("{}: {mistakes}", kind.name));
         assert!(plan.branches[0].components.iter().any(|component| component.reward == kind.name));
     }
