@@ -4,6 +4,7 @@
 pub mod digit;
 pub mod json;
 pub mod lower;
+pub mod personal;
 pub mod space;
 pub mod tags;
 pub mod tokens;
