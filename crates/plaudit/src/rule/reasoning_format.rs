@@ -192,7 +192,7 @@ mod tests {
     fn names_that_cannot_be_tags_are_refused() {
         for name in ["", "<think>", "/think", "a\nb"] {
             let reward = ReasoningFormat { answer_token: name.to_owned(), ..Default::default() };
-            let refusals = reward.build(&mut Shelf::default()).err().expect("a refusal");
+            let refusals = reward.build(&mut Shelf::default()).expect_err("a refusal");
             assert_eq!(refusals[0].key, "answer_token");
         }
         let same = ReasoningFormat { answer_token: "think".to_owned(), strict: true, ..Default::default() };

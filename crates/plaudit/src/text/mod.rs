@@ -6,6 +6,7 @@ pub mod json;
 pub mod lcs;
 pub mod lower;
 pub mod ngrams;
+pub mod personal;
 pub mod set;
 pub mod space;
 pub mod tags;
