@@ -215,7 +215,7 @@ mod tests {
     fn too_long_to_count_has_a_finite_floor() {
         let parameters = json!({"variant": "verl", "tokenizer_type": "tiktoken"});
         let outcome = scored::<DapoOverlong>(parameters, &"word ".repeat(200_000));
-        assert_eq!(outcome.value(), Some(-125.0));
+        assert_eq!(outcome.value(), Some(-((LONGEST_TEXT - 12288) as f64) / 4096.0));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use super::Sample;
 use crate::outcome::Outcome;
 use crate::reason::Code;
-use crate::text::{Case, space};
-use crate::tokenizer::Tokenizer;
+use crate::text::{Case, Text, space};
+use crate::tokenizer::{Tokenizer, Uncut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,12 +42,24 @@ pub(super) fn words(text: &str) -> u64 {
 pub(super) fn tokens(sample: &Sample<'_>, counter: Option<&Tokenizer>, floor: f64) -> Result<u64, Outcome> {
     match (sample.tokens, counter) {
         (Some(tokens), _) => Ok(tokens),
-        (None, Some(counter)) => match sample.text.tokens(counter, Case::Kept) {
-            Ok(tokens) => Ok(tokens.len() as u64),
-            Err(uncut) => Err(uncut.of_response(floor)),
-        },
+        (None, Some(counter)) => count(sample.text, counter).map_err(|uncut| uncut.of_response(floor)),
         (None, None) => Err(Outcome::skipped(Code::MissingTokens)),
     }
+}
+
+/// The number of tokens of a text, white space at its ends included: a policy could hide a novel in that.
+pub(super) fn count(text: &Text<'_>, counter: &Tokenizer) -> Result<u64, Uncut> {
+    let whole = text.as_str();
+    if whole.len() > counter.longest() {
+        return Err(Uncut::TooLong);
+    }
+    let tokens = if text.stripped().len() == whole.len() {
+        // The tokens that other components see, and may have been cut already.
+        text.tokens(counter, Case::Kept)?.len()
+    } else {
+        counter.cut(whole)?.len()
+    };
+    Ok(tokens as u64)
 }
 
 /// DAPO's soft overlong punishment: 0 up to `max - band`, from there linear to -1 at `max`, and -1 beyond.
@@ -67,6 +79,14 @@ pub(super) fn soft_overlong(length: u64, max: u64, band: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn white_space_at_the_ends_is_counted() {
+        let counter = Tokenizer::Jieba { chinese_only: false };
+        let counted = ["北京", " 北京 ", "\n\n", ""].map(|text| count(&Text::new(text), &counter));
+        assert_eq!(counted, [Ok(1), Ok(3), Ok(2), Ok(0)]);
+        assert_eq!(count(&Text::new("\n".repeat(1 << 20)), &counter), Err(Uncut::TooLong));
+    }
 
     #[test]
     fn the_punishment_is_linear_in_the_band() {

@@ -3,7 +3,6 @@
 use super::length::{self, Unit};
 use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::text::Case;
 use crate::tokenizer::{Shelf, Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,8 +95,8 @@ impl Rule for Loaded {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let params = &self.params;
         let length = match (&self.counter, params.unit) {
-            (Some(counter), _) => match sample.text.thought().tokens(counter, Case::Kept) {
-                Ok(tokens) => tokens.len() as u64,
+            (Some(counter), _) => match length::count(sample.text.thought(), counter) {
+                Ok(length) => length,
                 Err(uncut) => return uncut.of_response(self.floor()),
             },
             (None, Unit::Word) => length::words(sample.text.thought().as_str()),

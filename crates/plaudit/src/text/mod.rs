@@ -101,7 +101,12 @@ impl<'a> Text<'a> {
         if self.stripped().len() > tokenizer.longest() {
             return Err(Uncut::TooLong);
         }
-        let tokens = Rc::new(tokenizer.cut(self.in_case(case))?);
+        // Asked again, because some characters grow when they are lowered.
+        let text = self.in_case(case);
+        if text.len() > tokenizer.longest() {
+            return Err(Uncut::TooLong);
+        }
+        let tokens = Rc::new(tokenizer.cut(text)?);
         self.tokens.borrow_mut().push((key, Rc::clone(&tokens)));
         Ok(tokens)
     }

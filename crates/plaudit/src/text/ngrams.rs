@@ -39,24 +39,22 @@ pub fn most_repeated(ids: &[u64], n: usize) -> Option<(usize, usize)> {
     // Hash, index of the first one, count. A count of zero is an empty place.
     let mut places = vec![(0_u64, 0_u32, 0_u32); places_for(total)];
     let mask = places.len() - 1;
+    let mut best = (0, 0);
     for (index, hash) in Hashes::new(ids, n).enumerate() {
         let mut at = place_of(hash, places.len());
-        loop {
-            match &mut places[at & mask] {
-                (_, _, 0) => {
-                    places[at & mask] = (hash, index as u32, 1);
-                    break;
-                }
-                (known, _, count) if *known == hash => {
-                    *count += 1;
-                    break;
-                }
-                _ => at += 1,
-            }
+        while places[at].2 != 0 && places[at].0 != hash {
+            at = (at + 1) & mask;
+        }
+        let (known, first, count) = &mut places[at];
+        if *count == 0 {
+            (*known, *first) = (hash, index as u32);
+        }
+        *count += 1;
+        if *count > best.1 || (*count == best.1 && *first < best.0) {
+            best = (*first, *count);
         }
     }
-    let best = places.iter().max_by_key(|(_, first, count)| (*count, std::cmp::Reverse(*first)))?;
-    Some((best.1 as usize, best.2 as usize))
+    Some((best.0 as usize, best.1 as usize))
 }
 
 /// The hash of every n-gram, each from the one before it: a polynomial in an odd base, modulo 2^64.
