@@ -40,7 +40,13 @@ impl Tokens {
     /// The hash of a word, as `ids` holds it.
     #[inline]
     pub fn word_id(word: &str) -> u64 {
-        rapidhash::v3::rapidhash_v3(word.as_bytes())
+        word_at(word.as_bytes(), 0, word.len())
+    }
+
+    /// Adds the word at `from..to` of a text.
+    #[inline]
+    pub fn push_word(&mut self, text: &str, from: usize, to: usize) {
+        self.push(word_at(text.as_bytes(), from, to), from, to);
     }
 
     /// The number of tokens.
@@ -76,9 +82,63 @@ impl Tokens {
     }
 }
 
+/// The hash of the word at `from..to`.
+///
+/// Most words have at most 16 bytes: they are taken from the text as two numbers, with what follows the word masked
+/// away, and multiplied to 128 bits of which both halves count. That takes no branch that depends on the length.
+/// Longer words are left to a general hash.
+#[inline]
+fn word_at(text: &[u8], from: usize, to: usize) -> u64 {
+    let length = to - from;
+    if length > 16 {
+        return rapidhash::v3::rapidhash_v3(&text[from..to]);
+    }
+    let word = match text.get(from..from + 16).and_then(|bytes| bytes.first_chunk::<16>()) {
+        Some(bytes) => u128::from_le_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 16];
+            bytes[..length].copy_from_slice(&text[from..to]);
+            u128::from_le_bytes(bytes)
+        }
+    };
+    let word = word & u128::MAX.checked_shr(8 * (16 - length as u32)).unwrap_or(0);
+    // No text in UTF-8 has the bytes FF or FE, so neither factor is ever zero, whatever a response contains.
+    let low = word as u64 ^ 0xfe5b_9cff_2d45_a1ff;
+    let high = (word >> 64) as u64 ^ 0xffd1_34fe_96a7_0bff ^ (length as u64) << 56;
+    let product = u128::from(low) * u128::from(high);
+    (product as u64) ^ (product >> 64) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_has_one_hash_wherever_it_stands() {
+        let words = [
+            "a",
+            "b",
+            "ab",
+            "ba",
+            "abcdefgh",
+            "abcdefghi",
+            "sixteen-letters!",
+            "seventeen-letters",
+            "中",
+            "\0",
+            "\0\0",
+        ];
+        let mut seen = Vec::new();
+        for word in words {
+            let text = format!("{word} {word} and then something more {word}");
+            let end = text.len() - word.len();
+            let id = Tokens::word_id(word);
+            assert_eq!(word_at(text.as_bytes(), 0, word.len()), id);
+            assert_eq!(word_at(text.as_bytes(), end, text.len()), id);
+            assert!(!seen.contains(&id), "{word}");
+            seen.push(id);
+        }
+    }
 
     #[test]
     fn parts_of_characters_are_shown_as_whole_ones() {
