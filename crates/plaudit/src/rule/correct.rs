@@ -3,7 +3,6 @@
 use super::Sample;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
-use crate::text::Text;
 use crate::text::space::strip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,8 +16,9 @@ pub enum Correct {
     Auto,
     /// In the field of `extra` that `correct_field` names: true, or a number of 0.5 or more.
     Extra,
-    /// In the final answer, which must equal the reference as text or as a decimal number. The final answer is the
-    /// last `<answer>` pair, else the last `\boxed{...}`, else the whole response.
+    /// In the final answer, which must equal the reference as text or as a decimal number. The final answer stands in
+    /// the last `<answer>` pair, where there is one; of that, or of the whole response, the last `\boxed{...}` counts,
+    /// where there is one.
     Answer,
 }
 
@@ -54,7 +54,7 @@ impl CorrectParams {
                 if reference.stripped().is_empty() {
                     return Err(Outcome::skipped(Code::EmptyReference));
                 }
-                Ok(same(final_answer(sample.text), reference.stripped()))
+                Ok(same(strip(sample.text.answer()), reference.stripped()))
             }
         }
     }
@@ -66,49 +66,6 @@ impl CorrectParams {
         );
         Outcome::skipped(Reason::new(Code::MissingExtra, message))
     }
-}
-
-/// What the response gives as its answer.
-fn final_answer<'t>(text: &'t Text<'_>) -> &'t str {
-    let tagged = text.tags().bodies(text.as_str(), "answer").last();
-    strip(tagged.or_else(|| last_boxed(text.as_str())).unwrap_or(text.as_str()))
-}
-
-/// What stands in the last `\boxed{...}` whose braces are balanced. One pass, whatever is nested or left open.
-fn last_boxed(text: &str) -> Option<&str> {
-    const BOXED: &[u8] = b"\\boxed{";
-    let bytes = text.as_bytes();
-    // The offset after each brace that is still open, and whether it opens a box.
-    let mut open: Vec<(usize, bool)> = Vec::new();
-    let mut last: Option<(usize, usize)> = None;
-    let mut at = 0;
-    while let Some(found) = memchr::memchr3(b'\\', b'{', b'}', &bytes[at..]) {
-        at += found;
-        match bytes[at] {
-            b'\\' if bytes[at..].starts_with(BOXED) => {
-                at += BOXED.len();
-                open.push((at, true));
-            }
-            // An escaped brace is a printed one. What follows may be the middle of a character, which no brace is.
-            b'\\' => at += 2,
-            b'{' => {
-                at += 1;
-                open.push((at, false));
-            }
-            _ => {
-                if let Some((from, true)) = open.pop()
-                    && last.is_none_or(|(before, _)| from > before)
-                {
-                    last = Some((from, at));
-                }
-                at += 1;
-            }
-        }
-        if at >= bytes.len() {
-            break;
-        }
-    }
-    last.map(|(from, to)| &text[from..to])
 }
 
 /// Whether two stripped answers are the same text or the same decimal number.
@@ -162,24 +119,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_final_answer_is_found() {
-        for (response, answer) in [
-            ("<answer>1</answer> <answer> 2 </answer> \\boxed{3}", "2"),
-            ("so \\boxed{1} and \\boxed{\\frac{1}{2}} done", "\\frac{1}{2}"),
-            ("\\boxed{4} then \\boxed{never closed", "4"),
-            ("\\boxed{a \\boxed{b} c}", "b"),
-            ("\\boxed{\\{1, 2\\}}", "\\{1, 2\\}"),
-            ("} \\boxed{5} {", "5"),
-            (" plain \n", "plain"),
-            ("ends in \\", "ends in \\"),
-            ("\\é{\\boxed{6}", "6"),
-            ("", ""),
-        ] {
-            assert_eq!(final_answer(&Text::new(response)), answer, "{response}");
-        }
-    }
-
-    #[test]
     fn numbers_are_equal_whatever_they_look_like() {
         for (a, b) in [
             ("1,234", "1234"),
@@ -206,13 +145,5 @@ mod tests {
         ] {
             assert!(!same(a, b) && !same(b, a), "{a} {b}");
         }
-    }
-
-    #[test]
-    fn braces_without_end_take_one_pass() {
-        let text = "\\boxed{".repeat(100_000);
-        assert_eq!(last_boxed(&text), None);
-        let text = format!("{text}7{}", "}".repeat(100_000));
-        assert_eq!(last_boxed(&text), Some("7"));
     }
 }

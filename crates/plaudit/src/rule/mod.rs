@@ -215,25 +215,3 @@ pub(crate) fn inline_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
-
-/// What the tests of the rules share.
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// What a reward says of one response.
-    pub(crate) fn score(reward: impl Reward, response: &str, reference: Option<&str>) -> Outcome {
-        let Ok(Scorer::Each(rule)) = reward.build(&mut Shelf::default()) else {
-            panic!("not a rule for one rollout, or refused");
-        };
-        let text = Text::new(response);
-        let reference = reference.map(Text::new);
-        rule.score(&Sample {
-            text: &text,
-            reference: reference.as_ref(),
-            prompt: None,
-            tokens: None,
-            extra: &Map::new(),
-        })
-    }
-}

@@ -3,6 +3,7 @@
 use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
+use crate::text::answer::Scope;
 use crate::text::digit::{digit, digit_at, digits_end, find_byte, may_begin_digit};
 use crate::tokenizer::Shelf;
 use schemars::JsonSchema;
@@ -15,11 +16,11 @@ use serde::{Deserialize, Serialize};
 /// number of the response is compared with the first of the reference, the second with the second, and so on; two are
 /// equal when they differ by at most `tolerance`. The score is the number of equal ones divided by how many the
 /// reference has. Further numbers of the response do not matter. A rollout whose reference is absent or has no number
-/// is skipped.
+/// is skipped. With `scope: answer` only the final answer of the response is read.
 ///
 /// ## When to use it
 /// For short answers that are numbers. A response that thinks aloud has numbers in its thought, and those come first:
-/// cut the answer out before, or use a math reward.
+/// use `scope: answer`.
 ///
 /// ## How it can be gamed
 /// `1,234` is 1 and 234, `1e5` is 1 and 5, `.5` is 5, and `x=2-1` is 2 and -1, so a wrong value can be spelled such
@@ -28,7 +29,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ## Example
 /// ```yaml
-/// numbers: { reward: number_accuracy, weight: 1.0, tolerance: 0.01 }
+/// numbers: { reward: number_accuracy, weight: 1.0, tolerance: 0.01, scope: answer }
 /// ```
 ///
 /// ## References
@@ -38,11 +39,13 @@ use serde::{Deserialize, Serialize};
 pub struct NumberAccuracy {
     /// The largest difference between two equal numbers.
     pub tolerance: f64,
+    /// Which part of the response is read; the reference is always read whole.
+    pub scope: Scope,
 }
 
 impl Default for NumberAccuracy {
     fn default() -> Self {
-        Self { tolerance: 1e-6 }
+        Self { tolerance: 1e-6, scope: Scope::Full }
     }
 }
 
@@ -69,7 +72,7 @@ impl Rule for NumberAccuracy {
         let Some(reference) = sample.reference else {
             return Outcome::skipped(Code::MissingReference);
         };
-        let mut given = Numbers::of(sample.text.as_str());
+        let mut given = Numbers::of(self.scope.of(sample.text));
         let (mut correct, mut total) = (0_u64, 0_u64);
         for wanted in Numbers::of(reference.as_str()) {
             total += 1;
@@ -145,7 +148,7 @@ fn double(number: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::tests::score;
+    use crate::rule::trial::score;
 
     fn numbers(text: &str) -> Vec<f64> {
         Numbers::of(text).collect()

@@ -102,7 +102,7 @@ impl OpenR1Format {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::tests::score;
+    use crate::rule::trial::score;
 
     #[test]
     fn switches_close_the_gaps_of_the_origin() {

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     fn score(reward: &OpenR1ReasoningSteps, text: &str) -> f64 {
-        crate::rule::tests::score(reward.clone(), text, None).value().expect("a value")
+        crate::rule::trial::score(reward.clone(), text, None).value().expect("a value")
     }
 
     #[test]

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn score(strict: bool, text: &str) -> f64 {
-        crate::rule::tests::score(OpenR1TagCount { strict }, text, None).value().expect("a value")
+        crate::rule::trial::score(OpenR1TagCount { strict }, text, None).value().expect("a value")
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Rule for PrivacyLeakage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::tests::score;
+    use crate::rule::trial::score;
 
     #[test]
     fn the_evidence_holds_counts_and_no_text() {

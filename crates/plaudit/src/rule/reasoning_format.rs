@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn score(reward: &ReasoningFormat, text: &str) -> f64 {
-        crate::rule::tests::score(reward.clone(), text, None).value().expect("a value")
+        crate::rule::trial::score(reward.clone(), text, None).value().expect("a value")
     }
 
     #[test]

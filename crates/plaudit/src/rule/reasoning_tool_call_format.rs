@@ -180,7 +180,7 @@ mod tests {
     use crate::outcome::OutcomeKind;
 
     fn outcome(strict: bool, text: &str) -> Outcome {
-        crate::rule::tests::score(ReasoningToolCallFormat { strict }, text, None)
+        crate::rule::trial::score(ReasoningToolCallFormat { strict }, text, None)
     }
 
     fn call(json: &str) -> String {

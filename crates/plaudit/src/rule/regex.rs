@@ -159,7 +159,7 @@ impl Rule for Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::tests::score;
+    use crate::rule::trial::score;
 
     #[test]
     fn the_first_match_is_compared() {

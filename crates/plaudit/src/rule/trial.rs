@@ -29,7 +29,16 @@ pub(super) struct Rollout<'r> {
 
 /// What the reward says of a group of rollouts, or of each of them.
 pub(super) fn tried<R: Reward>(parameters: Value, rollouts: &[Rollout<'_>]) -> Vec<Outcome> {
-    let scorer = built::<R>(parameters).unwrap_or_else(|refusals| panic!("{refusals:?}"));
+    asked(&built::<R>(parameters).unwrap_or_else(|refusals| panic!("{refusals:?}")), rollouts)
+}
+
+/// What a reward with these parameters says of one response, beside a reference where there is one.
+pub(super) fn score(reward: impl Reward, response: &str, reference: Option<&str>) -> Outcome {
+    let scorer = reward.build(&mut Shelf::default()).unwrap_or_else(|refusals| panic!("{refusals:?}"));
+    asked(&scorer, &[Rollout { response, reference, ..Rollout::default() }]).remove(0)
+}
+
+fn asked(scorer: &Scorer, rollouts: &[Rollout<'_>]) -> Vec<Outcome> {
     let texts: Vec<_> =
         rollouts.iter().map(|each| (Text::new(each.response), each.reference.map(Text::new))).collect();
     let samples: Vec<Sample<'_>> = texts
@@ -43,7 +52,7 @@ pub(super) fn tried<R: Reward>(parameters: Value, rollouts: &[Rollout<'_>]) -> V
             extra: &each.extra,
         })
         .collect();
-    let outcomes = match &scorer {
+    let outcomes: Vec<Outcome> = match scorer {
         Scorer::Each(rule) => samples.iter().map(|sample| rule.score(sample)).collect(),
         Scorer::Group(rule) => rule.score(&samples),
     };

@@ -1,6 +1,7 @@
 //! What can be seen in a text? Every view of it (length, lower case, tags, thought, tokens) is made at most once,
 //! by the first component that asks, and then serves all the others.
 
+pub mod answer;
 pub mod digit;
 pub mod json;
 pub mod lcs;
