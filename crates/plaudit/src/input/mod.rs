@@ -104,7 +104,9 @@ impl Fields {
         let leads = |key: &str| self.names.iter().any(|name| name.split('.').next() == Some(key));
         match rest.keys().find(|key| self.strict && !leads(key)) {
             None => Ok(()),
-            Some(key) => Err(InputError::new("input.unknown_field", format!("the field {key:?} is not known"))),
+            Some(key) => {
+                Err(InputError::new("input.unknown_field", format!("the field {key:?} is not known")))
+            }
         }
     }
 }
@@ -127,9 +129,21 @@ impl Rollouts {
         &self.shared
     }
 
-    /// Whether the line is a group line.
-    pub fn is_group(&self) -> bool {
-        self.at.is_some()
+    /// Gives the line an id where it has none of its own.
+    pub fn name(&mut self, id: impl FnOnce() -> String) {
+        self.shared.id.get_or_insert_with(|| Cow::Owned(id()));
+    }
+
+    /// The ids that the rollouts will have, where the line has one.
+    pub fn ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let id = self.shared.id.as_deref();
+        let many = self.at.map(|at| at..at + self.responses.len());
+        let one = id.filter(|_| many.is_none() && self.responses.len() > 0).map(Cow::Borrowed);
+        let members = id.into_iter().flat_map(move |id| {
+            let places = many.clone().into_iter().flatten();
+            places.map(move |at| Cow::Owned(format!("{id}.{at}")))
+        });
+        one.into_iter().chain(members)
     }
 }
 
@@ -341,6 +355,10 @@ mod tests {
         );
         let rollouts = rollouts.unwrap();
         assert_eq!(rollouts[1].id.as_deref(), Some("g.1"));
+        let mut line = read_line(br#"{"responses":["a","b"]}"#, &Fields::own()).unwrap();
+        line.name(|| "line-7".to_owned());
+        assert_eq!(line.ids().collect::<Vec<_>>(), ["line-7.0", "line-7.1"]);
+        assert_eq!(line.next().and_then(|rollout| rollout.id).as_deref(), Some("line-7.0"));
         assert_eq!(rollouts[1].tokens, Some(2));
         assert_eq!(read(r#"{"responses":[]}"#).unwrap_err().code, "input.group_size");
     }

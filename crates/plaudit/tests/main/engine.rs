@@ -23,17 +23,18 @@ fn score(yaml: &str, rollouts: &[Rollout<'_>]) -> Report {
 }
 
 fn lines(report: &Report, rollouts: &[Rollout<'_>]) -> Vec<String> {
-    let line = |at: usize| serde_json::to_string(&report.result(at, &format!("r{at}"), &rollouts[at])).unwrap();
+    let line =
+        |at: usize| serde_json::to_string(&report.result(at, &format!("r{at}"), &rollouts[at])).unwrap();
     (0..rollouts.len()).map(line).collect()
 }
 
-const LENGTH: &str = "components:\n  length: { reward: length_penalty, weight: 0.5, min_length: 4, penalty_rate: 1.0 }\n";
+const LENGTH: &str =
+    "components:\n  length: { reward: length_penalty, weight: 0.5, min_length: 4, penalty_rate: 1.0 }\n";
 
 #[test]
 fn results_stand_in_input_order_and_do_not_depend_on_parallelism() {
-    let rollouts: Vec<Rollout<'_>> = (0..500)
-        .map(|at| Rollout::new("x".repeat(at % 7)).in_group(format!("g{}", at % 61)))
-        .collect();
+    let rollouts: Vec<Rollout<'_>> =
+        (0..500).map(|at| Rollout::new("x".repeat(at % 7)).in_group(format!("g{}", at % 61))).collect();
     let of = |threads: usize| {
         let report = score(&format!("{LENGTH}groups: {{ parallel: {threads} }}\n"), &rollouts);
         (lines(&report, &rollouts), serde_json::to_string(&report.statistics).unwrap())
@@ -81,7 +82,8 @@ route: { by: extra.source.kind, cases: { quick: quickstart, 7: own } }
         rollout
     };
     let yaml = yaml.replace("7: own", "\"7\": own");
-    let rollouts = [with(json!({"source": {"kind": "quick"}})), with(json!({"source": {"kind": 7}})), with(json!({}))];
+    let rollouts =
+        [with(json!({"source": {"kind": "quick"}})), with(json!({"source": {"kind": 7}})), with(json!({}))];
     let report = score(&yaml, &rollouts);
     let branches: Vec<Option<usize>> = report.rows.iter().map(|row| row.branch).collect();
     assert_eq!(branches, [Some(1), Some(0), Some(0)]);
@@ -103,8 +105,7 @@ impl Clock for Ticking {
 #[test]
 fn a_deadline_stops_the_work_and_loses_nothing_done() {
     let plan = plan(&format!("{LENGTH}groups: {{ timeout: 3s }}\n"));
-    let rollouts: Vec<Rollout<'_>> =
-        (0..5).map(|at| Rollout::new("x".repeat(at)).in_group("g")).collect();
+    let rollouts: Vec<Rollout<'_>> = (0..5).map(|at| Rollout::new("x".repeat(at)).in_group("g")).collect();
     let report = Engine::with_clock(plan, Arc::new(Ticking(AtomicU64::new(0)))).score(&rollouts).unwrap();
     let kinds: Vec<OutcomeKind> = report.rows.iter().map(|row| row.total.kind()).collect();
     assert_eq!(kinds[..2], [OutcomeKind::Scored; 2]);

@@ -74,7 +74,8 @@ fn every_shipped_recipe_is_good_and_says_what_it_is_for() {
     assert!(schema["properties"]["components"]["additionalProperties"]["anyOf"].is_array());
     for (name, text) in shipped() {
         assert!(text.starts_with("# "), "{name} opens with a comment");
-        let plan = Recipe::named(name).and_then(|recipe| recipe.plan()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let plan =
+            Recipe::named(name).and_then(|recipe| recipe.plan()).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(plan.name, *name);
     }
 }
