@@ -9,9 +9,9 @@ use plaudit::schedule::Pool;
 use std::io::{ErrorKind, Read};
 
 /// How much is read at once.
-const BLOCK: usize = 4 << 20;
+const BLOCK: usize = 1 << 20;
 /// How much one thread parses at once.
-const CHUNK: usize = 64 << 10;
+const CHUNK: usize = 32 << 10;
 
 /// A stream of lines.
 pub(crate) struct Reader<R> {
