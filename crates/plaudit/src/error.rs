@@ -1,4 +1,5 @@
-//! What stops a run as a whole? Few things: everything that concerns one rollout is an outcome, not an error.
+//! What stops a run as a whole, or a recipe from being loaded? Few things: everything that concerns one rollout is an
+//! outcome, not an error.
 
 use std::fmt;
 
@@ -56,3 +57,19 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+/// A value of a parameter that its type allows and the rule does not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The parameter.
+    pub key: &'static str,
+    /// What is wrong with it, and what would be right.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal of one parameter.
+    pub fn new(key: &'static str, message: impl Into<String>) -> Self {
+        Self { key, message: message.into() }
+    }
+}

@@ -37,6 +37,8 @@ codes! {
     MissingReference = "input.missing_reference",
     /// The reference holds nothing that the component could compare with.
     EmptyReference = "input.empty_reference",
+    /// The reference is longer than the component's stated limit.
+    ReferenceTooLong = "input.reference_too_long",
     /// The rollout has no token count, and the component needs one.
     MissingTokens = "input.missing_tokens",
     /// A field of `extra` that the component needs is absent or of the wrong type.
@@ -53,6 +55,8 @@ codes! {
     GroupDeadline = "group.deadline",
     /// The weights of the components that apply add up to zero, so their mean does not exist.
     ZeroWeight = "engine.zero_weight",
+    /// The tokenizer file that the recipe names cannot cut the text.
+    TokenizerFailed = "recipe.tokenizer_failed",
     /// A rule returned something that is not a finite number.
     NotFinite = "engine.not_finite",
     /// A rule failed in a way that it must not; please report it.

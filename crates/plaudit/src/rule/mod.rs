@@ -1,7 +1,32 @@
 //! Which rule rewards are there, and what must one be? One file a rule, one line in [`KINDS`].
 
-pub mod length_penalty;
+#[cfg(test)]
+mod trial;
 
+pub mod accuracy;
+pub mod correct;
+pub mod dapo_overlong;
+pub mod f1_score;
+pub mod kimi_length;
+pub mod length;
+pub mod length_penalty;
+pub mod ngram_repetition_penalty;
+pub mod number_accuracy;
+pub mod open_r1_cosine_length;
+pub mod open_r1_format;
+pub mod open_r1_reasoning_steps;
+pub mod open_r1_repetition;
+pub mod open_r1_tag_count;
+pub mod privacy_leakage;
+pub mod reasoning_format;
+pub mod reasoning_tool_call_format;
+pub mod regex;
+pub mod rouge;
+pub mod thought_length;
+pub mod total_length;
+pub mod trl_think_format;
+
+pub use crate::error::Refusal;
 use crate::outcome::Outcome;
 use crate::rollout::Prompt;
 use crate::text::Text;
@@ -13,7 +38,28 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// Every rule reward, by name. A new one is a file beside this and a line here.
-pub const KINDS: &[Kind] = &[Kind::of::<length_penalty::LengthPenalty>()];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<accuracy::Accuracy>(),
+    Kind::of::<dapo_overlong::DapoOverlong>(),
+    Kind::of::<f1_score::F1Score>(),
+    Kind::of::<kimi_length::KimiLength>(),
+    Kind::of::<length_penalty::LengthPenalty>(),
+    Kind::of::<ngram_repetition_penalty::NgramRepetitionPenalty>(),
+    Kind::of::<number_accuracy::NumberAccuracy>(),
+    Kind::of::<open_r1_cosine_length::OpenR1CosineLength>(),
+    Kind::of::<open_r1_format::OpenR1Format>(),
+    Kind::of::<open_r1_reasoning_steps::OpenR1ReasoningSteps>(),
+    Kind::of::<open_r1_repetition::OpenR1Repetition>(),
+    Kind::of::<open_r1_tag_count::OpenR1TagCount>(),
+    Kind::of::<privacy_leakage::PrivacyLeakage>(),
+    Kind::of::<reasoning_format::ReasoningFormat>(),
+    Kind::of::<reasoning_tool_call_format::ReasoningToolCallFormat>(),
+    Kind::of::<regex::Regex>(),
+    Kind::of::<rouge::Rouge>(),
+    Kind::of::<thought_length::ThoughtLength>(),
+    Kind::of::<total_length::TotalLength>(),
+    Kind::of::<trl_think_format::TrlThinkFormat>(),
+];
 
 /// What a rule sees of one rollout.
 #[derive(Debug, Clone, Copy)]
@@ -107,22 +153,6 @@ impl Scorer {
     }
 }
 
-/// A value of a parameter that its type allows and the rule does not.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
-    /// The parameter.
-    pub key: &'static str,
-    /// What is wrong with it, and what would be right.
-    pub message: String,
-}
-
-impl Refusal {
-    /// A refusal of one parameter.
-    pub fn new(key: &'static str, message: impl Into<String>) -> Self {
-        Self { key, message: message.into() }
-    }
-}
-
 /// The parameters of a rule reward, which are also its place in the registry.
 ///
 /// The doc comment of the type is the reward's page; those of its fields describe the parameters.
@@ -184,4 +214,26 @@ impl Kind {
 pub(crate) fn inline_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// What the tests of the rules share.
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// What a reward says of one response.
+    pub(crate) fn score(reward: impl Reward, response: &str, reference: Option<&str>) -> Outcome {
+        let Ok(Scorer::Each(rule)) = reward.build(&mut Shelf::default()) else {
+            panic!("not a rule for one rollout, or refused");
+        };
+        let text = Text::new(response);
+        let reference = reference.map(Text::new);
+        rule.score(&Sample {
+            text: &text,
+            reference: reference.as_ref(),
+            prompt: None,
+            tokens: None,
+            extra: &Map::new(),
+        })
+    }
 }

@@ -1,5 +1,6 @@
 //! How are the values of one column spread? Moments and a sketch that streams, merges and takes bounded memory.
 
+use rapidhash::RapidHashMap;
 use serde::ser::SerializeMap as _;
 use std::collections::BTreeMap;
 
@@ -64,17 +65,23 @@ impl Moments {
 const MANTISSA_BITS: u32 = 7;
 
 /// Counts of values by sign, exponent and leading mantissa bits: exact to merge, cheap to fill, bounded in size.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 struct Sketch {
-    /// By cell, ordered as the values are.
-    cells: BTreeMap<i32, u64>,
+    /// By cell. Only ever read in the order of the cells.
+    cells: RapidHashMap<i32, u64>,
     /// The cell that was counted last and how often, because rewards repeat.
     last: (i32, u64),
 }
 
+impl PartialEq for Sketch {
+    fn eq(&self, other: &Self) -> bool {
+        self.counts() == other.counts()
+    }
+}
+
 impl Sketch {
-    const fn none() -> Self {
-        Self { cells: BTreeMap::new(), last: (0, 0) }
+    fn none() -> Self {
+        Self { cells: RapidHashMap::default(), last: (0, 0) }
     }
 
     fn cell(value: f64) -> i32 {
@@ -121,9 +128,15 @@ impl Sketch {
 
     /// Every cell with its count, in the order of the values.
     fn counts(&self) -> Vec<(i32, u64)> {
-        let mut whole = self.clone();
-        whole.settle();
-        whole.cells.into_iter().collect()
+        let mut counts: Vec<(i32, u64)> = self.cells.iter().map(|(cell, count)| (*cell, *count)).collect();
+        counts.sort_unstable();
+        if self.last.1 > 0 {
+            match counts.binary_search_by_key(&self.last.0, |(cell, _)| *cell) {
+                Ok(at) => counts[at].1 += self.last.1,
+                Err(at) => counts.insert(at, self.last),
+            }
+        }
+        counts
     }
 }
 
@@ -155,7 +168,7 @@ pub struct Distribution {
 
 impl Distribution {
     /// Of no values.
-    pub const fn none() -> Self {
+    pub fn none() -> Self {
         Self { moments: Moments::none(), sketch: Sketch::none() }
     }
 

@@ -84,7 +84,7 @@ pub struct ComponentStatistics {
 }
 
 impl ComponentStatistics {
-    const fn none() -> Self {
+    fn none() -> Self {
         Self {
             outcomes: Counts::none(),
             values: Distribution::none(),

@@ -1,12 +1,18 @@
 //! What can be seen in a text? Every view of it (length, lower case, tags, thought, tokens) is made at most once,
 //! by the first component that asks, and then serves all the others.
 
+pub mod digit;
+pub mod json;
+pub mod lcs;
 pub mod lower;
+pub mod ngrams;
+pub mod personal;
+pub mod set;
 pub mod space;
 pub mod tags;
 pub mod tokens;
 
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Tokenizer, Uncut};
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -85,15 +91,24 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// The tokens of the stripped text.
-    pub fn tokens(&self, tokenizer: &Tokenizer, case: Case) -> Rc<Tokens> {
+    /// The tokens of the stripped text, where the tokenizer can cut it.
+    pub fn tokens(&self, tokenizer: &Tokenizer, case: Case) -> Result<Rc<Tokens>, Uncut> {
         let key = (tokenizer.key(), case);
         if let Some((_, tokens)) = self.tokens.borrow().iter().find(|(known, _)| *known == key) {
-            return Rc::clone(tokens);
+            return Ok(Rc::clone(tokens));
         }
-        let tokens = Rc::new(tokenizer.cut(self.in_case(case)));
+        // Asked first, so that no work is done for a text that is too long.
+        if self.stripped().len() > tokenizer.longest() {
+            return Err(Uncut::TooLong);
+        }
+        // Asked again, because some characters grow when they are lowered.
+        let text = self.in_case(case);
+        if text.len() > tokenizer.longest() {
+            return Err(Uncut::TooLong);
+        }
+        let tokens = Rc::new(tokenizer.cut(text)?);
         self.tokens.borrow_mut().push((key, Rc::clone(&tokens)));
-        tokens
+        Ok(tokens)
     }
 
     /// The stripped text as `tokens` saw it, so that a token's span can be shown.

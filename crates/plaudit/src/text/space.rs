@@ -11,6 +11,11 @@ pub fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
+/// Whether a text holds nothing but white space.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(is_space)
+}
+
 /// How many bytes of white space stand at the start of `bytes`, which start at a character of valid UTF-8: 0 to 3.
 #[inline]
 pub fn space_len(bytes: &[u8]) -> usize {

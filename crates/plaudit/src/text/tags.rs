@@ -77,9 +77,61 @@ impl Tags {
         self.pairs(text, name).map(move |(open, close)| &text[open.end..close.start])
     }
 
+    /// How often the tags of one name stand, and where.
+    pub fn census(&self, text: &str, name: &str) -> Census {
+        self.named(text, name).collect()
+    }
+
     /// All tags.
     pub fn as_slice(&self) -> &[Tag] {
         &self.0
+    }
+}
+
+/// How often the tags of one name stand in a text, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Census {
+    /// The number of opening tags.
+    pub opens: usize,
+    /// The number of closing tags.
+    pub closes: usize,
+    /// The first opening tag.
+    pub first_open: Option<Tag>,
+    /// The last closing tag.
+    pub last_close: Option<Tag>,
+}
+
+impl FromIterator<Tag> for Census {
+    /// Counts tags of one name, in order.
+    fn from_iter<I: IntoIterator<Item = Tag>>(tags: I) -> Self {
+        let mut census = Self { opens: 0, closes: 0, first_open: None, last_close: None };
+        for tag in tags {
+            if tag.closes {
+                census.closes += 1;
+                census.last_close = Some(tag);
+            } else {
+                census.opens += 1;
+                census.first_open = census.first_open.or(Some(tag));
+            }
+        }
+        census
+    }
+}
+
+impl Census {
+    /// Whether some opening tag has a closing one after it.
+    pub fn has_pair(&self) -> bool {
+        matches!((self.first_open, self.last_close), (Some(open), Some(close)) if open.start < close.start)
+    }
+
+    /// The only pair, where each of its tags stands exactly once.
+    pub fn only_pair(&self) -> Option<(Tag, Tag)> {
+        match (self.first_open, self.last_close) {
+            (Some(open), Some(close)) if self.opens == 1 && self.closes == 1 && open.start < close.start => {
+                Some((open, close))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -108,5 +160,15 @@ mod tests {
         assert!(Tags::find("<").as_slice().is_empty());
         assert!(Tags::find("</").as_slice().is_empty());
         assert!(Tags::find(&format!("<{}>", "a".repeat(65))).as_slice().is_empty());
+    }
+
+    #[test]
+    fn a_census_knows_the_only_pair() {
+        let census = |text: &str| Tags::find(text).census(text, "think");
+        assert!(census("</think><think>a</think>").has_pair());
+        assert!(census("</think><think>a</think>").only_pair().is_none());
+        assert!(!census("</think><think>").has_pair());
+        let (open, close) = census("<think>a</think>").only_pair().expect("a pair");
+        assert_eq!((open.end, close.start), (7, 8));
     }
 }

@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod composition;
 mod engine;
 mod golden;
+mod hostile;
+mod house;
 mod recipe;
+mod reference;
+mod regex_cases;

@@ -79,3 +79,78 @@ fn every_shipped_recipe_is_good_and_says_what_it_is_for() {
         assert_eq!(plan.name, *name);
     }
 }
+
+/// Every hostile recipe is refused with a mistake, in time. The cases that the contract words otherwise are told
+/// in its words below.
+#[test]
+fn hostile_recipes_are_refused_in_time() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/abuse/recipe_cases.jsonl");
+    let cases = std::fs::read_to_string(path).unwrap();
+    let mut count = 0;
+    for case in cases.lines() {
+        let case: serde_json::Value = serde_json::from_str(case).unwrap();
+        let (id, payload) = (case["id"].as_str().unwrap(), case["payload"].as_str().unwrap());
+        let started = std::time::Instant::now();
+        let found = mistakes(payload);
+        let limit = case["expect"]["max_ms"].as_u64().unwrap() * if cfg!(debug_assertions) { 10 } else { 1 };
+        assert!(started.elapsed().as_millis() <= u128::from(limit), "{id} took {:?}", started.elapsed());
+        // None of the payloads is a whole recipe by the contract, so each has at least one mistake.
+        assert!(!found.is_empty(), "{id} is accepted: {payload}");
+        assert!(!found.iter().any(|mistake| mistake.contains("THISISASECRET")), "{id} shows a secret");
+        assert!(!found.iter().any(|mistake| mistake.contains("root:")), "{id} quotes a file");
+        count += 1;
+    }
+    assert_eq!(count, 37);
+}
+
+#[test]
+fn hostile_values_inside_a_good_recipe_are_refused_with_their_code() {
+    let inside = |line: &str| format!("components:\n  a: {{ reward: length_penalty, {line} }}\n");
+    for (line, code) in [
+        ("weight: .nan", "recipe.number"),
+        ("weight: .inf", "recipe.number"),
+        ("weight: 1e400", "recipe.number"),
+        ("weight: no", "recipe.type"),
+        ("weight: 012", "recipe.type"),
+        ("weight: 1, weight: 2", "recipe.duplicate_key"),
+        ("weight: !!float 1", "recipe.tag"),
+        ("weight: &a 1", "recipe.anchors"),
+        ("min_length: -5", "recipe.range"),
+        ("min_length: 1.0", "recipe.type"),
+        ("prompt: \"${HOME}\"", "recipe.env"),
+        ("api_key: sk-THISISASECRET", "recipe.inline_secret"),
+        ("include: ../../../../etc/passwd", "recipe.unknown_key"),
+    ] {
+        let found = mistakes(&inside(line));
+        assert!(found.iter().any(|mistake| mistake.contains(code)), "{line}: {found:?}");
+    }
+    // A recipe may start with a byte order mark, and weights may cancel in a sum.
+    assert_eq!(mistakes(&format!("\u{feff}{}", inside("weight: 1"))), Vec::<String>::new());
+    let cancel = "components: { a: { reward: length_penalty }, b: { reward: length_penalty, weight: -1 } }\n";
+    assert_eq!(mistakes(cancel), Vec::<String>::new());
+}
+
+#[test]
+fn only_recipes_below_the_folder_can_be_routed_to() {
+    let folder = std::env::temp_dir().join(format!("plaudit-recipes-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("more")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("more/own.yaml", "components: { a: { reward: length_penalty } }\n");
+    write("good.yaml", "route: { by: extra.k, cases: { a: more/own.yaml, b: quickstart } }\n");
+    write("up.yaml", "route: { by: extra.k, cases: { a: ../../etc/passwd } }\n");
+    write("absolute.yaml", "route: { by: extra.k, cases: { a: /dev/zero } }\n");
+    write("loop.yaml", "route: { by: extra.k, cases: { a: loop2.yaml } }\n");
+    write("loop2.yaml", "route: { by: extra.k, cases: { a: loop.yaml } }\n");
+    write("own.json", r#"{"components": {"a": {"reward": "length_penalty", "weigth": 2}}}"#);
+    let told = |name: &str| {
+        let recipe = Recipe::named(folder.join(name).to_str().unwrap());
+        recipe.and_then(|recipe| recipe.plan().map(|_| ())).err().map_or_else(String::new, |e| e.to_string())
+    };
+    assert_eq!(told("good.yaml"), "");
+    assert!(told("up.yaml").contains("recipe.path"));
+    assert!(told("absolute.yaml").contains("recipe.path"));
+    assert!(told("loop.yaml").contains("recipe.route_depth"));
+    assert!(told("own.json").contains(r#"did you mean "weight"?"#), "{}", told("own.json"));
+    assert!(Recipe::named("/dev/zero").unwrap_err().to_string().contains("not a regular file"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

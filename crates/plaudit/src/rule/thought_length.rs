@@ -1,0 +1,155 @@
+//! Does the model think too little or too much? A bounded penalty on the length of its thoughts.
+
+use super::length::{self, Unit};
+use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use crate::outcome::{Fact, Info, Outcome};
+use crate::tokenizer::{Shelf, Tokenizer, TokenizerParams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A penalty for thoughts that are shorter or longer than they should be.
+///
+/// ## What it scores
+/// With the length L of everything between `<think>` and `</think>`, every pair of them, the score is 0 from `min`
+/// to `max`. Outside it falls, linearly over `band`, to -1. A thought that is never closed is none: its length is 0.
+///
+/// ## When to use it
+/// With `weight: 0`, to watch how thinking grows over a training; with a weight, to keep it within a budget or to
+/// make a policy think at all (`min`). For the length of the whole response, see `total_length`.
+///
+/// ## How it can be gamed
+/// Thinking moves out of the tags, or the last `</think>` is left away: use it beside a reward for format. Filler
+/// reaches `min` as well as thought does: use it beside a penalty for repetition.
+///
+/// ## Example
+/// ```yaml
+/// thought_length: { reward: thought_length, weight: 0, max: 8192, band: 2048 }
+/// ```
+///
+/// ## References
+/// Yu et al., DAPO (arXiv 2503.14476), equation 13, for the linear band.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ThoughtLength {
+    /// The shortest length without a penalty. At most `max`.
+    pub min: u64,
+    /// The longest length without a penalty.
+    pub max: u64,
+    /// Over how much beyond either end the penalty grows to -1; 0 makes it a step.
+    pub band: u64,
+    /// What is counted.
+    pub unit: Unit,
+    /// The tokenizer, where `unit` is `token`.
+    #[serde(flatten)]
+    pub tokenizer: TokenizerParams,
+}
+
+impl Default for ThoughtLength {
+    fn default() -> Self {
+        Self { min: 0, max: 8192, band: 2048, unit: Unit::Token, tokenizer: TokenizerParams::default() }
+    }
+}
+
+impl Reward for ThoughtLength {
+    const NAME: &'static str = "thought_length";
+
+    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+        let mut refusals = Vec::new();
+        if self.min > self.max {
+            refusals.push(Refusal::new("min", "the shortest length must not be above max"));
+        }
+        // A vocabulary takes time and memory to unpack, which characters and words do not need.
+        let counter = match self.unit {
+            Unit::Token => self.tokenizer.load(shelf).map(Some),
+            Unit::Character | Unit::Word => Ok(None),
+        };
+        let counter = counter.unwrap_or_else(|refusal| {
+            refusals.push(refusal);
+            None
+        });
+        if refusals.is_empty() {
+            Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
+        } else {
+            Err(refusals)
+        }
+    }
+}
+
+struct Loaded {
+    params: ThoughtLength,
+    /// Present where the unit is the token.
+    counter: Option<Tokenizer>,
+}
+
+impl Stated for Loaded {
+    fn range(&self) -> Range {
+        Range::new(-1.0, 0.0)
+    }
+
+    fn any_length(&self) -> bool {
+        self.counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX)
+    }
+}
+
+impl Rule for Loaded {
+    fn score(&self, sample: &Sample<'_>) -> Outcome {
+        let params = &self.params;
+        let length = match (&self.counter, params.unit) {
+            (Some(counter), _) => match length::count(sample.text.thought(), counter) {
+                Ok(length) => length,
+                Err(uncut) => return uncut.of_response(self.floor()),
+            },
+            (None, Unit::Word) => length::words(sample.text.thought().as_str()),
+            // Body by body, because the space that joins them in `thought` is not the model's.
+            (None, _) => {
+                let text = sample.text.as_str();
+                sample.text.tags().bodies(text, "think").map(|body| body.chars().count() as u64).sum()
+            }
+        };
+        let outside =
+            if length < params.min { params.min - length } else { length.saturating_sub(params.max) };
+        let score = match outside {
+            0 => 0.0,
+            _ if outside >= params.band => -1.0,
+            _ => -(outside as f64 / params.band as f64),
+        };
+        let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(params.unit.as_str()))]);
+        Outcome::scored(score, info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::trial::{refused, scored};
+    use serde_json::json;
+
+    fn length(parameters: serde_json::Value, response: &str) -> Option<Fact> {
+        scored::<ThoughtLength>(parameters, response).info().and_then(|info| info.get("length").cloned())
+    }
+
+    #[test]
+    fn every_closed_thought_counts_and_nothing_else() {
+        let response = "<think>one two</think> three <think>four</think> five <think>six";
+        assert_eq!(length(json!({}), response), Some(Fact::Count(3)));
+        assert_eq!(length(json!({"unit": "word"}), response), Some(Fact::Count(3)));
+        assert_eq!(length(json!({"unit": "character"}), response), Some(Fact::Count(11)));
+    }
+
+    #[test]
+    fn the_penalty_is_linear_on_both_sides() {
+        let parameters = json!({"min": 4, "max": 6, "band": 4, "unit": "character"});
+        let score = |count: usize| {
+            scored::<ThoughtLength>(parameters.clone(), &format!("<think>{}</think>", "a".repeat(count)))
+                .value()
+        };
+        let scores = [0, 1, 3, 4, 6, 7, 9, 10, 11].map(|count| score(count).expect("a score"));
+        assert_eq!(scores, [-1.0, -0.75, -0.25, 0.0, 0.0, -0.25, -0.75, -1.0, -1.0]);
+    }
+
+    #[test]
+    fn bounds_that_cross_are_refused() {
+        assert_eq!(refused::<ThoughtLength>(json!({"min": 5, "max": 4})), ["min"]);
+        assert_eq!(refused::<ThoughtLength>(json!({"tokenizer_type": "huggingface"})), ["tokenizer_file"]);
+    }
+}

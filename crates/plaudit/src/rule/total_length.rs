@@ -1,0 +1,145 @@
+//! Is the response longer than the training allows? A bounded penalty that sets in before the limit.
+
+use super::length::{self, Unit};
+use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use crate::outcome::{Fact, Info, Outcome};
+use crate::tokenizer::{CounterParams, Shelf, Tokenizer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A penalty that grows over the last stretch before the longest allowed length.
+///
+/// ## What it scores
+/// With the length L of the whole response, 0 up to `max - band`, `(max - band - L) / band` up to `max`, and -1
+/// beyond. L is the rollout's own token count where `unit` is `token`; a rollout without one is counted by the
+/// tokenizer that `tokenizer_type` names, and skipped where none is named.
+///
+/// ## When to use it
+/// Beside a reward for quality, to keep responses from growing until they are cut off: a policy feels the slope
+/// before it meets the wall. Set `max` to the generation limit of the trainer. `dapo.overlong` has the variants of
+/// the trainers; `length_penalty` has no bound.
+///
+/// ## How it can be gamed
+/// It only ever punishes length: an empty response is safe from it. In characters or words it counts what no token
+/// limit sees, such as one endless word.
+///
+/// ## Example
+/// ```yaml
+/// total_length: { reward: total_length, weight: 1.0, max: 4096, band: 1024, unit: token }
+/// ```
+///
+/// ## References
+/// Yu et al., DAPO (arXiv 2503.14476), equation 13.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TotalLength {
+    /// The longest allowed length.
+    pub max: u64,
+    /// Over how much of the end of the allowed length the penalty grows; 0 makes it a step. At most `max`.
+    pub band: u64,
+    /// What is counted.
+    pub unit: Unit,
+    /// The tokenizer for rollouts without a token count.
+    #[serde(flatten)]
+    pub counter: CounterParams,
+}
+
+impl Default for TotalLength {
+    fn default() -> Self {
+        Self { max: 4096, band: 1024, unit: Unit::Token, counter: CounterParams::default() }
+    }
+}
+
+impl Reward for TotalLength {
+    const NAME: &'static str = "total_length";
+
+    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+        let mut refusals = Vec::new();
+        if self.band > self.max {
+            refusals.push(Refusal::new("band", "the band is a part of the allowed length: at most max"));
+        }
+        let counter = self.counter.load(shelf).unwrap_or_else(|refusal| {
+            refusals.push(refusal);
+            None
+        });
+        if refusals.is_empty() {
+            Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
+        } else {
+            Err(refusals)
+        }
+    }
+}
+
+struct Loaded {
+    params: TotalLength,
+    counter: Option<Tokenizer>,
+}
+
+impl Stated for Loaded {
+    fn range(&self) -> Range {
+        Range::new(-1.0, 0.0)
+    }
+
+    fn any_length(&self) -> bool {
+        self.params.unit != Unit::Token
+            || self.counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX)
+    }
+}
+
+impl Rule for Loaded {
+    fn score(&self, sample: &Sample<'_>) -> Outcome {
+        let params = &self.params;
+        let length = match params.unit {
+            Unit::Character => sample.text.chars() as u64,
+            Unit::Word => length::words(sample.text.as_str()),
+            Unit::Token => match length::tokens(sample, self.counter.as_ref(), self.floor()) {
+                Ok(length) => length,
+                Err(outcome) => return outcome,
+            },
+        };
+        let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(params.unit.as_str()))]);
+        Outcome::scored(length::soft_overlong(length, params.max, params.band), info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reason::Code;
+    use crate::rule::trial::{counted, refused, scored};
+    use serde_json::json;
+
+    #[test]
+    fn the_trainers_own_count_comes_first() {
+        let parameters = json!({"max": 4096, "band": 1024, "unit": "token"});
+        assert_eq!(counted::<TotalLength>(parameters.clone(), 3584).value(), Some(-0.5));
+        assert_eq!(scored::<TotalLength>(parameters, "text"), Outcome::skipped(Code::MissingTokens));
+        let parameters = json!({"max": 4, "band": 2, "tokenizer_type": "tiktoken"});
+        assert_eq!(counted::<TotalLength>(parameters.clone(), 3).value(), Some(-0.5));
+        assert_eq!(scored::<TotalLength>(parameters, "one two three").value(), Some(-0.5));
+    }
+
+    #[test]
+    fn units_are_counted_as_named() {
+        for (unit, length) in [("character", 9), ("word", 4)] {
+            let outcome =
+                scored::<TotalLength>(json!({"max": 10, "band": 10, "unit": unit}), "中 文\u{3000}🤔 ab\n");
+            assert_eq!(outcome.value(), Some(-(length as f64) / 10.0), "{unit}");
+            let info = outcome.info().expect("evidence");
+            assert_eq!(info.get("length"), Some(&Fact::Count(length)));
+        }
+    }
+
+    #[test]
+    fn a_band_longer_than_the_limit_is_refused() {
+        assert_eq!(refused::<TotalLength>(json!({"max": 10, "band": 11})), ["band"]);
+        assert_eq!(refused::<TotalLength>(json!({"tokenizer_type": "huggingface"})), ["tokenizer_file"]);
+        assert!(refused::<TotalLength>(json!({"max": 10, "band": 0})).is_empty());
+    }
+
+    #[test]
+    fn too_long_to_count_is_too_long() {
+        let long = "word ".repeat(200_000);
+        assert_eq!(scored::<TotalLength>(json!({"tokenizer_type": "jieba"}), &long).value(), Some(-1.0));
+    }
+}

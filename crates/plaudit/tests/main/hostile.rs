@@ -1,0 +1,155 @@
+//! Is any rule slow on any text? Every rule of the registry, on a megabyte of everything that has made pattern
+//! matchers slow, within the 50 ms that a rule may take.
+
+use plaudit::rule::{KINDS, Sample, Scorer};
+use plaudit::text::Text;
+use plaudit::tokenizer::Shelf;
+use serde_json::{Map, Value};
+use std::time::{Duration, Instant};
+
+const SIZE: usize = 1_000_000;
+
+/// What a rule may take for one megabyte. An unoptimised build is about twenty times slower.
+const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 50 * 20 } else { 50 });
+
+fn fill(unit: &str) -> String {
+    unit.repeat(SIZE / unit.len())
+}
+
+fn around(before: &str, unit: &str, after: &str) -> String {
+    format!("{before}{}{after}", fill(unit))
+}
+
+fn texts() -> Vec<(&'static str, String)> {
+    let units = [
+        "<",
+        "</",
+        "<a",
+        "<think>",
+        "</think>",
+        "<think>\n",
+        "\n</think>\n",
+        "\n</think>\n<answer>\n",
+        "\n</answer>",
+        "<answer>",
+        "<a>",
+        "<tool_call>",
+        "<tool_call></tool_call>",
+        "</tool_call> ",
+        "@",
+        "a@a@",
+        "a@a.",
+        ".@",
+        "a@b.co_",
+        "1",
+        "9.",
+        "1.1.1.1.",
+        "-",
+        "-1",
+        "1-",
+        "1 ",
+        "123-",
+        "1234 ",
+        "(1",
+        "+1",
+        "中",
+        "中1",
+        " ",
+        "\n",
+        "\u{a0}",
+        "\n- ",
+        "\n1",
+        "Step 1: ",
+        "Step 1",
+        "First,",
+        ":",
+        ",",
+        "\0",
+        "e\u{301}",
+        "\u{301}",
+        "𝟙",
+        "𝟙.",
+        "٣-",
+        "{",
+        "\"",
+        "\\",
+        "\\text{",
+        "a",
+        "a ",
+        "ab ",
+        "A",
+        "İ",
+        "ß",
+        "。",
+        "```",
+        "$",
+        "\\boxed{",
+    ];
+    let mut texts: Vec<(&str, String)> = units.iter().map(|unit| (*unit, fill(unit))).collect();
+    let thought = "<think>t</think>";
+    texts.extend([
+        ("calls, then text", around(thought, "<tool_call>{}</tool_call>", " and more")),
+        ("good calls", around(thought, r#"<tool_call>{"name":"f","arguments":{}}</tool_call>"#, "")),
+        ("braces in a call", around(&format!("{thought}<tool_call>"), "{", "</tool_call>")),
+        ("brackets in a call", around(&format!("{thought}<tool_call>"), "[", "</tool_call>")),
+        (
+            "keys in a call",
+            around(&format!("{thought}<tool_call>{{"), "\"name\":1,", "\"arguments\":1}</tool_call>"),
+        ),
+        ("quotes in a call", around(&format!("{thought}<tool_call>"), "\"", "</tool_call>")),
+        ("escapes in a call", around(&format!("{thought}<tool_call>{{\""), "\\u0061", "\":1}</tool_call>")),
+        ("digits in a call", around(&format!("{thought}<tool_call>"), "1", "</tool_call>")),
+        ("spaces in a call", around(&format!("{thought}<tool_call>"), " ", "</tool_call>")),
+        ("spaces between tags", around(thought, " ", "<answer>a</answer>")),
+        ("a long thought", around("<think>\n", "a", "\n</think>\n<answer>\nb\n</answer>")),
+        ("a long name", around("", "a", "@b.com")),
+        ("a long domain", around("a@", "b.", "com")),
+        ("a long number", around("-", "1", ".5")),
+        ("a step without end", around("Step ", "1", "")),
+    ]);
+    texts
+}
+
+#[test]
+fn no_text_makes_a_rule_slow() {
+    let references = ["42", "1 2 3.5 -4", "a b c"];
+    let mut slow = Vec::new();
+    let texts = texts();
+    for kind in KINDS {
+        // A rule without a default, such as a pattern of the recipe's own, has tests of its own.
+        let Ok(scorer) = (kind.build)(Value::Object(Map::new()), &mut Shelf::default()) else {
+            continue;
+        };
+        for (at, (name, text)) in texts.iter().enumerate() {
+            let reference = Text::new(references[at % references.len()]);
+            let extra = Map::from_iter([("correct".to_owned(), Value::Bool(at % 2 == 0))]);
+            // The best of three, because other work on the machine makes a run longer and never shorter.
+            let best = (0..3).map(|_| measure(&scorer, text, &reference, &extra)).find(|took| *took <= LIMIT);
+            if best.is_none() {
+                slow.push(format!("{} on {name:?}", kind.name));
+            }
+        }
+    }
+    assert!(slow.is_empty(), "longer than {LIMIT:?} on a megabyte: {slow:?}");
+}
+
+/// How long a rule takes for a text of which nothing has been looked at yet.
+fn measure(scorer: &Scorer, text: &str, reference: &Text<'_>, extra: &Map<String, Value>) -> Duration {
+    let texts = [Text::new(text), Text::new(text)];
+    let sample = |text| Sample { text, reference: Some(reference), prompt: None, tokens: Some(1000), extra };
+    let start = Instant::now();
+    match scorer {
+        Scorer::Each(rule) => {
+            let outcome = rule.score(&sample(&texts[0]));
+            let took = start.elapsed();
+            assert!(outcome.value().is_none_or(f64::is_finite));
+            took
+        }
+        Scorer::Group(rule) => {
+            let outcomes = rule.score(&[sample(&texts[0]), sample(&texts[1])]);
+            let took = start.elapsed() / 2;
+            assert_eq!(outcomes.len(), 2);
+            took
+        }
+    }
+}

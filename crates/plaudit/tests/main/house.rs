@@ -1,0 +1,104 @@
+//! Does the house stand as ARCHITECTURE.md draws it? Imports point one way, and every reward is complete.
+
+use plaudit::recipe::written::reserved;
+use plaudit::recipe::{Recipe, shipped};
+use plaudit::rule::KINDS;
+use plaudit::tokenizer::Shelf;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Values know only each other; views know values; kinds know both, but not each other; the spine knows all.
+const LAYERS: [&[&str]; 4] = [
+    &["reason", "error", "outcome", "rollout"],
+    &["text", "tokenizer", "input"],
+    &["group", "rule", "compose"],
+    &["recipe", "plan", "schedule", "report", "statistics", "engine"],
+];
+
+fn layer(module: &str) -> usize {
+    LAYERS.iter().position(|layer| layer.contains(&module)).unwrap_or_else(|| panic!("{module} has no layer"))
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files(&path, found) } else { found.push(path) }
+    }
+}
+
+#[test]
+fn imports_point_one_way() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    for path in all.iter().filter(|path| !path.ends_with("lib.rs")) {
+        let inside = path.strip_prefix(&root).unwrap();
+        let own = inside.iter().next().unwrap().to_string_lossy();
+        let own = own.trim_end_matches(".rs");
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.starts_with("//! "), "{} does not say which question it answers", inside.display());
+        for line in text.split("#[cfg(test)]").next().unwrap().lines() {
+            let Some((_, rest)) = line.split_once("crate::") else { continue };
+            let used = rest.split(|char: char| !char.is_alphanumeric() && char != '_').next().unwrap();
+            let lower =
+                layer(used) < layer(own) || used == own || (layer(used) == layer(own) && layer(own) != 2);
+            assert!(lower, "{} must not use {used}: {line}", inside.display());
+        }
+    }
+}
+
+#[test]
+fn every_reward_has_a_page_described_parameters_a_finite_floor_and_a_place_in_a_recipe() {
+    let headings =
+        ["## What it scores", "## When to use it", "## How it can be gamed", "## Example", "## References"];
+    let recipes: Vec<_> =
+        shipped().iter().map(|(name, _)| Recipe::named(name).unwrap().plan().unwrap()).collect();
+    let mut components = recipes.iter().flat_map(|plan| &plan.branches).flat_map(|branch| &branch.components);
+    for kind in KINDS {
+        let (summary, page) = kind.page();
+        assert!(summary.ends_with('.') && summary.len() < 120, "{}: {summary}", kind.name);
+        for heading in headings {
+            assert!(page.contains(heading), "{} lacks {heading}", kind.name);
+        }
+        let schema = (kind.schema)();
+        for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
+            assert!(parameter["description"].is_string(), "{}.{name} is not described", kind.name);
+            assert!(!reserved().contains(name), "{}.{name} is a key of every component", kind.name);
+        }
+        if let Ok(scorer) = (kind.build)(json!({}), &mut Shelf::default()) {
+            let (range, floor) = (scorer.stated().range(), scorer.stated().floor());
+            assert!(floor.is_finite() && floor <= range.max, "{}: floor {floor}", kind.name);
+        }
+        let used = components.clone().any(|component| component.reward == kind.name);
+        assert!(used, "{} stands in no shipped recipe", kind.name);
+    }
+    assert!(components.next().is_some());
+}
+
+#[test]
+fn names_and_aliases_are_distinct() {
+    let mut names: Vec<&str> = KINDS
+        .iter()
+        .flat_map(|kind| std::iter::once(kind.name).chain(kind.aliases.iter().copied()))
+        .collect();
+    let before = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), before);
+}
+
+#[test]
+fn the_example_on_every_page_is_a_good_component() {
+    for kind in KINDS {
+        let page = kind.page().1;
+        let example = page.split("```yaml").nth(1).and_then(|rest| rest.split("```").next());
+        let example = example.unwrap_or_else(|| panic!("{} has no example", kind.name));
+        let indented: String = example.trim().lines().map(|line| format!("  {line}\n")).collect();
+        // An example may show a component that only measures, so another one gives the total.
+        let recipe =
+            Recipe::from_yaml(&format!("components:\n  other: {{ reward: length_penalty }}\n{indented}"))
+                .and_then(|recipe| recipe.plan());
+        let plan = recipe.unwrap_or_else(|mistakes| panic!("{}: {mistakes}", kind.name));
+        assert!(plan.branches[0].components.iter().any(|component| component.reward == kind.name));
+    }
+}

@@ -1,0 +1,43 @@
+//! Can a response break a rule? Every rule of the registry says something finite and within its range of any text.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plaudit::outcome::Outcome;
+use plaudit::rule::{KINDS, Sample, Scorer};
+use plaudit::text::Text;
+use plaudit::tokenizer::Shelf;
+use serde_json::{Map, json};
+use std::cell::OnceCell;
+
+thread_local! {
+    static RULES: OnceCell<Vec<Scorer>> = const { OnceCell::new() };
+}
+
+fuzz_target!(|input: (&str, &str, u16)| {
+    let (response, reference, tokens) = input;
+    let extra = Map::new();
+    RULES.with(|rules| {
+        let load = || KINDS.iter().filter_map(|kind| (kind.build)(json!({}), &mut Shelf::default()).ok()).collect();
+        for rule in rules.get_or_init(load) {
+            let (text, reference) = (Text::new(response), Text::new(reference));
+            let sample = Sample {
+                text: &text,
+                reference: Some(&reference),
+                prompt: None,
+                tokens: Some(u64::from(tokens)),
+                extra: &extra,
+            };
+            let outcomes = match rule {
+                Scorer::Each(rule) => vec![rule.score(&sample)],
+                Scorer::Group(rule) => rule.score(&[sample, sample]),
+            };
+            let range = rule.stated().range();
+            for outcome in outcomes {
+                assert!(!matches!(outcome, Outcome::Invalid(_)), "{outcome:?}");
+                if let Some(value) = outcome.value() {
+                    assert!(value >= range.min - 1e-9 && value <= range.max + 1e-9, "{value} outside {range:?}");
+                }
+            }
+        }
+    });
+});
