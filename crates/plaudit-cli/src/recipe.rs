@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::rewards::print;
 use crate::scoring::{pair, plan};
-use crate::summary::number;
+use crate::summary::short;
 use crate::talk::{Style, printable};
 use crate::{FAILED, GOOD};
 use clap::{Args, Subcommand};
@@ -150,16 +150,16 @@ fn rows(branch: &Branch, style: Style) -> Vec<String> {
     let row = |((component, part), name): ((&plaudit::plan::Component, &plaudit::compose::Part), &String)| {
         let range = component.scorer.stated().range();
         let role = match (&component.gate, part.weight) {
-            (Some(gate), _) => format!("  gate below {}", number(gate.min)),
+            (Some(gate), _) => format!("  gate below {}", short(gate.min)),
             (None, 0.0) => "  measured, not added".to_owned(),
             _ => String::new(),
         };
         let reward = style.dim(format!("{:reward_width$}", component.reward));
         format!(
-            "  {name:name_width$}  {reward}  weight {:>7}  {} … {}{role}",
-            number(part.weight),
-            number(range.min),
-            number(range.max)
+            "  {name:name_width$}  {reward}  weight {:<6}  {} … {}{role}",
+            short(part.weight),
+            short(range.min),
+            short(range.max)
         )
     };
     let mut lines: Vec<String> = branch.components.iter().zip(&branch.parts).zip(&names).map(row).collect();
@@ -171,11 +171,11 @@ fn rows(branch: &Branch, style: Style) -> Vec<String> {
     let total = format!("{:name_width$}", "total");
     let reward = style.dim(format!("{combine:reward_width$}"));
     lines.push(format!(
-        "  {}  {reward}  {:14}  {} … {}",
+        "  {}  {reward}  {:13}  {} … {}",
         style.bold(total),
         "",
-        number(range.min),
-        number(range.max)
+        short(range.min),
+        short(range.max)
     ));
     lines
 }

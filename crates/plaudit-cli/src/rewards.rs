@@ -3,7 +3,7 @@
 use crate::GOOD;
 use crate::failure::Failure;
 use crate::files::Output;
-use crate::summary::number;
+use crate::summary::short;
 use crate::talk::Style;
 use clap::Args;
 use plaudit::recipe::closest;
@@ -106,24 +106,27 @@ fn page(kind: &Kind, style: Style) -> String {
     if parameters.is_empty() {
         lines.push("none".to_owned());
     }
-    let width = |of: fn(&Parameter) -> &String| parameters.iter().map(|one| of(one).len()).max().unwrap_or(0);
-    let (names, kinds) = (width(|one| &one.name), width(|one| &one.kind).min(32));
-    let defaults = width(|one| &one.default).min(24);
-    for one in &parameters {
-        let start = format!("{:names$}  {:kinds$}  {:defaults$}  ", one.name, one.kind, one.default);
-        let indent = start.chars().count().min(60);
-        let description = wrap(&one.description, 100usize.saturating_sub(indent).max(40));
-        lines
-            .push(format!("{start}{}", description.join(&format!("\n{:indent$}", ""))).trim_end().to_owned());
+    let heads: Vec<String> = parameters.iter().map(|one| format!("{}{}", one.name, one.default)).collect();
+    let width = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0);
+    for (one, head) in parameters.iter().zip(&heads) {
+        let padding = width - head.chars().count();
+        lines.push(format!(
+            "  {}{}{:padding$}  {}",
+            style.blue(&one.name),
+            one.default,
+            "",
+            style.dim(&one.kind)
+        ));
+        lines.extend(wrap(&one.description, 94).iter().map(|line| format!("      {line}")));
     }
     lines.push(String::new());
     match stated(kind) {
         Some((range, floor, _)) => lines.push(format!(
             "{}  {} to {} with the default parameters; {} for a response that breaks a limit",
             style.bold("Range"),
-            number(range.min),
-            number(range.max),
-            number(floor)
+            short(range.min),
+            short(range.max),
+            short(floor)
         )),
         None => lines.push(format!("{}  depends on the parameters", style.bold("Range"))),
     }
@@ -165,9 +168,9 @@ fn parameters(schema: &Value) -> Vec<Parameter> {
         name: name.clone(),
         kind: type_of(own, schema),
         default: match own.get("default") {
-            Some(default) => default.to_string(),
-            None if required(name) => "required".to_owned(),
-            None => "-".to_owned(),
+            Some(default) => format!(" = {default}"),
+            None if required(name) => " (required)".to_owned(),
+            None => String::new(),
         },
         description: own["description"].as_str().unwrap_or("").replace('\n', " "),
     };
@@ -206,9 +209,9 @@ fn type_of(own: &Value, root: &Value) -> String {
         _ => "any".to_owned(),
     };
     match (own["minimum"].as_f64(), own["maximum"].as_f64()) {
-        (Some(min), Some(max)) => format!("{kind} {} … {}", number(min), number(max)),
-        (Some(min), None) => format!("{kind} ≥ {}", number(min)),
-        (None, Some(max)) => format!("{kind} ≤ {}", number(max)),
+        (Some(min), Some(max)) => format!("{kind} {} … {}", short(min), short(max)),
+        (Some(min), None) => format!("{kind} ≥ {}", short(min)),
+        (None, Some(max)) => format!("{kind} ≤ {}", short(max)),
         (None, None) => kind,
     }
 }

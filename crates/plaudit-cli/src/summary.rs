@@ -5,13 +5,13 @@ use crate::files::Output;
 use crate::stream::Ledger;
 use crate::talk::{Style, printable};
 use plaudit::outcome::OutcomeKind;
-use plaudit::statistics::Statistics;
 use plaudit::statistics::distribution::Distribution;
+use plaudit::statistics::{Counts, Statistics};
 use serde_json::json;
 use std::io::Write as _;
 
 /// The longest name of a component that the table shows.
-const LONGEST_NAME: usize = 24;
+const LONGEST_NAME: usize = 16;
 /// Above this share, groups without variance, or a correlation with length, deserve a look.
 const WORRYING: f64 = 0.5;
 
@@ -64,12 +64,12 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
         note("duplicates", format!("{} ({share})", whole(statistics.repetition.duplicates)));
     }
     for kind in [OutcomeKind::Floored, OutcomeKind::Skipped, OutcomeKind::Invalid] {
-        let count = statistics.outcomes.of(kind);
-        if count > 0 {
-            let reasons = statistics.outcomes.reasons().filter(|(of, _, _)| *of == kind);
-            let reasons = counted(reasons.map(|(_, code, count)| (code.as_str(), count)));
-            let text = format!("{} ({}): {reasons}", whole(count), share(count, statistics.rollouts));
-            note(kind.as_str(), if kind == OutcomeKind::Invalid { style.red(text) } else { text });
+        let components =
+            statistics.components.iter().map(|(name, component)| (name.as_str(), &component.outcomes));
+        for (name, outcomes) in std::iter::once(("total", &statistics.outcomes)).chain(components) {
+            if let Some(text) = failed(name, outcomes, kind) {
+                note(kind.as_str(), if kind == OutcomeKind::Invalid { style.red(text) } else { text });
+            }
         }
     }
     if summary.ledger.count() > 0 {
@@ -130,7 +130,7 @@ fn row(name: &str, width: usize, spread: &Distribution, style: Style) -> String 
         quantile(0.05),
         quantile(0.5),
         quantile(0.95),
-        style.dim(format!("{} … {}", number(spread.moments.min), number(spread.moments.max))),
+        style.dim(format!("{}…{}", short(spread.moments.min), short(spread.moments.max))),
     )
 }
 
@@ -154,13 +154,13 @@ fn groups(statistics: &Statistics, style: Style) -> Option<String> {
         return None;
     }
     let mut parts = vec![match smallest == largest {
-        true => format!("of {}", number(smallest)),
-        false => format!("of {} to {}", number(smallest), number(largest)),
+        true => format!("of {}", short(smallest)),
+        false => format!("of {} to {}", short(smallest), short(largest)),
     }];
     if let Some(flat) = groups.zero_variance_share() {
         let text = format!("{:.1} % without variance", flat * 100.0);
         parts.push(if flat > WORRYING { style.yellow(text) } else { text });
-        parts.push(format!("std {} in the mean", number(groups.std.moments.mean)));
+        parts.push(format!("std {} in the mean", short(groups.std.moments.mean)));
     }
     if groups.without_signal > 0 {
         parts.push(format!("{} with fewer than two totals", whole(groups.without_signal)));
@@ -184,6 +184,15 @@ fn length(statistics: &Statistics, style: Style) -> Option<String> {
     correlation(statistics.length_correlation.r(), "with the total");
     correlation(statistics.length_correlation_in_groups.r(), "inside groups");
     Some(parts.join(", "))
+}
+
+/// How often the total or a component was of a kind that is not simply scored, and why.
+fn failed(name: &str, outcomes: &Counts, kind: OutcomeKind) -> Option<String> {
+    let count = outcomes.of(kind);
+    let reasons = outcomes.reasons().filter(|(of, _, _)| *of == kind);
+    let reasons = counted(reasons.map(|(_, code, count)| (code.as_str(), count)));
+    let name = cut(&printable(name), LONGEST_NAME);
+    (count > 0).then(|| format!("{name} {}: {reasons}", share(count, outcomes.all())))
 }
 
 fn counted<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> String {
@@ -216,6 +225,15 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// A number for running text: without zeros at its end.
+pub(crate) fn short(value: f64) -> String {
+    let text = number(value);
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// A whole number with a comma after every three digits.
 pub(crate) fn whole(value: u64) -> String {
     let digits = value.to_string();
@@ -236,6 +254,7 @@ mod tests {
             ["0", "-0.5000", "12.35", "-1234", "1.0e-4", "-∞"].map(str::to_owned),
             [0.0, -0.5, 12.345, -1234.4, 1e-4, f64::NEG_INFINITY].map(number)
         );
+        assert_eq!([0.5, -12.5, 100.0, 1e-4].map(short), ["0.5", "-12.5", "100", "1.0e-4"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(whole), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(cut("abcdef", 4), "abc…");
     }
