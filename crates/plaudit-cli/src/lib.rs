@@ -48,13 +48,9 @@ Exit codes: 0 all is well, 1 some rollouts are invalid or some lines bad, 2 the 
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Score rollouts: one result a rollout, in input order
     Score(score::Score),
-    /// Keep the best rollouts of each group (best of n)
     Rank(rank::Rank),
-    /// List the rewards, or explain one
     Rewards(rewards::Rewards),
-    /// Check, show and list recipes
     Recipe(recipe::Recipe),
 }
 

@@ -18,7 +18,7 @@ Examples:
   plaudit rank rollouts.jsonl --keep 1 --out best.jsonl
   plaudit rank rollouts.parquet --keep 4 --recipe my.yaml > top4.jsonl";
 
-/// Keeps the best rollouts of each group: best of n.
+/// Keep the best rollouts of each group (best of n)
 ///
 /// Groups come in the order of their first rollout, the best rollout first; rollouts with equal totals keep their
 /// order. Each line is the result with its rank, prompt, response, reference and extra. A rollout without a number

@@ -20,7 +20,7 @@ Examples:
   plaudit recipe show quickstart > my.yaml
   plaudit recipe schema > plaudit.schema.json";
 
-/// Checks, shows and lists recipes.
+/// Check, show and list recipes
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Recipe {

@@ -18,7 +18,7 @@ Examples:
   plaudit rewards length_penalty
   plaudit rewards length_penalty --json";
 
-/// Lists the rewards, or explains one: what it scores, how it can be gamed, its parameters and its range.
+/// List the rewards, or explain one: what it scores, how it can be gamed, its parameters
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Rewards {

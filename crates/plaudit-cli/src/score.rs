@@ -12,11 +12,14 @@ Examples:
   plaudit score gsm8k.jsonl --field prompt=question --field reference=answer
   zcat rollouts.jsonl.gz | plaudit score - --set components.length.weight=0.5 > rewards.jsonl";
 
-/// Scores rollouts: one result a rollout, in input order, in memory that does not grow with the input.
+/// Score rollouts: one result a rollout, in input order
 ///
 /// Results go to stdout or to --out; errors and the summary go to stderr. A line that cannot be read is one error
-/// with its number; the others are scored. An id must not come twice among the last 900,000; a group is complete
-/// when no member has come for --hold rollouts.
+/// with its number; the others are scored.
+///
+/// Memory does not grow with the input. A group is complete when no member has come for --hold rollouts, or when
+/// 64 MiB of text wait and it has waited longest; a member that comes later is invalid where the recipe compares
+/// groups. An id that was used before is an error; at least the last 900,000 ids and groups are remembered.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Score {

@@ -8,6 +8,8 @@ use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
 use plaudit::schedule::Pool;
 use std::io::{ErrorKind, Read};
 
+/// What an entry is called.
+pub(crate) const NOUN: &str = "line";
 /// How much is read at once.
 const BLOCK: usize = 1 << 20;
 /// How much one thread parses at once.
@@ -192,7 +194,7 @@ impl<R: Read> Reader<R> {
         }
         let read = |(number, line): &(u64, &[u8])| {
             let rollouts = input::read_line(line, fields);
-            Entry { number: *number, rollouts: rollouts.map(|all| Parsed::new(all, "line", *number)) }
+            Entry { number: *number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, *number)) }
         };
         let parsed = pool.map(&chunks, |chunk| chunk.iter().map(read).collect::<Vec<Entry>>());
         parsed.into_iter().flatten().collect()

@@ -89,6 +89,14 @@ impl Source {
         }
     }
 
+    /// What one entry is called.
+    pub(crate) fn noun(&self) -> &'static str {
+        match self {
+            Self::Lines(_) => jsonl::NOUN,
+            Self::Rows(_) => rows::NOUN,
+        }
+    }
+
     /// How many bytes have been read, about.
     pub(crate) fn position(&self) -> u64 {
         match self {

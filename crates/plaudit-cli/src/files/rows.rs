@@ -10,6 +10,8 @@ use serde_json::{Map, Number, Value};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// What an entry is called.
+pub(crate) const NOUN: &str = "row";
 /// How a Parquet file starts.
 pub(crate) const MAGIC: &[u8] = b"PAR1";
 /// How many rows, and how much text, are handed on at once.
@@ -71,7 +73,7 @@ impl Rows {
             let map = if weight - before > LONGEST_LINE { Err(too_long()) } else { map };
             let rollouts = map.and_then(|map| input::read_map(map, fields));
             let number = self.read;
-            entries.push(Entry { number, rollouts: rollouts.map(|all| Parsed::new(all, "row", number)) });
+            entries.push(Entry { number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, number)) });
         }
         Ok((!entries.is_empty()).then_some(entries))
     }

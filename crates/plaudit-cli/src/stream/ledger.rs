@@ -23,11 +23,11 @@ impl Ledger {
     }
 
     /// Takes a bad line in.
-    pub(crate) fn bad(&mut self, talk: &Talk, error: InputError) {
+    pub(crate) fn bad(&mut self, talk: &Talk, noun: &str, number: u64, error: &InputError) {
         self.count += 1;
         *self.bad.entry(error.code).or_insert(0) += 1;
         if self.count <= TOLD {
-            talk.error(&error.to_string());
+            talk.error(&format!("{noun} {number}: {error}"));
         }
         if self.count == TOLD {
             talk.error("further bad lines are only counted");

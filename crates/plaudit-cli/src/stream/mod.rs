@@ -131,7 +131,7 @@ impl<'r, S: Sink> Stream<'r, S> {
     ) -> Result<(Statistics, Ledger), Failure> {
         while let Some(block) = source.next(self.engine.pool(), fields, self.talk)? {
             for entry in block {
-                self.enter(entry)?;
+                self.enter(source.noun(), entry)?;
             }
             self.talk.progress(source.position(), self.read);
         }
@@ -146,12 +146,12 @@ impl<'r, S: Sink> Stream<'r, S> {
     }
 
     /// Takes one line in: numbers its rollouts, and puts each with its group.
-    fn enter(&mut self, entry: Entry) -> Result<(), Failure> {
+    fn enter(&mut self, noun: &str, entry: Entry) -> Result<(), Failure> {
         let Parsed { rollouts, group } = match entry.rollouts.and_then(|parsed| self.refuse_known_ids(parsed))
         {
             Ok(parsed) => parsed,
             Err(error) => {
-                self.ledger.bad(self.talk, error.at(entry.number));
+                self.ledger.bad(self.talk, noun, entry.number, &error);
                 return Ok(());
             }
         };

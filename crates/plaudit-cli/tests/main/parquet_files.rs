@@ -81,7 +81,7 @@ fn a_table_is_read_as_its_lines_would_be() {
     let of_table = run(&["score", &table, "-r", &recipe]);
     let of_lines = run(&["score", &folder.file("lines.jsonl", lines(2000)), "-r", &recipe]);
     assert_eq!((of_table.code, of_lines.code), (1, 0));
-    assert!(of_table.talk.contains("line 3: a cell is not UTF-8 text (input.utf8)"), "{}", of_table.talk);
+    assert!(of_table.talk.contains("row 3: a cell is not UTF-8 text (input.utf8)"), "{}", of_table.talk);
     assert_eq!(of_table.out, of_lines.out);
 }
 
