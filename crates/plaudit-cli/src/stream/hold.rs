@@ -48,6 +48,8 @@ struct Held<T> {
     bytes: usize,
     first: u64,
     last: u64,
+    /// Whether a group of that name has closed before.
+    again: bool,
 }
 
 impl<T> Hold<T> {
@@ -72,16 +74,23 @@ impl<T> Hold<T> {
             self.expire();
             return Taken::Late(member);
         }
-        let (now, first) = (self.now, self.now);
-        let held = self.held.entry(group).or_insert(Held { members: Vec::new(), bytes: 0, first, last: now });
+        let now = self.now;
+        let held = self.held.entry(group).or_insert(Held {
+            members: Vec::new(),
+            bytes: 0,
+            first: now,
+            last: now,
+            again: late,
+        });
         held.members.push(member);
         held.bytes += bytes;
         held.last = now;
+        let again = held.again;
         self.bytes += bytes;
         self.order.push_back((now, group));
         self.expire();
         while self.bytes > self.policy.bytes && self.close_longest() {}
-        if late { Taken::Again } else { Taken::Held }
+        if again { Taken::Again } else { Taken::Held }
     }
 
     /// Counts a rollout that belongs to no group.
@@ -177,7 +186,7 @@ mod tests {
         lenient.take(7, 1, 1);
         lenient.take(8, 2, 1);
         assert_eq!(lenient.take(7, 3, 1), Taken::Again);
-        assert_eq!(lenient.take(7, 4, 1), Taken::Held);
+        assert_eq!(lenient.take(7, 4, 1), Taken::Again);
         lenient.end();
         assert_eq!(closed(&mut lenient), [vec![1], vec![2], vec![3, 4]]);
     }

@@ -41,7 +41,8 @@ fn hostile_input_is_answered() {
         let started = Instant::now();
         let ran = feed(&["score", "-", "-r", recipe, "-q"], |to| {
             // The command may stop reading what it has refused.
-            let _ = write(&case, to);
+            let mut to = std::io::BufWriter::new(to);
+            let _ = write(&case, &mut to).and_then(|()| to.flush());
         });
         let limit = case["expect"]["max_ms"].as_u64().unwrap() * if cfg!(debug_assertions) { 10 } else { 1 };
         assert!(started.elapsed() < Duration::from_millis(limit), "{id}: {:?}", started.elapsed());
