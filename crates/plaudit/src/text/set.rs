@@ -6,7 +6,7 @@
 /// A set of 64-bit numbers that is as large as it was made for.
 #[derive(Debug, Clone)]
 pub struct IdSet {
-    /// A power of two of places, at most half of them taken. Zero is an empty place.
+    /// A power of two of places, at most a quarter of them taken. Zero is an empty place.
     places: Box<[u64]>,
     /// Whether the number zero, which no place can hold, is in the set.
     zero: bool,
@@ -16,9 +16,10 @@ pub struct IdSet {
 /// 2^64 divided by the golden ratio: neighbours land far apart (Knuth, The Art of Computer Programming, 6.4).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// How many places a table for `capacity` numbers has: a power of two, at most half full.
+/// How many places a table for `capacity` numbers has: a power of two, at most a quarter full, because a second look
+/// costs more than the room.
 pub fn places_for(capacity: usize) -> usize {
-    (capacity * 2).next_power_of_two().max(8)
+    (capacity * 4).next_power_of_two().max(8)
 }
 
 /// Where the search for a number starts in a table of a power of two of places.

@@ -6,7 +6,8 @@ use std::cell::OnceCell;
 
 /// The tokens of one text.
 ///
-/// A tokenizer with a vocabulary gives its own numbers; a tokenizer that cuts words gives a 64-bit hash of each.
+/// A tokenizer with a vocabulary gives its own numbers, spread over 64 bits; one that cuts words gives a 64-bit hash
+/// of each.
 /// Two different words share a hash with a chance of about 1 in 10^19, which no rule notices.
 #[derive(Debug, Clone)]
 pub struct Tokens {
@@ -40,7 +41,20 @@ impl Tokens {
     /// The hash of a word, as `ids` holds it.
     #[inline]
     pub fn word_id(word: &str) -> u64 {
-        rapidhash::v3::rapidhash_v3(word.as_bytes())
+        word_at(word.as_bytes(), 0, word.len())
+    }
+
+    /// The number of a token in a vocabulary, spread over 64 bits one to one, as `ids` holds it.
+    #[inline]
+    pub fn number_id(number: u64) -> u64 {
+        let id = (number ^ (number >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        id ^ (id >> 29)
+    }
+
+    /// Adds the word at `from..to` of a text.
+    #[inline]
+    pub fn push_word(&mut self, text: &str, from: usize, to: usize) {
+        self.push(word_at(text.as_bytes(), from, to), from, to);
     }
 
     /// The number of tokens.
@@ -76,9 +90,76 @@ impl Tokens {
     }
 }
 
+/// What keeps the first so many of 16 bytes, as two numbers.
+const MASKS: [[u64; 2]; 17] = {
+    let mut masks = [[0; 2]; 17];
+    let mut length = 1;
+    while length <= 16 {
+        let all = u128::MAX >> (8 * (16 - length));
+        masks[length] = [all as u64, (all >> 64) as u64];
+        length += 1;
+    }
+    masks
+};
+
+/// The hash of the word at `from..to`.
+///
+/// Most words have at most 16 bytes: they are taken from the text as two numbers, with what follows the word masked
+/// away, and multiplied to 128 bits of which both halves count. That takes no branch that depends on the length.
+/// Longer words are left to a general hash.
+#[inline]
+fn word_at(text: &[u8], from: usize, to: usize) -> u64 {
+    let length = to - from;
+    if length > 16 {
+        return rapidhash::v3::rapidhash_v3(&text[from..to]);
+    }
+    let word = match text.get(from..from + 16).and_then(|bytes| bytes.first_chunk::<16>()) {
+        Some(bytes) => *bytes,
+        None => {
+            let mut bytes = [0; 16];
+            bytes[..length].copy_from_slice(&text[from..to]);
+            bytes
+        }
+    };
+    let [low, high] = [u128::from_le_bytes(word) as u64, (u128::from_le_bytes(word) >> 64) as u64];
+    let masks = MASKS[length];
+    // No text in UTF-8 has the bytes FF or FE, so neither factor is ever zero, whatever a response contains.
+    let low = (low & masks[0]) ^ 0xfe5b_9cff_2d45_a1ff;
+    let high = (high & masks[1]) ^ 0xffd1_34fe_96a7_0bff ^ ((length as u64) << 56);
+    let product = u128::from(low) * u128::from(high);
+    (product as u64) ^ (product >> 64) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_has_one_hash_wherever_it_stands() {
+        let words = [
+            "a",
+            "b",
+            "ab",
+            "ba",
+            "abcdefgh",
+            "abcdefghi",
+            "sixteen-letters!",
+            "seventeen-letters",
+            "中",
+            "\0",
+            "\0\0",
+        ];
+        let mut seen = Vec::new();
+        for word in words {
+            let text = format!("{word} {word} and then something more {word}");
+            let end = text.len() - word.len();
+            let id = Tokens::word_id(word);
+            assert_eq!(word_at(text.as_bytes(), 0, word.len()), id);
+            assert_eq!(word_at(text.as_bytes(), end, text.len()), id);
+            assert!(!seen.contains(&id), "{word}");
+            seen.push(id);
+        }
+    }
 
     #[test]
     fn parts_of_characters_are_shown_as_whole_ones() {

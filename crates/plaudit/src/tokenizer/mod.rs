@@ -208,7 +208,7 @@ impl Tokenizer {
         match self {
             Self::Simple => {
                 let mut tokens = Tokens::with_capacity(text.len() / 5);
-                space::words(text, |from, to| tokens.push(Tokens::word_id(&text[from..to]), from, to));
+                space::words(text, |from, to| tokens.push_word(text, from, to));
                 Ok(tokens)
             }
             Self::Tiktoken(encoding) => Ok(tiktoken::cut(*encoding, text)),
