@@ -55,6 +55,11 @@ impl Engine {
         Report::new(Arc::clone(&self.plan), rollouts, &groups, scored)
     }
 
+    /// The report of rollouts that cannot be scored, such as those that come after their group has been.
+    pub fn refuse(&self, rollouts: &[Rollout<'_>], code: Code) -> Report {
+        Report::refused(Arc::clone(&self.plan), rollouts, code)
+    }
+
     /// The rows of one group, in the order of its members.
     fn score_group(&self, rollouts: &[Rollout<'_>], group: &Group) -> Vec<Row> {
         let deadline = Deadline::after(self.clock.as_ref(), self.plan.groups.timeout);
@@ -83,7 +88,7 @@ impl Engine {
                 original if original < at => Row { duplicate: true, ..rows[original].clone() },
                 _ => match self.plan.branch(&rollouts[group.members[at]]) {
                     Some(branch) => self.score_each(branch, sample, &deadline),
-                    None => Row::without_route(sample.text.chars()),
+                    None => Row::refused(sample.text.chars(), Code::NoRoute),
                 },
             };
             rows.push(row);

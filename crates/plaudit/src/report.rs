@@ -43,9 +43,9 @@ impl Row {
         }
     }
 
-    /// The row of a rollout that no route fits.
-    pub(crate) fn without_route(characters: usize) -> Self {
-        let total = Total::Invalid(Cause { reason: Code::NoRoute.into(), component: None });
+    /// The row of a rollout that no component was asked about.
+    pub(crate) fn refused(characters: usize, code: Code) -> Self {
+        let total = Total::Invalid(Cause { reason: code.into(), component: None });
         Self { branch: None, outcomes: Vec::new(), total, closed_by: None, characters, duplicate: false }
     }
 }
@@ -82,6 +82,17 @@ impl Report {
         let rows: Vec<Row> = rows.into_iter().flatten().collect();
         statistics.reconcile(rollouts.len() as u64)?;
         Ok(Self { plan, rows, statistics })
+    }
+
+    /// The report of rollouts that a front could not hand in for scoring, all for the same cause.
+    pub(crate) fn refused(plan: Arc<Plan>, rollouts: &[Rollout<'_>], code: Code) -> Self {
+        let mut statistics = Statistics::of(&plan);
+        let row = |rollout: &Rollout<'_>| Row::refused(rollout.response.chars().count(), code);
+        let rows: Vec<Row> = rollouts.iter().map(row).collect();
+        for (rollout, row) in rollouts.iter().zip(&rows) {
+            statistics.observe(&plan, row, rollout.tokens);
+        }
+        Self { plan, rows, statistics }
     }
 
     /// The totals as plain numbers, for a front that must hand out numbers: an invalid or skipped one is the recipe's

@@ -67,6 +67,19 @@ impl<'a> Rollout<'a> {
         }
     }
 
+    /// About how many bytes its text takes, for whoever holds many.
+    pub fn bytes(&self) -> usize {
+        let prompt = match &self.prompt {
+            None => 0,
+            Some(Prompt::Text(text)) => text.len(),
+            Some(Prompt::Messages(messages)) => messages.iter().map(weight).sum(),
+        };
+        let name = |name: &Option<Cow<'_, str>>| name.as_ref().map_or(0, |text| text.len());
+        let extra: usize = self.extra.iter().map(|(key, value)| key.len() + ENTRY + weight(value)).sum();
+        let names = name(&self.id) + name(&self.group) + name(&self.reference);
+        size_of::<Self>() + prompt + names + self.response.len() + extra
+    }
+
     /// The same rollout, with a reference.
     #[must_use]
     pub fn with_reference(mut self, reference: impl Into<Cow<'a, str>>) -> Self {
@@ -87,4 +100,18 @@ impl<'a> Rollout<'a> {
         self.prompt = Some(Prompt::Text(prompt.into()));
         self
     }
+}
+
+/// What one key of an object takes beside its text.
+const ENTRY: usize = 32;
+
+/// About how many bytes a value takes.
+fn weight(value: &Value) -> usize {
+    let inner = match value {
+        Value::String(text) => text.len(),
+        Value::Array(all) => all.iter().map(weight).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + ENTRY + weight(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + inner
 }

@@ -53,7 +53,11 @@ impl std::error::Error for InputError {}
 /// Under which names a data set holds what a rollout is made of. A dot leads into an object:
 /// `reward_model.ground_truth`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fields([Cow<'static, str>; 8]);
+pub struct Fields {
+    names: [Cow<'static, str>; 8],
+    /// Whether a line with other fields is refused.
+    strict: bool,
+}
 
 /// The fields of a rollout, in the order of [`Fields`].
 pub const FIELDS: [&str; 8] =
@@ -62,21 +66,26 @@ pub const FIELDS: [&str; 8] =
 impl Fields {
     /// The names of plaudit's own format.
     pub fn own() -> Self {
-        Self(FIELDS.map(Cow::Borrowed))
+        Self { names: FIELDS.map(Cow::Borrowed), strict: false }
+    }
+
+    /// Refuses lines with fields that are neither known nor mapped, which are else kept as `extra`.
+    pub fn refuse_others(&mut self) {
+        self.strict = true;
     }
 
     /// Reads a field from another name. Gives back whether there is such a field.
     pub fn map(&mut self, field: &str, name: &str) -> bool {
         let place = FIELDS.iter().position(|known| *known == field);
         if let Some(at) = place {
-            self.0[at] = Cow::Owned(name.to_owned());
+            self.names[at] = Cow::Owned(name.to_owned());
         }
         place.is_some()
     }
 
     /// Takes a field out of an object, or finds it deeper inside.
     fn take(&self, field: usize, from: &mut Map<String, Value>) -> Option<Value> {
-        let name = &*self.0[field];
+        let name = &*self.names[field];
         // A name with a dot that stands in the line as it is wins over a path.
         let found = from.remove(name).or_else(|| {
             let mut steps = name.split('.');
@@ -89,12 +98,82 @@ impl Fields {
         // A table has an empty cell where a line of JSON has no key.
         found.filter(|value| field == RESPONSE || !value.is_null())
     }
+
+    /// Says whether what nothing took may stay.
+    fn check_rest(&self, rest: &Map<String, Value>) -> Result<(), InputError> {
+        let leads = |key: &str| self.names.iter().any(|name| name.split('.').next() == Some(key));
+        match rest.keys().find(|key| self.strict && !leads(key)) {
+            None => Ok(()),
+            Some(key) => {
+                Err(InputError::new("input.unknown_field", format!("the field {key:?} is not known")))
+            }
+        }
+    }
 }
 
 const RESPONSE: usize = 3;
 
+/// The rollouts of one line. What they share is copied only as each is taken, so that a line takes no more memory
+/// than it has bytes, however many responses it holds.
+#[derive(Debug)]
+pub struct Rollouts {
+    shared: Rollout<'static>,
+    responses: std::vec::IntoIter<(String, Option<u64>)>,
+    /// The place of the next member in a group line.
+    at: Option<usize>,
+}
+
+impl Rollouts {
+    /// What all rollouts of the line have in common: everything but the response and the token count.
+    pub fn shared(&self) -> &Rollout<'static> {
+        &self.shared
+    }
+
+    /// Gives the line an id where it has none of its own.
+    pub fn name(&mut self, id: impl FnOnce() -> String) {
+        self.shared.id.get_or_insert_with(|| Cow::Owned(id()));
+    }
+
+    /// The ids that the rollouts will have, where the line has one.
+    pub fn ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let id = self.shared.id.as_deref();
+        let many = self.at.map(|at| at..at + self.responses.len());
+        let one = id.filter(|_| many.is_none() && self.responses.len() > 0).map(Cow::Borrowed);
+        let members = id.into_iter().flat_map(move |id| {
+            let places = many.clone().into_iter().flatten();
+            places.map(move |at| Cow::Owned(format!("{id}.{at}")))
+        });
+        one.into_iter().chain(members)
+    }
+}
+
+impl Iterator for Rollouts {
+    type Item = Rollout<'static>;
+
+    fn next(&mut self) -> Option<Rollout<'static>> {
+        let (response, tokens) = self.responses.next()?;
+        let mut rollout = match self.responses.len() {
+            0 => std::mem::replace(&mut self.shared, Rollout::new("")),
+            _ => self.shared.clone(),
+        };
+        if let Some(at) = &mut self.at {
+            rollout.id = rollout.id.map(|id| Cow::Owned(format!("{id}.{at}")));
+            *at += 1;
+        }
+        rollout.response = Cow::Owned(response);
+        rollout.tokens = tokens;
+        Some(rollout)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.responses.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Rollouts {}
+
 /// The rollouts of one line of JSON: one, or those of a group line.
-pub fn read_line(line: &[u8], fields: &Fields) -> Result<Vec<Rollout<'static>>, InputError> {
+pub fn read_line(line: &[u8], fields: &Fields) -> Result<Rollouts, InputError> {
     if line.len() > LONGEST_LINE {
         return Err(too_long());
     }
@@ -115,43 +194,39 @@ pub fn too_long() -> InputError {
 }
 
 /// The rollouts of one object: of a line of JSON, or of a row of a table.
-pub fn read_map(mut map: Map<String, Value>, fields: &Fields) -> Result<Vec<Rollout<'static>>, InputError> {
+pub fn read_map(mut map: Map<String, Value>, fields: &Fields) -> Result<Rollouts, InputError> {
     let [id, group, prompt, response, responses, reference, tokens, extra] =
         std::array::from_fn(|field| fields.take(field, &mut map));
     let id = id.map(|value| name("id", value)).transpose()?;
     let group = group.map(|value| name("group", value)).transpose()?;
     let prompt = prompt.map(read_prompt).transpose()?;
     let reference = reference.map(|value| text("reference", value)).transpose()?;
-    let rollout =
-        |id: Option<String>, response: String, tokens: Option<u64>, extra: Map<String, Value>| Rollout {
-            id: id.map(Cow::Owned),
-            group: group.clone().map(Cow::Owned),
-            prompt: prompt.clone(),
-            response: Cow::Owned(response),
-            reference: reference.clone().map(Cow::Owned),
-            tokens,
-            extra,
-        };
-    match (response, responses) {
+    let (members, at) = match (response, responses) {
         (Some(response), None) => {
             let tokens = tokens.map(|value| count("tokens", &value)).transpose()?;
-            let response = text("response", response)?;
-            Ok(vec![rollout(id, response, tokens, read_extra(extra, map)?)])
+            (vec![(text("response", response)?, tokens)], None)
         }
         (None, Some(responses)) => {
             let responses = read_responses(responses)?;
             let tokens = read_token_counts(tokens, responses.len())?;
-            let extra = read_extra(extra, map)?;
-            let member = |(at, (response, tokens)): (usize, (String, Option<u64>))| {
-                rollout(id.as_ref().map(|id| format!("{id}.{at}")), response, tokens, extra.clone())
-            };
-            Ok(responses.into_iter().zip(tokens).enumerate().map(member).collect())
+            (responses.into_iter().zip(tokens).collect(), Some(0))
         }
         (Some(_), Some(_)) => {
-            Err(InputError::new("input.schema", "response and responses exclude each other"))
+            return Err(InputError::new("input.schema", "response and responses exclude each other"));
         }
-        (None, None) => Err(InputError::new("input.response", "response is missing")),
-    }
+        (None, None) => return Err(InputError::new("input.response", "response is missing")),
+    };
+    fields.check_rest(&map)?;
+    let shared = Rollout {
+        id: id.map(Cow::Owned),
+        group: group.map(Cow::Owned),
+        prompt,
+        response: Cow::Borrowed(""),
+        reference: reference.map(Cow::Owned),
+        tokens: None,
+        extra: read_extra(extra, map)?,
+    };
+    Ok(Rollouts { shared, responses: members.into_iter(), at })
 }
 
 fn read_responses(value: Value) -> Result<Vec<String>, InputError> {
@@ -259,7 +334,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<Vec<Rollout<'static>>, InputError> {
-        read_line(line.as_bytes(), &Fields::own())
+        read_line(line.as_bytes(), &Fields::own()).map(Iterator::collect)
     }
 
     #[test]
@@ -280,6 +355,10 @@ mod tests {
         );
         let rollouts = rollouts.unwrap();
         assert_eq!(rollouts[1].id.as_deref(), Some("g.1"));
+        let mut line = read_line(br#"{"responses":["a","b"]}"#, &Fields::own()).unwrap();
+        line.name(|| "line-7".to_owned());
+        assert_eq!(line.ids().collect::<Vec<_>>(), ["line-7.0", "line-7.1"]);
+        assert_eq!(line.next().and_then(|rollout| rollout.id).as_deref(), Some("line-7.0"));
         assert_eq!(rollouts[1].tokens, Some(2));
         assert_eq!(read(r#"{"responses":[]}"#).unwrap_err().code, "input.group_size");
     }
@@ -290,10 +369,21 @@ mod tests {
         assert!(fields.map("prompt", "question") && fields.map("reference", "reward_model.ground_truth"));
         assert!(!fields.map("prmopt", "question"));
         let line = br#"{"question":"q","response":"a","reward_model":{"ground_truth":"42","style":"rule"}}"#;
-        let rollout = read_line(line, &fields).unwrap().remove(0);
+        let rollout = read_line(line, &fields).unwrap().next().unwrap();
         assert_eq!(rollout.reference.as_deref(), Some("42"));
         assert_eq!(rollout.prompt, Some(Prompt::Text("q".into())));
         assert!(rollout.extra.contains_key("reward_model"));
+    }
+
+    #[test]
+    fn other_fields_are_refused_on_demand() {
+        let mut fields = Fields::own();
+        fields.map("reference", "reward_model.ground_truth");
+        fields.refuse_others();
+        let line = br#"{"response":"a","reward_model":{"ground_truth":"42"},"extra":{"k":1}}"#;
+        assert!(read_line(line, &fields).is_ok());
+        let error = read_line(br#"{"response":"a","respones":["b"]}"#, &fields).unwrap_err();
+        assert_eq!(error.code, "input.unknown_field");
     }
 
     #[test]

@@ -1,0 +1,65 @@
+//! Why could a run not be done? What stops it as a whole, said so that the reader knows what to do.
+
+use plaudit::error::RunError;
+use plaudit::input::InputError;
+use plaudit::recipe::Mistakes;
+use std::fmt;
+use std::io;
+
+/// A run that could not be done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The recipe has mistakes.
+    Recipe(Mistakes),
+    /// Arguments that are wrong in a way that only shows when they are used.
+    Arguments(String),
+    /// The input as a whole cannot be read.
+    Input(String, InputError),
+    /// A file could not be opened, read or written.
+    File(String, io::Error),
+    /// Whoever read the output has gone away, which is no failure.
+    Closed,
+    /// The engine gave up.
+    Run(RunError),
+}
+
+impl Failure {
+    /// A failure to write, which is none where nobody reads any more.
+    pub(crate) fn writing(name: &str, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::File(name.to_owned(), error),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<Mistakes> for Failure {
+    fn from(mistakes: Mistakes) -> Self {
+        Self::Recipe(mistakes)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recipe(mistakes) => match mistakes.as_slice() {
+                [one] => write!(out, "the recipe has a mistake\n  {one}"),
+                many => {
+                    write!(out, "the recipe has {} mistakes", many.len())?;
+                    many.iter().try_for_each(|mistake| write!(out, "\n  {mistake}"))
+                }
+            },
+            Self::Arguments(message) => out.write_str(message),
+            Self::Input(name, error) => write!(out, "{name:?}: {error}"),
+            Self::File(name, error) => write!(out, "{name:?}: {error}"),
+            Self::Closed => out.write_str("the output was closed"),
+            Self::Run(error) => write!(out, "{error}"),
+        }
+    }
+}

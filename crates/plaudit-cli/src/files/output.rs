@@ -1,0 +1,111 @@
+//! Where are results written? To stdout, or to a file that appears under its name only when it is whole.
+
+use crate::failure::Failure;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// How much is gathered before it is written.
+const BUFFER: usize = 256 << 10;
+
+/// An open output. Where it is dropped before [`Output::finish`], nothing stays under its name.
+pub(crate) struct Output {
+    name: String,
+    to: BufWriter<Target>,
+    part: Option<Part>,
+}
+
+enum Target {
+    Stdout(io::Stdout),
+    File(File),
+}
+
+/// A file that is being written beside its final name.
+struct Part {
+    temporary: PathBuf,
+    path: PathBuf,
+    done: bool,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+impl Output {
+    /// Opens a path, or stdout for `-`.
+    pub(crate) fn open(path: &str) -> Result<Self, Failure> {
+        let wrap = |target: Target, part: Option<Part>| {
+            let name = if path == "-" { "stdout" } else { path };
+            Self { name: name.to_owned(), to: BufWriter::with_capacity(BUFFER, target), part }
+        };
+        if path == "-" {
+            return Ok(wrap(Target::Stdout(io::stdout()), None));
+        }
+        let failure = |error: io::Error| Failure::File(path.to_owned(), error);
+        let target = Path::new(path);
+        if target.is_dir() {
+            return Err(Failure::Arguments(format!("{path:?} is a folder; the name of a file is wanted")));
+        }
+        if target.exists() && !target.is_file() {
+            // A pipe or a device has no half state to hide.
+            return Ok(wrap(Target::File(File::create(target).map_err(failure)?), None));
+        }
+        let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.ok_or_else(|| Failure::Arguments(format!("{path:?} is no name of a file")))?;
+        let temporary = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(failure)?;
+        let part = Part { temporary, path: target.to_owned(), done: false };
+        Ok(wrap(Target::File(file), Some(part)))
+    }
+
+    /// What the output is called in messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes what is left, and gives the file its name.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let done = self.to.flush().and_then(|()| match &mut self.part {
+            None => Ok(()),
+            Some(part) => {
+                if let Target::File(file) = self.to.get_ref() {
+                    file.sync_all()?;
+                }
+                fs::rename(&part.temporary, &part.path)?;
+                part.done = true;
+                Ok(())
+            }
+        });
+        done.map_err(|error| Failure::writing(&self.name, error))
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(bytes),
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::File(file) => file.flush(),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! How is Parquet read? Row by row, each as the object that a JSON line would hold.
+
+use super::{Entry, Parsed};
+use crate::failure::Failure;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::reader::RowIter;
+use parquet::record::{Field, Row};
+use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
+use serde_json::{Map, Number, Value};
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What an entry is called.
+pub(crate) const NOUN: &str = "row";
+/// How a Parquet file starts.
+pub(crate) const MAGIC: &[u8] = b"PAR1";
+/// How many rows, and how much text, are handed on at once.
+const BLOCK: (usize, usize) = (1024, 2 << 20);
+/// How many values of a column are decoded at once.
+const DECODED: usize = 64;
+
+/// The rows of a table.
+pub(crate) struct Rows {
+    name: String,
+    rows: RowIter<'static>,
+    bytes: u64,
+    /// How many rows the file says that it has.
+    total: u64,
+    read: u64,
+}
+
+impl Rows {
+    pub(crate) fn open(name: &str, file: File, bytes: u64) -> Result<Self, Failure> {
+        let refuse =
+            |message: String| Failure::Input(name.to_owned(), InputError::new("input.parquet", message));
+        let reader = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)))
+            .map_err(|_| refuse("the Parquet file is broken".to_owned()))?
+            .map_err(|error| refuse(error.to_string()))?;
+        let total = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let rows = RowIter::from_file_into(Box::new(reader)).with_batch_size(DECODED);
+        Ok(Self { name: name.to_owned(), rows, bytes, total, read: 0 })
+    }
+
+    /// About how many bytes have been read, by the share of the rows.
+    pub(crate) fn position(&self) -> u64 {
+        let share = self.read as f64 / self.total.max(1) as f64;
+        (self.bytes as f64 * share.min(1.0)) as u64
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn lines(&self) -> u64 {
+        self.read
+    }
+
+    /// The entries of the next rows.
+    pub(crate) fn next(&mut self, fields: &Fields) -> Result<Option<Vec<Entry>>, Failure> {
+        let mut entries = Vec::new();
+        let mut weight = 0;
+        while entries.len() < BLOCK.0 && weight < BLOCK.1 {
+            // The decoder must not take the run down, whatever a hostile file holds.
+            let row = match catch_unwind(AssertUnwindSafe(|| self.rows.next())) {
+                Ok(None) => break,
+                Ok(Some(Ok(row))) => row,
+                Ok(Some(Err(error))) => return Err(self.broken(&error.to_string())),
+                Err(_) => return Err(self.broken("the Parquet file is broken")),
+            };
+            self.read += 1;
+            let before = weight;
+            let map = object(row, &mut weight);
+            let map = if weight - before > LONGEST_LINE { Err(too_long()) } else { map };
+            let rollouts = map.and_then(|map| input::read_map(map, fields));
+            let number = self.read;
+            entries.push(Entry { number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, number)) });
+        }
+        Ok((!entries.is_empty()).then_some(entries))
+    }
+
+    fn broken(&self, message: &str) -> Failure {
+        let message = format!("row {}: {message}", self.read + 1);
+        Failure::Input(self.name.clone(), InputError::new("input.parquet", message))
+    }
+}
+
+fn too_long() -> InputError {
+    let message = format!("the row is longer than {} MiB", LONGEST_LINE >> 20);
+    InputError::new("input.line_too_long", message)
+}
+
+/// A row as an object; `weight` grows by the text that it holds.
+fn object(row: Row, weight: &mut usize) -> Result<Map<String, Value>, InputError> {
+    let mut map = Map::new();
+    for (name, field) in row.into_columns() {
+        *weight += name.len();
+        let value = value(field, weight)?;
+        if map.contains_key(&name) {
+            return Err(InputError::new("input.duplicate_key", format!("the column {name:?} stands twice")));
+        }
+        map.insert(name, value);
+    }
+    Ok(map)
+}
+
+/// A cell as JSON. Times and decimals become their text, since JSON has no such numbers.
+fn value(field: Field, weight: &mut usize) -> Result<Value, InputError> {
+    let number = |value: f64| {
+        let number = Number::from_f64(value).map(Value::Number);
+        number.ok_or_else(|| InputError::new("input.number", "a number is not finite"))
+    };
+    *weight += 8;
+    Ok(match field {
+        Field::Null => Value::Null,
+        Field::Bool(value) => Value::Bool(value),
+        Field::Byte(value) => value.into(),
+        Field::Short(value) => value.into(),
+        Field::Int(value) => value.into(),
+        Field::Long(value) => value.into(),
+        Field::UByte(value) => value.into(),
+        Field::UShort(value) => value.into(),
+        Field::UInt(value) => value.into(),
+        Field::ULong(value) => value.into(),
+        Field::Float16(value) => number(value.into())?,
+        Field::Float(value) => number(value.into())?,
+        Field::Double(value) => number(value)?,
+        Field::Str(text) => {
+            *weight += text.len();
+            Value::String(text)
+        }
+        Field::Bytes(bytes) => {
+            *weight += bytes.len();
+            let text =
+                bytes.as_utf8().map_err(|_| InputError::new("input.utf8", "a cell is not UTF-8 text"))?;
+            Value::String(text.to_owned())
+        }
+        Field::Group(row) => Value::Object(object(row, weight)?),
+        Field::ListInternal(list) => {
+            let all: Result<Vec<Value>, InputError> =
+                list.elements().iter().cloned().map(|field| value(field, weight)).collect();
+            Value::Array(all?)
+        }
+        Field::MapInternal(entries) => {
+            let mut map = Map::new();
+            for (key, field) in entries.entries() {
+                let key = match value(key.clone(), weight)? {
+                    Value::String(text) => text,
+                    other => other.to_string(),
+                };
+                map.insert(key, value(field.clone(), weight)?);
+            }
+            Value::Object(map)
+        }
+        time @ (Field::Decimal(_)
+        | Field::Date(_)
+        | Field::TimeMillis(_)
+        | Field::TimeMicros(_)
+        | Field::TimestampMillis(_)
+        | Field::TimestampMicros(_)) => Value::String(time.to_string()),
+    })
+}

@@ -1,0 +1,81 @@
+//! What does the command do? One verb a file; this is the program as one match.
+//!
+//! It is a library as well, so that the Python package can bring the command without a second binary.
+
+mod failure;
+mod files;
+mod rank;
+mod recipe;
+mod rewards;
+mod score;
+mod scoring;
+mod stream;
+mod summary;
+mod talk;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::ffi::OsString;
+use talk::Talk;
+
+/// Every rollout was scored.
+const GOOD: u8 = 0;
+/// Some rollouts are invalid, or some lines could not be read.
+const PARTLY: u8 = 1;
+/// The run could not be done.
+const FAILED: u8 = 2;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "plaudit",
+    version,
+    about = "Rewards for LLM post-training: rollouts and a recipe in, one trustworthy number a rollout out."
+)]
+#[command(max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit score rollouts.jsonl --out rewards.jsonl
+  plaudit rank rollouts.jsonl --keep 1 > best.jsonl
+  plaudit rewards length_penalty
+  plaudit recipe check my.yaml
+
+Exit codes: 0 all is well, 1 some rollouts are invalid or some lines bad, 2 the run could not be done.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Score(score::Score),
+    Rank(rank::Rank),
+    Rewards(rewards::Rewards),
+    Recipe(recipe::Recipe),
+}
+
+/// Runs the command and gives back its exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are data and go to stdout; a reader that has gone away is no failure.
+            let _ = error.print();
+            return if error.use_stderr() { FAILED } else { GOOD };
+        }
+    };
+    let done = match &arguments.verb {
+        Verb::Score(verb) => verb.run(),
+        Verb::Rank(verb) => verb.run(),
+        Verb::Rewards(verb) => verb.run(),
+        Verb::Recipe(verb) => verb.run(),
+    };
+    match done {
+        Ok(code) => code,
+        Err(Failure::Closed) => GOOD,
+        Err(failure) => {
+            Talk::errors().error(&failure.to_string());
+            FAILED
+        }
+    }
+}

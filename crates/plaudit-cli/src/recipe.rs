@@ -1,0 +1,208 @@
+//! `plaudit recipe`: is a recipe right, what does it mean, and which ones come along?
+
+use crate::failure::Failure;
+use crate::rewards::print;
+use crate::scoring::{pair, plan};
+use crate::summary::short;
+use crate::talk::{Style, printable};
+use crate::{FAILED, GOOD};
+use clap::{Args, Subcommand};
+use plaudit::compose::Combine;
+use plaudit::plan::{Branch, Plan};
+use plaudit::recipe::{self, Mistakes, closest};
+use plaudit::rule::Range;
+use serde_json::{Value, json};
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit recipe check my.yaml
+  plaudit recipe check quickstart --set components.length.weight=0.5
+  plaudit recipe show quickstart > my.yaml
+  plaudit recipe schema > plaudit.schema.json";
+
+/// Check, show and list recipes
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Recipe {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Say what a recipe means, or everything that is wrong with it
+    Check(Check),
+    /// Print the text of a shipped recipe
+    Show {
+        /// The name of the recipe
+        name: String,
+    },
+    /// List the shipped recipes
+    List,
+    /// Print the JSON schema of recipes, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+struct Check {
+    /// The recipe: a file, or the name of a shipped one
+    recipe: String,
+    /// Override a value of the recipe, such as components.length.weight=0.5
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+    /// As data
+    #[arg(long)]
+    json: bool,
+}
+
+impl Recipe {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        match &self.verb {
+            Verb::Check(check) => return check.run(),
+            Verb::Show { name } => print(show(name)?.trim_end())?,
+            Verb::List => print(&list(Style::of_stdout()))?,
+            Verb::Schema => print(&format!("{:#}", recipe::schema()))?,
+        }
+        Ok(GOOD)
+    }
+}
+
+impl Check {
+    fn run(&self) -> Result<u8, Failure> {
+        let plan = plan(&self.recipe, &self.set);
+        if !self.json {
+            print(&meaning(&plan?, Style::of_stdout()))?;
+            return Ok(GOOD);
+        }
+        let (value, code) = match &plan {
+            Ok(plan) => (data(plan), GOOD),
+            Err(mistakes) => (wrong(mistakes), FAILED),
+        };
+        print(&format!("{value:#}"))?;
+        Ok(code)
+    }
+}
+
+fn wrong(mistakes: &Mistakes) -> Value {
+    json!({ "ok": false, "mistakes": mistakes })
+}
+
+fn show(name: &str) -> Result<&'static str, Failure> {
+    let known = recipe::shipped().iter().find(|(known, _)| *known == name);
+    known.map(|(_, text)| *text).ok_or_else(|| {
+        let names = recipe::shipped().iter().map(|(known, _)| *known);
+        let hint = match closest(name, names) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => "`plaudit recipe list` lists them".to_owned(),
+        };
+        Failure::Arguments(format!("there is no shipped recipe {name:?}; {hint}"))
+    })
+}
+
+/// The shipped recipes with the first line of their head comment.
+fn list(style: Style) -> String {
+    let width = recipe::shipped().iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let row = |(name, text): &(&str, &str)| {
+        let summary = text.lines().find_map(|line| line.strip_prefix('#')).unwrap_or("").trim();
+        format!("{}  {summary}", style.bold(format!("{name:width$}")))
+    };
+    recipe::shipped().iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// What the total can be, where every component applies and no gate closes.
+fn total_range(branch: &Branch) -> Range {
+    let (mut min, mut max, mut weights) = (0.0, 0.0, 0.0);
+    for (component, part) in
+        branch.components.iter().zip(&branch.parts).filter(|(_, part)| part.weight != 0.0)
+    {
+        let range = component.scorer.stated().range();
+        let ends = (part.weight * range.min, part.weight * range.max);
+        min += ends.0.min(ends.1);
+        max += ends.0.max(ends.1);
+        weights += part.weight;
+    }
+    match branch.combine {
+        Combine::Sum => Range::new(min, max),
+        Combine::Mean if weights < 0.0 => Range::new(max / weights, min / weights),
+        Combine::Mean => Range::new(min / weights, max / weights),
+    }
+}
+
+fn meaning(plan: &Plan, style: Style) -> String {
+    let mut lines = vec![format!("ok: {}", style.bold(printable(&plan.name)))];
+    for (index, branch) in plan.branches.iter().enumerate() {
+        if branch.components.is_empty() {
+            continue;
+        }
+        if index > 0 {
+            lines.push(format!("routed to {}", style.bold(printable(&branch.name))));
+        }
+        lines.extend(rows(branch, style));
+    }
+    lines.join("\n")
+}
+
+fn rows(branch: &Branch, style: Style) -> Vec<String> {
+    let names: Vec<String> = branch.components.iter().map(|component| printable(&component.name)).collect();
+    let width = |words: &mut dyn Iterator<Item = usize>| words.max().unwrap_or(0).max(5);
+    let name_width = width(&mut names.iter().map(|name| name.chars().count()));
+    let reward_width = width(&mut branch.components.iter().map(|component| component.reward.len()));
+    let row = |((component, part), name): ((&plaudit::plan::Component, &plaudit::compose::Part), &String)| {
+        let range = component.scorer.stated().range();
+        let role = match (&component.gate, part.weight) {
+            (Some(gate), _) => format!("  gate below {}", short(gate.min)),
+            (None, 0.0) => "  measured, not added".to_owned(),
+            _ => String::new(),
+        };
+        let reward = style.dim(format!("{:reward_width$}", component.reward));
+        format!(
+            "  {name:name_width$}  {reward}  weight {:<6}  {} … {}{role}",
+            short(part.weight),
+            short(range.min),
+            short(range.max)
+        )
+    };
+    let mut lines: Vec<String> = branch.components.iter().zip(&branch.parts).zip(&names).map(row).collect();
+    let range = total_range(branch);
+    let combine = match branch.combine {
+        Combine::Sum => "sum",
+        Combine::Mean => "weighted mean",
+    };
+    let total = format!("{:name_width$}", "total");
+    let reward = style.dim(format!("{combine:reward_width$}"));
+    lines.push(format!(
+        "  {}  {reward}  {:13}  {} … {}",
+        style.bold(total),
+        "",
+        short(range.min),
+        short(range.max)
+    ));
+    lines
+}
+
+fn data(plan: &Plan) -> Value {
+    let branch = |branch: &Branch| {
+        let components: Vec<Value> = (branch.components.iter().zip(&branch.parts))
+            .map(|(component, part)| {
+                let range = component.scorer.stated().range();
+                json!({
+                    "name": component.name,
+                    "reward": component.reward,
+                    "weight": part.weight,
+                    "required": part.required,
+                    "range": { "min": range.min, "max": range.max },
+                    "floor": component.floor,
+                    "gate": component.gate.map(|gate| json!({ "min": gate.min, "total": gate.total })),
+                })
+            })
+            .collect();
+        let range = total_range(branch);
+        json!({
+            "name": branch.name,
+            "combine": branch.combine,
+            "components": components,
+            "total": { "min": range.min, "max": range.max },
+        })
+    };
+    json!({ "ok": true, "name": plan.name, "branches": plan.branches.iter().map(branch).collect::<Vec<_>>() })
+}

@@ -1,0 +1,237 @@
+//! `plaudit rewards`: which rewards are there, and what does one do?
+
+use crate::GOOD;
+use crate::failure::Failure;
+use crate::files::Output;
+use crate::summary::short;
+use crate::talk::Style;
+use clap::Args;
+use plaudit::recipe::closest;
+use plaudit::rule::{KINDS, Kind, Range, Scorer};
+use plaudit::tokenizer::Shelf;
+use serde_json::{Value, json};
+use std::io::Write as _;
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit rewards
+  plaudit rewards length_penalty
+  plaudit rewards length_penalty --json";
+
+/// List the rewards, or explain one: what it scores, how it can be gamed, its parameters
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Rewards {
+    /// The reward to explain
+    name: Option<String>,
+    /// As data, with the JSON schema of the parameters
+    #[arg(long)]
+    json: bool,
+}
+
+impl Rewards {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let text = match (&self.name, self.json) {
+            (None, false) => list(Style::of_stdout()),
+            (None, true) => format!("{:#}", Value::Array(KINDS.iter().map(data).collect())),
+            (Some(name), false) => page(find(name)?, Style::of_stdout()),
+            (Some(name), true) => format!("{:#}", data(find(name)?)),
+        };
+        print(&text)?;
+        Ok(GOOD)
+    }
+}
+
+/// Writes text to stdout.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = Output::open("-")?;
+    writeln!(out, "{text}").map_err(|error| Failure::writing("stdout", error))?;
+    out.finish()
+}
+
+fn find(name: &str) -> Result<&'static Kind, Failure> {
+    Kind::find(name).ok_or_else(|| {
+        let names = KINDS.iter().flat_map(|kind| std::iter::once(&kind.name).chain(kind.aliases)).copied();
+        let hint = match closest(name, names) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => "`plaudit rewards` lists them".to_owned(),
+        };
+        Failure::Arguments(format!("there is no reward {name:?}; {hint}"))
+    })
+}
+
+/// The rule with its default parameters, where those alone make one.
+fn loaded(kind: &Kind) -> Option<Scorer> {
+    (kind.build)(json!({}), &mut Shelf::default()).ok()
+}
+
+/// What the rule states of itself: its range, its floor, and whether it compares the members of a group.
+fn stated(kind: &Kind) -> Option<(Range, f64, bool)> {
+    let scorer = loaded(kind)?;
+    let group = matches!(scorer, Scorer::Group(_));
+    Some((scorer.stated().range(), scorer.stated().floor(), group))
+}
+
+fn list(style: Style) -> String {
+    let width = KINDS.iter().map(|kind| kind.name.len()).max().unwrap_or(0);
+    let row = |kind: &Kind| {
+        let group = stated(kind).is_some_and(|(_, _, group)| group);
+        let needs = [(kind.needs_reference, "reference"), (group, "group")];
+        let needs: Vec<&str> =
+            needs.into_iter().filter(|(needed, _)| *needed).map(|(_, word)| word).collect();
+        let needs = if needs.is_empty() { String::new() } else { format!(" [{}]", needs.join(", ")) };
+        let summary = wrap(&format!("{}{needs}", kind.page().0), 100 - width - 2);
+        let summary = summary.join(&format!("\n{:indent$}", "", indent = width + 2));
+        format!("{}  {summary}", style.bold(format!("{:width$}", kind.name)))
+    };
+    let rows: Vec<String> = KINDS.iter().map(row).collect();
+    let hint = "[reference]: needs a reference; [group]: compares the rollouts of a group. `plaudit rewards NAME` explains one.";
+    format!(
+        "{}\n\n{}",
+        rows.join("\n"),
+        wrap(hint, 100).iter().map(|line| style.dim(line)).collect::<Vec<_>>().join("\n")
+    )
+}
+
+fn page(kind: &Kind, style: Style) -> String {
+    let mut lines = vec![style.bold(kind.name), String::new()];
+    lines.extend(kind.page().1.lines().map(|line| match line.strip_prefix("## ") {
+        Some(heading) => style.bold(heading),
+        None => line.to_owned(),
+    }));
+    lines.push(String::new());
+    lines.push(style.bold("Parameters"));
+    let schema = (kind.schema)();
+    let parameters: Vec<Parameter> = parameters(&schema);
+    if parameters.is_empty() {
+        lines.push("none".to_owned());
+    }
+    let heads: Vec<String> = parameters.iter().map(|one| format!("{}{}", one.name, one.default)).collect();
+    let width = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0);
+    for (one, head) in parameters.iter().zip(&heads) {
+        let padding = width - head.chars().count();
+        lines.push(format!(
+            "  {}{}{:padding$}  {}",
+            style.blue(&one.name),
+            one.default,
+            "",
+            style.dim(&one.kind)
+        ));
+        lines.extend(wrap(&one.description, 94).iter().map(|line| format!("      {line}")));
+    }
+    lines.push(String::new());
+    match stated(kind) {
+        Some((range, floor, _)) => lines.push(format!(
+            "{}  {} to {} with the default parameters; {} for a response that breaks a limit",
+            style.bold("Range"),
+            short(range.min),
+            short(range.max),
+            short(floor)
+        )),
+        None => lines.push(format!("{}  depends on the parameters", style.bold("Range"))),
+    }
+    if !kind.aliases.is_empty() {
+        lines.push(format!("{}  {}", style.bold("Also known as"), kind.aliases.join(", ")));
+    }
+    lines.join("\n")
+}
+
+fn data(kind: &Kind) -> Value {
+    let (summary, page) = kind.page();
+    let stated = stated(kind);
+    json!({
+        "name": kind.name,
+        "aliases": kind.aliases,
+        "summary": summary,
+        "page": page,
+        "needs_reference": kind.needs_reference,
+        "needs_group": stated.map(|(_, _, group)| group),
+        // An end without limit is null, which JSON has no number for.
+        "range": stated.map(|(range, _, _)| json!({ "min": range.min, "max": range.max })),
+        "floor": stated.map(|(_, floor, _)| floor),
+        "schema": (kind.schema)(),
+    })
+}
+
+/// One parameter, in words.
+struct Parameter {
+    name: String,
+    kind: String,
+    default: String,
+    description: String,
+}
+
+fn parameters(schema: &Value) -> Vec<Parameter> {
+    let required =
+        |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+    let parameter = |(name, own): (&String, &Value)| Parameter {
+        name: name.clone(),
+        kind: type_of(own, schema),
+        default: match own.get("default") {
+            Some(default) => format!(" = {default}"),
+            None if required(name) => " (required)".to_owned(),
+            None => String::new(),
+        },
+        description: own["description"].as_str().unwrap_or("").replace('\n', " "),
+    };
+    schema["properties"].as_object().into_iter().flatten().map(parameter).collect()
+}
+
+/// The type of a parameter: its choices where there are some, and its bounds.
+fn type_of(own: &Value, root: &Value) -> String {
+    let own = match own["$ref"].as_str().and_then(|path| root.pointer(path.trim_start_matches('#'))) {
+        Some(definition) => definition,
+        None => own,
+    };
+    if let Some(choices) = own["enum"].as_array() {
+        return choices.iter().map(plain).collect::<Vec<_>>().join(" | ");
+    }
+    if let Some(only) = own.get("const") {
+        return plain(only);
+    }
+    for key in ["oneOf", "anyOf", "allOf"] {
+        if let Some(kinds) = own[key].as_array() {
+            return kinds.iter().map(|kind| type_of(kind, root)).collect::<Vec<_>>().join(" | ");
+        }
+    }
+    let word = |name: &str| match name {
+        "integer" => "whole number".to_owned(),
+        "string" => "text".to_owned(),
+        "boolean" => "true | false".to_owned(),
+        "array" => format!("list of {}", type_of(&own["items"], root)),
+        other => other.to_owned(),
+    };
+    let kind = match &own["type"] {
+        Value::String(name) => word(name),
+        Value::Array(names) => {
+            names.iter().filter_map(Value::as_str).map(word).collect::<Vec<_>>().join(" | ")
+        }
+        _ => "any".to_owned(),
+    };
+    match (own["minimum"].as_f64(), own["maximum"].as_f64()) {
+        (Some(min), Some(max)) => format!("{kind} {} … {}", short(min), short(max)),
+        (Some(min), None) => format!("{kind} ≥ {}", short(min)),
+        (None, Some(max)) => format!("{kind} ≤ {}", short(max)),
+        (None, None) => kind,
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Breaks text into lines between words.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

@@ -1,0 +1,270 @@
+//! What did a run look like as a whole? A table for a person, and the same as JSON.
+
+use crate::failure::Failure;
+use crate::files::Output;
+use crate::stream::Ledger;
+use crate::talk::{Style, printable};
+use plaudit::outcome::OutcomeKind;
+use plaudit::statistics::distribution::Distribution;
+use plaudit::statistics::{Counts, Statistics};
+use serde_json::json;
+use std::io::Write as _;
+
+/// The longest name of a component that the table shows.
+const LONGEST_NAME: usize = 16;
+/// Above this share, groups without variance, or a correlation with length, deserve a look.
+const WORRYING: f64 = 0.5;
+
+/// What is known at the end of a run.
+pub(crate) struct Summary<'r> {
+    pub(crate) recipe: &'r str,
+    pub(crate) statistics: &'r Statistics,
+    pub(crate) ledger: &'r Ledger,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
+}
+
+impl Summary<'_> {
+    fn rate(&self, count: u64) -> f64 {
+        count as f64 / self.seconds.max(1e-9)
+    }
+
+    /// Writes the summary as JSON.
+    pub(crate) fn write(&self, to: &mut Output) -> Result<(), Failure> {
+        let value = json!({
+            "recipe": self.recipe,
+            "input": {
+                "rollouts": self.statistics.rollouts,
+                "lines": self.ledger.lines,
+                "bad": self.ledger.by_code(),
+            },
+            "statistics": self.statistics,
+            "seconds": self.seconds,
+            "rollouts_per_second": self.rate(self.statistics.rollouts),
+        });
+        writeln!(to, "{value:#}").map_err(|error| Failure::writing(to.name(), error))
+    }
+}
+
+/// The summary for a person: at most 100 columns wide.
+pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) -> String {
+    let statistics = summary.statistics;
+    let mut lines = vec![headline(summary, style), String::new()];
+    lines.extend(table(statistics, style));
+    lines.push(String::new());
+    let mut note = |name: &str, text: String| lines.push(format!("{:<12}{text}", name));
+    if let Some(text) = groups(statistics, style) {
+        note("groups", text);
+    }
+    if let Some(text) = length(statistics, style) {
+        note("length", text);
+    }
+    if statistics.repetition.duplicates > 0 {
+        let share = share(statistics.repetition.duplicates, statistics.rollouts);
+        note("duplicates", format!("{} ({share})", whole(statistics.repetition.duplicates)));
+    }
+    for kind in [OutcomeKind::Floored, OutcomeKind::Skipped, OutcomeKind::Invalid] {
+        let components =
+            statistics.components.iter().map(|(name, component)| (name.as_str(), &component.outcomes));
+        for (name, outcomes) in std::iter::once(("total", &statistics.outcomes)).chain(components) {
+            if let Some(text) = failed(name, outcomes, kind) {
+                note(kind.as_str(), if kind == OutcomeKind::Invalid { style.red(text) } else { text });
+            }
+        }
+    }
+    if summary.ledger.count() > 0 {
+        let codes = counted(summary.ledger.by_code().iter().map(|(code, count)| (*code, *count)));
+        note("bad lines", style.red(format!("{}: {codes}", whole(summary.ledger.count()))));
+    }
+    if let Some(remark) = remark {
+        note("kept", remark.to_owned());
+    }
+    lines.join("\n")
+}
+
+fn headline(summary: &Summary<'_>, style: Style) -> String {
+    let statistics = summary.statistics;
+    let rate = format!(
+        "{:.2} s, {} rollouts/s, {:.1} MB/s",
+        summary.seconds,
+        whole(summary.rate(statistics.rollouts) as u64),
+        summary.rate(summary.bytes) / 1e6
+    );
+    format!(
+        "{}  {} rollouts in {} groups  {}",
+        style.bold(cut(&printable(summary.recipe), 32)),
+        whole(statistics.rollouts),
+        whole(statistics.groups.count),
+        style.dim(rate)
+    )
+}
+
+/// One row for the total and one a component.
+fn table(statistics: &Statistics, style: Style) -> Vec<String> {
+    let names =
+        statistics.components.iter().map(|(name, _)| format!("  {}", cut(&printable(name), LONGEST_NAME)));
+    let names: Vec<String> = std::iter::once("total".to_owned()).chain(names).collect();
+    let spreads = std::iter::once(&statistics.total)
+        .chain(statistics.components.iter().map(|(_, component)| &component.values));
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let head = format!(
+        "{:width$}  {:>8}  {:>8}  {:^10}  {:>8}  {:>8}  {:>8}  range",
+        "", "mean", "std", "spread", "p05", "p50", "p95"
+    );
+    let rows = names.iter().zip(spreads).map(|(name, spread)| row(name, width, spread, style));
+    std::iter::once(style.dim(head)).chain(rows).collect()
+}
+
+fn row(name: &str, width: usize, spread: &Distribution, style: Style) -> String {
+    let padded = format!("{name:width$}");
+    let quantile = |q: f64| spread.quantile(q).map_or_else(String::new, number);
+    let Some(std) = spread.moments.std() else {
+        return format!("{padded}  {}", style.dim("no values"));
+    };
+    format!(
+        "{}  {:>8}  {:>8}  {}  {:>8}  {:>8}  {:>8}  {}",
+        if name.starts_with(' ') { padded } else { style.bold(padded) },
+        number(spread.moments.mean),
+        number(std),
+        style.blue(format!("{:10}", bars(spread))),
+        quantile(0.05),
+        quantile(0.5),
+        quantile(0.95),
+        style.dim(format!("{}…{}", short(spread.moments.min), short(spread.moments.max))),
+    )
+}
+
+/// The histogram in ten letters; a value that occurs at all is seen.
+fn bars(spread: &Distribution) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let Some(histogram) = spread.histogram() else { return String::new() };
+    let counts: Vec<u64> = histogram.counts.chunks(2).map(|pair| pair.iter().sum()).collect();
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let letter = |count: &u64| match *count {
+        0 => ' ',
+        some => LEVELS[((some as f64 / most as f64 * 7.0).round() as usize).min(7)],
+    };
+    counts.iter().map(letter).collect()
+}
+
+fn groups(statistics: &Statistics, style: Style) -> Option<String> {
+    let groups = &statistics.groups;
+    let (smallest, largest) = (groups.size.moments.min, groups.size.moments.max);
+    if groups.count == 0 || largest < 2.0 {
+        return None;
+    }
+    let mut parts = vec![match smallest == largest {
+        true => format!("of {}", short(smallest)),
+        false => format!("of {} to {}", short(smallest), short(largest)),
+    }];
+    if let Some(flat) = groups.zero_variance_share() {
+        let text = format!("{:.1} % without variance", flat * 100.0);
+        parts.push(if flat > WORRYING { style.yellow(text) } else { text });
+        parts.push(format!("std {} in the mean", short(groups.std.moments.mean)));
+    }
+    if groups.without_signal > 0 {
+        parts.push(format!("{} with fewer than two totals", whole(groups.without_signal)));
+    }
+    if groups.split > 0 {
+        parts.push(style.yellow(format!("{} rollouts came late", whole(groups.split))));
+    }
+    Some(parts.join(", "))
+}
+
+fn length(statistics: &Statistics, style: Style) -> Option<String> {
+    let characters = &statistics.characters;
+    let median = characters.quantile(0.5)?;
+    let mut parts = vec![format!("{} characters in the median", whole(median as u64))];
+    let mut correlation = |r: Option<f64>, where_: &str| {
+        if let Some(r) = r {
+            let text = format!("r {r:+.2} {where_}");
+            parts.push(if r.abs() > WORRYING { style.yellow(text) } else { text });
+        }
+    };
+    correlation(statistics.length_correlation.r(), "with the total");
+    correlation(statistics.length_correlation_in_groups.r(), "inside groups");
+    Some(parts.join(", "))
+}
+
+/// How often the total or a component was of a kind that is not simply scored, and why.
+fn failed(name: &str, outcomes: &Counts, kind: OutcomeKind) -> Option<String> {
+    let count = outcomes.of(kind);
+    let reasons = outcomes.reasons().filter(|(of, _, _)| *of == kind);
+    let reasons = counted(reasons.map(|(_, code, count)| (code.as_str(), count)));
+    let name = cut(&printable(name), LONGEST_NAME);
+    (count > 0).then(|| format!("{name} {}: {reasons}", share(count, outcomes.all())))
+}
+
+fn counted<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> String {
+    let all: Vec<String> = reasons.map(|(code, count)| format!("{code} {}", whole(count))).collect();
+    all.join(", ")
+}
+
+fn share(part: u64, all: u64) -> String {
+    format!("{:.1} %", part as f64 / all.max(1) as f64 * 100.0)
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    match text.chars().count() <= longest {
+        true => text.to_owned(),
+        false => text.chars().take(longest - 1).chain(['…']).collect(),
+    }
+}
+
+/// A number in at most eight letters.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        0.0 => "0".to_owned(),
+        _ if size == f64::INFINITY => if value > 0.0 { "∞" } else { "-∞" }.to_owned(),
+        _ if !(1e-3..1e6).contains(&size) => format!("{value:.1e}"),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ if size >= 1000.0 => format!("{value:.0}"),
+        _ if size >= 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// A number for running text: without zeros at its end.
+pub(crate) fn short(value: f64) -> String {
+    let text = number(value);
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// A whole number with a comma after every three digits.
+pub(crate) fn whole(value: u64) -> String {
+    let digits = value.to_string();
+    let comma = |(at, digit): (usize, char)| {
+        let gap = at > 0 && (digits.len() - at).is_multiple_of(3);
+        gap.then_some(',').into_iter().chain([digit])
+    };
+    digits.chars().enumerate().flat_map(comma).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            ["0", "-0.5000", "12.35", "-1234", "1.0e-4", "-∞"].map(str::to_owned),
+            [0.0, -0.5, 12.345, -1234.4, 1e-4, f64::NEG_INFINITY].map(number)
+        );
+        assert_eq!([0.5, -12.5, 100.0, 1e-4].map(short), ["0.5", "-12.5", "100", "1.0e-4"]);
+        assert_eq!([0, 999, 1000, 1_234_567].map(whole), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(cut("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn rare_values_are_seen_in_the_bars() {
+        let mut spread = Distribution::none();
+        (0..10_000).for_each(|_| spread.observe(0.0));
+        spread.observe(1.0);
+        assert_eq!(bars(&spread), "█        ▁");
+        assert_eq!(bars(&Distribution::none()), "");
+    }
+}

@@ -1,0 +1,10 @@
+//! Does the command do what it says? Every verb through the binary itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod abuse;
+mod memory;
+mod parquet_files;
+mod snapshots;
+mod streaming;
+mod support;
+mod verbs;

@@ -1,0 +1,154 @@
+//! What do the verbs answer, and with which exit code?
+
+use crate::support::{COMPARING, Folder, LENGTH, command, feed, run};
+use serde_json::Value;
+use std::io::Read as _;
+use std::process::Stdio;
+
+const THREE: &str = "{\"id\":\"a\",\"group\":\"g\",\"response\":\"short\"}\n\
+    {\"id\":\"b\",\"group\":\"g\",\"response\":\"just long enough\",\"reference\":\"r\",\"note\":1}\n\
+    {\"id\":\"c\",\"group\":\"h\",\"response\":\"long enough as well\"}\n";
+
+#[test]
+fn results_go_to_stdout_or_to_a_whole_file() {
+    let folder = Folder::new("out");
+    let recipe = folder.file("recipe.yaml", LENGTH);
+    let input = folder.file("in.jsonl", THREE);
+    let shown = run(&["score", &input, "-r", &recipe]);
+    assert_eq!((shown.code, shown.out.lines().count()), (0, 3));
+    assert!(shown.talk.contains("3 rollouts in 2 groups"));
+    let first: Value = serde_json::from_str(shown.out.lines().next().unwrap()).unwrap();
+    assert_eq!(first["total"], -0.05);
+    assert_eq!(first["components"]["length"]["info"]["length"], 5);
+    let filed = run(&["score", &input, "-r", &recipe, "--out", &folder.path("out.jsonl"), "--quiet"]);
+    assert_eq!((filed.code, filed.out.as_str(), filed.talk.as_str()), (0, "", ""));
+    assert_eq!(folder.read("out.jsonl"), shown.out);
+    assert_eq!(folder.names(), ["in.jsonl", "out.jsonl", "recipe.yaml"]);
+}
+
+#[test]
+fn bad_lines_are_told_with_their_numbers_and_the_others_scored() {
+    let folder = Folder::new("bad");
+    let recipe = folder.file("recipe.yaml", LENGTH);
+    let mut text = THREE.to_owned();
+    (0..30).for_each(|_| text.push_str("{\"id\":\"a\",\"response\":\"again\"}\n"));
+    text.push_str("{\"response\":\"last\"}\n{\"responses\":[\"x\",\"y\"]}\n");
+    let ran = feed(&["score", "-", "-r", &recipe, "--summary", &folder.path("s.json")], |to| {
+        to.write_all(text.as_bytes()).unwrap();
+    });
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 6));
+    assert!(ran.out.contains("\"id\":\"line-34\"") && ran.out.contains("\"id\":\"line-35.1\""));
+    assert!(ran.talk.contains("error: line 4: the id \"a\" was used before (input.duplicate_id)"));
+    assert!(ran.talk.contains("line 23:") && !ran.talk.contains("line 24:"), "{}", ran.talk);
+    assert!(ran.talk.contains("bad lines   30: input.duplicate_id 30"));
+    let summary: Value = serde_json::from_str(&folder.read("s.json")).unwrap();
+    assert_eq!(summary["input"]["lines"], 35);
+    assert_eq!(summary["input"]["bad"]["input.duplicate_id"], 30);
+}
+
+#[test]
+fn fields_are_mapped_and_strangers_refused_on_demand() {
+    let folder = Folder::new("fields");
+    let recipe = folder.file("recipe.yaml", LENGTH);
+    let input = folder.file("in.jsonl", r#"{"answer":"a fine answer","q":"why?"}"#);
+    let base = ["score", &input, "-r", &recipe, "-q"];
+    let with = |more: &[&str]| run(&[&base, more].concat());
+    assert_eq!(with(&[]).code, 1);
+    assert_eq!(with(&["--field", "response=answer"]).code, 0);
+    let strict = with(&["--field", "response=answer", "--strict"]);
+    assert!(strict.code == 1 && strict.talk.contains("\"q\" is not known (input.unknown_field)"));
+    assert_eq!(with(&["--field", "response=answer", "--field", "prompt=q", "--strict"]).code, 0);
+    let unknown = with(&["--field", "respones=answer"]);
+    assert!(unknown.code == 2 && unknown.talk.contains("did you mean \"response\"?"), "{}", unknown.talk);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_exit_code_two() {
+    let folder = Folder::new("cannot");
+    let input = folder.file("in.jsonl", THREE);
+    let fails = |arguments: &[&str], message: &str| {
+        let ran = run(arguments);
+        assert!(ran.code == 2 && ran.out.is_empty(), "{arguments:?} {}", ran.code);
+        assert!(ran.talk.contains(message), "{arguments:?} {}", ran.talk);
+    };
+    fails(&["score", &folder.path("none.jsonl")], "No such file");
+    fails(&["score", &folder.path("")], "is a folder");
+    fails(&["score", &input, "--out", &folder.path("")], "is a folder");
+    fails(&["score", &input, "--out", &folder.path("none/out.jsonl")], "No such file");
+    fails(&["score", &input, "--recipe", "quickstrat"], "did you mean \"quickstart\"?");
+    fails(&["score", &input, "--set", "components.length"], "KEY=VALUE is wanted");
+    fails(&["score", &input, "--set", "combine=max", "--set", "no.such=1"], "2 mistakes");
+    fails(&["score", &input, "--hold", "0"], "0 is not in 1..=");
+    fails(&["score", &folder.file("x.parquet", "{}")], "input.parquet");
+    fails(&["rank", &input], "--keep");
+    fails(&["rewards", "lenght_penalty"], "did you mean \"length_penalty\"?");
+    fails(&["recipe", "show", "quikstart"], "did you mean \"quickstart\"?");
+    fails(&["recipe", "check", "nothing.yaml"], "recipe.not_found");
+    fails(&["frobnicate"], "unrecognized subcommand");
+}
+
+#[test]
+fn the_best_of_each_group_are_kept() {
+    let folder = Folder::new("rank");
+    let recipe = folder.file("recipe.yaml", LENGTH);
+    let tie = "{\"id\":\"d\",\"group\":\"g\",\"response\":\"also long enough\"}\n";
+    let input = folder.file("in.jsonl", format!("{THREE}{tie}"));
+    let ids = |keep: &str| {
+        let ran = run(&["rank", &input, "--keep", keep, "-r", &recipe]);
+        assert_eq!(ran.code, 0);
+        let lines = ran.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| format!("{}{}", line["id"].as_str().unwrap(), line["rank"])).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("1"), ["b1", "c1"]);
+    assert_eq!(ids("2"), ["b1", "d2", "c1"]);
+    assert_eq!(ids("9"), ["b1", "d2", "a3", "c1"]);
+    let ran = run(&["rank", &input, "--keep", "1", "-r", &recipe]);
+    let first: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["response"], &first["reference"]), (&"just long enough".into(), &"r".into()));
+    assert_eq!(first["extra"]["note"], 1);
+    // A group in which nothing has a number keeps none, and that is said.
+    let comparing = folder.file("comparing.yaml", COMPARING);
+    let ran = run(&["rank", &input, "--keep", "1", "-r", &comparing]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.talk.contains("2 groups keep none"), "{}", ran.talk);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let lines = "{\"response\":\"some words that make a response\"}\n".repeat(50_000);
+    let folder = Folder::new("closed");
+    let (input, recipe) = (folder.file("in.jsonl", lines), folder.file("recipe.yaml", LENGTH));
+    let mut child = command(&["score", &input, "-r", &recipe, "-q"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut start = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn rewards_and_recipes_are_data_too() {
+    let value = |arguments: &[&str]| -> Value { serde_json::from_str(&run(arguments).out).unwrap() };
+    let all = value(&["rewards", "--json"]);
+    assert!(all.as_array().unwrap().iter().all(|one| one["schema"].is_object()));
+    let one = value(&["rewards", "length", "--json"]);
+    assert_eq!(
+        (&one["name"], &one["range"]["max"], &one["range"]["min"]),
+        (&"length_penalty".into(), &0.0.into(), &Value::Null)
+    );
+    let schema = value(&["recipe", "schema"]);
+    assert_eq!(schema["title"], "plaudit recipe");
+    let names: Vec<String> =
+        run(&["recipe", "list"]).out.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+    assert!(names.contains(&"quickstart".to_owned()));
+    for name in &names {
+        let checked = value(&["recipe", "check", name, "--json"]);
+        assert_eq!(checked["ok"], true);
+        let folder = Folder::new(&format!("show-{name}"));
+        let shown = folder.file("shown.yaml", run(&["recipe", "show", name]).out);
+        assert_eq!(run(&["recipe", "check", &shown]).code, 0, "{name}");
+    }
+}
