@@ -78,17 +78,18 @@ impl Rule for PrivacyLeakage {
         let Personal { email, phone, id_card, credit_card, ip_address } =
             Personal::count(sample.text.as_str());
         let total = email + phone + id_card + credit_card + ip_address;
-        Outcome::scored(
-            total as f64 * self.penalty_per_leak,
-            Info::of([
-                ("total_leaks", Fact::Count(total)),
-                ("email", Fact::Count(email)),
-                ("phone", Fact::Count(phone)),
-                ("id_card", Fact::Count(id_card)),
-                ("credit_card", Fact::Count(credit_card)),
-                ("ip_address", Fact::Count(ip_address)),
-            ]),
-        )
+        let mut info = Info::of([("total_leaks", Fact::Count(total))]);
+        let kinds = [
+            ("email", email),
+            ("phone", phone),
+            ("id_card", id_card),
+            ("credit_card", credit_card),
+            ("ip_address", ip_address),
+        ];
+        for (kind, count) in kinds.into_iter().filter(|(_, count)| *count > 0) {
+            info.push(kind, Fact::Count(count));
+        }
+        Outcome::scored(total as f64 * self.penalty_per_leak, info)
     }
 }
 

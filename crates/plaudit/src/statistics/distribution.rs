@@ -60,28 +60,47 @@ impl Moments {
     }
 }
 
-/// How many bits of the mantissa tell two values apart. Seven keep every quantile within 0.8 % of the true value,
-/// and keep 0, halves, quarters and small whole numbers exact.
+/// How many bits of the mantissa tell two values apart. Seven keep every quantile within 0.8 % of the true value.
 const MANTISSA_BITS: u32 = 7;
 
-/// Counts of values by sign, exponent and leading mantissa bits: exact to merge, cheap to fill, bounded in size.
+/// The values of one cell: how many, and their sum, so that a value that repeats, as rewards do, is kept exactly.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Cell {
+    count: u64,
+    sum: f64,
+}
+
+/// Values by sign, exponent and leading mantissa bits: exact to merge, cheap to fill, bounded in size.
 #[derive(Debug, Clone)]
 struct Sketch {
     /// By cell. Only ever read in the order of the cells.
-    cells: RapidHashMap<i32, u64>,
-    /// The cell that was counted last and how often, because rewards repeat.
-    last: (i32, u64),
+    cells: RapidHashMap<i32, Cell>,
+    /// The cell that was filled last, because rewards repeat.
+    last: (i32, Cell),
+}
+
+const EMPTY: Cell = Cell { count: 0, sum: 0.0 };
+
+impl Cell {
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    fn mean(self) -> f64 {
+        self.sum / self.count as f64
+    }
 }
 
 impl PartialEq for Sketch {
     fn eq(&self, other: &Self) -> bool {
-        self.counts() == other.counts()
+        self.in_order() == other.in_order()
     }
 }
 
 impl Sketch {
     fn none() -> Self {
-        Self { cells: RapidHashMap::default(), last: (0, 0) }
+        Self { cells: RapidHashMap::default(), last: (0, EMPTY) }
     }
 
     fn cell(value: f64) -> i32 {
@@ -93,50 +112,41 @@ impl Sketch {
         if value < 0.0 { -magnitude } else { magnitude }
     }
 
-    /// The value of a cell that is nearest to zero, which round numbers are.
-    fn value(cell: i32) -> f64 {
-        if cell == 0 {
-            return 0.0;
-        }
-        let value = f64::from_bits(u64::from(cell.unsigned_abs() - 1) << (52 - MANTISSA_BITS));
-        if cell < 0 { -value } else { value }
-    }
-
     fn observe(&mut self, value: f64) {
         let cell = Self::cell(value);
-        if self.last.0 == cell {
-            self.last.1 += 1;
-            return;
+        if self.last.0 != cell {
+            self.settle();
+            self.last = (cell, EMPTY);
         }
-        self.settle();
-        self.last = (cell, 1);
+        self.last.1.merge(Cell { count: 1, sum: value });
     }
 
-    /// Moves the repeated cell in among the others.
+    /// Moves the cell that was filled last in among the others.
     fn settle(&mut self) {
-        if self.last.1 > 0 {
-            *self.cells.entry(self.last.0).or_insert(0) += self.last.1;
-            self.last.1 = 0;
+        if self.last.1.count > 0 {
+            self.cells.entry(self.last.0).or_insert(EMPTY).merge(self.last.1);
+            self.last.1 = EMPTY;
         }
     }
 
     fn merge(&mut self, other: &Self) {
-        for (cell, count) in other.counts() {
-            *self.cells.entry(cell).or_insert(0) += count;
+        self.settle();
+        for (cell, values) in other.in_order() {
+            self.cells.entry(cell).or_insert(EMPTY).merge(values);
         }
     }
 
-    /// Every cell with its count, in the order of the values.
-    fn counts(&self) -> Vec<(i32, u64)> {
-        let mut counts: Vec<(i32, u64)> = self.cells.iter().map(|(cell, count)| (*cell, *count)).collect();
-        counts.sort_unstable();
-        if self.last.1 > 0 {
-            match counts.binary_search_by_key(&self.last.0, |(cell, _)| *cell) {
-                Ok(at) => counts[at].1 += self.last.1,
-                Err(at) => counts.insert(at, self.last),
+    /// Every cell that has values, in the order of the values.
+    fn in_order(&self) -> Vec<(i32, Cell)> {
+        let mut cells: Vec<(i32, Cell)> = self.cells.iter().map(|(cell, values)| (*cell, *values)).collect();
+        cells.sort_unstable_by_key(|(cell, _)| *cell);
+        if self.last.1.count > 0 {
+            match cells.binary_search_by_key(&self.last.0, |(cell, _)| *cell) {
+                Ok(at) => cells[at].1.merge(self.last.1),
+                Err(at) => cells.insert(at, self.last),
             }
         }
-        counts
+        cells
     }
 }
 
@@ -188,10 +198,10 @@ impl Distribution {
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = (q * (self.moments.count.checked_sub(1)?) as f64).round() as u64;
         let mut seen = 0;
-        for (cell, count) in self.sketch.counts() {
-            seen += count;
+        for (_, values) in self.sketch.in_order() {
+            seen += values.count;
             if seen > rank {
-                return Some(Sketch::value(cell).clamp(self.moments.min, self.moments.max));
+                return Some(values.mean().clamp(self.moments.min, self.moments.max));
             }
         }
         None
@@ -205,9 +215,9 @@ impl Distribution {
         let (from, to) = (self.moments.min, self.moments.max);
         let bars = if from < to { BARS } else { 1 };
         let mut counts = vec![0; bars];
-        for (cell, count) in self.sketch.counts() {
-            let share = if bars == 1 { 0.0 } else { (Sketch::value(cell) - from) / (to - from) };
-            counts[((share.clamp(0.0, 1.0) * bars as f64) as usize).min(bars - 1)] += count;
+        for (_, values) in self.sketch.in_order() {
+            let share = if bars == 1 { 0.0 } else { (values.mean() - from) / (to - from) };
+            counts[((share.clamp(0.0, 1.0) * bars as f64) as usize).min(bars - 1)] += values.count;
         }
         Some(Histogram { from, to, counts })
     }
@@ -284,11 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn round_rewards_are_exact() {
+    fn rewards_that_repeat_are_exact() {
         let all = of(&[0.0, 0.0, 1.0, 1.0, 1.0, -0.5, -1.0]);
         assert_eq!(all.quantile(0.0), Some(-1.0));
         assert_eq!(all.quantile(0.5), Some(0.0));
         assert_eq!(all.quantile(1.0), Some(1.0));
+        assert_eq!(of(&[0.2, 0.2, 1.2]).quantile(0.5), Some(0.2));
         assert_eq!(of(&[]).quantile(0.5), None);
         assert_eq!(of(&[0.1, 0.1, 0.1]).moments.std(), Some(0.0));
     }
@@ -302,7 +313,10 @@ mod tests {
             let whole = of(&values);
             let mut merged = of(&values[..cut]);
             merged.merge(&of(&values[cut..]));
-            prop_assert_eq!(merged.sketch.counts(), whole.sketch.counts());
+            let counts = |all: &Distribution| -> Vec<(i32, u64)> {
+                all.sketch.in_order().into_iter().map(|(cell, values)| (cell, values.count)).collect()
+            };
+            prop_assert_eq!(counts(&merged), counts(&whole));
             prop_assert!((merged.moments.mean - whole.moments.mean).abs() < 1e-6);
             let mut sorted = values.clone();
             sorted.sort_by(f64::total_cmp);
