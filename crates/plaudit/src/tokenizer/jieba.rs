@@ -11,11 +11,6 @@ use std::sync::LazyLock;
 /// The dictionary, which is compiled in and unpacked by the first to ask.
 static DICTIONARY: LazyLock<Jieba> = LazyLock::new(Jieba::new);
 
-/// Unpacks the dictionary now, so that no response waits for it.
-pub(super) fn load() {
-    LazyLock::force(&DICTIONARY);
-}
-
 /// The words of a text. White space and punctuation are words as well, a character each.
 pub(super) fn cut(text: &str) -> Tokens {
     let words = DICTIONARY.cut(text, true);

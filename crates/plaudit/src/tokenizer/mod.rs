@@ -76,14 +76,9 @@ impl TokenizerParams {
                 Err(Refusal::new("tokenizer_file", "only tokenizer_type: huggingface reads a file"))
             }
             (TokenizerType::Simple, None) => Ok(Tokenizer::Simple),
-            (TokenizerType::Tiktoken, None) => {
-                tiktoken::load(self.encoding_name);
-                Ok(Tokenizer::Tiktoken(self.encoding_name))
-            }
-            (TokenizerType::Jieba, None) => {
-                jieba::load();
-                Ok(Tokenizer::Jieba { chinese_only: self.chinese_only })
-            }
+            // These are compiled in, so nothing can fail when the first text unpacks them.
+            (TokenizerType::Tiktoken, None) => Ok(Tokenizer::Tiktoken(self.encoding_name)),
+            (TokenizerType::Jieba, None) => Ok(Tokenizer::Jieba { chinese_only: self.chinese_only }),
         }
     }
 }

@@ -74,11 +74,6 @@ fn vocabulary(encoding: Encoding) -> &'static Vocabulary {
     }
 }
 
-/// Unpacks the vocabulary now, so that no response waits for it.
-pub(super) fn load(encoding: Encoding) {
-    vocabulary(encoding);
-}
-
 /// The tokens of a text.
 pub(super) fn cut(encoding: Encoding, text: &str) -> Tokens {
     let vocabulary = vocabulary(encoding);
