@@ -150,7 +150,10 @@ fn rows(branch: &Branch, style: Style) -> Vec<String> {
     let row = |((component, part), name): ((&plaudit::plan::Component, &plaudit::compose::Part), &String)| {
         let range = component.scorer.stated().range();
         let role = match (&component.gate, part.weight) {
-            (Some(gate), _) => format!("  gate below {}", short(gate.min)),
+            (Some(gate), _) => match gate.total {
+                Some(total) => format!("  below {} the total is {}", short(gate.min), short(total)),
+                None => format!("  gate below {}", short(gate.min)),
+            },
             (None, 0.0) => "  measured, not added".to_owned(),
             _ => String::new(),
         };

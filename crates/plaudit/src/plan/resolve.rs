@@ -63,20 +63,22 @@ impl Resolver<'_> {
         })
     }
 
-    /// The recipe without its components' own parameters.
+    /// The recipe without its components' own parameters. Keys with a mistake are told and left out, so that the
+    /// mistakes of all others are found as well.
     fn outline(&mut self) -> Option<Written> {
         let before = self.mistakes.len();
         check(&self.recipe.node, &written::outline(), "", self.mistakes);
-        if self.mistakes.len() == before {
-            return serde_json::from_value(self.recipe.node.to_value()).ok();
-        }
-        // What can be said of the components is said as well.
-        if let Some(components) = self.recipe.node.get("components") {
-            for (key, node) in components.entries() {
-                self.component(&key.name, node);
+        let wrong: Vec<&str> = self.mistakes[before..].iter().map(|mistake| mistake.path.as_str()).collect();
+        let whole = self.recipe.node.to_value();
+        let without = |paths: &[&str]| {
+            let mut value = whole.clone();
+            for path in paths {
+                remove(&mut value, path);
             }
-        }
-        None
+            serde_json::from_value(value).ok()
+        };
+        let tops: Vec<&str> = wrong.iter().filter_map(|path| path.split('.').next()).collect();
+        without(&wrong).or_else(|| without(&tops))
     }
 
     fn branch(&mut self, written: &Written) -> Branch {
@@ -209,14 +211,13 @@ impl Resolver<'_> {
         let has_own = !own.components.is_empty();
         let mut branches = vec![own];
         let Some(route) = &written.route else { return (branches, None) };
-        let Some(by) = route.by.strip_prefix("extra.").filter(|rest| !rest.split('.').any(str::is_empty))
-        else {
+        let by = route.by.strip_prefix("extra.").filter(|rest| !rest.split('.').any(str::is_empty));
+        if by.is_none() {
             let line = self.line("route.by");
             let fix = Some("write it like extra.data_source".to_owned());
             let message = "rollouts are routed by a field of extra".to_owned();
             self.mistakes.push(mistake("recipe.route", "route.by", line, message, fix));
-            return (branches, None);
-        };
+        }
         if route.cases.len() > MOST {
             self.add("recipe.too_many", "route.cases", format!("a recipe routes to at most {MOST} others"));
             return (branches, None);
@@ -232,7 +233,8 @@ impl Resolver<'_> {
             Some(name) => self.follow("route.default", name, &mut known, &mut branches),
             None => has_own.then_some(0),
         };
-        (branches, Some(Route { by: by.split('.').map(str::to_owned).collect(), cases, default }))
+        let by = by.map(|by| by.split('.').map(str::to_owned).collect());
+        (branches, by.map(|by| Route { by, cases, default }))
     }
 
     /// The place of the recipe of that name among the branches, which it joins where it is new.
@@ -310,6 +312,16 @@ impl Resolver<'_> {
     fn add(&mut self, code: &'static str, path: &str, message: impl Into<String>) {
         let line = self.line(path);
         self.mistakes.push(mistake(code, path, line, message.into(), None));
+    }
+}
+
+/// Takes the key at a dotted path out.
+fn remove(value: &mut Value, path: &str) {
+    let (parents, key) = path.rsplit_once('.').unwrap_or(("", path));
+    let parent =
+        parents.split('.').filter(|step| !step.is_empty()).try_fold(value, |value, step| value.get_mut(step));
+    if let Some(Value::Object(map)) = parent {
+        map.remove(key);
     }
 }
 

@@ -18,7 +18,8 @@ fn every_mistake_has_its_place_its_code_and_a_fix() {
   c: 3
   d: { reward: length_penalty, gate: { mni: 1 } }
 combine: some
-groups: { timeout: 3 }
+groups: { timeout: 5 minutes, paralel: 2 }
+route: { by: kind, cases: { a: quickstrat } }
 extra: 1
 ",
     );
@@ -30,8 +31,11 @@ extra: 1
         "line 5, components.d.gate.min",
         "line 5, components.d.gate.mni",
         "line 6, combine",
+        "line 7, groups.paralel",
         "line 7, groups.timeout",
-        "line 8, extra",
+        "line 8, route.by",
+        r#"line 8, route.cases.a: there is neither a shipped recipe nor a file "quickstrat" (recipe.not_found); did you mean "quickstart"?"#,
+        "line 9, extra",
     ];
     assert_eq!(found.len(), wanted.len(), "{found:#?}");
     for (found, wanted) in found.iter().zip(wanted) {

@@ -1,0 +1,94 @@
+//! Does every command in the documentation work? Each line after `$` in a `console` block is run.
+//!
+//! A line that ends with `# exits with N` must do that. The targets of `make` are looked up and not run: this test
+//! is part of one of them.
+
+use crate::support::Folder;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn pages() -> Vec<PathBuf> {
+    let guide = std::fs::read_dir(root().join("docs/guide")).unwrap();
+    let mut pages: Vec<PathBuf> = guide.map(|entry| entry.unwrap().path()).collect();
+    pages.extend(["README.md", "CONTRIBUTING.md", "bench/README.md"].map(|name| root().join(name)));
+    pages.sort();
+    pages
+}
+
+/// The commands of a page, each with the exit code that it promises.
+fn commands(page: &Path) -> Vec<(String, i32)> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let blocks = text.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let lines = blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("$ "));
+    lines
+        .map(|line| match line.split_once("# exits with ") {
+            Some((command, code)) => (command.trim().to_owned(), code[..1].parse().unwrap()),
+            None => (line.to_owned(), 0),
+        })
+        .collect()
+}
+
+#[test]
+fn every_command_of_the_documentation_works() {
+    let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_plaudit")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let mut count = 0;
+    for page in pages() {
+        let folder = Folder::new("docs");
+        for name in ["examples", "recipes", "docs"] {
+            std::os::unix::fs::symlink(root().join(name).canonicalize().unwrap(), folder.path(name)).unwrap();
+        }
+        for (command, code) in commands(&page) {
+            count += 1;
+            if let Some(target) = command.strip_prefix("make ") {
+                assert!(makefile.contains(&format!("\n{target}:")), "there is no make {target}");
+                continue;
+            }
+            let run = Command::new("sh")
+                .args(["-c", &command])
+                .current_dir(folder.path("."))
+                .env("PATH", &path)
+                .output();
+            let run = run.unwrap();
+            let said = String::from_utf8_lossy(&run.stderr);
+            assert_eq!(run.status.code(), Some(code), "{}: {command}\n{said}", page.display());
+        }
+    }
+    assert!(count > 20, "only {count} commands were found");
+}
+
+/// The recipe of the README, and the recipes of the guide that are whole.
+#[test]
+fn every_recipe_of_the_documentation_is_good() {
+    let mut count = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            if block.contains("components:") {
+                count += 1;
+                let plan = plaudit::recipe::Recipe::from_yaml(block).and_then(|recipe| recipe.plan());
+                plan.unwrap_or_else(|mistakes| panic!("{}: {mistakes}\n{block}", page.display()));
+            }
+        }
+    }
+    assert!(count >= 4, "only {count} recipes were found");
+}
+
+/// Links to files of this repository lead somewhere.
+#[test]
+fn every_link_of_the_documentation_leads_somewhere() {
+    for page in pages().into_iter().chain([root().join("ARCHITECTURE.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap();
+            if !file.is_empty() && !file.contains("://") {
+                assert!(page.parent().unwrap().join(file).exists(), "{}: {link}", page.display());
+            }
+        }
+    }
+}
