@@ -4,7 +4,6 @@ use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::Code;
 use crate::text::Case;
-use crate::text::set::IdSet;
 use crate::tokenizer::{Shelf, Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,13 +79,9 @@ impl Rule for Loaded {
             Err(uncut) => return uncut.of_response(self.floor()),
         };
         let wanted = reference.distinct();
-        let mut given = IdSet::with_capacity(tokens.len());
-        let mut shared = 0_usize;
-        for id in &tokens.ids {
-            shared += usize::from(given.insert(*id) && wanted.contains(*id));
-        }
+        let (given, shared) = wanted.overlap(&tokens.ids);
         let share = |of: usize| if of == 0 { 0.0 } else { shared as f64 / of as f64 };
-        let (precision, recall) = (share(given.len()), share(wanted.len()));
+        let (precision, recall) = (share(given), share(wanted.len()));
         let score = if shared == 0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) };
         let info = Info::of([("precision", Fact::Number(precision)), ("recall", Fact::Number(recall))]);
         Outcome::scored(score, info)

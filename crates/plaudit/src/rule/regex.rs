@@ -5,8 +5,14 @@ use crate::outcome::{Info, Outcome};
 use crate::reason::Code;
 use crate::text::space::strip;
 use crate::tokenizer::Shelf;
+use regex_automata::hybrid::dfa::Config as DfaConfig;
+use regex_automata::hybrid::regex as hybrid;
+use regex_automata::util::pool::Pool;
+use regex_automata::{Input, Match};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
 /// One score for a response that matches a pattern, another for one that does not.
 ///
@@ -18,6 +24,11 @@ use serde::{Deserialize, Serialize};
 /// The syntax is that of the Rust crate `regex`: Unicode classes, lazy and greedy repeats, flags such as `(?s)` and
 /// `(?m)`, but no look-around and no backreferences, because the time of those has no bound. `.` does not match a
 /// line break unless `(?s)` is on, and `^` and `$` are the ends of the text unless `(?m)` is on.
+///
+/// A search that would be slow is not done: where the response takes the pattern off the fast way (it has characters
+/// beyond ASCII and the pattern a Unicode `\b`, or it makes the pattern's states explode), and the response is too long
+/// for the pattern's size, the response gets the floor with `model.too_complex`. Write `(?-u:\b)` for a word boundary
+/// that stays on the fast way.
 ///
 /// ## When to use it
 /// For a layout or an answer that no other reward knows. Anchor the pattern, and say what may stand around the match.
@@ -53,8 +64,13 @@ impl Default for Regex {
     }
 }
 
-/// The largest compiled pattern, in bytes. It bounds memory, and together with a response's length the time.
+/// The largest compiled pattern, in bytes.
 const LARGEST: usize = 1 << 20;
+/// The most work of a search off the fast way: states of the pattern times bytes of the text. It takes 10 to 20 ms for
+/// usual patterns, in which few of the states are alive at a time.
+const MOST_WORK: usize = 10_000_000;
+/// How often the fast way may start over before it is left, and how many bytes each of its states must then serve.
+const RESTARTS: (usize, usize) = (3, 16);
 /// The deepest nesting of groups and classes. The parser of the pattern is recursive.
 const DEEPEST: u32 = 64;
 /// The name of the group that `compare` looks at.
@@ -70,8 +86,10 @@ impl Reward for Regex {
                 refusals.push(Refusal::new(key, "must be a finite number"));
             }
         }
-        match compile(&self.pattern, self.compare) {
-            Ok(regex) if refusals.is_empty() => Ok(Scorer::Each(Box::new(Loaded { regex, stated: self }))),
+        match compile(&self.pattern, self.compare).and_then(|regex| Ok((Fast::new(&self.pattern)?, regex))) {
+            Ok((fast, regex)) if refusals.is_empty() => {
+                Ok(Scorer::Each(Box::new(Loaded { regex, fast, stated: self })))
+            }
             Ok(_) => Err(refusals),
             Err(message) => {
                 refusals.push(Refusal::new("pattern", message));
@@ -122,9 +140,63 @@ fn refusal(error: &regex::Error) -> String {
     format!("{cause}: {last}")
 }
 
+/// The fast way: an automaton whose states are made as they are needed, a step a byte, and which says where it would
+/// become slow instead of becoming it.
+struct Fast {
+    regex: Arc<hybrid::Regex>,
+    caches: Pool<hybrid::Cache, Box<dyn Fn() -> hybrid::Cache + Send + Sync + UnwindSafe + RefUnwindSafe>>,
+}
+
+impl Fast {
+    fn new(pattern: &str) -> Result<Self, String> {
+        let dfa = DfaConfig::new()
+            .unicode_word_boundary(true)
+            .minimum_cache_clear_count(Some(RESTARTS.0))
+            .minimum_bytes_per_state(Some(RESTARTS.1))
+            .skip_cache_capacity_check(true);
+        let built = hybrid::Builder::new().dfa(dfa).build(pattern);
+        let regex = Arc::new(built.map_err(|error| format!("regex_syntax: {error}"))?);
+        let maker = Arc::clone(&regex);
+        Ok(Self { regex, caches: Pool::new(Box::new(move || maker.create_cache())) })
+    }
+
+    /// The first match, or nothing where the fast way must be left.
+    fn find(&self, text: &str) -> Option<Option<Match>> {
+        self.regex.try_search(&mut self.caches.get(), &Input::new(text)).ok()
+    }
+
+    /// Whether the slow way is short enough for so many bytes.
+    fn is_short(&self, bytes: usize) -> bool {
+        bytes.saturating_mul(self.regex.forward().get_nfa().states().len()) <= MOST_WORK
+    }
+}
+
 struct Loaded {
     regex: regex::Regex,
+    fast: Fast,
     stated: Regex,
+}
+
+impl Loaded {
+    /// Where the pattern is found first: nothing where it is not found, an error where the search would be slow.
+    fn search(&self, text: &str) -> Result<Option<std::ops::Range<usize>>, Code> {
+        match self.fast.find(text) {
+            Some(found) => Ok(found.map(|found| found.range())),
+            None if self.fast.is_short(text.len()) => Ok(self.regex.find(text).map(|found| found.range())),
+            None => Err(Code::ModelTooComplex),
+        }
+    }
+
+    /// What the group `answer` holds in the first match.
+    fn answer<'t>(&self, text: &'t str) -> Result<Option<&'t str>, Code> {
+        let Some(found) = self.search(text)? else { return Ok(None) };
+        // The groups of a match are found by the slow way, inside the match.
+        if !self.fast.is_short(found.len()) {
+            return Err(Code::ModelTooComplex);
+        }
+        let groups = self.regex.captures_at(text, found.start);
+        Ok(groups.and_then(|groups| groups.name(GROUP)).map(|group| group.as_str()))
+    }
 }
 
 impl Stated for Loaded {
@@ -145,14 +217,15 @@ impl Rule for Loaded {
             if reference.is_empty() {
                 return Outcome::skipped(Code::EmptyReference);
             }
-            let found = self.regex.captures(text);
-            found
-                .and_then(|groups| groups.name(GROUP))
-                .is_some_and(|group| strip(group.as_str()) == reference)
+            self.answer(text).map(|answer| answer.is_some_and(|answer| strip(answer) == reference))
         } else {
-            self.regex.is_match(text)
+            self.search(text).map(|found| found.is_some())
         };
-        Outcome::scored(if hit { self.stated.score_match } else { self.stated.score_miss }, Info::none())
+        match hit {
+            Ok(true) => Outcome::scored(self.stated.score_match, Info::none()),
+            Ok(false) => Outcome::scored(self.stated.score_miss, Info::none()),
+            Err(code) => Outcome::floored(self.floor(), code),
+        }
     }
 }
 
@@ -170,6 +243,17 @@ mod tests {
         for reference in [None, Some(" ")] {
             assert_eq!(score(reward.clone(), "answer:  ", reference).value(), None);
         }
+    }
+
+    #[test]
+    fn the_slow_way_is_taken_only_as_far_as_it_is_short() {
+        let reward = Regex { pattern: r"\d+ kg\b".to_owned(), ..Default::default() };
+        let text = |length: usize| format!("{} 7 kg.", "中".repeat(length));
+        assert_eq!(score(reward.clone(), &text(10), None).value(), Some(1.0));
+        let reason = score(reward.clone(), &text(330_000), None).reason().map(|reason| reason.code);
+        assert_eq!(reason, Some(Code::ModelTooComplex));
+        let ascii = Regex { pattern: r"[0-9]+ kg(?-u:\b)".to_owned(), ..Default::default() };
+        assert_eq!(score(ascii, &text(330_000), None).value(), Some(1.0));
     }
 
     #[test]

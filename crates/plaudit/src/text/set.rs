@@ -68,20 +68,41 @@ impl IdSet {
     }
 
     /// Whether a number is in the set.
-    #[inline]
     pub fn contains(&self, id: u64) -> bool {
+        self.position(id).is_some()
+    }
+
+    /// A place of its own for every number of the set, and none for any other.
+    #[inline]
+    fn position(&self, id: u64) -> Option<usize> {
         if id == 0 {
-            return self.zero;
+            return self.zero.then_some(self.places.len());
         }
         let mask = self.places.len() - 1;
         let mut at = place_of(id, self.places.len());
         loop {
             match self.places[at & mask] {
-                0 => return false,
-                known if known == id => return true,
+                0 => return None,
+                known if known == id => return Some(at & mask),
                 _ => at += 1,
             }
         }
+    }
+
+    /// How many different numbers there are among `ids`, and how many of those are in the set.
+    pub fn overlap(&self, ids: &[u64]) -> (usize, usize) {
+        let mut seen = vec![false; self.places.len() + 1];
+        let mut others = Self::with_capacity(ids.len());
+        let mut shared = 0;
+        for id in ids {
+            match self.position(*id) {
+                Some(at) => shared += usize::from(!std::mem::replace(&mut seen[at], true)),
+                None => {
+                    others.insert(*id);
+                }
+            }
+        }
+        (shared + others.len, shared)
     }
 
     /// How many numbers are in the set.
@@ -107,6 +128,10 @@ mod tests {
             (0..500).flat_map(|n| [n % 97, n << 40, u64::MAX - n % 13, n.wrapping_mul(GOLDEN)]).collect();
         let set = IdSet::of(&ids);
         let known: BTreeSet<u64> = ids.iter().copied().collect();
+        let (different, shared) = IdSet::of(&ids[..700]).overlap(&ids[500..]);
+        let of = |ids: &[u64]| ids.iter().copied().collect::<BTreeSet<u64>>();
+        assert_eq!(different, of(&ids[500..]).len());
+        assert_eq!(shared, of(&ids[..700]).intersection(&of(&ids[500..])).count());
         assert_eq!(set.len(), known.len());
         assert!(ids.iter().all(|id| set.contains(*id)));
         assert!((1000..2000).all(|id| set.contains(id) == known.contains(&id)));
