@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::{Output, Source};
-use crate::stream::{Ledger, Sink, Stream};
+use crate::stream::{Done, Ledger, Sink, Stream};
 use crate::summary::{self, Summary};
 use crate::talk::Talk;
 use crate::{GOOD, PARTLY};
@@ -13,6 +13,7 @@ use plaudit::outcome::OutcomeKind;
 use plaudit::plan::Plan;
 use plaudit::recipe::{Mistakes, Recipe, closest};
 use plaudit::statistics::Statistics;
+use plaudit::statistics::breakdown::Breakdown;
 use std::time::Instant;
 
 /// The flags of a run over rollouts.
@@ -31,6 +32,9 @@ pub(crate) struct Scoring {
     /// Write the summary as JSON
     #[arg(long, value_name = "FILE")]
     summary: Option<String>,
+    /// Tell the statistics by a field of extra as well, such as step or data_source
+    #[arg(long, value_name = "FIELD")]
+    by: Option<String>,
     /// Close a group when so many rollouts have been read since its last member
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     hold: u64,
@@ -120,13 +124,15 @@ impl Scoring {
         let summary_file = self.summary.as_deref().map(Output::open).transpose()?;
         let mut talk = Talk::of_run(self.quiet, source.length());
         let started = Instant::now();
-        let done = Stream::new(engine, &mut sink, &talk, self.hold).run(&mut source, &fields);
+        let breakdown = self.by.as_deref().map(Breakdown::by);
+        let done = Stream::new(engine, &mut sink, &talk, self.hold, breakdown).run(&mut source, &fields);
         talk.end();
-        let (statistics, ledger) = done?;
+        let Done { statistics, breakdown, ledger } = done?;
         let remark = finish(sink)?;
         let summary = Summary {
             recipe: &engine.plan().name,
             statistics: &statistics,
+            by: self.by.as_deref().zip(breakdown.as_ref()),
             ledger: &ledger,
             bytes: source.position(),
             seconds: started.elapsed().as_secs_f64(),

@@ -5,6 +5,7 @@ use crate::files::Output;
 use crate::stream::Ledger;
 use crate::talk::{Style, printable};
 use plaudit::outcome::OutcomeKind;
+use plaudit::statistics::breakdown::{Breakdown, Part};
 use plaudit::statistics::distribution::Distribution;
 use plaudit::statistics::{Counts, Statistics};
 use serde_json::json;
@@ -12,6 +13,8 @@ use std::io::Write as _;
 
 /// The longest name of a component that the table shows.
 const LONGEST_NAME: usize = 16;
+/// The most values of a field that the table shows.
+const MOST_PARTS: usize = 12;
 /// Above this share, groups without variance, or a correlation with length, deserve a look.
 const WORRYING: f64 = 0.5;
 
@@ -19,6 +22,8 @@ const WORRYING: f64 = 0.5;
 pub(crate) struct Summary<'r> {
     pub(crate) recipe: &'r str,
     pub(crate) statistics: &'r Statistics,
+    /// The field and the statistics by it, where that was asked for.
+    pub(crate) by: Option<(&'r str, &'r Breakdown)>,
     pub(crate) ledger: &'r Ledger,
     pub(crate) bytes: u64,
     pub(crate) seconds: f64,
@@ -31,7 +36,7 @@ impl Summary<'_> {
 
     /// Writes the summary as JSON.
     pub(crate) fn write(&self, to: &mut Output) -> Result<(), Failure> {
-        let value = json!({
+        let mut value = json!({
             "recipe": self.recipe,
             "input": {
                 "rollouts": self.statistics.rollouts,
@@ -42,6 +47,9 @@ impl Summary<'_> {
             "seconds": self.seconds,
             "rollouts_per_second": self.rate(self.statistics.rollouts),
         });
+        if let Some((field, breakdown)) = self.by {
+            value["by"] = json!({ "field": field, "parts": breakdown.parts() });
+        }
         writeln!(to, "{value:#}").map_err(|error| Failure::writing(to.name(), error))
     }
 }
@@ -79,7 +87,46 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
     if let Some(remark) = remark {
         note("kept", remark.to_owned());
     }
+    if let Some((field, breakdown)) = summary.by {
+        lines.push(String::new());
+        lines.extend(by(field, &breakdown.parts(), style));
+    }
     lines.join("\n")
+}
+
+/// One row a value of a field; of many, the last.
+fn by(field: &str, parts: &[Part<'_>], style: Style) -> Vec<String> {
+    let shown = &parts[parts.len().saturating_sub(MOST_PARTS)..];
+    let name = |text: &str| cut(&printable(text), 24);
+    let names = shown.iter().map(|part| part.value).chain([field]).map(|text| name(text).chars().count());
+    let width = names.max().unwrap_or(0);
+    let row = |part: &Part<'_>| {
+        let total = &part.statistics.total;
+        let figure = |figure: Option<f64>| figure.map_or_else(String::new, number);
+        let mean = (total.moments.count > 0).then_some(total.moments.mean);
+        let still = part.statistics.groups.zero_variance_share();
+        format!(
+            "{:width$}  {:>10}  {:>8}  {:>8}  {:>16}  {:>8}  {:>8}",
+            name(part.value),
+            whole(part.statistics.rollouts),
+            figure(mean),
+            figure(total.moments.std()),
+            still.map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share)),
+            figure(part.statistics.length_correlation.r()),
+            figure(part.drift)
+        )
+    };
+    let head = format!(
+        "{:width$}  {:>10}  {:>8}  {:>8}  {:>16}  {:>8}  {:>8}",
+        name(field),
+        "rollouts",
+        "total",
+        "std",
+        "without variance",
+        "r length",
+        "drift"
+    );
+    std::iter::once(style.dim(head)).chain(shown.iter().map(row)).collect()
 }
 
 fn headline(summary: &Summary<'_>, style: Style) -> String {

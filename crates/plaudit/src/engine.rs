@@ -52,7 +52,7 @@ impl Engine {
             refuse_uneven(rollouts, &groups)?;
         }
         let scored = self.pool.map(&groups, |group| self.score_group(rollouts, group));
-        Report::new(Arc::clone(&self.plan), rollouts, &groups, scored)
+        Report::new(Arc::clone(&self.plan), rollouts, groups, scored)
     }
 
     /// The report of rollouts that cannot be scored, such as those that come after their group has been.

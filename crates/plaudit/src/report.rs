@@ -57,6 +57,8 @@ pub struct Report {
     pub plan: Arc<Plan>,
     /// One a rollout, in input order.
     pub rows: Vec<Row>,
+    /// The groups that were scored together.
+    pub groups: Vec<Group>,
     /// Over all rows and groups.
     pub statistics: Statistics,
 }
@@ -66,14 +68,14 @@ impl Report {
     pub(crate) fn new(
         plan: Arc<Plan>,
         rollouts: &[Rollout<'_>],
-        groups: &[Group],
+        groups: Vec<Group>,
         scored: Vec<Vec<Row>>,
     ) -> Result<Self, RunError> {
         let mut statistics = Statistics::of(&plan);
         let mut rows: Vec<Option<Row>> = Vec::with_capacity(rollouts.len());
         rows.resize_with(rollouts.len(), || None);
         for (group, members) in groups.iter().zip(scored) {
-            statistics.observe_group(&members);
+            statistics.observe_group(members.iter());
             for (place, row) in group.members.iter().zip(members) {
                 statistics.observe(&plan, &row, rollouts[*place].tokens);
                 rows[*place] = Some(row);
@@ -81,7 +83,7 @@ impl Report {
         }
         let rows: Vec<Row> = rows.into_iter().flatten().collect();
         statistics.reconcile(rollouts.len() as u64)?;
-        Ok(Self { plan, rows, statistics })
+        Ok(Self { plan, rows, groups, statistics })
     }
 
     /// The report of rollouts that a front could not hand in for scoring, all for the same cause.
@@ -92,7 +94,7 @@ impl Report {
         for (rollout, row) in rollouts.iter().zip(&rows) {
             statistics.observe(&plan, row, rollout.tokens);
         }
-        Self { plan, rows, statistics }
+        Self { plan, rows, groups: Vec::new(), statistics }
     }
 
     /// The totals as plain numbers, for a front that must hand out numbers: an invalid or skipped one is the recipe's

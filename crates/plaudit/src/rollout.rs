@@ -80,6 +80,16 @@ impl<'a> Rollout<'a> {
         size_of::<Self>() + prompt + names + self.response.len() + extra
     }
 
+    /// What stands in `extra` at a path of keys, where it is text, a number, or true or false.
+    pub fn field(&self, path: &[String]) -> Option<Cow<'_, str>> {
+        let (first, rest) = path.split_first()?;
+        match rest.iter().try_fold(self.extra.get(first)?, |value, key| value.get(key))? {
+            Value::String(text) => Some(Cow::Borrowed(text)),
+            value @ (Value::Number(_) | Value::Bool(_)) => Some(Cow::Owned(value.to_string())),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
     /// The same rollout, with a reference.
     #[must_use]
     pub fn with_reference(mut self, reference: impl Into<Cow<'a, str>>) -> Self {

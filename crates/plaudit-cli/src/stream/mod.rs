@@ -21,6 +21,7 @@ use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use plaudit::schedule::Pool;
 use plaudit::statistics::Statistics;
+use plaudit::statistics::breakdown::Breakdown;
 use queue::Queue;
 
 /// The most text that groups hold while they wait for members.
@@ -78,6 +79,14 @@ struct Member {
     rollout: Rollout<'static>,
 }
 
+/// What is known when a run is done.
+pub(crate) struct Done {
+    pub(crate) statistics: Statistics,
+    /// The same by a field, where that was asked for.
+    pub(crate) breakdown: Option<Breakdown>,
+    pub(crate) ledger: Ledger,
+}
+
 /// One run over one source.
 pub(crate) struct Stream<'r, S: Sink> {
     engine: &'r Engine,
@@ -92,6 +101,7 @@ pub(crate) struct Stream<'r, S: Sink> {
     late: Batch,
     queue: Queue<S::Piece>,
     statistics: Statistics,
+    breakdown: Option<Breakdown>,
     /// How many rollouts have been read.
     read: u64,
     /// The size of all groups so far, where they must be equal.
@@ -100,7 +110,13 @@ pub(crate) struct Stream<'r, S: Sink> {
 
 impl<'r, S: Sink> Stream<'r, S> {
     /// A run that has not begun. A group is held until `patience` rollouts have been read since its last member.
-    pub(crate) fn new(engine: &'r Engine, sink: &'r mut S, talk: &'r Talk, patience: u64) -> Self {
+    pub(crate) fn new(
+        engine: &'r Engine,
+        sink: &'r mut S,
+        talk: &'r Talk,
+        patience: u64,
+        breakdown: Option<Breakdown>,
+    ) -> Self {
         let policy = Policy {
             rollouts: patience,
             bytes: MOST_HELD,
@@ -118,17 +134,14 @@ impl<'r, S: Sink> Stream<'r, S> {
             late: Batch::default(),
             queue: Queue::new(),
             statistics: Statistics::of(engine.plan()),
+            breakdown,
             read: 0,
             size: None,
         }
     }
 
     /// Reads all of the source and writes all results.
-    pub(crate) fn run(
-        mut self,
-        source: &mut Source,
-        fields: &Fields,
-    ) -> Result<(Statistics, Ledger), Failure> {
+    pub(crate) fn run(mut self, source: &mut Source, fields: &Fields) -> Result<Done, Failure> {
         while let Some(block) = source.next(self.engine.pool(), fields, self.talk)? {
             for entry in block {
                 self.enter(source.noun(), entry)?;
@@ -142,7 +155,7 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
         self.score()?;
         self.statistics.reconcile(self.read)?;
-        Ok((self.statistics, self.ledger))
+        Ok(Done { statistics: self.statistics, breakdown: self.breakdown, ledger: self.ledger })
     }
 
     /// Takes one line in: numbers its rollouts, and puts each with its group.
@@ -236,6 +249,9 @@ impl<'r, S: Sink> Stream<'r, S> {
 
     fn finish(&mut self, batch: &Batch, report: &Report) -> Result<(), Failure> {
         self.statistics.merge(&report.statistics);
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.observe(report, &batch.rollouts);
+        }
         let pieces = self.sink.render(self.engine.pool(), &batch.rollouts, report)?;
         for (place, piece) in batch.places.iter().zip(pieces) {
             let bytes = S::bytes(&piece);

@@ -6,7 +6,6 @@ mod resolve;
 use crate::compose::{Combine, Part};
 use crate::rollout::Rollout;
 use crate::rule::Scorer;
-use serde_json::Value;
 use std::time::Duration;
 
 /// A resolved recipe.
@@ -89,19 +88,8 @@ impl Plan {
     /// The branch that a rollout takes.
     pub fn branch(&self, rollout: &Rollout<'_>) -> Option<usize> {
         let Some(route) = &self.route else { return Some(0) };
-        let mut steps = route.by.iter();
-        let mut field = steps.next().and_then(|key| rollout.extra.get(key));
-        for key in steps {
-            field = field.and_then(|value| value.get(key));
-        }
-        let case = match field {
-            Some(Value::String(text)) => route.cases.iter().find(|(name, _)| name == text),
-            Some(Value::Bool(_) | Value::Number(_)) => {
-                let text = field.map(Value::to_string);
-                route.cases.iter().find(|(name, _)| Some(name) == text.as_ref())
-            }
-            _ => None,
-        };
+        let value = rollout.field(&route.by);
+        let case = value.and_then(|value| route.cases.iter().find(|(name, _)| *name == value));
         case.map(|(_, branch)| *branch).or(route.default)
     }
 

@@ -207,6 +207,27 @@ impl Distribution {
         None
     }
 
+    /// How far two columns are apart: the largest difference between the shares of values up to any point (the
+    /// statistic of Kolmogorov and Smirnov), from 0 for the same spread to 1 for none in common.
+    pub fn distance(&self, other: &Self) -> Option<f64> {
+        let (ours, theirs) = (self.moments.count as f64, other.moments.count as f64);
+        if ours == 0.0 || theirs == 0.0 {
+            return None;
+        }
+        let share = |cells: Vec<(i32, Cell)>, of: f64| -> Vec<(i32, f64)> {
+            cells.into_iter().map(|(cell, values)| (cell, values.count as f64 / of)).collect()
+        };
+        let mut steps = share(self.sketch.in_order(), ours);
+        steps.extend(share(other.sketch.in_order(), -theirs));
+        steps.sort_unstable_by_key(|(cell, _)| *cell);
+        let (mut apart, mut largest) = (0.0_f64, 0.0_f64);
+        for cell in steps.chunk_by(|a, b| a.0 == b.0) {
+            apart += cell.iter().map(|(_, step)| step).sum::<f64>();
+            largest = largest.max(apart.abs());
+        }
+        Some(largest.min(1.0))
+    }
+
     /// The histogram, where there are values.
     pub fn histogram(&self) -> Option<Histogram> {
         if self.moments.count == 0 {
@@ -302,6 +323,14 @@ mod tests {
         assert_eq!(of(&[0.2, 0.2, 1.2]).quantile(0.5), Some(0.2));
         assert_eq!(of(&[]).quantile(0.5), None);
         assert_eq!(of(&[0.1, 0.1, 0.1]).moments.std(), Some(0.0));
+    }
+
+    #[test]
+    fn distance_is_between_the_shares() {
+        assert_eq!(of(&[0.0, 1.0]).distance(&of(&[1.0, 0.0, 0.0, 1.0])), Some(0.0));
+        assert_eq!(of(&[0.0, 0.0]).distance(&of(&[1.0])), Some(1.0));
+        assert_eq!(of(&[0.0, 1.0]).distance(&of(&[1.0])), Some(0.5));
+        assert_eq!(of(&[]).distance(&of(&[1.0])), None);
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! Is the reward signal healthy? What a run or a step looked like as a whole: streaming, mergeable, bounded.
 
+pub mod breakdown;
 pub mod distribution;
 
 use crate::error::RunError;
@@ -94,7 +95,7 @@ impl ComponentStatistics {
 }
 
 /// The groups of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct GroupStatistics {
     /// How many.
     pub count: u64,
@@ -115,6 +116,20 @@ impl GroupStatistics {
     pub fn zero_variance_share(&self) -> Option<f64> {
         let could = self.std.moments.count;
         (could > 0).then(|| self.zero_variance as f64 / could as f64)
+    }
+}
+
+impl Serialize for GroupStatistics {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("count", &self.count)?;
+        map.serialize_entry("size", &self.size)?;
+        map.serialize_entry("std", &self.std)?;
+        map.serialize_entry("zero_variance", &self.zero_variance)?;
+        map.serialize_entry("zero_variance_share", &self.zero_variance_share())?;
+        map.serialize_entry("without_signal", &self.without_signal)?;
+        map.serialize_entry("split", &self.split)?;
+        map.end()
     }
 }
 
@@ -217,25 +232,21 @@ impl Statistics {
     }
 
     /// Takes one group in, given all its rows.
-    pub(crate) fn observe_group(&mut self, rows: &[Row]) {
+    pub(crate) fn observe_group<'r>(&mut self, rows: impl ExactSizeIterator<Item = &'r Row> + Clone) {
         self.groups.count += 1;
         self.groups.size.observe(rows.len() as f64);
+        let valued = rows.clone().filter_map(|row| Some((row.total.value()?, row.characters as f64)));
         let (mut totals, mut lengths) = (Moments::none(), Moments::none());
-        for row in rows {
-            if let Some(value) = row.total.value() {
-                totals.observe(value);
-                lengths.observe(row.characters as f64);
-            }
+        for (value, length) in valued.clone() {
+            totals.observe(value);
+            lengths.observe(length);
         }
         match totals.std() {
             Some(std) if totals.count >= 2 => {
                 self.groups.std.observe(std);
                 self.groups.zero_variance += u64::from(totals.min == totals.max);
-                for row in rows {
-                    if let Some(value) = row.total.value() {
-                        let length = row.characters as f64 - lengths.mean;
-                        self.length_correlation_in_groups.observe(length, value - totals.mean);
-                    }
+                for (value, length) in valued {
+                    self.length_correlation_in_groups.observe(length - lengths.mean, value - totals.mean);
                 }
             }
             _ => self.groups.without_signal += u64::from(rows.len() >= 2),

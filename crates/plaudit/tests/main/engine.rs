@@ -9,6 +9,7 @@ use plaudit::recipe::Recipe;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use plaudit::schedule::Clock;
+use plaudit::statistics::breakdown::Breakdown;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -137,4 +138,29 @@ fn identical_responses_are_scored_once_and_counted() {
     assert_eq!(report.statistics.repetition.duplicates, 3);
     assert_eq!(report.statistics.groups.zero_variance, 1);
     assert_eq!(report.statistics.outcomes.all(), 4);
+}
+
+#[test]
+fn steps_are_told_apart_and_drift_is_seen() {
+    let engine = Engine::new(plan(LENGTH));
+    let mut breakdown = Breakdown::by("run.step");
+    let step = |step: u64, length: usize, group: &str| {
+        let mut rollout = Rollout::new("x".repeat(length)).in_group(format!("{step}{group}"));
+        rollout.extra = json!({"run": {"step": step}}).as_object().unwrap().clone();
+        rollout
+    };
+    // Step 10 comes before step 9, and both halves of it count together.
+    for batch in [
+        [step(10, 1, "a"), step(10, 2, "a")],
+        [step(9, 8, "a"), step(9, 9, "a")],
+        [step(10, 1, "b"), step(10, 2, "b")],
+    ] {
+        breakdown.observe(&engine.score(&batch).unwrap(), &batch);
+    }
+    let parts = breakdown.parts();
+    let told: Vec<_> = parts
+        .iter()
+        .map(|part| (part.value, part.drift, part.statistics.rollouts, part.statistics.groups.count))
+        .collect();
+    assert_eq!(told, [("9", None, 2, 1), ("10", Some(1.0), 4, 2)]);
 }
