@@ -179,25 +179,28 @@ impl Engine {
         samples: &[Sample<'_>],
         deadline: &Deadline<'_>,
     ) -> Vec<Outcome> {
-        let all = |code: Code| asked.iter().map(|_| Outcome::invalid(code)).collect();
+        let all = |outcome: Outcome| vec![outcome; asked.len()];
         if asked.len() < rule.smallest() {
-            let message = format!(
-                "The reward compares at least {} members, and {} can be asked.",
-                rule.smallest(),
-                asked.len()
+            let reason = Reason::new(
+                Code::GroupTooSmall,
+                format!(
+                    "The reward compares at least {}, and {} can be asked.",
+                    rule.smallest(),
+                    asked.len()
+                ),
             );
-            return asked
-                .iter()
-                .map(|_| Outcome::invalid(Reason::new(Code::GroupTooSmall, message.clone())))
-                .collect();
+            // A group that was too small from the start cannot be what the trainer meant. One whose other members
+            // were turned away by gates or limits is the model's doing, and must not spoil those who passed.
+            let alone = samples.len() < rule.smallest();
+            return all(if alone { Outcome::invalid(reason) } else { Outcome::skipped(reason) });
         }
         if deadline.has_passed() {
-            return all(Code::GroupDeadline);
+            return all(Outcome::invalid(Code::GroupDeadline));
         }
         let group: Vec<Sample<'_>> = asked.iter().map(|member| samples[*member]).collect();
         match catch_unwind(AssertUnwindSafe(|| rule.score(&group))) {
             Ok(outcomes) if outcomes.len() == asked.len() => outcomes,
-            _ => all(Code::Panic),
+            _ => all(Outcome::invalid(Code::Panic)),
         }
     }
 

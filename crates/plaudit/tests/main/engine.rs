@@ -164,3 +164,59 @@ fn steps_are_told_apart_and_drift_is_seen() {
         .collect();
     assert_eq!(told, [("9", None, 2, 1), ("10", Some(1.0), 4, 2)]);
 }
+
+#[test]
+fn who_passes_a_gate_alone_is_not_spoiled_by_who_does_not() {
+    let yaml = "components:
+  format: { reward: reasoning_format, gate: { min: 1.0, total: -1.0 } }
+  brevity: { reward: kimi.length, correct: extra }
+";
+    let good = "<think>a</think><answer>b</answer>";
+    let mut rollouts = vec![Rollout::new(good).in_group("g"), Rollout::new("bad").in_group("g")];
+    for rollout in &mut rollouts {
+        rollout.extra.insert("correct".to_owned(), json!(true));
+    }
+    let report = score(yaml, &rollouts);
+    assert_eq!((report.rows[0].total.kind(), report.rows[0].total.value()), (OutcomeKind::Scored, Some(1.0)));
+    assert_eq!(report.rows[1].total.value(), Some(-1.0));
+    let alone = score(yaml, &rollouts[..1]);
+    assert_eq!(alone.rows[0].total.cause().map(|cause| cause.reason.code), Some(Code::GroupTooSmall));
+    assert_eq!(alone.rows[0].total.kind(), OutcomeKind::Invalid);
+}
+
+#[test]
+fn a_response_beyond_the_limit_gets_the_floor_and_only_what_counts_characters_is_exact() {
+    let yaml = "components:
+  format: { reward: reasoning_format, floor: -2.0 }
+  privacy: { reward: privacy_leakage }
+  length: { reward: length_penalty, penalty_rate: 1.0, max_length: 10, weight: 0 }
+limits: { response_bytes: 64 }
+";
+    let long = format!("<think>a</think><answer>{}</answer>", "b".repeat(100));
+    let report = score(yaml, &[Rollout::new(long.as_str())]);
+    let outcomes: Vec<_> =
+        report.rows[0].outcomes.iter().flatten().map(|outcome| (outcome.kind(), outcome.value())).collect();
+    assert_eq!(outcomes[0], (OutcomeKind::Floored, Some(-2.0)));
+    assert_eq!(outcomes[1], (OutcomeKind::Floored, Some(-5.0)));
+    assert_eq!(outcomes[2], (OutcomeKind::Scored, Some(10.0 - long.len() as f64)));
+    assert_eq!(
+        (report.rows[0].total.kind(), report.rows[0].total.value()),
+        (OutcomeKind::Floored, Some(-7.0))
+    );
+}
+
+/// Every shipped recipe over the shipped example: each rollout has exactly one outcome, and every number is finite.
+#[test]
+fn every_shipped_recipe_scores_the_example() {
+    let text = include_str!("../../../../examples/rollouts.jsonl");
+    let read =
+        |line: &str| plaudit::input::read_line(line.as_bytes(), &plaudit::input::Fields::own()).unwrap();
+    let rollouts: Vec<Rollout<'_>> = text.lines().flat_map(read).collect();
+    for (name, _) in plaudit::recipe::shipped() {
+        let report = Engine::new(Recipe::named(name).unwrap().plan().unwrap()).score(&rollouts).unwrap();
+        assert_eq!(report.rows.len(), rollouts.len());
+        assert_eq!(report.statistics.outcomes.all(), rollouts.len() as u64, "{name}");
+        assert!(report.rows.iter().filter_map(|row| row.total.value()).all(f64::is_finite), "{name}");
+        assert!(report.statistics.total.moments.count > 0, "{name} scores nothing");
+    }
+}
