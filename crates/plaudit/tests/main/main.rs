@@ -7,6 +7,7 @@ mod engine;
 mod golden;
 mod hostile;
 mod house;
+mod properties;
 mod recipe;
 mod reference;
 mod regex_cases;
