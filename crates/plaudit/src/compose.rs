@@ -166,7 +166,9 @@ mod tests {
         let required = [Part { weight: 1.0, required: true }];
         assert_eq!(total(Combine::Sum, &required, &skipped).kind(), OutcomeKind::Invalid);
         let cancel = [scored(1.0), scored(1.0)];
-        assert_eq!(total(Combine::Mean, &parts(&[1.0, -1.0]), &cancel).kind(), OutcomeKind::Invalid);
+        let cancelled = total(Combine::Mean, &parts(&[1.0, -1.0]), &cancel);
+        assert_eq!(cancelled.kind(), OutcomeKind::Invalid);
+        assert_eq!(cancelled.cause().map(|cause| cause.reason.code), Some(Code::ZeroWeight));
         let huge = [scored(f64::MAX), scored(f64::MAX)];
         assert_eq!(total(Combine::Sum, &parts(&[2.0, 2.0]), &huge).kind(), OutcomeKind::Invalid);
     }

@@ -149,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn a_name_and_a_prompt_of_the_same_text_are_two_keys() {
+        let (named, prompted) = (Key::Named("p".into()), Key::Prompted("p".into()));
+        assert_ne!(named.hash(), prompted.hash());
+        assert_ne!(named.hash(), Key::Named("q".into()).hash());
+        assert_eq!(named.label(), "p");
+        assert_eq!(prompted.label(), format!("prompt-{:016x}", prompted.hash()));
+    }
+
+    #[test]
     fn messages_with_keys_in_another_order_are_one_prompt() {
         let chat = |text: &str| Prompt::Messages(serde_json::from_str(text).unwrap());
         let mut one = Rollout::new("a");
