@@ -1,5 +1,6 @@
 //! A reward engine for LLM post-training: rollouts and a recipe in, a report out.
 
+pub mod aggregate;
 pub mod compose;
 pub mod engine;
 pub mod error;
