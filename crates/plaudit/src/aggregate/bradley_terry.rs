@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The largest group, which keeps the time of the decompositions to milliseconds.
 pub const LARGEST: usize = 64;
 
-/// The parameters of the Bradley-Terry model.
+/// The parameters of the model of Bradley and Terry, Rank analysis of incomplete block designs (1952).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BradleyTerry {
@@ -91,7 +91,8 @@ pub struct Evidence {
     pub position: f64,
     /// How likely a tie of equal responses is, beside a win of one of them.
     pub tie: f64,
-    /// Which share of the spread of the strengths is not noise, from 0 to 1.
+    /// The reliability of the strengths, from 0 to 1: their variance over itself plus the mean of their posterior
+    /// variances.
     pub signal: f64,
     /// How likely each of the scales is after the verdicts. Their means over many groups are good `scale_weights`.
     pub scale_weights: Vec<f64>,

@@ -53,25 +53,27 @@ impl Posterior<'_> {
     /// the weights exp(z / 2), ν and exp(-z / 2): Davidson, On extending the Bradley-Terry model to accommodate ties
     /// (1970), with the order effect of Davidson and Beaver (1977). An exponential family, so that the posterior is
     /// concave in all unknowns together.
-    fn outcomes(&self, tally: &Tally, at: &[f64]) -> (f64, [f64; 3], f64) {
+    ///
+    /// Gives the logarithms of the three probabilities: of a win of the first, a tie, and a win of the second.
+    fn outcomes(&self, tally: &Tally, at: &[f64]) -> [f64; 3] {
         let n = at.len() - 2;
-        let (half, tie) = ((at[tally.first] - at[tally.second] + at[n]) / 2.0, at[n + 1]);
-        let most = half.abs().max(tie);
-        let weights = [(half - most).exp(), (tie - most).exp(), (-half - most).exp()];
-        let sum: f64 = weights.iter().sum();
-        (half, weights.map(|weight| weight / sum), most + sum.ln())
+        let half = (at[tally.first] - at[tally.second] + at[n]) / 2.0;
+        let (sure, weights) = (half.abs().max(at[n + 1]), [half, at[n + 1], -half]);
+        let likeliest = weights.iter().position(|weight| *weight == sure);
+        let others = weights.iter().enumerate().filter(|(which, _)| Some(*which) != likeliest);
+        // What is almost certain must keep the digits of its small distance from it.
+        let rest = others.map(|(_, weight)| (weight - sure).exp()).sum::<f64>().ln_1p();
+        weights.map(|weight| weight - sure - rest)
     }
 
     fn value(&self, at: &[f64]) -> f64 {
         let prior: f64 =
             (0..at.len()).map(|i| self.precisions[i] * (at[i] - self.means[i]).powi(2) / 2.0).sum();
-        let tie = at[at.len() - 1];
         let games = self.tallies.iter().map(|tally| {
-            let (half, _, log_sum) = self.outcomes(tally, at);
-            let Tally { won, tied, lost, .. } = tally;
-            (won + tied + lost) * log_sum - (won - lost) * half - tied * tie
+            let [win, tie, loss] = self.outcomes(tally, at);
+            tally.won * win + tally.tied * tie + tally.lost * loss
         });
-        prior + games.sum::<f64>()
+        prior - games.sum::<f64>()
     }
 
     fn slope_and_curvature(&self, at: &[f64]) -> (Vec<f64>, Vec<f64>) {
@@ -82,12 +84,13 @@ impl Posterior<'_> {
             curvature[i * size + i] = self.precisions[i];
         }
         for tally in self.tallies {
-            let (_, [win, tie, loss], _) = self.outcomes(tally, at);
+            let [win, tie, loss] = self.outcomes(tally, at).map(f64::exp);
             let Tally { first, second, won, tied, lost } = *tally;
             let games = won + tied + lost;
             let lead = (win - loss) / 2.0;
-            let along = games * lead - (won - lost) / 2.0;
-            let bend = games * ((win + loss) / 4.0 - lead * lead);
+            // Sums of small terms instead of differences of large ones, for the same reason.
+            let along = tied * lead + lost * (win + tie / 2.0) - won * (loss + tie / 2.0);
+            let bend = games * (win * loss + tie * (win + loss) / 4.0);
             let mixed = -games * tie * lead;
             let (position, ties) = (size - 2, size - 1);
             let z = [(first, 1.0), (second, -1.0), (position, 1.0)];
@@ -98,8 +101,8 @@ impl Posterior<'_> {
                     curvature[row * size + column] += sign * other * bend;
                 }
             }
-            slope[ties] += games * tie - tied;
-            curvature[ties * size + ties] += games * tie * (1.0 - tie);
+            slope[ties] += (won + lost) * tie - tied * (win + loss);
+            curvature[ties * size + ties] += games * tie * (win + loss);
         }
         (slope, curvature)
     }
@@ -113,15 +116,17 @@ impl Posterior<'_> {
             cholesky.solve(&mut step);
             let ahead =
                 |share: f64| -> Vec<f64> { at.iter().zip(&step).map(|(x, d)| x - share * d).collect() };
-            if step.iter().all(|step| step.abs() < 1e-9) {
+            let gain: f64 = slope.iter().zip(&step).map(|(slope, step)| slope * step).sum();
+            let here = self.value(&at);
+            // The error shrinks by its square in every step, so that after one more of this size it is rounding.
+            if gain <= 1e-18 * (1.0 + here.abs()) {
                 let at = ahead(1.0);
                 return Some(Peak { height: -self.value(&at), at, curvature: cholesky });
             }
-            let gain: f64 = slope.iter().zip(&step).map(|(slope, step)| slope * step).sum();
-            let here = self.value(&at);
             // Close to the peak the gain drowns in rounding, which must not stop the last steps.
-            let enough =
-                |share: &f64| self.value(&ahead(*share)) <= here - 1e-4 * share * gain + 1e-12 * here.abs();
+            let enough = |share: &f64| {
+                self.value(&ahead(*share)) <= here - 1e-4 * share * gain + 1e-12 * (1.0 + here.abs())
+            };
             let share = std::iter::successors(Some(1.0), |share| Some(share / 2.0)).take(50).find(enough)?;
             at = ahead(share);
         }
@@ -170,5 +175,18 @@ mod tests {
         let near = posterior.peak(vec![0.0; 4]).expect("a peak").at;
         let far = posterior.peak(vec![-30.0, 30.0, 5.0, 9.0]).expect("a peak").at;
         assert!(near.iter().zip(&far).all(|(near, far)| (near - far).abs() < 1e-8), "{near:?} {far:?}");
+    }
+
+    #[test]
+    fn a_hundred_thousand_verdicts_for_one_side_still_have_a_peak() {
+        let games = vec![Comparison { first: 0, second: 1, winner: Some(0) }; 100_000];
+        let tallies = tallies(&games);
+        let posterior = Posterior {
+            tallies: &tallies,
+            means: vec![0.0; 4],
+            precisions: vec![0.0025, 0.0025, 100.0, 1.0],
+        };
+        let peak = posterior.peak(vec![0.0; 4]).expect("a peak");
+        assert!(peak.at[0] > 5.0 && (peak.at[0] + peak.at[1]).abs() < 1e-9, "{:?}", peak.at);
     }
 }

@@ -78,7 +78,7 @@ fn members(set: usize) -> impl Iterator<Item = usize> {
         .map(|rest| rest.trailing_zeros() as usize)
 }
 
-/// Net wins without the verdicts of a minimum feedback arc set, found exactly by dynamic programming over the subsets
+/// Deconflicted graph rewards (arXiv 2510.15514): net wins without a minimum feedback arc set, found exactly by dynamic programming over the subsets
 /// that stand first (Held and Karp, 1962; for orders Lawler, 1964), in O(2^n n) steps.
 ///
 /// Often several orders contradict the same number of verdicts, as in every cycle of three. Choosing one of them would

@@ -1,6 +1,6 @@
 //! Which ratings would chess players have after these games? Elo's update, repeated until it settles.
 
-use super::{Aggregated, Comparison, stretched};
+use super::{AggregateError, Aggregated, Comparison, stretched};
 use crate::error::Refusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,13 +64,15 @@ pub struct Evidence {
     pub elo_converged: bool,
 }
 
-/// The ratings after the games in the order given; [`super::aggregate`] sorts them first, and checks them.
+/// The ratings after the games in the order given; [`super::aggregate`] sorts them first.
 ///
 /// The expected score is that of A. E. Elo, The Rating of Chessplayers (1978), and a tie is half a win. Every game moves
 /// the ratings that the next one sees, so that the order of the games, and with it the numbering of the responses,
 /// matters: a cycle of three does not come out even. It is here for comparison with RM-Gallery. Where fairness
 /// matters, `bradley_terry` fits the same curve to all games at once.
-pub fn in_order(params: &Elo, n: usize, comparisons: &[Comparison]) -> Aggregated {
+pub fn in_order(params: &Elo, n: usize, comparisons: &[Comparison]) -> Result<Aggregated, AggregateError> {
+    params.check()?;
+    super::check(n, comparisons)?;
     let mut ratings = vec![params.elo_initial_rating; n];
     let (mut iterations, mut converged) = (0, false);
     while iterations < params.elo_max_iterations && !converged {
@@ -88,7 +90,7 @@ pub fn in_order(params: &Elo, n: usize, comparisons: &[Comparison]) -> Aggregate
     }
     let scores = stretched(&ratings);
     let info = Evidence { elo_ratings: ratings, elo_iterations: iterations, elo_converged: converged };
-    Aggregated { scores, errors: None, info: super::Evidence::Elo(info) }
+    Ok(Aggregated { scores, errors: None, info: super::Evidence::Elo(info) })
 }
 
 #[cfg(test)]

@@ -228,7 +228,7 @@ pub fn aggregate(
     Ok(match method {
         Method::Winrate => winrate::aggregate(n, &sorted),
         Method::Copeland => copeland::aggregate(n, &sorted),
-        Method::Elo(params) => elo::in_order(params, n, &sorted),
+        Method::Elo(params) => elo::in_order(params, n, &sorted)?,
         Method::Dgr => dgr::aggregate(n, &sorted),
         Method::BradleyTerry(params) => bradley_terry::aggregate(params, n, &sorted)?,
     })

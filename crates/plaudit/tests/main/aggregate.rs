@@ -61,7 +61,7 @@ fn winrate_copeland_and_elo_agree_with_their_vectors() {
     }
     for vector in lines("pairwise_elo_params.jsonl") {
         let (n, comparisons) = comparisons(&vector);
-        wrong.extend(unlike(&vector, &in_order(&elo(&vector), n, &comparisons)));
+        wrong.extend(unlike(&vector, &in_order(&elo(&vector), n, &comparisons).unwrap()));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
