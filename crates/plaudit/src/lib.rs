@@ -27,6 +27,7 @@
 //! What must hold, everywhere: a failure is never a number (an outcome without evidence has no value), any text is safe
 //! (every rule is linear or bounded), and the same input gives the same bytes at any parallelism.
 
+pub mod aggregate;
 pub mod compose;
 pub mod engine;
 pub mod error;

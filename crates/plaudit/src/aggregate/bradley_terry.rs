@@ -1,0 +1,280 @@
+//! How much better is a response than the others of its group, and how sure is that? The strengths of a Bradley-Terry
+//! model, under a prior that takes the group for equal until the verdicts say otherwise.
+
+use super::davidson::{Posterior, Tally, tallies};
+use super::{AggregateError, Aggregated, Comparison};
+use crate::error::Refusal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The largest group, which keeps the time of the decompositions to milliseconds.
+pub const LARGEST: usize = 64;
+
+/// The parameters of the model of Bradley and Terry, Rank analysis of incomplete block designs (1952).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BradleyTerry {
+    /// The spreads that the strengths of a group may have, in logits; which one it is, the verdicts tell.
+    pub scales: Vec<f64>,
+    /// How likely each spread is before any verdict. Where nothing is given, the smallest one is as likely as all the
+    /// others together, and those are alike.
+    pub scale_weights: Option<Vec<f64>>,
+    /// How large a bias of the judge towards the response shown first is expected, in logits.
+    pub position_scale: f64,
+    /// How likely a tie of equal responses is expected to be, beside a win of one of them.
+    pub tie: f64,
+    /// A group whose signal is below this gets 0 for every response; 0 lets every group pass.
+    pub signal_gate: f64,
+}
+
+impl Default for BradleyTerry {
+    /// The spreads go from a group that no judge can tell apart to one that hardly any judge mistakes, in even steps.
+    /// Half a logit of bias is 12 points between equal responses, which is usual for judges that are language models
+    /// (Zheng et al., arXiv 2306.05685, find more with weak ones).
+    fn default() -> Self {
+        Self {
+            scales: vec![0.05, 0.11, 0.25, 0.55, 1.2, 2.7, 6.0],
+            scale_weights: None,
+            position_scale: 0.5,
+            tie: 0.3,
+            signal_gate: 0.0,
+        }
+    }
+}
+
+/// The standard deviation of the logarithm of the tie term around the expected one.
+const TIE_SPREAD: f64 = 1.0;
+
+impl BradleyTerry {
+    /// The bounds keep the curvature of the posterior within what doubles can decompose.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        let within = |value: f64, min: f64, max: f64| value >= min && value <= max;
+        let refuse = |key, message| Err(Refusal::new(key, message));
+        if !(1..=32).contains(&self.scales.len())
+            || !self.scales.iter().all(|scale| within(*scale, 1e-3, 20.0))
+        {
+            return refuse("scales", "must be 1 to 32 numbers between 0.001 and 20");
+        }
+        let weights = self.scale_weights.iter().flatten();
+        let uneven = self.scale_weights.as_ref().is_some_and(|weights| weights.len() != self.scales.len());
+        if uneven || !weights.copied().all(|weight| within(weight, 1e-9, 1e9)) {
+            return refuse("scale_weights", "must be one positive number for each of the scales");
+        }
+        if !within(self.position_scale, 1e-3, 20.0) {
+            return refuse("position_scale", "must be between 0.001 and 20");
+        }
+        if !within(self.tie, 1e-3, 1e3) {
+            return refuse("tie", "must be between 0.001 and 1000");
+        }
+        if !within(self.signal_gate, 0.0, 1.0) {
+            return refuse("signal_gate", "must be between 0 and 1");
+        }
+        Ok(())
+    }
+
+    /// How likely the scale is before any verdict, up to a factor.
+    fn weight(&self, at: usize) -> f64 {
+        match &self.scale_weights {
+            Some(weights) => weights[at],
+            None if self.scales.iter().any(|scale| *scale < self.scales[at]) => 1.0,
+            None => (self.scales.len() - 1).max(1) as f64,
+        }
+    }
+}
+
+/// What was estimated beside the scores.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// The strength of each response in logits; their mean is 0.
+    pub strengths: Vec<f64>,
+    /// The bias of the judge towards the response shown first, in logits.
+    pub position: f64,
+    /// How likely a tie of equal responses is, beside a win of one of them.
+    pub tie: f64,
+    /// The reliability of the strengths, from 0 to 1: their variance over itself plus the mean of their posterior
+    /// variances.
+    pub signal: f64,
+    /// How likely each of the scales is after the verdicts. Their means over many groups are good `scale_weights`.
+    pub scale_weights: Vec<f64>,
+    /// Whether the signal was below the gate, so that all scores are 0.
+    pub gated: bool,
+}
+
+/// The mean and the covariance of the unknowns, over all scales.
+struct Mixture {
+    mean: Vec<f64>,
+    covariance: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+/// Mixes the posteriors of all scales by their evidence in Laplace's approximation (Tierney and Kadane, 1986).
+fn mixture(params: &BradleyTerry, n: usize, tallies: &[Tally]) -> Option<Mixture> {
+    let size = n + 2;
+    let mut means = vec![0.0; size];
+    means[n + 1] = params.tie.ln();
+    let mut start = means.clone();
+    let mut peaks = Vec::with_capacity(params.scales.len());
+    for scale in &params.scales {
+        let mut precisions = vec![scale.powi(-2); size];
+        precisions[n] = params.position_scale.powi(-2);
+        precisions[n + 1] = TIE_SPREAD.powi(-2);
+        let peak = Posterior { tallies, means: means.clone(), precisions }.peak(start)?;
+        start = peak.at.clone();
+        peaks.push(peak);
+    }
+    let evidence: Vec<f64> = (0..peaks.len())
+        .map(|k| {
+            let weight = params.weight(k);
+            let volume = n as f64 * params.scales[k].ln() + peaks[k].curvature.log_determinant() / 2.0;
+            weight.ln() + peaks[k].height - volume
+        })
+        .collect();
+    let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = evidence.iter().map(|evidence| (evidence - most).exp()).sum();
+    let weights: Vec<f64> = evidence.iter().map(|evidence| (evidence - most).exp() / sum).collect();
+    let mean: Vec<f64> = (0..size)
+        .map(|i| peaks.iter().zip(&weights).map(|(peak, weight)| weight * peak.at[i]).sum())
+        .collect();
+    let mut covariance = vec![0.0; size * size];
+    for (peak, weight) in peaks.iter().zip(&weights) {
+        let inverse = peak.curvature.inverse();
+        let off: Vec<f64> = peak.at.iter().zip(&mean).map(|(at, mean)| at - mean).collect();
+        for row in 0..size {
+            for column in 0..size {
+                let at = row * size + column;
+                covariance[at] += weight * (inverse[at] + off[row] * off[column]);
+            }
+        }
+    }
+    Some(Mixture { mean, covariance, weights })
+}
+
+/// The score of a response is the margin by which it is expected to win against the others of its group: the mean of
+/// tanh((s - s') / 2), which is the chance to win less the chance to lose where there are no ties. The error follows
+/// from the covariance by the delta method.
+pub(super) fn aggregate(
+    params: &BradleyTerry,
+    n: usize,
+    sorted: &[Comparison],
+) -> Result<Aggregated, AggregateError> {
+    let size = n + 2;
+    let Mixture { mean, covariance, weights } =
+        mixture(params, n, &tallies(sorted)).ok_or(AggregateError::NoEstimate)?;
+    let centre = mean[..n].iter().sum::<f64>() / n.max(1) as f64;
+    let strengths: Vec<f64> = mean[..n].iter().map(|strength| strength - centre).collect();
+    let others = n.saturating_sub(1).max(1) as f64;
+    let (mut scores, mut errors) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    for own in 0..n {
+        let margins: Vec<f64> =
+            strengths.iter().map(|other| ((strengths[own] - other) / 2.0).tanh()).collect();
+        let mut slope: Vec<f64> =
+            margins.iter().map(|margin| (margin * margin - 1.0) / 2.0 / others).collect();
+        slope[own] = 0.0;
+        slope[own] = -slope.iter().sum::<f64>();
+        scores.push((margins.iter().sum::<f64>() / others).clamp(-1.0, 1.0));
+        errors.push(variance(&covariance, size, &slope).sqrt());
+    }
+    let spread = strengths.iter().map(|strength| strength * strength).sum::<f64>();
+    let noise = (0..n).map(|own| {
+        let mut centred = vec![-1.0 / n as f64; n];
+        centred[own] += 1.0;
+        variance(&covariance, size, &centred)
+    });
+    let noise = noise.sum::<f64>();
+    let signal = if spread > 0.0 { spread / (spread + noise) } else { 0.0 };
+    let gated = signal < params.signal_gate;
+    if gated {
+        scores.fill(0.0);
+    }
+    let (position, tie) = (mean[n], mean[n + 1].exp());
+    let info = Evidence { strengths, position, tie, signal, scale_weights: weights, gated };
+    Ok(Aggregated { scores, errors: Some(errors), info: super::Evidence::BradleyTerry(info) })
+}
+
+/// The variance of a weighted sum of the strengths.
+fn variance(covariance: &[f64], size: usize, weights: &[f64]) -> f64 {
+    let rows = covariance.chunks_exact(size).zip(weights);
+    let sum = rows.map(|(row, weight)| weight * row.iter().zip(weights).map(|(c, w)| c * w).sum::<f64>());
+    sum.sum::<f64>().max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(params: &BradleyTerry, n: usize, games: &[(usize, usize, usize)]) -> (Aggregated, Evidence) {
+        let comparison = |&(first, second, winner): &_| Comparison { first, second, winner: Some(winner) };
+        let mut sorted: Vec<Comparison> = games.iter().map(comparison).collect();
+        sorted.sort_unstable();
+        let aggregated = aggregate(params, n, &sorted).expect("an estimate");
+        let super::super::Evidence::BradleyTerry(info) = aggregated.info.clone() else {
+            panic!("of another method")
+        };
+        (aggregated, info)
+    }
+
+    /// Every pair once; the lower number wins where `wins` says so, and sides are balanced.
+    fn round_robin(n: usize, wins: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize, usize)> {
+        let pairs = (0..n).flat_map(|low| (low + 1..n).map(move |high| (low, high)));
+        let game = |(low, high): (usize, usize)| {
+            let (first, second) = if (low + high) % 2 == 1 { (low, high) } else { (high, low) };
+            (first, second, if wins(low, high) { low } else { high })
+        };
+        pairs.map(game).collect()
+    }
+
+    #[test]
+    fn a_clear_order_is_rewarded_and_what_cycles_is_not() {
+        let params = BradleyTerry::default();
+        let (clear, sure) = estimate(&params, 8, &round_robin(8, |_, _| true));
+        assert!(clear.scores.is_sorted_by(|a, b| a > b) && clear.scores[0] > 0.9, "{clear:?}");
+        assert!(sure.signal > 0.7);
+        // Of seven responses in a circle, each beats the three that follow it.
+        let (circle, unsure) = estimate(&params, 7, &round_robin(7, |low, high| high - low <= 3));
+        assert!(circle.scores.iter().all(|score| score.abs() < 0.01), "{circle:?}");
+        assert!(unsure.signal < 0.01 && unsure.scale_weights[0] > 0.5);
+    }
+
+    #[test]
+    fn few_verdicts_move_little_and_more_of_them_more() {
+        let params = BradleyTerry::default();
+        let once = estimate(&params, 2, &[(0, 1, 0)]).0;
+        let often = estimate(&params, 2, &[(0, 1, 0), (1, 0, 0)].repeat(10)).0;
+        assert!(0.0 < once.scores[0] && once.scores[0] < 0.4 && often.scores[0] > 0.8);
+        let error = |of: &Aggregated| of.errors.as_ref().map(|errors| errors[0]);
+        assert!(error(&often) < error(&once));
+    }
+
+    #[test]
+    fn a_judge_that_prefers_the_first_is_seen_through() {
+        let first_wins: Vec<_> =
+            round_robin(8, |_, _| true).iter().map(|game| (game.0, game.1, game.0)).collect();
+        let (fair, info) = estimate(&BradleyTerry::default(), 8, &first_wins);
+        assert!(info.position > 0.8);
+        assert!(fair.scores.iter().all(|score| score.abs() < 0.1), "{fair:?}");
+    }
+
+    #[test]
+    fn below_the_gate_all_are_equal() {
+        let games = [(0, 1, 0), (1, 2, 1)];
+        let (open, info) = estimate(&BradleyTerry::default(), 3, &games);
+        assert!(!info.gated && open.scores[0] > 0.0);
+        let gate = BradleyTerry { signal_gate: 0.9, ..BradleyTerry::default() };
+        let (closed, info) = estimate(&gate, 3, &games);
+        assert!(info.gated && closed.scores == [0.0; 3]);
+        assert_eq!(closed.errors, open.errors);
+    }
+
+    #[test]
+    fn parameters_without_sense_are_refused() {
+        let key = |params: BradleyTerry| params.check().err().map(|refusal| refusal.key);
+        let default = BradleyTerry::default;
+        assert_eq!(key(default()), None);
+        assert_eq!(key(BradleyTerry { scales: vec![], ..default() }), Some("scales"));
+        assert_eq!(key(BradleyTerry { scales: vec![0.0], ..default() }), Some("scales"));
+        assert_eq!(key(BradleyTerry { scale_weights: Some(vec![1.0]), ..default() }), Some("scale_weights"));
+        assert_eq!(key(BradleyTerry { position_scale: f64::NAN, ..default() }), Some("position_scale"));
+        assert_eq!(key(BradleyTerry { tie: 0.0, ..default() }), Some("tie"));
+        assert_eq!(key(BradleyTerry { signal_gate: 1.5, ..default() }), Some("signal_gate"));
+    }
+}

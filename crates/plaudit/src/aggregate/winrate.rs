@@ -1,0 +1,64 @@
+//! How often did a response win? The share of its comparisons, stretched over [-1, 1].
+
+use super::{Aggregated, Comparison, stretched};
+use serde::Serialize;
+
+/// What the win rates were made of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// How often each response won.
+    pub win_counts: Vec<u64>,
+    /// How often each response was compared.
+    pub total_counts: Vec<u64>,
+    /// The share of comparisons won; none for a response that was never compared.
+    pub winrates: Vec<Option<f64>>,
+}
+
+/// RM-Gallery's `winrate`: a tie counts as won by neither, so that a response with many ties stands low.
+///
+/// The stretch gives the best response 1 and the worst -1 however small the difference is. A response that was never
+/// compared has no rate, and stands in the middle.
+pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
+    let (mut wins, mut totals) = (vec![0_u64; n], vec![0_u64; n]);
+    for comparison in comparisons {
+        totals[comparison.first] += 1;
+        totals[comparison.second] += 1;
+        if let Some(winner) = comparison.winner {
+            wins[winner] += 1;
+        }
+    }
+    let rates: Vec<Option<f64>> = wins
+        .iter()
+        .zip(&totals)
+        .map(|(wins, total)| (*total > 0).then(|| *wins as f64 / *total as f64))
+        .collect();
+    let known: Vec<f64> = rates.iter().flatten().copied().collect();
+    let mut stretched = stretched(&known).into_iter();
+    let scores = rates.iter().map(|rate| rate.and_then(|_| stretched.next()).unwrap_or(0.0)).collect();
+    let info = Evidence { win_counts: wins, total_counts: totals, winrates: rates };
+    Aggregated { scores, errors: None, info: super::Evidence::Winrate(info) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_never_compared_stands_in_the_middle() {
+        let comparisons = [Comparison { first: 0, second: 2, winner: Some(2) }];
+        let aggregated = aggregate(3, &comparisons);
+        assert_eq!(aggregated.scores, [-1.0, 0.0, 1.0]);
+        let super::super::Evidence::Winrate(info) = aggregated.info else { panic!("of another method") };
+        assert_eq!(info.winrates, [Some(0.0), None, Some(1.0)]);
+    }
+
+    #[test]
+    fn a_tie_is_won_by_neither() {
+        let comparisons = [
+            Comparison { first: 0, second: 1, winner: Some(0) },
+            Comparison { first: 0, second: 2, winner: None },
+            Comparison { first: 1, second: 2, winner: None },
+        ];
+        assert_eq!(aggregate(3, &comparisons).scores, [1.0, -1.0, -1.0]);
+    }
+}
