@@ -150,6 +150,12 @@ pub enum AggregateError {
         /// The winner that it names.
         winner: usize,
     },
+    /// No comparison names a response, though there are others: nothing is known of it, so it has no score. The caller
+    /// leaves it out of the group and says why.
+    NeverCompared {
+        /// The response.
+        index: usize,
+    },
     /// The group is larger than the method can take.
     TooMany {
         /// How many responses there are.
@@ -170,6 +176,7 @@ impl AggregateError {
             Self::NoSuchResponse { .. } => "aggregate.no_such_response",
             Self::WithItself { .. } => "aggregate.with_itself",
             Self::StrangeWinner { .. } => "aggregate.strange_winner",
+            Self::NeverCompared { .. } => "aggregate.never_compared",
             Self::TooMany { .. } => "aggregate.too_many",
             Self::NoEstimate => "aggregate.no_estimate",
             Self::Parameter(_) => "aggregate.parameter",
@@ -195,6 +202,10 @@ impl fmt::Display for AggregateError {
                 out,
                 "the winner of comparison {at} is {winner}, which is neither of the two; a tie has no winner"
             )?,
+            Self::NeverCompared { index } => write!(
+                out,
+                "response {index} was compared with no other, so nothing is known of it: leave it out of the group"
+            )?,
             Self::TooMany { n, largest } => write!(
                 out,
                 "the group has {n} responses and the method takes at most {largest}: split the group or choose \
@@ -211,7 +222,8 @@ impl fmt::Display for AggregateError {
 impl std::error::Error for AggregateError {}
 
 /// One score a response, of `n`, from comparisons in any order. Not every pair must have been compared, and a pair may
-/// have been compared more than once. Without comparisons, every score is 0.
+/// have been compared more than once; but every response must have been compared with some other. A response that is
+/// alone has nobody to be better than, and scores 0.
 pub fn aggregate(
     method: &Method,
     n: usize,
@@ -248,7 +260,15 @@ fn check(n: usize, comparisons: &[Comparison]) -> Result<(), AggregateError> {
             return Err(AggregateError::StrangeWinner { at, winner });
         }
     }
-    Ok(())
+    let mut named = vec![n == 1; n];
+    for comparison in comparisons {
+        named[comparison.first] = true;
+        named[comparison.second] = true;
+    }
+    match named.iter().position(|named| !named) {
+        Some(index) => Err(AggregateError::NeverCompared { index }),
+        None => Ok(()),
+    }
 }
 
 /// Stretches values over [-1, 1]: the smallest becomes -1 and the largest 1. Values that hardly differ become 0.

