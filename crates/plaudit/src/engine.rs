@@ -137,9 +137,7 @@ impl Engine {
             return Outcome::floored(floor, self.too_long());
         }
         match catch_unwind(AssertUnwindSafe(|| rule.score(sample))) {
-            // A rule names its limit; the recipe may have set another floor for it.
-            Ok(Outcome::Floored { reason, .. }) => Outcome::floored(floor, reason),
-            Ok(outcome) => outcome,
+            Ok(outcome) => with_floor(outcome, floor),
             Err(_) => Outcome::invalid(Code::Panic),
         }
     }
@@ -167,7 +165,7 @@ impl Engine {
             }
             let outcomes = self.ask_together(rule.as_ref(), &asked, samples, deadline);
             for (member, outcome) in asked.into_iter().zip(outcomes) {
-                rows[member].outcomes[at] = Some(outcome);
+                rows[member].outcomes[at] = Some(with_floor(outcome, component.floor));
             }
         }
     }
@@ -223,6 +221,15 @@ impl Engine {
             Code::ModelTooLong,
             format!("The response is longer than the limit of {} bytes.", self.plan.longest_response),
         )
+    }
+}
+
+/// The same outcome, but with the component's floor: a rule names the limit that was broken, and the recipe may have set
+/// another floor than the rule's own.
+fn with_floor(outcome: Outcome, floor: f64) -> Outcome {
+    match outcome {
+        Outcome::Floored { reason, .. } => Outcome::floored(floor, reason),
+        other => other,
     }
 }
 
