@@ -72,4 +72,14 @@ impl Refusal {
     pub fn new(key: &'static str, message: impl Into<String>) -> Self {
         Self { key, message: message.into() }
     }
+
+    /// What was loaded, or all that is wrong: what was found before, and what kept it from being loaded.
+    pub fn gather<T>(mut found: Vec<Self>, loaded: Result<T, Self>) -> Result<T, Vec<Self>> {
+        match loaded {
+            Ok(loaded) if found.is_empty() => return Ok(loaded),
+            Ok(_) => {}
+            Err(refusal) => found.push(refusal),
+        }
+        Err(found)
+    }
 }

@@ -127,15 +127,8 @@ impl Reward for DapoOverlong {
         if self.factor < 0.0 {
             refusals.push(Refusal::new("factor", "a negative factor would reward long responses"));
         }
-        let counter = self.counter.load(shelf).unwrap_or_else(|refusal| {
-            refusals.push(refusal);
-            None
-        });
-        if refusals.is_empty() {
-            Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
-        } else {
-            Err(refusals)
-        }
+        let counter = Refusal::gather(refusals, self.counter.load(shelf))?;
+        Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
     }
 }
 

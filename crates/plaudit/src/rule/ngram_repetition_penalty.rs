@@ -102,16 +102,8 @@ impl Reward for NgramRepetitionPenalty {
         if !(0.0..1.0).contains(&self.min_scaling) {
             refusals.push(Refusal::new("min_scaling", "a share: must be at least 0 and less than 1"));
         }
-        match self.tokenizer.load(shelf) {
-            Ok(tokenizer) if refusals.is_empty() => {
-                Ok(Scorer::Each(Box::new(Loaded { params: self, tokenizer })))
-            }
-            Ok(_) => Err(refusals),
-            Err(refusal) => {
-                refusals.push(refusal);
-                Err(refusals)
-            }
-        }
+        let tokenizer = Refusal::gather(refusals, self.tokenizer.load(shelf))?;
+        Ok(Scorer::Each(Box::new(Loaded { params: self, tokenizer })))
     }
 }
 

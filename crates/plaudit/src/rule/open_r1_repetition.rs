@@ -74,13 +74,9 @@ impl Reward for OpenR1Repetition {
             Language::En => TokenizerType::Simple,
             Language::Zh => TokenizerType::Jieba,
         };
-        match (TokenizerParams { tokenizer_type, ..TokenizerParams::default() }).load(shelf) {
-            Ok(tokenizer) if refusals.is_empty() => {
-                Ok(Scorer::Each(Box::new(Loaded { params: self, tokenizer })))
-            }
-            Ok(_) => Err(refusals),
-            Err(refusal) => Err(vec![refusal]),
-        }
+        let named = TokenizerParams { tokenizer_type, ..TokenizerParams::default() };
+        let tokenizer = Refusal::gather(refusals, named.load(shelf))?;
+        Ok(Scorer::Each(Box::new(Loaded { params: self, tokenizer })))
     }
 }
 

@@ -86,16 +86,11 @@ impl Reward for Regex {
                 refusals.push(Refusal::new(key, "must be a finite number"));
             }
         }
-        match compile(&self.pattern, self.compare).and_then(|regex| Ok((Fast::new(&self.pattern)?, regex))) {
-            Ok((fast, regex)) if refusals.is_empty() => {
-                Ok(Scorer::Each(Box::new(Loaded { regex, fast, stated: self })))
-            }
-            Ok(_) => Err(refusals),
-            Err(message) => {
-                refusals.push(Refusal::new("pattern", message));
-                Err(refusals)
-            }
-        }
+        let compiled =
+            compile(&self.pattern, self.compare).and_then(|regex| Ok((Fast::new(&self.pattern)?, regex)));
+        let compiled = compiled.map_err(|message| Refusal::new("pattern", message));
+        let (fast, regex) = Refusal::gather(refusals, compiled)?;
+        Ok(Scorer::Each(Box::new(Loaded { regex, fast, stated: self })))
     }
 }
 

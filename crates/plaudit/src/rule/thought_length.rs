@@ -58,20 +58,13 @@ impl Reward for ThoughtLength {
         if self.min > self.max {
             refusals.push(Refusal::new("min", "the shortest length must not be above max"));
         }
-        // A vocabulary takes time and memory to unpack, which characters and words do not need.
+        // Characters and words are counted without a tokenizer.
         let counter = match self.unit {
             Unit::Token => self.tokenizer.load(shelf).map(Some),
             Unit::Character | Unit::Word => Ok(None),
         };
-        let counter = counter.unwrap_or_else(|refusal| {
-            refusals.push(refusal);
-            None
-        });
-        if refusals.is_empty() {
-            Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
-        } else {
-            Err(refusals)
-        }
+        let counter = Refusal::gather(refusals, counter)?;
+        Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
     }
 }
 

@@ -58,15 +58,8 @@ impl Reward for TotalLength {
         if self.band > self.max {
             refusals.push(Refusal::new("band", "the band is a part of the allowed length: at most max"));
         }
-        let counter = self.counter.load(shelf).unwrap_or_else(|refusal| {
-            refusals.push(refusal);
-            None
-        });
-        if refusals.is_empty() {
-            Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
-        } else {
-            Err(refusals)
-        }
+        let counter = Refusal::gather(refusals, self.counter.load(shelf))?;
+        Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
     }
 }
 
