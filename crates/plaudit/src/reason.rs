@@ -7,7 +7,7 @@ use std::fmt;
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)+) => {
         /// A cause, as reports count it. The first part of the code says whose it is: the model's, the input's,
-        /// the group's, the recipe's or the engine's.
+        /// the group's, the judge's, the recipe's or the engine's.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $($(#[doc = $doc])+ $variant,)+ }
 
@@ -33,6 +33,8 @@ codes! {
     ModelTooLong = "model.too_long",
     /// The response has more structure than the rule's stated limit allows.
     ModelTooComplex = "model.too_complex",
+    /// The response is empty once its thought is taken away, so there is nothing to judge.
+    ModelEmpty = "model.empty",
     /// The rollout has no reference, and the component needs one.
     MissingReference = "input.missing_reference",
     /// The reference holds nothing that the component could compare with.
@@ -53,6 +55,78 @@ codes! {
     GroupSplit = "group.split",
     /// The group's deadline passed before the component was asked.
     GroupDeadline = "group.deadline",
+    /// The name of the judge's host could not be resolved.
+    JudgeDns = "judge.dns",
+    /// No connection to the judge could be made.
+    JudgeConnect = "judge.connect",
+    /// The judge's certificate or its TLS is not to be trusted.
+    JudgeTls = "judge.tls",
+    /// The judge did not answer within the time of one attempt.
+    JudgeTimeout = "judge.timeout",
+    /// The judge began to answer, but did not finish within the time of one attempt.
+    JudgeSlowBody = "judge.slow_body",
+    /// The connection to the judge broke before its answer was whole.
+    JudgeReset = "judge.reset",
+    /// What the judge sent is not HTTP, or contradicts itself.
+    JudgeProtocol = "judge.protocol",
+    /// The judge refuses the key, or has none.
+    JudgeAuth = "judge.auth",
+    /// The account at the judge is used up.
+    JudgeQuota = "judge.quota",
+    /// The judge asks to wait for longer than the deadline allows.
+    JudgeRateLimited = "judge.rate_limited",
+    /// The judge refuses the request as wrong.
+    JudgeClientError = "judge.client_error",
+    /// The request is longer than the judge's context.
+    JudgeContextLength = "judge.context_length",
+    /// The judge failed with a server error.
+    JudgeServerError = "judge.server_error",
+    /// The judge answers with a redirect, which is not followed.
+    JudgeRedirect = "judge.redirect",
+    /// The judge's answer is larger than any verdict can be.
+    JudgeTooLarge = "judge.too_large",
+    /// The judge's answer is not JSON.
+    JudgeJson = "judge.json",
+    /// The judge's answer does not have the shape that was asked for.
+    JudgeSchema = "judge.schema",
+    /// The judge's answer is empty.
+    JudgeEmpty = "judge.empty",
+    /// The judge refused to answer.
+    JudgeRefusal = "judge.refusal",
+    /// The judge's answer was cut off before its end.
+    JudgeTruncated = "judge.truncated",
+    /// A filter at the judge held its answer back.
+    JudgeContentFilter = "judge.content_filter",
+    /// The judge's answer holds more than one verdict.
+    JudgeAmbiguous = "judge.ambiguous",
+    /// The judge's JSON names a key twice.
+    JudgeDuplicateKey = "judge.duplicate_key",
+    /// The judge's score is outside the range that was asked for.
+    JudgeRange = "judge.range",
+    /// The judge's score is not a finite number.
+    JudgeNotFinite = "judge.not_finite",
+    /// The judge ranked another number of responses than it was shown.
+    JudgeArity = "judge.arity",
+    /// The judge's ranking names a response twice, or one that it was not shown.
+    JudgePermutation = "judge.permutation",
+    /// The judge's answer names another sample than it was asked about.
+    JudgeWrongSample = "judge.wrong_sample",
+    /// The judge's answer has no usable probabilities of the verdict.
+    JudgeNoLogprobs = "judge.no_logprobs",
+    /// The judge has failed too often just now to be asked again.
+    JudgeBreakerOpen = "judge.breaker_open",
+    /// The budget of calls or cost for the judge is spent.
+    JudgeBudget = "judge.budget",
+    /// The group's deadline passed before the judge had answered.
+    JudgeDeadline = "judge.deadline",
+    /// The journal holds no answer to this, and no judge may be asked.
+    JudgeNotRecorded = "judge.not_recorded",
+    /// No comparison of the response with another one succeeded.
+    JudgeNoVerdicts = "judge.no_verdicts",
+    /// The journal cannot be written, so nothing more is bought.
+    JournalFull = "engine.journal_full",
+    /// The run was stopped before the judge was asked.
+    Stopped = "engine.stopped",
     /// The weights of the components that apply add up to zero, so their mean does not exist.
     ZeroWeight = "engine.zero_weight",
     /// The tokenizer file that the recipe names cannot cut the text.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 4] = [
     &["reason", "error", "outcome", "rollout"],
     &["text", "tokenizer", "input"],
-    &["aggregate", "group", "rule", "compose"],
+    &["aggregate", "group", "judge", "rule", "compose"],
     &["recipe", "plan", "schedule", "report", "statistics", "engine"],
 ];
 
