@@ -22,6 +22,8 @@ const WORRYING: f64 = 0.5;
 pub(crate) struct Summary<'r> {
     pub(crate) recipe: &'r str,
     pub(crate) statistics: &'r Statistics,
+    /// What the judges were asked.
+    pub(crate) tallies: &'r [Tally],
     /// The field and the statistics by it, where that was asked for.
     pub(crate) by: Option<(&'r str, &'r Breakdown)>,
     pub(crate) ledger: &'r Ledger,
