@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 4] = [
     &["reason", "error", "outcome", "rollout"],
     &["text", "tokenizer", "input"],
     &["aggregate", "group", "judge", "rule", "compose"],
-    &["recipe", "plan", "schedule", "report", "statistics", "engine"],
+    &["recipe", "plan", "schedule", "journal", "report", "statistics", "engine"],
 ];
 
 fn layer(module: &str) -> usize {
