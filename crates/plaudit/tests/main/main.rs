@@ -8,6 +8,7 @@ mod engine;
 mod golden;
 mod hostile;
 mod house;
+mod journal;
 mod properties;
 mod recipe;
 mod reference;
