@@ -21,6 +21,8 @@ pub mod verdict;
 
 pub use query::{Query, Request, Voice};
 pub use question::Question;
+pub use read::Reading;
+pub use reply::Reply;
 pub use verdict::{Form, Place, Side, Usage, Verdict, Wanted};
 
 use crate::reward::{Refusal, Registered, inline_schema, parameters};

@@ -102,6 +102,8 @@ pub enum Place {
         /// What stands after it.
         close: String,
     },
+    /// In double square brackets, such as `[[A]]`, once in the whole reply.
+    Brackets,
 }
 
 /// Tokens that an endpoint says it has read and written.
