@@ -4,6 +4,7 @@
 
 mod failure;
 mod files;
+mod judge_sim;
 mod rank;
 mod recipe;
 mod rewards;
@@ -52,6 +53,7 @@ enum Verb {
     Rank(rank::Rank),
     Rewards(rewards::Rewards),
     Recipe(recipe::Recipe),
+    JudgeSim(judge_sim::JudgeSim),
 }
 
 /// Runs the command and gives back its exit code.
@@ -69,6 +71,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Rank(verb) => verb.run(),
         Verb::Rewards(verb) => verb.run(),
         Verb::Recipe(verb) => verb.run(),
+        Verb::JudgeSim(verb) => verb.run(),
     };
     match done {
         Ok(code) => code,
