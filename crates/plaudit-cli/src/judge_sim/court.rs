@@ -18,6 +18,8 @@ use std::time::Duration;
 const MOST_TOP: u64 = 20;
 /// How much of a mistake in a request is told back.
 const MESSAGE: usize = 200;
+/// The longest delay in seconds.
+const LONGEST: f64 = 86_400.0;
 
 /// How the endpoint behaves.
 #[derive(Debug, Clone)]
@@ -133,14 +135,12 @@ impl Court {
             ));
         }
         let wrong = |param, message| Err(Reply::trouble(400, message, Some("invalid_value"), Some(param)));
-        match chat.top_logprobs {
-            Some(MOST_TOP..) if chat.top_logprobs != Some(MOST_TOP) => {
-                return wrong("top_logprobs", "top_logprobs is at most 20");
-            }
-            Some(1..) if chat.logprobs != Some(true) => {
-                return wrong("top_logprobs", "top_logprobs needs logprobs true");
-            }
-            _ => {}
+        let top = chat.top_logprobs.unwrap_or(0);
+        if top > MOST_TOP {
+            return wrong("top_logprobs", "top_logprobs is at most 20");
+        }
+        if top > 0 && chat.logprobs != Some(true) {
+            return wrong("top_logprobs", "top_logprobs needs logprobs true");
         }
         if chat.max_tokens == Some(0) || chat.max_completion_tokens == Some(0) {
             return wrong("max_tokens", "max_tokens is at least 1");
@@ -255,6 +255,3 @@ impl Court {
         Fate { latency, failure, invalid: happens(5, settings.invalid_rate) }
     }
 }
-
-/// The longest delay in seconds.
-const LONGEST: f64 = 86_400.0;
