@@ -6,6 +6,7 @@ mod explain;
 mod failure;
 mod files;
 mod plan;
+mod judge_sim;
 mod rank;
 mod recipe;
 mod replay;
@@ -59,6 +60,7 @@ enum Verb {
     Plan(plan::Plan),
     Replay(replay::Replay),
     Explain(explain::Explain),
+    JudgeSim(judge_sim::JudgeSim),
 }
 
 /// Runs the command and gives back its exit code.
@@ -79,6 +81,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Plan(verb) => verb.run(),
         Verb::Replay(verb) => verb.run(),
         Verb::Explain(verb) => verb.run(),
+        Verb::JudgeSim(verb) => verb.run(),
     };
     match done {
         Ok(code) => code,

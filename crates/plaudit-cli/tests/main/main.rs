@@ -3,6 +3,7 @@
 
 mod abuse;
 mod docs;
+mod judge_sim;
 mod memory;
 mod parquet_files;
 mod snapshots;
