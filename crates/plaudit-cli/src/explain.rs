@@ -17,7 +17,7 @@ use plaudit::judge::{Side, Verdict};
 use plaudit::outcome::Outcome;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::caller::Network;
+use plaudit::schedule::Network;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ impl Explain {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let state = State::open(&self.state, &Talk::errors())?;
         let (kept, file) = state.last()?;
-        let setup = Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
+        let setup =
+            Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
         let engine = Engine::open(kept.plan()?, &setup)?;
         let rollouts = siblings(&file, &self.id, &engine)?;
         let (report, exchanges) = engine.explain(&rollouts)?;
@@ -93,10 +94,18 @@ impl Explain {
         if let Some(cause) = row.total.cause() {
             lines.push(format!("{}: {}", cause.reason.code, printable(&cause.reason.message)));
         }
-        let Some(branch) = row.branch.map(|branch| &report.plan.branches[branch]) else { return lines.join("\n") };
+        let Some(branch) = row.branch.map(|branch| &report.plan.branches[branch]) else {
+            return lines.join("\n");
+        };
         for ((component, part), outcome) in branch.components.iter().zip(&branch.parts).zip(&row.outcomes) {
             lines.push(String::new());
-            lines.push(component_line(&component.name, component.reward, part.weight, outcome.as_ref(), style));
+            lines.push(component_line(
+                &component.name,
+                component.reward,
+                part.weight,
+                outcome.as_ref(),
+                style,
+            ));
             if let Some(info) = outcome.as_ref().and_then(Outcome::info) {
                 for (name, fact) in info.iter() {
                     let fact = serde_json::to_string(fact).unwrap_or_else(|_| String::new());
@@ -118,7 +127,9 @@ impl Explain {
             lines.push(style.dim(format!("      asked {} ({}):", exchange.judge, exchange.form.as_str())));
             lines.extend(exchange.prompt.lines().map(|line| format!("      | {}", printable(line))));
             lines.push(style.dim("      replied:"));
-            lines.extend(reply.iter().flat_map(|text| text.lines()).map(|line| format!("      | {}", printable(line))));
+            lines.extend(
+                reply.iter().flat_map(|text| text.lines()).map(|line| format!("      | {}", printable(line))),
+            );
         } else if let Some(said) = reply.as_deref().map(str::trim).filter(|said| said.chars().count() > 2) {
             let cut: String = said.chars().take(160).collect();
             let more = if said.chars().count() > 160 { "…" } else { "" };
@@ -132,7 +143,9 @@ fn component_line(name: &str, reward: &str, weight: f64, outcome: Option<&Outcom
     let said = match outcome {
         None => "not asked: a gate is closed".to_owned(),
         Some(outcome) => match (outcome.value(), outcome.reason()) {
-            (Some(value), None) => format!("{} × weight {} = {}", short(value), short(weight), short(value * weight)),
+            (Some(value), None) => {
+                format!("{} × weight {} = {}", short(value), short(weight), short(value * weight))
+            }
             (value, Some(reason)) => format!(
                 "{}{} ({}: {})",
                 outcome.kind().as_str(),

@@ -5,8 +5,8 @@
 mod explain;
 mod failure;
 mod files;
-mod plan;
 mod judge_sim;
+mod plan;
 mod rank;
 mod recipe;
 mod replay;

@@ -2,20 +2,20 @@
 
 use crate::GOOD;
 use crate::failure::Failure;
+use crate::files::Source;
 use crate::rewards::print;
 use crate::scoring::{Chosen, Run, pair};
 use crate::state::State;
 use crate::stream::{Sink, Stream};
 use crate::summary::{short, whole};
 use crate::talk::{Style, Talk, printable};
-use crate::files::Source;
 use clap::Args;
 use plaudit::court::{Foreseen, Setup};
 use plaudit::engine::Engine;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
+use plaudit::schedule::Network;
 use plaudit::schedule::Pool;
-use plaudit::schedule::caller::Network;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -72,10 +72,17 @@ impl Plan {
         let setup = Setup { journal, network: Network::Replay, dry: true, ..Setup::default() };
         let engine = Engine::open(self.recipe.recipe()?.plan()?, &setup)?;
         let fields = crate::scoring::fields(&self.fields, false)?;
-        let mut run =
-            Run { engine: &engine, source: Source::open(&self.rollouts)?, fields, hold: 4096, by: None, copy: None };
+        let mut run = Run {
+            engine: &engine,
+            source: Source::open(&self.rollouts)?,
+            fields,
+            hold: 4096,
+            by: None,
+            copy: None,
+        };
         let talk = Talk::errors();
-        let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, None).run(&mut run.source, &run.fields)?;
+        let done =
+            Stream::new(&engine, &mut Nowhere, &talk, run.hold, None).run(&mut run.source, &run.fields)?;
         let foreseen = engine.foreseen();
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": foreseen })),
@@ -126,7 +133,10 @@ fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
     if foreseen.iter().any(|one| one.duplicates > 0) {
         let duplicates = foreseen.iter().map(|one| one.duplicates).max().unwrap_or(0);
         lines.push(String::new());
-        lines.push(format!("{} rollouts repeat another of their group and are judged with it", whole(duplicates)));
+        lines.push(format!(
+            "{} rollouts repeat another of their group and are judged with it",
+            whole(duplicates)
+        ));
     }
     lines.join("\n")
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use plaudit::court::Setup;
 use plaudit::engine::Engine;
 use plaudit::input::Fields;
-use plaudit::schedule::caller::Network;
+use plaudit::schedule::Network;
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
@@ -42,11 +42,13 @@ impl Replay {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let state = State::open(&self.state, &Talk::errors())?;
         let (kept, rollouts) = state.last()?;
-        let setup = Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
+        let setup =
+            Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
         let engine = Engine::open(kept.plan()?, &setup)?;
         let source = Source::open(&rollouts)?;
         let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
-        let run = Run { engine: &engine, source, fields: Fields::own(), hold: kept.hold, by: None, copy: None };
+        let run =
+            Run { engine: &engine, source, fields: Fields::own(), hold: kept.hold, by: None, copy: None };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         run.through(sink, &account, |lines| {
             lines.output.finish()?;

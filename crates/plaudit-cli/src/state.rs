@@ -73,7 +73,8 @@ impl State {
         copy.finish()?;
         let name = self.path(RUN);
         let mut file = Output::open(&name)?;
-        let text = serde_json::to_string_pretty(run).map_err(|error| Failure::Arguments(error.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(run).map_err(|error| Failure::Arguments(error.to_string()))?;
         writeln!(file, "{text}").map_err(|error| Failure::writing(&name, error))?;
         file.finish()
     }

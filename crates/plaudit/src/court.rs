@@ -9,7 +9,7 @@ use crate::judge::{Form, Query, Verdict};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
-use crate::schedule::caller::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
+use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
 use futures_util::stream::{self, StreamExt as _};
 use serde::Serialize;
 use std::fmt;
@@ -124,7 +124,8 @@ impl Court {
         let mut specs = Vec::with_capacity(plan.judges.len());
         for judge in &plan.judges {
             let api_key = match (&judge.api_key_env, setup.network) {
-                (Some(variable), Network::Live) => match (setup.keys)(variable).filter(|key| !key.is_empty()) {
+                (Some(variable), Network::Live) => match (setup.keys)(variable).filter(|key| !key.is_empty())
+                {
                     Some(key) => Some(Secret::new(key)),
                     None => {
                         let (judge, variable) = (judge.name.clone(), variable.clone());
@@ -149,7 +150,7 @@ impl Court {
                 budget_cost: judge.budget_cost,
                 price: judge.price.map(|(input, cached, output)| Price { input, cached, output }),
                 per_minute: judge.per_minute,
-                ..JudgeSpec::default()
+                ..JudgeSpec::at(&judge.name, "")
             });
         }
         let secret = match &setup.journal {
@@ -158,9 +159,10 @@ impl Court {
         };
         let record: Arc<dyn Record> = match &setup.journal {
             Some(journal) => Arc::clone(journal) as Arc<dyn Record>,
-            None => Arc::new(NoRecord::new()),
+            None => Arc::new(NoRecord::default()),
         };
-        let caller = Caller::new(specs, Arc::clone(&record), setup.network)?;
+        let caller = Caller::new(specs, Arc::clone(&record), setup.network)
+            .map_err(|unusable| RunError::NoConnections(unusable.to_string()))?;
         // Enough groups to keep every slot of every judge busy, even where a group has one call at a time.
         let width = plan.judges.iter().map(|judge| judge.concurrency).sum::<usize>().max(1);
         let timeout = plan.groups.timeout;
@@ -236,9 +238,9 @@ impl Court {
         let members = inquiry.case.standings.len();
         let mut count = |judge: usize, calls: Vec<Call<'_>>, most: usize| {
             let settings = &plan.judges[judge];
-            let place = foreseen.iter().position(|one| {
-                one.component == hearing.component && one.judge == settings.name
-            });
+            let place = foreseen
+                .iter()
+                .position(|one| one.component == hearing.component && one.judge == settings.name);
             let place = place.unwrap_or_else(|| {
                 foreseen.push(Foreseen {
                     component: hearing.component.to_owned(),
@@ -256,7 +258,8 @@ impl Court {
             });
             let one = &mut foreseen[place];
             let first = calls.len();
-            let unknown: Vec<&Call<'_>> = calls.iter().filter(|call| !self.caller.is_known(judge, *call)).collect();
+            let unknown: Vec<&Call<'_>> =
+                calls.iter().filter(|call| !self.caller.is_known(judge, *call)).collect();
             let known = first - unknown.len();
             let (read, written) = unknown.iter().fold((0, 0), |(read, written), call| {
                 let (more_read, more_written) = call.estimate();
@@ -325,7 +328,9 @@ impl Court {
                         shown: call.shown.iter().map(|at| inquiry.case.entries[*at].member).collect(),
                         labels: inquiry.case.labels(call.shown),
                         form: asked.form,
-                        prompt: call.text(asked.form, attempt).unwrap_or_else(|reason| reason.message.into_owned()),
+                        prompt: call
+                            .text(asked.form, attempt)
+                            .unwrap_or_else(|reason| reason.message.into_owned()),
                         reply: asked.key.and_then(|key| self.record.get(&key).ok().flatten()),
                         verdict: asked.verdict.clone(),
                         cached: asked.cached,

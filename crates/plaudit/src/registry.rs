@@ -113,9 +113,7 @@ impl Entry {
                 rule::Scorer::Each(rule) => Scorer::Each(rule),
                 rule::Scorer::Group(rule) => Scorer::Group(rule),
             }),
-            Self::Judge(kind) => {
-                Ok(Scorer::Judged(Box::new((kind.build)(parameters, shelf)?)))
-            }
+            Self::Judge(kind) => Ok(Scorer::Judged(Box::new((kind.build)(parameters, shelf)?))),
         }
     }
 

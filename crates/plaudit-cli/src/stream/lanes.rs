@@ -6,8 +6,8 @@ use plaudit::engine::Engine;
 use plaudit::error::RunError;
 use plaudit::report::Report;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::Scope;
 
 /// A batch and what the engine made of it.

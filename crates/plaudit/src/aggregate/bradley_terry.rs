@@ -179,9 +179,8 @@ pub(super) fn mixture(params: &BradleyTerry, n: usize, sorted: &Observed) -> Opt
     let most = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = heights.iter().map(|height| (height - most).exp()).sum();
     let shares: Vec<f64> = heights.iter().map(|height| (height - most).exp() / sum).collect();
-    let mean: Vec<f64> = (0..size)
-        .map(|i| peaks.iter().zip(&shares).map(|(peak, share)| share * peak.at[i]).sum())
-        .collect();
+    let mean: Vec<f64> =
+        (0..size).map(|i| peaks.iter().zip(&shares).map(|(peak, share)| share * peak.at[i]).sum()).collect();
     let mut covariance = vec![0.0; size * size];
     for (peak, share) in peaks.iter().zip(&shares) {
         let inverse = peak.curvature.inverse();
@@ -271,7 +270,8 @@ mod tests {
         let comparison = |&(first, second, winner): &_| Comparison { first, second, winner: Some(winner) };
         let mut sorted: Vec<Comparison> = games.iter().map(comparison).collect();
         sorted.sort_unstable();
-        let aggregated = aggregate(params, n, &Observed { comparisons: sorted, ..Observed::default() }).expect("an estimate");
+        let aggregated = aggregate(params, n, &Observed { comparisons: sorted, ..Observed::default() })
+            .expect("an estimate");
         let super::super::Evidence::BradleyTerry(info) = aggregated.info.clone() else {
             panic!("of another method")
         };

@@ -55,7 +55,8 @@ impl Engine {
                 let chosen: Vec<Member<'_>> = part.iter().map(|member| members[*member]).collect();
                 match self.refuse_part(question, &chosen, members.len()) {
                     Some(outcome) => {
-                        part.iter().for_each(|member| rows[*member].outcomes[component] = Some(outcome.clone()));
+                        part.iter()
+                            .for_each(|member| rows[*member].outcomes[component] = Some(outcome.clone()));
                     }
                     None => {
                         let case = Case::new(question, &chosen, court.secret(), self.validates(question));
@@ -111,7 +112,11 @@ impl Engine {
         if members.len() + usize::from(rival) >= 2 {
             return None;
         }
-        Some(if all < 2 { Outcome::invalid(Code::GroupTooSmall) } else { Outcome::skipped(Code::GroupTooSmall) })
+        Some(if all < 2 {
+            Outcome::invalid(Code::GroupTooSmall)
+        } else {
+            Outcome::skipped(Code::GroupTooSmall)
+        })
     }
 
     /// Asks the judges about all groups at once and puts what they say into the rows.
@@ -131,10 +136,14 @@ impl Engine {
         }
         let (Some(court), false) = (&self.court, hearings.is_empty()) else { return (scored, Vec::new()) };
         let mut findings = Vec::with_capacity(places.len());
-        for ((group, place), (outcomes, found)) in places.into_iter().zip(court.hear(&self.plan, hearings, told)) {
+        for ((group, place), (outcomes, found)) in
+            places.into_iter().zip(court.hear(&self.plan, hearings, told))
+        {
             let rows = &mut scored[group];
             for (member, outcome) in place.members.iter().zip(outcomes) {
-                let Some(branch) = rows[*member].branch.map(|branch| &self.plan.branches[branch]) else { continue };
+                let Some(branch) = rows[*member].branch.map(|branch| &self.plan.branches[branch]) else {
+                    continue;
+                };
                 let component = &branch.components[place.component];
                 rows[*member].outcomes[place.component] = Some(with_floor(outcome, component.floor));
             }

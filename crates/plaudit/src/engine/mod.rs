@@ -13,7 +13,7 @@ use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
 use crate::rule::{GroupRule, Rule, Sample};
-use crate::schedule::caller::Tally;
+use crate::schedule::Tally;
 use crate::schedule::{Clock, Deadline, Monotonic, Pool};
 use crate::text::Text;
 use judged::Half;

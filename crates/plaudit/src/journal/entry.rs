@@ -23,6 +23,12 @@ impl Key {
     }
 }
 
+impl From<[u8; 32]> for Key {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
 /// What a judge replied, as it was received. What it means is read from it anew each time, so that a better parser
 /// needs no new judgment.
 #[derive(Debug, Clone, PartialEq, Eq)]

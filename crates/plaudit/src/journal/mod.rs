@@ -14,6 +14,7 @@ mod error;
 mod folder;
 mod frame;
 mod ledger;
+mod record;
 mod scan;
 #[cfg(test)]
 mod tests;

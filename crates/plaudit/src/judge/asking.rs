@@ -126,7 +126,10 @@ impl Asking {
         }
         if self.mode == Mode::Pointwise {
             if self.design != Design::RoundRobin || self.budget.is_some() {
-                found.push(Refusal::new("design", "mode pointwise compares nothing, so there is nothing to design"));
+                found.push(Refusal::new(
+                    "design",
+                    "mode pointwise compares nothing, so there is nothing to design",
+                ));
             }
             if self.audit > 0.0 {
                 found.push(Refusal::new("audit", "mode pointwise has no sides to swap"));

@@ -148,7 +148,8 @@ impl Case {
     fn entry(&self, question: &Question, spoken: &str, member: Option<usize>) -> Entry {
         let hash = *blake3::hash(spoken.as_bytes()).as_bytes();
         let seed = self.fences.nonce(&hash, 0);
-        let letter = seed.bytes().fold(0usize, |sum, byte| (sum * 31 + usize::from(byte)) % 9973) % MOST_SHOWN;
+        let letter =
+            seed.bytes().fold(0usize, |sum, byte| (sum * 31 + usize::from(byte)) % 9973) % MOST_SHOWN;
         let shown = neutral(spoken, self.fences.fence(), question.asking.longest).into();
         Entry { spoken: spoken.to_owned(), shown, letter, member, hash }
     }
@@ -162,7 +163,8 @@ impl Case {
         for (to, from) in order.iter().enumerate() {
             places[*from] = to;
         }
-        let mut entries: Vec<Option<Entry>> = std::mem::take(&mut self.entries).into_iter().map(Some).collect();
+        let mut entries: Vec<Option<Entry>> =
+            std::mem::take(&mut self.entries).into_iter().map(Some).collect();
         self.entries = order.iter().filter_map(|from| entries[*from].take()).collect();
         for standing in &mut self.standings {
             if let Standing::Judged(at) = standing {

@@ -77,7 +77,8 @@ impl Findings {
                             Some(Side::Second) => found.second += 1,
                             None => found.ties += 1,
                         }
-                        by_order.insert((*a, *b), winner.map(|side| if side == Side::First { *a } else { *b }));
+                        by_order
+                            .insert((*a, *b), winner.map(|side| if side == Side::First { *a } else { *b }));
                     }
                 }
             }

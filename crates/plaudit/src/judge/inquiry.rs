@@ -105,11 +105,16 @@ impl<'q> Inquiry<'q> {
     pub fn finish(self) -> (Vec<Outcome>, Findings) {
         let floor = self.question.range.min;
         let mut findings = Findings::of(&self.case, &self.asked, &self.answers);
-        let (scores, infos) = if self.question.compares() { self.compared(&mut findings) } else { self.scored() };
+        let (scores, infos) =
+            if self.question.compares() { self.compared(&mut findings) } else { self.scored() };
         let outcome = |standing: &Standing| match standing {
             Standing::Floored(reason) => Outcome::floored(floor, reason.clone()),
             Standing::Judged(at) => match &scores[*at] {
                 Ok(score) => Outcome::scored(*score, infos[*at].clone()),
+                // A judge that needs a reference has nothing to say without one.
+                Err(reason) if matches!(reason.code, Code::MissingReference | Code::EmptyReference) => {
+                    Outcome::skipped(reason.clone())
+                }
                 Err(reason) => Outcome::invalid(reason.clone()),
             },
         };
@@ -191,7 +196,8 @@ impl<'q> Inquiry<'q> {
             let (shown, order) = (kept(&one.shown), kept(&one.order));
             (shown.len() > 1).then_some(LineUp { shown, order })
         };
-        let weighed = |one: &Weighed| Some(Weighed { comparison: comparison(&one.comparison)?, first: one.first });
+        let weighed =
+            |one: &Weighed| Some(Weighed { comparison: comparison(&one.comparison)?, first: one.first });
         Observed {
             comparisons: self.observed.comparisons.iter().filter_map(comparison).collect(),
             weighed: self.observed.weighed.iter().filter_map(weighed).collect(),

@@ -32,11 +32,8 @@ use crate::tokenizer::Shelf;
 pub const MOST_SHOWN: usize = 20;
 
 /// Every judged reward, by name. A new one is a file beside this and a line here.
-pub const KINDS: &[Kind] = &[
-    Kind::of::<own::Judge>(),
-    Kind::of::<principle::Principle>(),
-    Kind::of::<reward_model::RewardModel>(),
-];
+pub const KINDS: &[Kind] =
+    &[Kind::of::<own::Judge>(), Kind::of::<principle::Principle>(), Kind::of::<reward_model::RewardModel>()];
 
 /// The parameters of a judged reward, which are also its place in the registry.
 pub trait Asks: Registered + Default {

@@ -1,7 +1,7 @@
 //! Which response is closer to the reference? A judge without a network: the overlap of words, the same every time.
 
-use super::verdict::{Side, Verdict};
 use super::Wanted;
+use super::verdict::{Side, Verdict};
 use crate::reason::{Code, Reason};
 use std::collections::BTreeMap;
 

@@ -102,7 +102,9 @@ impl Asks for Judge {
         let answer = read_answer(self.answer.as_ref(), self.asking.mode).map_err(&mut take).ok();
         let template = Template::load(&self.prompt, self.asking.mode == Mode::Pointwise, shelf);
         let template = template.map_err(|refusal| take(vec![refusal])).ok();
-        let (Some(method), Some(answer), Some(template)) = (method, answer, template) else { return Err(found) };
+        let (Some(method), Some(answer), Some(template)) = (method, answer, template) else {
+            return Err(found);
+        };
         let range = if self.asking.mode == Mode::Pointwise { answer.range } else { Range::new(-1.0, 1.0) };
         let wording = Wording::Own { template: Box::new(template), system: self.system, answer };
         Ok(Question::new(self.asking, method, wording, range))
@@ -117,10 +119,9 @@ fn read_answer(written: Option<&WrittenAnswer>, mode: Mode) -> Result<Answer, Ve
     let place = match (&written.json, &written.tag, written.label) {
         (Some(field), None, None) if !field.is_empty() => AnswerPlace::Json(field.clone()),
         (None, Some(tag), None) if crate::text::tags::is_tag_name(tag) => AnswerPlace::Tag(tag.clone()),
-        (None, None, Some(label)) => AnswerPlace::Label {
-            brackets: label == Label::Bracketed,
-            logprobs: label == Label::Logprobs,
-        },
+        (None, None, Some(label)) => {
+            AnswerPlace::Label { brackets: label == Label::Bracketed, logprobs: label == Label::Logprobs }
+        }
         _ => return refuse("must name exactly one of json, tag and label"),
     };
     let range = match (mode, written.min, written.max) {

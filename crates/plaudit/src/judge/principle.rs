@@ -1,9 +1,9 @@
 //! Does a response follow principles? The reward that asks a judge by principles, shipped or one's own.
 
+use super::Asks;
 use super::asking::{Asking, Mode};
 use super::principles;
 use super::question::{Question, Wording};
-use super::Asks;
 use crate::reward::{Range, Refusal, Registered};
 use crate::tokenizer::Shelf;
 use schemars::JsonSchema;

@@ -226,7 +226,9 @@ impl<'c> Call<'c> {
             }
             Wording::Scalar { .. } => Ok(String::new()),
         };
-        rendered.map_err(|error| Reason::new(Code::TemplateFailed, format!("The prompt cannot be filled in: {error}.")))
+        rendered.map_err(|error| {
+            Reason::new(Code::TemplateFailed, format!("The prompt cannot be filled in: {error}."))
+        })
     }
 
     fn chat(&self, form: Form, attempt: u32) -> Result<Request, Reason> {
@@ -309,10 +311,9 @@ impl<'c> Call<'c> {
                 member.map_or_else(String::new, |values| values.id.clone())
             };
             return match &answer.place {
-                AnswerPlace::Json(field) => Place::Json {
-                    field: field.clone(),
-                    echo: answer.echo.clone().map(|field| (field, id())),
-                },
+                AnswerPlace::Json(field) => {
+                    Place::Json { field: field.clone(), echo: answer.echo.clone().map(|field| (field, id())) }
+                }
                 AnswerPlace::Tag(tag) => {
                     Place::Between { open: format!("<{tag}>"), close: format!("</{tag}>") }
                 }

@@ -35,7 +35,9 @@ impl Template {
         let refuse = |message: String| Refusal::new("prompt", message);
         let source = match written.contains("{{") || written.contains("{%") {
             true => written.to_owned(),
-            false if written.is_empty() => return Err(refuse("is missing: name a file, or write the template".into())),
+            false if written.is_empty() => {
+                return Err(refuse("is missing: name a file, or write the template".into()));
+            }
             false => shelf.read(written, LARGEST_SOURCE).map_err(refuse)?,
         };
         if source.len() > LARGEST_SOURCE {
@@ -45,12 +47,18 @@ impl Template {
         environment
             .add_template_owned(NAME, source)
             .map_err(|error| refuse(format!("is no template: {}", plain(&error))))?;
-        let names = environment.get_template(NAME).map_err(|error| refuse(plain(&error)))?.undeclared_variables(false);
+        let names = environment
+            .get_template(NAME)
+            .map_err(|error| refuse(plain(&error)))?
+            .undeclared_variables(false);
         let used: BTreeSet<String> = names.into_iter().collect();
         let absent = if single { "responses" } else { "response" };
         let known: Vec<&str> = VARIABLES.into_iter().filter(|name| *name != absent).collect();
-        let strange: Vec<&str> =
-            used.iter().map(String::as_str).filter(|name| !known.contains(name) && *name != "range").collect();
+        let strange: Vec<&str> = used
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !known.contains(name) && *name != "range")
+            .collect();
         if let Some(name) = strange.first() {
             return Err(refuse(format!("names {name:?}, but the variables are {}", known.join(", "))));
         }
@@ -188,7 +196,10 @@ mod tests {
             ("{{ responses }}", "\"responses\""),
             ("{{ prompt }}", "never shows"),
             ("{{ response }}{% for i in range(1000000000) %}x{% endfor %}", "range"),
-            ("{{ response }}{% for i in range(9999) %}{% for j in range(9999) %}x{% endfor %}{% endfor %}", "steps"),
+            (
+                "{{ response }}{% for i in range(9999) %}{% for j in range(9999) %}x{% endfor %}{% endfor %}",
+                "steps",
+            ),
             ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}{{ response }}", ""),
             ("{{ response }}{% include '/etc/passwd' %}", ""),
             ("{{ response }}{{ ''.__class__.__mro__ }}", ""),

@@ -45,7 +45,10 @@ pub struct Judge {
 
 impl Resolver<'_> {
     /// Every judge that the recipe defines.
-    pub(super) fn judges(&mut self, written: &std::collections::BTreeMap<String, WrittenJudge>) -> Vec<Judge> {
+    pub(super) fn judges(
+        &mut self,
+        written: &std::collections::BTreeMap<String, WrittenJudge>,
+    ) -> Vec<Judge> {
         written.iter().filter_map(|(name, judge)| self.judge(name, judge)).collect()
     }
 
@@ -122,12 +125,15 @@ impl Resolver<'_> {
             patience: patience?,
             budget_calls: written.budget.and_then(|budget| budget.calls),
             budget_cost: written.budget.and_then(|budget| budget.cost),
-            price: written.price.map(|price| (price.input, price.cached.unwrap_or(price.input), price.output)),
+            price: written
+                .price
+                .map(|price| (price.input, price.cached.unwrap_or(price.input), price.output)),
         })
     }
 
     fn refuse(&mut self, path: &str, message: String, fix: Option<&str>) {
-        let line = self.line(path).or_else(|| self.line(path.rsplit_once('.').map_or(path, |(parent, _)| parent)));
+        let line =
+            self.line(path).or_else(|| self.line(path.rsplit_once('.').map_or(path, |(parent, _)| parent)));
         self.mistakes.push(mistake("recipe.judge", path, line, message, fix.map(str::to_owned)));
     }
 }

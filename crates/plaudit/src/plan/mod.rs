@@ -5,8 +5,8 @@ pub mod judges;
 mod resolve;
 
 use crate::compose::{Combine, Part};
-use crate::rollout::Rollout;
 pub use crate::registry::Scorer;
+use crate::rollout::Rollout;
 pub use judges::Judge;
 use std::time::Duration;
 

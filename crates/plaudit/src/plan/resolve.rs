@@ -256,7 +256,10 @@ impl Resolver<'_> {
                     places.push(at);
                     continue;
                 }
-                (Some(_), _) if wants => "a scalar reward model is wanted: a judge of kind classify, pooling or embeddings".to_owned(),
+                (Some(_), _) if wants => {
+                    "a scalar reward model is wanted: a judge of kind classify, pooling or embeddings"
+                        .to_owned()
+                }
                 (Some(_), _) => "a judge that can be talked to is wanted: of kind chat or overlap".to_owned(),
                 (None, Some(name)) => format!("there is no judge {name:?}"),
                 (None, None) if defined.is_empty() => "there is no judge to ask".to_owned(),
@@ -279,8 +282,16 @@ impl Resolver<'_> {
     fn refuse_idle(&mut self, written: &Written, own: &Branch) {
         let compares = |component: &Component| matches!(&component.scorer, Scorer::Judged(question) if !question.is_scalar());
         let include = written.validation.reference == ReferencePart::Include;
-        if include && written.route.is_none() && !own.components.is_empty() && !own.components.iter().any(compares) {
-            self.add("recipe.validation", "validation.reference", "no component asks a judge, so nothing can be compared with the reference");
+        if include
+            && written.route.is_none()
+            && !own.components.is_empty()
+            && !own.components.iter().any(compares)
+        {
+            self.add(
+                "recipe.validation",
+                "validation.reference",
+                "no component asks a judge, so nothing can be compared with the reference",
+            );
         }
     }
 

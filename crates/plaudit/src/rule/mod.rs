@@ -27,8 +27,8 @@ pub mod total_length;
 pub mod trl_think_format;
 
 use crate::outcome::Outcome;
-use crate::reward::{inline_schema, parameters};
 pub use crate::reward::{Range, Refusal, Registered, Stated};
+use crate::reward::{inline_schema, parameters};
 use crate::rollout::Prompt;
 use crate::text::Text;
 use crate::tokenizer::Shelf;

@@ -107,7 +107,8 @@ impl Clock for Ticking {
 fn a_deadline_stops_the_work_and_loses_nothing_done() {
     let plan = plan(&format!("{LENGTH}groups: {{ timeout: 3s }}\n"));
     let rollouts: Vec<Rollout<'_>> = (0..5).map(|at| Rollout::new("x".repeat(at)).in_group("g")).collect();
-    let report = Engine::new(plan).unwrap().with_clock(Arc::new(Ticking(AtomicU64::new(0)))).score(&rollouts).unwrap();
+    let report =
+        Engine::new(plan).unwrap().with_clock(Arc::new(Ticking(AtomicU64::new(0)))).score(&rollouts).unwrap();
     let kinds: Vec<OutcomeKind> = report.rows.iter().map(|row| row.total.kind()).collect();
     assert_eq!(kinds[..2], [OutcomeKind::Scored; 2]);
     assert_eq!(kinds[2..], [OutcomeKind::Invalid; 3]);
@@ -213,7 +214,8 @@ fn every_shipped_recipe_scores_the_example() {
         |line: &str| plaudit::input::read_line(line.as_bytes(), &plaudit::input::Fields::own()).unwrap();
     let rollouts: Vec<Rollout<'_>> = text.lines().flat_map(read).collect();
     for (name, _) in plaudit::recipe::shipped() {
-        let report = Engine::new(Recipe::named(name).unwrap().plan().unwrap()).unwrap().score(&rollouts).unwrap();
+        let report =
+            Engine::new(Recipe::named(name).unwrap().plan().unwrap()).unwrap().score(&rollouts).unwrap();
         assert_eq!(report.rows.len(), rollouts.len());
         assert_eq!(report.statistics.outcomes.all(), rollouts.len() as u64, "{name}");
         assert!(report.rows.iter().filter_map(|row| row.total.value()).all(f64::is_finite), "{name}");

@@ -95,9 +95,10 @@ fn the_example_on_every_page_is_a_good_component() {
             _ => "judges: { main: { base_url: http://h, model: m } }\n",
         };
         // An example may show a component that only measures, so another one gives the total.
-        let recipe =
-            Recipe::from_yaml(&format!("components:\n  other: {{ reward: length_penalty }}\n{indented}{judges}"))
-                .and_then(|recipe| recipe.plan());
+        let recipe = Recipe::from_yaml(&format!(
+            "components:\n  other: {{ reward: length_penalty }}\n{indented}{judges}"
+        ))
+        .and_then(|recipe| recipe.plan());
         let plan = recipe.unwrap_or_else(|mistakes| panic!("{}: {mistakes}", entry.name()));
         assert!(plan.branches[0].components.iter().any(|component| component.reward == entry.name()));
     }

@@ -79,7 +79,8 @@ impl Outlook {
     fn choose(&mut self, shown: usize) -> Vec<usize> {
         let n = self.n;
         let pairs = (0..n).flat_map(|one| (0..one).map(move |two| (one, two)));
-        let best = pairs.map(|(one, two)| (self.worth(one, two), one, two)).max_by(|a, b| a.0.total_cmp(&b.0));
+        let best =
+            pairs.map(|(one, two)| (self.worth(one, two), one, two)).max_by(|a, b| a.0.total_cmp(&b.0));
         let Some((_, one, two)) = best else { return Vec::new() };
         let mut call = vec![one, two];
         while call.len() < shown {
@@ -99,7 +100,8 @@ impl Outlook {
         let mut order = call.to_vec();
         order.sort_by(|a, b| self.means[*b].total_cmp(&self.means[*a]));
         let last = call.len().saturating_sub(1).max(1) as f64;
-        let share = |one: usize| call.iter().position(|shown| *shown == one).map_or(0.0, |at| 0.5 - at as f64 / last);
+        let share =
+            |one: usize| call.iter().position(|shown| *shown == one).map_or(0.0, |at| 0.5 - at as f64 / last);
         for (at, &one) in order.iter().enumerate() {
             for &two in &order[at + 1..] {
                 let variance = self.variance(one, two);
@@ -114,11 +116,8 @@ impl Outlook {
     /// The rank-one update of the covariance by so much information about a difference.
     fn learn(&mut self, one: usize, two: usize, bias: f64, information: f64) {
         let (n, size) = (self.n, self.n + 1);
-        let along: Vec<f64> = self
-            .covariance
-            .chunks_exact(size)
-            .map(|row| row[one] - row[two] + bias * row[n])
-            .collect();
+        let along: Vec<f64> =
+            self.covariance.chunks_exact(size).map(|row| row[one] - row[two] + bias * row[n]).collect();
         let variance = along[one] - along[two] + bias * along[n];
         let factor = information / (1.0 + information * variance.max(0.0));
         for (row, slope) in self.covariance.chunks_exact_mut(size).zip(&along) {
