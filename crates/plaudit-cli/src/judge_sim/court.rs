@@ -86,8 +86,8 @@ impl Reply {
 }
 
 fn bytes(reply: &impl Serialize) -> Vec<u8> {
-    // Replies hold strings and finite numbers, of which every one can be written.
-    serde_json::to_vec(reply).unwrap_or(Vec::new())
+    // Replies hold strings and finite numbers, which can always be written; an object without fields is no verdict.
+    serde_json::to_vec(reply).unwrap_or_else(|_| b"{}".to_vec())
 }
 
 fn unsupported(param: &str, message: &str) -> Reply {
