@@ -200,7 +200,7 @@ mod tests {
         let (text, cut) = answer.text(Some(5));
         assert_eq!((text.as_str(), cut), ("Response M follows t", true));
         assert_eq!(answer.tokens(&text, 5).len(), 1);
-        assert_eq!(answer.text(Some(u64::MAX)).1, false);
+        assert!(!answer.text(Some(u64::MAX)).1);
         assert_eq!(Answer::new(&asked(), Form::Whole, verdict()).text(Some(1)), ("M".to_owned(), false));
     }
 }

@@ -6,7 +6,7 @@ use super::chance::{Chance, sigma};
 use super::judge::Judge;
 use super::quality::quality;
 use super::question::Question;
-use super::recent::Recent;
+use super::recent::{Prefixes, Recent};
 use super::wire::{
     Chat, Choice, Completion, Logprobs, Said, Score, Scored, Scores, Trouble, TroubleDetails, Usage, tokens,
 };
@@ -44,7 +44,7 @@ pub(crate) struct Court {
     /// How often each question was asked.
     asked: Mutex<Recent>,
     /// The prefix cache.
-    known: Mutex<Recent>,
+    known: Mutex<Prefixes>,
 }
 
 /// A reply, to be sent after a while.
@@ -86,8 +86,8 @@ impl Reply {
 }
 
 fn bytes(reply: &impl Serialize) -> Vec<u8> {
-    // Replies hold strings and finite numbers, of which every one can be written.
-    serde_json::to_vec(reply).unwrap_or_else(|_| Vec::new())
+    // Replies hold strings and finite numbers, which can always be written; an object without fields is no verdict.
+    serde_json::to_vec(reply).unwrap_or_else(|_| b"{}".to_vec())
 }
 
 fn unsupported(param: &str, message: &str) -> Reply {
@@ -96,7 +96,7 @@ fn unsupported(param: &str, message: &str) -> Reply {
 
 impl Court {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, asked: Mutex::new(Recent::new()), known: Mutex::new(Recent::new()) }
+        Self { settings, asked: Mutex::new(Recent::new()), known: Mutex::new(Prefixes::new()) }
     }
 
     /// The name of the model that is served.
@@ -253,5 +253,77 @@ impl Court {
             Reply { latency, ..failed }
         });
         Fate { latency, failure, invalid: happens(5, settings.invalid_rate) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn court(change: impl FnOnce(&mut Settings)) -> Court {
+        let judge = Judge { seed: 1, temperature: 0.25, position_bias: 0.5, ties: 0.25, line_up_noise: 1.0 };
+        let mut settings = Settings {
+            judge,
+            latency: Duration::from_millis(50),
+            jitter: 0.2,
+            slow_share: 0.0,
+            slow_factor: 10.0,
+            error_rate: 0.0,
+            rate_limit_share: 0.0,
+            invalid_rate: 0.0,
+            logprobs: true,
+            json: true,
+            model: None,
+        };
+        change(&mut settings);
+        Court::new(settings)
+    }
+
+    #[test]
+    fn delays_are_lognormal_around_their_median_with_a_slow_share() {
+        let court = court(|settings| settings.slow_share = 0.1);
+        let mut delays: Vec<f64> =
+            (0..4000).map(|at| court.fate(Chance::new(at)).latency.as_secs_f64() * 1e3).collect();
+        delays.sort_by(f64::total_cmp);
+        let slow = delays.iter().filter(|delay| **delay > 160.0).count();
+        assert!((49.0..53.5).contains(&delays[2000]) && slow.abs_diff(400) < 60, "{} {slow}", delays[2000]);
+        // A sigma of 0.2 puts a sixth of the fast ones below the median by a factor of exp(-0.2).
+        assert!((delays[571] - 50.0 * (-0.2_f64).exp()).abs() < 1.5, "{}", delays[571]);
+    }
+
+    #[test]
+    fn a_second_try_has_another_fate_and_the_same_verdict() {
+        let court = court(|settings| settings.error_rate = 0.5);
+        let body = |at: u64| format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{at}\"}}]}}");
+        let (mut changed, mut delayed) = (0, 0);
+        for at in 0..100 {
+            let tries: Vec<Reply> = (0..6).map(|_| court.chat(body(at).as_bytes())).collect();
+            changed += usize::from(tries[0].status != tries[1].status);
+            delayed += usize::from(tries[0].latency != tries[1].latency);
+            let mut said: Vec<&[u8]> =
+                tries.iter().filter(|reply| reply.status == 200).map(|reply| reply.body.as_slice()).collect();
+            said.dedup();
+            assert!(said.len() <= 1, "{at}");
+        }
+        assert!((25..75).contains(&changed) && delayed == 100, "{changed} {delayed}");
+    }
+
+    #[test]
+    fn messages_may_come_in_parts_and_end_with_the_judge() {
+        let court = court(|_| {});
+        let body = r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a [[quality:"},
+            {"type":"image_url","image_url":{}},{"type":"text","text":"8]]"}]},{"role":"assistant","content":null}]}"#;
+        let reply: serde_json::Value = serde_json::from_slice(&court.chat(body.as_bytes()).body).unwrap();
+        let content = reply["choices"][0]["message"]["content"].as_str().unwrap();
+        assert!(content.starts_with("{\"score\": 0.99"), "{content}");
+        assert_eq!(reply["usage"]["prompt_tokens"], 4);
+    }
+
+    #[test]
+    fn a_reward_model_that_has_lost_its_way_scores_nothing() {
+        let court = court(|settings| settings.invalid_rate = 1.0);
+        let reply = court.scores(b"{\"input\":\"a\"}", Shape::Pooling);
+        let reply: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+        assert_eq!(reply["data"], serde_json::json!([]));
     }
 }

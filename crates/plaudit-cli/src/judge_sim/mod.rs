@@ -17,7 +17,7 @@ use clap::Args;
 use court::{Court, Settings};
 use judge::Judge;
 use ledger::Ledger;
-use server::Server;
+use server::{Ending, Server};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -132,11 +132,13 @@ impl JudgeSim {
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind(address).await.map_err(failure)?;
             let address = listener.local_addr().map_err(failure)?;
+            // Whoever reads the address may send a signal at once.
+            let ending = Ending::new().map_err(failure)?;
             let mut stdout = io::stdout();
             writeln!(stdout, "http://{address}/v1")
                 .and_then(|()| stdout.flush())
                 .map_err(|error| Failure::writing("stdout", error))?;
-            Arc::clone(&server).serve(listener).await.map_err(failure)
+            Arc::clone(&server).serve(listener, ending).await.map_err(failure)
         })?;
         // What is still under way when the time is up is dropped here, and enters the account.
         drop(runtime);

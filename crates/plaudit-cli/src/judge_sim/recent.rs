@@ -1,10 +1,10 @@
-//! What has been seen lately? Counts by key that never hold more than a stated number of keys.
+//! What has been seen lately? How often a question was asked, and which prompts are in the prefix cache; both bounded.
 
 use super::answer::TOKEN;
 use super::chance::Chance;
 use rapidhash::RapidHashMap;
 
-/// How many keys are held at most.
+/// How many questions and how many blocks are remembered at most.
 const LIMIT: usize = 1 << 20;
 /// Tokens in a block of the prefix cache, and its bytes.
 const BLOCK: usize = 16;
@@ -42,14 +42,27 @@ impl Recent {
         self.young.insert(key, before.saturating_add(1));
         before
     }
+}
 
-    /// How many tokens of the prompt are in the prefix cache; from now on all of its whole blocks are. The last token is
-    /// never read from the cache, because a model has to look at one to go on.
+/// A prefix cache. Every block has one place in a table, where it takes the place of whichever was there: a prompt has
+/// many blocks, and this is one look at memory a block.
+#[derive(Debug)]
+pub(crate) struct Prefixes(Vec<u64>);
+
+impl Prefixes {
+    pub(crate) fn new() -> Self {
+        Self(vec![0; LIMIT])
+    }
+
+    /// How many tokens of the prompt are in the cache; from now on all of its whole blocks are. The last token is never
+    /// read from the cache, because a model has to look at one to go on.
     pub(crate) fn cached(&mut self, prompt: &[u8]) -> usize {
         let (mut chance, mut hits, mut unbroken) = (Chance::new(2), 0, true);
         for block in prompt[..prompt.len().saturating_sub(1)].chunks_exact(BLOCK_BYTES) {
             chance = chance.about_text(block);
-            unbroken &= self.add(chance.key()) > 0;
+            let place = &mut self.0[chance.key() as usize % LIMIT];
+            unbroken &= *place == chance.key();
+            *place = chance.key();
             hits += usize::from(unbroken);
         }
         hits * BLOCK
@@ -62,13 +75,13 @@ mod tests {
 
     #[test]
     fn a_prompt_is_cached_up_to_where_it_differs() {
-        let mut recent = Recent::new();
+        let mut prefixes = Prefixes::new();
         let prompt = "x".repeat(640);
-        assert_eq!(recent.cached(prompt.as_bytes()), 0);
-        assert_eq!(recent.cached(prompt.as_bytes()), 144);
+        assert_eq!(prefixes.cached(prompt.as_bytes()), 0);
+        assert_eq!(prefixes.cached(prompt.as_bytes()), 144);
         let other = format!("{}y{}", &prompt[..320], &prompt[321..]);
-        assert_eq!(recent.cached(other.as_bytes()), 80);
-        assert_eq!(recent.cached(b""), 0);
+        assert_eq!(prefixes.cached(other.as_bytes()), 80);
+        assert_eq!(prefixes.cached(b""), 0);
     }
 
     #[test]

@@ -41,13 +41,7 @@ impl Server {
     }
 
     /// Serves until it is told to end or has answered as many requests as it should.
-    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener) -> io::Result<()> {
-        let signalled = Arc::clone(&self);
-        let watching = tokio::spawn(async move {
-            if told_to_end().await.is_ok() {
-                signalled.stop.send_replace(true);
-            }
-        });
+    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, ending: Ending) -> io::Result<()> {
         let listener = listener.tap_io(|stream| {
             // A reply is small and complete; a socket that refuses the option is only slower.
             let _ = stream.set_nodelay(true);
@@ -58,16 +52,17 @@ impl Server {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         });
         let mut stopped = self.stop.subscribe();
-        let late = async move {
-            let _ = stopped.wait_for(|stopped| *stopped).await;
+        let late = async {
+            tokio::select! {
+                () = ending.told() => { self.stop.send_replace(true); }
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
             tokio::time::sleep(GRACE).await;
         };
-        let done = tokio::select! {
+        tokio::select! {
             done = serving.into_future() => done,
             () = late => Ok(()),
-        };
-        watching.abort();
-        done
+        }
     }
 
     async fn answer(&self, body: Result<Bytes, BytesRejection>, think: impl Fn(&[u8]) -> Reply) -> Response {
@@ -89,19 +84,41 @@ impl Server {
     }
 }
 
-/// Waits for Ctrl-C or for the signal to terminate.
-async fn told_to_end() -> io::Result<()> {
-    #[cfg(unix)]
-    {
+/// What tells the judge to end: Ctrl-C, or the signal to terminate. From when it is made, no signal kills the process.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(crate) struct Ending([tokio::signal::unix::Signal; 2]);
+
+#[cfg(unix)]
+impl Ending {
+    pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
+        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]))
+    }
+
+    async fn told(mut self) {
+        let [interrupt, terminate] = &mut self.0;
         tokio::select! {
-            done = tokio::signal::ctrl_c() => done,
-            _ = terminate.recv() => Ok(()),
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
     }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+}
+
+/// What tells the judge to end: Ctrl-C.
+#[cfg(windows)]
+#[derive(Debug)]
+pub(crate) struct Ending(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Ending {
+    pub(crate) fn new() -> io::Result<Self> {
+        tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    async fn told(mut self) {
+        self.0.recv().await;
+    }
 }
 
 type Body = Result<Bytes, BytesRejection>;

@@ -406,6 +406,9 @@ fn hostile_bodies_are_refused_and_harm_nothing() {
 
 #[test]
 fn it_ends_with_a_signal_or_when_enough_was_asked() {
+    for signal in ["INT", "TERM"] {
+        assert_eq!(Sim::start(&[]).end(signal).0, 0);
+    }
     let sim = Sim::start(&[]);
     let mut idle = sim.connect();
     assert_eq!(idle.send("GET", "/health", b"").status, 200);
