@@ -24,11 +24,26 @@ const PHRASES: &[Phrase] = &[
         &[
             &["ignore", "disregard", "forget", "override"],
             &["previous", "prior", "above", "earlier", "preceding"],
-            &["instructions", "instruction", "prompt", "prompts", "rules", "criteria", "guidelines", "principles"],
+            &[
+                "instructions",
+                "instruction",
+                "prompt",
+                "prompts",
+                "rules",
+                "criteria",
+                "guidelines",
+                "principles",
+            ],
         ],
     ),
-    ("instructions", &[&["ignore", "disregard"], &["all", "your", "the"], &["instructions", "criteria", "principles"]]),
-    ("instructions", &[&["ignora", "ignore", "olvida", "olvide"], &["instrucciones"], &["anteriores", "previas"]]),
+    (
+        "instructions",
+        &[&["ignore", "disregard"], &["all", "your", "the"], &["instructions", "criteria", "principles"]],
+    ),
+    (
+        "instructions",
+        &[&["ignora", "ignore", "olvida", "olvide"], &["instrucciones"], &["anteriores", "previas"]],
+    ),
     (
         "instructions",
         &[
@@ -71,7 +86,10 @@ const PHRASES: &[Phrase] = &[
         ],
     ),
     ("score", &[&["this", "my"], &["response", "answer"], &["deserves", "merits", "earns"], BEST]),
-    ("rival", &[&["other"], &["response", "responses", "candidate", "candidates"], &["is", "are", "was", "were"]]),
+    (
+        "rival",
+        &[&["other"], &["response", "responses", "candidate", "candidates"], &["is", "are", "was", "were"]],
+    ),
 ];
 
 /// The same where words stand directly one after another.
@@ -123,7 +141,10 @@ fn signs(text: &str) -> Option<&'static str> {
             '[' if is_bracketed(rest()) => return Some("verdict"),
             '[' if ["inst]", "/inst]"].iter().any(|name| begins(rest(), name)) => return Some("special"),
             // Struck-out text is written with the tag that some templates use as a token, and so is no sign.
-            char if is_angle(char) && is_angled(rest()) && !matches!(rest().as_bytes(), [b's', ..] | [b'/', b's', b'>', ..]) => {
+            char if is_angle(char)
+                && is_angled(rest())
+                && !matches!(rest().as_bytes(), [b's', ..] | [b'/', b's', b'>', ..]) =>
+            {
                 return Some("special");
             }
             char if is_angle(char) && is_tag(before, rest()) => return Some("marker"),
@@ -217,7 +238,8 @@ fn phrases(text: &str) -> Option<&'static str> {
 }
 
 fn spaceless(text: &str) -> Option<&'static str> {
-    let found = |(_, phrase): &&(&str, &str)| memchr::memmem::find(text.as_bytes(), phrase.as_bytes()).is_some();
+    let found =
+        |(_, phrase): &&(&str, &str)| memchr::memmem::find(text.as_bytes(), phrase.as_bytes()).is_some();
     SPACELESS.iter().find(found).map(|(kind, _)| *kind)
 }
 

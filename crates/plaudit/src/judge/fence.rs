@@ -40,7 +40,11 @@ pub struct Fences {
 impl Fences {
     /// Those of a group.
     pub fn new(secret: &[u8; 32], group: &[u8]) -> Self {
-        let key = *blake3::Hasher::new_keyed(secret).update(b"plaudit fences\0").update(group).finalize().as_bytes();
+        let key = *blake3::Hasher::new_keyed(secret)
+            .update(b"plaudit fences\0")
+            .update(group)
+            .finalize()
+            .as_bytes();
         let fence = blake3::keyed_hash(&key, b"fence").to_hex()[..32].to_owned();
         Self { key, fence }
     }
@@ -61,7 +65,10 @@ impl Fences {
             return all;
         }
         while all.len() < n {
-            all = all.iter().flat_map(|start| letters.iter().map(move |end| start.clone() + &text(end))).collect();
+            all = all
+                .iter()
+                .flat_map(|start| letters.iter().map(move |end| start.clone() + &text(end)))
+                .collect();
         }
         let mut all = self.shuffled(all);
         all.truncate(n);
@@ -97,7 +104,8 @@ impl Fences {
 
 /// The mark in the note that a text was shortened. A response cannot know it, so that none can pretend to be cut.
 pub fn cut_mark(fence: &str) -> String {
-    blake3::Hasher::new_derive_key("plaudit cut mark").update(fence.as_bytes()).finalize().to_hex()[..8].to_owned()
+    blake3::Hasher::new_derive_key("plaudit cut mark").update(fence.as_bytes()).finalize().to_hex()[..8]
+        .to_owned()
 }
 
 /// A response that is harmless in a prompt, and means the same to a judge.
@@ -155,7 +163,10 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
             char if is_angle(char) => is_tag(before, rest()) || is_angled(rest()),
             '[' | '［' => SQUARED.iter().any(|name| begins(rest(), name)),
             '⟦' => memchr::memmem::find(&rest().as_bytes()[..rest().len().min(64)], b"left out").is_some(),
-            _ => fence_start.is_some_and(|start| start.eq_ignore_ascii_case(&char)) && starts(&text[at..], fence),
+            _ => {
+                fence_start.is_some_and(|start| start.eq_ignore_ascii_case(&char))
+                    && starts(&text[at..], fence)
+            }
         };
         if is_marker {
             out.push_str(&text[done..at]);
@@ -182,7 +193,9 @@ pub(crate) fn look(char: char) -> char {
         return char.to_ascii_lowercase();
     }
     match char {
-        '！'..='～' => char::from_u32(u32::from(char) - 0xFEE0).map_or(char, |char| char.to_ascii_lowercase()),
+        '！'..='～' => {
+            char::from_u32(u32::from(char) - 0xFEE0).map_or(char, |char| char.to_ascii_lowercase())
+        }
         '‹' | '〈' | '⟨' | '\u{2329}' | '˂' | '❮' | '﹤' | 'ᐸ' | '❬' => '<',
         '›' | '〉' | '⟩' | '\u{232a}' | '˃' | '❯' | '﹥' | 'ᐳ' | '❭' => '>',
         '∕' | '⁄' | '╱' | '⧸' => '/',
@@ -236,20 +249,31 @@ pub(crate) fn is_tag(before: Option<char>, rest: &str) -> bool {
             _ => break,
         };
     }
-    TAGS.iter().any(|tag| {
+    // Most brackets open something else, which is seen by the first letter.
+    let Some(first) = name.chars().next().filter(|first| matches!(look(*first), 'r' | 'q' | 'v' | 'p'))
+    else {
+        return false;
+    };
+    TAGS.iter().filter(|tag| begins(name, tag)).any(|tag| {
         let after = name.chars().nth(tag.len());
-        let of_type = before.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | ':'))
+        let of_type = first.is_ascii_uppercase()
+            && before.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | ':'))
             && name.len() == rest.len()
             && matches!(after, Some('>' | ','));
         let longer = after.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | '-'));
-        begins(name, tag) && !longer && !of_type
+        !longer && !of_type
     })
 }
 
 /// Whether what follows a bracket makes it a special token of a chat template.
 pub(crate) fn is_angled(rest: &str) -> bool {
+    if !rest.chars().next().is_some_and(|char| matches!(look(char), 's' | 'e' | 'b' | '<' | '/' | '|')) {
+        return false;
+    }
     let name = rest.strip_prefix(['/', '／']).unwrap_or(rest);
-    if ANGLED.iter().any(|known| begins(name, known)) || ANGLED_SMALL.iter().any(|known| name.starts_with(known)) {
+    if ANGLED.iter().any(|known| begins(name, known))
+        || ANGLED_SMALL.iter().any(|known| name.starts_with(known))
+    {
         return true;
     }
     let is_bar = |char: char| matches!(char, '|' | '｜');
@@ -306,10 +330,18 @@ fn is_hidden(char: char, before: Option<char>, next: Option<char>) -> bool {
         '\u{200c}' => !joins(before, next, is_of_joining_script),
         // Selectors of a shape follow what they shape, one at most.
         '\u{fe00}'..='\u{fe0f}' => !before.is_some_and(|char| {
-            char != '\u{fe0f}' && (is_emoji(char) || is_of_shapes(char) || matches!(char, '#' | '*' | '0'..='9'))
+            char != '\u{fe0f}'
+                && (is_emoji(char) || is_of_shapes(char) || matches!(char, '#' | '*' | '0'..='9'))
         }),
         '\u{e0100}'..='\u{e01ef}' => !before.is_some_and(is_of_shapes),
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{17b4}'
+        | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' => true,
         '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
         '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}' => true,
         '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,

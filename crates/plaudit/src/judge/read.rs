@@ -59,7 +59,9 @@ impl Reading {
             Place::Json { field, echo } => {
                 object(said, field, echo.as_ref()).and_then(|value| self.wanted.of_json(&value))
             }
-            Place::Between { open, close } => between(said, open, close).and_then(|text| self.wanted.plain(text)),
+            Place::Between { open, close } => {
+                between(said, open, close).and_then(|text| self.wanted.plain(text))
+            }
             Place::Brackets => bracketed(said).and_then(|text| self.wanted.plain(text)),
         };
         // Only a reply without any verdict can be a refusal; one that has a verdict may well talk of refusals.
@@ -79,7 +81,11 @@ pub fn answer(content: &str) -> Result<&str, Reason> {
         return Err(Code::JudgeEmpty.into());
     }
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
-        if !content.as_bytes().get(..open.len()).is_some_and(|start| start.eq_ignore_ascii_case(open.as_bytes())) {
+        if !content
+            .as_bytes()
+            .get(..open.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(open.as_bytes()))
+        {
             continue;
         }
         let mut closings = memchr::memchr_iter(b'<', content.as_bytes()).filter(|at| {
@@ -93,7 +99,11 @@ pub fn answer(content: &str) -> Result<&str, Reason> {
             return Err(Reason::new(Code::JudgeAmbiguous, "the judge's thought ends more than once"));
         }
         let rest = content.get(end + close.len()..).map_or("", str::trim);
-        return if rest.is_empty() { Err(shape("there is nothing after the judge's thought")) } else { Ok(rest) };
+        return if rest.is_empty() {
+            Err(shape("there is nothing after the judge's thought"))
+        } else {
+            Ok(rest)
+        };
     }
     Ok(content)
 }
@@ -167,7 +177,8 @@ impl Wanted {
             Wanted::Score { min, max } => {
                 let number = |text: &str| whole(text).filter(|number| (*min..=*max).contains(number));
                 let mass = enough(sum(&|text| number(text).is_some()))?;
-                let terms = all.iter().filter_map(|(text, logprob)| Some(number(text.trim())? * logprob.exp()));
+                let terms =
+                    all.iter().filter_map(|(text, logprob)| Some(number(text.trim())? * logprob.exp()));
                 // Rounding may carry a mean of the smallest or of the largest a little past it.
                 Ok(Verdict::Score((terms.sum::<f64>() / mass).clamp(*min, *max)))
             }
@@ -176,7 +187,8 @@ impl Wanted {
                 let p_tie = tie.as_ref().map_or(0.0, |tie| sum(&|text| text == tie));
                 let mass = enough(p_first + p_second + p_tie)?;
                 // Where two are equally likely, the one that the judge wrote stands.
-                let ranked = [(p_first, Some(Side::First), Some(first)), (p_second, Some(Side::Second), Some(second))];
+                let ranked =
+                    [(p_first, Some(Side::First), Some(first)), (p_second, Some(Side::Second), Some(second))];
                 let ranked = ranked.into_iter().chain([(p_tie, None, tie.as_ref())]);
                 let likeliest = ranked.reduce(|best, next| {
                     let written = next.2.is_some_and(|next| next == label);
@@ -207,7 +219,8 @@ fn within(number: f64, min: f64, max: f64) -> Result<Verdict, Reason> {
 fn decimal(text: &str) -> Result<f64, Reason> {
     let size = text.strip_prefix('-').unwrap_or(text);
     let (digits, fraction) = size.split_once('.').map_or((size, None), |(whole, part)| (whole, Some(part)));
-    let are_digits = |part: &str| (1..=17).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let are_digits =
+        |part: &str| (1..=17).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
     if are_digits(digits) && fraction.is_none_or(are_digits) {
         return text.parse().map_err(|_| shape("the answer is not a number"));
     }
@@ -227,9 +240,14 @@ fn ranking<'t>(labels: &[String], named: impl Iterator<Item = Option<&'t str>>) 
     // One more than there are labels is enough to know that there are too many.
     let named: Vec<Option<&str>> = named.take(labels.len() + 1).collect();
     if named.len() != labels.len() {
-        let unknown = named.iter().all(|label| label.is_none_or(|label| !labels.iter().any(|known| known == label)));
+        let unknown =
+            named.iter().all(|label| label.is_none_or(|label| !labels.iter().any(|known| known == label)));
         let text = named.iter().any(Option::is_some);
-        return Err(if text && unknown { shape("the answer is no ranking") } else { Code::JudgeArity.into() });
+        return Err(if text && unknown {
+            shape("the answer is no ranking")
+        } else {
+            Code::JudgeArity.into()
+        });
     }
     let mut seen = vec![false; labels.len()];
     let mut order = Vec::with_capacity(labels.len());
@@ -261,7 +279,8 @@ fn between<'t>(said: &'t str, open: &str, close: &str) -> Result<&'t str, Reason
         ([], _) => Err(shape("there is no verdict in the agreed place")),
         ([_], []) => Err(Reason::new(Code::JudgeTruncated, "the verdict does not end")),
         ([from], [to]) => {
-            let inside = said.get(from + open.len()..*to).ok_or_else(|| shape("the verdict ends before it begins"))?;
+            let inside =
+                said.get(from + open.len()..*to).ok_or_else(|| shape("the verdict ends before it begins"))?;
             let after = said.get(to + close.len()..).map_or("", str::trim);
             if after.is_empty() { Ok(inside) } else { Err(shape("something stands after the verdict")) }
         }
@@ -335,7 +354,11 @@ fn object(said: &str, field: &str, echo: Option<&(String, String)>) -> Result<Va
     chosen(map, field, echo)
 }
 
-fn chosen(mut map: Map<String, Value>, field: &str, echo: Option<&(String, String)>) -> Result<Value, Reason> {
+fn chosen(
+    mut map: Map<String, Value>,
+    field: &str,
+    echo: Option<&(String, String)>,
+) -> Result<Value, Reason> {
     if let Some((name, text)) = echo {
         match map.get(name) {
             Some(Value::String(said)) if said == text => {}
@@ -373,7 +396,9 @@ fn unread(error: &InputError, region: &str) -> Reason {
     match error.code {
         "input.duplicate_key" => Code::JudgeDuplicateKey.into(),
         "input.number" => Code::JudgeNotFinite.into(),
-        _ if error.message.contains("surrogate") || error.message.contains("hex escape") => Code::JudgeJson.into(),
+        _ if error.message.contains("surrogate") || error.message.contains("hex escape") => {
+            Code::JudgeJson.into()
+        }
         _ if names_no_number(region) => Code::JudgeNotFinite.into(),
         _ => shape("the JSON object is not well-formed"),
     }

@@ -13,7 +13,8 @@ const MOST_TOKENS: u64 = 100_000_000;
 const LONGEST_MODEL: usize = 256;
 /// How keys of well-known services begin.
 const KEYS: [&str; 14] = [
-    "sk-", "sk_", "pk-", "rk-", "gsk_", "hf_", "xai-", "nvapi-", "key-", "ghp_", "AIza", "AKIA", "eyJ", "glpat-",
+    "sk-", "sk_", "pk-", "rk-", "gsk_", "hf_", "xai-", "nvapi-", "key-", "ghp_", "AIza", "AKIA", "eyJ",
+    "glpat-",
 ];
 
 /// What the judge wrote, with what the endpoint says of it.
@@ -52,7 +53,9 @@ impl Reply {
         };
         let finish = choice.get("finish_reason").and_then(Value::as_str);
         match finish {
-            Some("length" | "max_tokens" | "model_length" | "abort") => return Err(Code::JudgeTruncated.into()),
+            Some("length" | "max_tokens" | "model_length" | "abort") => {
+                return Err(Code::JudgeTruncated.into());
+            }
             Some("content_filter") => return Err(Code::JudgeContentFilter.into()),
             _ => {}
         }
@@ -116,7 +119,8 @@ pub fn scalars(body: &[u8]) -> Result<Vec<f64>, Reason> {
         let Some(place) = place else { return Err(shape("the results are not numbered one by one")) };
         let names = ["probs", "logits", "data", "score", "embedding"];
         let value = names.iter().find_map(|name| said(item, name));
-        *place = Some(value.and_then(only_number).ok_or_else(|| shape("a result is not exactly one number"))?);
+        *place =
+            Some(value.and_then(only_number).ok_or_else(|| shape("a result is not exactly one number"))?);
     }
     found.into_iter().map(|value| value.ok_or_else(|| shape("a result is missing"))).collect()
 }
@@ -165,7 +169,8 @@ fn is_key(word: &str) -> bool {
 
 /// The object that a body is. `number` is the cause where a number cannot be held.
 fn envelope(body: &[u8], number: Code) -> Result<Map<String, Value>, Reason> {
-    let text = std::str::from_utf8(body).map_err(|_| Reason::new(Code::JudgeJson, "the answer is not UTF-8"))?;
+    let text =
+        std::str::from_utf8(body).map_err(|_| Reason::new(Code::JudgeJson, "the answer is not UTF-8"))?;
     let unread = |error: InputError| {
         let code = match error.code {
             "input.duplicate_key" => Code::JudgeDuplicateKey,
@@ -214,7 +219,8 @@ fn content(message: &Map<String, Value>) -> Result<String, Reason> {
 
 /// The tokens, or none where one of them cannot be read: half of the probabilities is worse than none.
 fn tokens(list: &Value) -> Option<Vec<Token>> {
-    let pair = |value: &Value| Some((value.get("token")?.as_str()?.to_owned(), value.get("logprob")?.as_f64()?));
+    let pair =
+        |value: &Value| Some((value.get("token")?.as_str()?.to_owned(), value.get("logprob")?.as_f64()?));
     let token = |value: &Value| {
         let (text, logprob) = pair(value)?;
         let top = match value.get("top_logprobs") {
@@ -267,7 +273,10 @@ mod tests {
     #[test]
     fn numbers_of_reward_models_stand_in_the_order_of_their_index() {
         let read = |body: &str| scalars(body.as_bytes()).map_err(|reason| reason.code);
-        assert_eq!(read(r#"{"data":[{"index":1,"probs":[0.2]},{"index":0,"probs":[0.9]}]}"#), Ok(vec![0.9, 0.2]));
+        assert_eq!(
+            read(r#"{"data":[{"index":1,"probs":[0.2]},{"index":0,"probs":[0.9]}]}"#),
+            Ok(vec![0.9, 0.2])
+        );
         assert_eq!(read(r#"{"data":[{"data":[-1.5]},{"data":2}]}"#), Ok(vec![-1.5, 2.0]));
         assert_eq!(read(r#"{"data":[{"embedding":[3.25]}]}"#), Ok(vec![3.25]));
         assert_eq!(read(r#"{"data":[{"embedding":[3.25,1]}]}"#), Err(Code::JudgeSchema));
@@ -281,7 +290,8 @@ mod tests {
     fn absurd_usage_is_no_usage() {
         let read = |usage: &str| usage_of(usage);
         assert_eq!(read(r#"{"prompt_tokens":10,"completion_tokens":5}"#), Some((10, 0, 5)));
-        let details = r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8}}"#;
+        let details =
+            r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8}}"#;
         assert_eq!(read(details), Some((10, 8, 5)));
         assert_eq!(read(&details.replace('8', "80")), None);
         assert_eq!(read(r#"{"prompt_tokens":1000000000000000000000000000000,"completion_tokens":-5}"#), None);

@@ -8,6 +8,8 @@ mod engine;
 mod golden;
 mod hostile;
 mod house;
+mod judge_prompts;
+mod judge_replies;
 mod properties;
 mod recipe;
 mod reference;
