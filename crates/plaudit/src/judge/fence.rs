@@ -18,9 +18,11 @@ const LONGEST_SPECIAL: usize = 64;
 /// Tags that the prompt itself is made of.
 const TAGS: [&str; 6] = ["responses", "response", "query", "reference", "verdict", "principles"];
 /// Special tokens in angle brackets.
-const ANGLED: [&str; 4] = ["start_of_turn>", "end_of_turn>", "<sys>>", "</sys>>"];
+const TURNS: [&str; 2] = ["start_of_turn>", "end_of_turn>"];
 /// Special tokens in angle brackets that in capitals are parameters of types, as in `Set<S>`.
-const ANGLED_SMALL: [&str; 3] = ["s>", "bos>", "eos>"];
+const ENDS: [&str; 3] = ["s>", "bos>", "eos>"];
+/// Special tokens in double angle brackets.
+const SYSTEM: [&str; 2] = ["sys>>", "/sys>>"];
 /// Special tokens in square brackets.
 const SQUARED: [&str; 5] = ["inst]", "/inst]", "system_prompt]", "available_tools]", "tool_calls]"];
 /// Headings of the prompt.
@@ -188,10 +190,12 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
 }
 
 /// The letter or sign of ASCII that a character looks like, in lower case.
+#[inline]
 pub(crate) fn look(char: char) -> char {
-    if char.is_ascii() {
-        return char.to_ascii_lowercase();
-    }
+    if char.is_ascii() { char.to_ascii_lowercase() } else { look_beyond_ascii(char) }
+}
+
+fn look_beyond_ascii(char: char) -> char {
     match char {
         '！'..='～' => {
             char::from_u32(u32::from(char) - 0xFEE0).map_or(char, |char| char.to_ascii_lowercase())
@@ -267,28 +271,34 @@ pub(crate) fn is_tag(before: Option<char>, rest: &str) -> bool {
 
 /// Whether what follows a bracket makes it a special token of a chat template.
 pub(crate) fn is_angled(rest: &str) -> bool {
-    if !rest.chars().next().is_some_and(|char| matches!(look(char), 's' | 'e' | 'b' | '<' | '/' | '|')) {
-        return false;
+    let Some(first) = rest.chars().next() else { return false };
+    match look(first) {
+        's' | 'e' | 'b' => is_special_name(rest),
+        '/' => is_special_name(&rest[first.len_utf8()..]),
+        '<' => SYSTEM.iter().any(|name| begins(&rest[first.len_utf8()..], name)),
+        '|' => is_barred(&rest[first.len_utf8()..]),
+        _ => false,
     }
-    let name = rest.strip_prefix(['/', '／']).unwrap_or(rest);
-    if ANGLED.iter().any(|known| begins(name, known))
-        || ANGLED_SMALL.iter().any(|known| name.starts_with(known))
-    {
-        return true;
+}
+
+fn is_special_name(name: &str) -> bool {
+    TURNS.iter().any(|known| begins(name, known)) || ENDS.iter().any(|known| name.starts_with(known))
+}
+
+/// Whether a text is a name and the bar and bracket that close a token, as in `im_end|>`.
+fn is_barred(text: &str) -> bool {
+    let of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '▁' | '/' | '.');
+    let mut chars = text.chars();
+    for length in 0..=LONGEST_SPECIAL {
+        match chars.next() {
+            Some(char) if of_name(char) => {}
+            Some(char) => {
+                return length > 0 && look(char) == '|' && chars.next().is_some_and(|char| look(char) == '>');
+            }
+            None => return false,
+        }
     }
-    let is_bar = |char: char| matches!(char, '|' | '｜');
-    let mut chars = rest.chars();
-    if !chars.next().is_some_and(is_bar) {
-        return false;
-    }
-    let of_name = |char: &char| char.is_alphanumeric() || matches!(char, '_' | '-' | '▁' | '/' | '.');
-    let mut length = 0;
-    let mut end = chars.by_ref().skip_while(|char| {
-        length += 1;
-        of_name(char) && length <= LONGEST_SPECIAL
-    });
-    let closed = end.next().is_some_and(is_bar) && end.next().is_some_and(|char| look(char) == '>');
-    closed && length > 1
+    false
 }
 
 /// Whether a line looks like a heading of the prompt, or like the turn of a speaker.
@@ -309,14 +319,15 @@ fn is_line_of_prompt(line: &str) -> bool {
     let heading = |name: &&str| {
         begins(words, name) && !after(name).is_some_and(|char| char.is_alphanumeric() || char == '_')
     };
+    // In small letters it is a key of some configuration.
+    let small = words.starts_with(|char: char| char.is_ascii_lowercase());
     let turn = |name: &&str| {
-        let colon = words.chars().skip(name.len()).take(4).find(|char| !matches!(char, ' ' | '*' | '_'));
-        // In small letters it is a key of some configuration.
-        let small = words.starts_with(|char: char| char.is_ascii_lowercase());
-        begins(words, name) && !small && colon.is_some_and(|char| look(char) == ':')
+        let mut rest = words.chars().skip(name.len()).take(4);
+        let mut colon =
+            || rest.find(|char| !matches!(char, ' ' | '*' | '_')).is_some_and(|char| look(char) == ':');
+        !small && begins(words, name) && colon()
     };
-    (hashes > 0 && (HEADINGS.iter().any(|name| heading(&name)) || ROLES.iter().any(|name| heading(&name))))
-        || ROLES.iter().any(|name| turn(&name))
+    (hashes > 0 && (HEADINGS.iter().any(heading) || ROLES.iter().any(heading))) || ROLES.iter().any(turn)
 }
 
 /// Whether a character cannot be seen, or moves others about, where it stands.

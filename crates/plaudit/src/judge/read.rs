@@ -315,8 +315,10 @@ fn bracketed(said: &str) -> Result<&str, Reason> {
 
 /// The value of `field` in the one object of a reply that has it. The object ends the reply, a code fence aside.
 fn object(said: &str, field: &str, echo: Option<&(String, String)>) -> Result<Value, Reason> {
-    let quoted = format!("\"{field}\"");
-    let mentions = |region: &str| memmem::find(region.as_bytes(), quoted.as_bytes()).is_some();
+    // Also in the quotes of Python: an object that cannot be read may still be where the judge said its verdict.
+    let names = [format!("\"{field}\""), format!("'{field}'")];
+    let mentions =
+        |region: &str| names.iter().any(|name| memmem::find(region.as_bytes(), name.as_bytes()).is_some());
     let (mut verdict, mut others) = (None, false);
     let mut from = 0;
     while let Some(start) = said.get(from..).and_then(|rest| memchr::memchr(b'{', rest.as_bytes())) {

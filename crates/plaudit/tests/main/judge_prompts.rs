@@ -157,7 +157,7 @@ fn megabytes_of_hostile_text_take_no_time() {
     ];
     for unit in units {
         let text = unit.repeat((1 << 20) / unit.len());
-        let limit = Duration::from_millis(if cfg!(debug_assertions) { 400 } else { 50 });
+        let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
         let start = Instant::now();
         let said = neutral(&text, &fence, LONGEST);
         let first = start.elapsed();
@@ -177,7 +177,7 @@ proptest! {
         let fence = fence();
         let said = neutral(&format!("{text}{fence}{text}"), &fence, longest + 40).into_owned();
         prop_assert!(!said.contains(&fence));
-        prop_assert!(!said.contains("</response") && !said.contains("<|im"));
+        prop_assert!(!said.contains("</response>") && !said.contains("<|im"));
         let hidden = ['\0', '\u{1b}', '\u{200b}', '\u{202e}', '\u{feff}'];
         prop_assert!(!said.contains(hidden));
         let _ = injection(&text);

@@ -219,6 +219,7 @@ fn numbers_and_rankings_are_plain_or_refused() {
         ("{\"score\": true}", Code::JudgeSchema),
         ("{\"score\": [7]}", Code::JudgeSchema),
         ("{'score': 7}", Code::JudgeSchema),
+        ("{'score': 7}, and not {\"score\": 9}", Code::JudgeAmbiguous),
         ("[{\"score\": 7}]", Code::JudgeSchema),
         ("{\"result\": {\"score\": 7}}", Code::JudgeSchema),
         ("{\"score\": 7} is my verdict", Code::JudgeSchema),
