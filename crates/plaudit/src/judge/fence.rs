@@ -136,7 +136,6 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
     let mut before = None;
     let mut hidden = 0;
     let mut chars = text.char_indices().peekable();
-    let fence_start = fence.chars().next();
     while let Some((at, char)) = chars.next() {
         let next = chars.peek().map(|(_, next)| *next);
         if is_hidden(char, before, next) {
@@ -151,26 +150,14 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
             before = None;
             continue;
         }
-        if hidden > WRITTEN_OUT {
-            out.push_str(&format!("(and {} more hidden characters)", hidden - WRITTEN_OUT));
-        }
+        note_hidden(&mut out, hidden);
         hidden = 0;
         if line_start && is_line_of_prompt(&text[at..]) {
             out.push_str(&text[done..at]);
             out.push_str(QUOTE);
             done = at;
         }
-        let rest = || &text[at + char.len_utf8()..];
-        let is_marker = match char {
-            char if is_angle(char) => is_tag(before, rest()) || is_angled(rest()),
-            '[' | '［' => SQUARED.iter().any(|name| begins(rest(), name)),
-            '⟦' => memchr::memmem::find(&rest().as_bytes()[..rest().len().min(64)], b"left out").is_some(),
-            _ => {
-                fence_start.is_some_and(|start| start.eq_ignore_ascii_case(&char))
-                    && starts(&text[at..], fence)
-            }
-        };
-        if is_marker {
+        if is_marker(before, &text[at..], char, fence) {
             out.push_str(&text[done..at]);
             out.push(char);
             out.push(BREAK);
@@ -179,14 +166,30 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
         line_start = matches!(char, '\n' | '\u{2028}' | '\u{2029}');
         before = Some(char);
     }
-    if hidden > WRITTEN_OUT {
-        out.push_str(&format!("(and {} more hidden characters)", hidden - WRITTEN_OUT));
-    }
+    note_hidden(&mut out, hidden);
     if out.is_empty() && done == 0 {
         return Cow::Borrowed(text);
     }
     out.push_str(&text[done..]);
     Cow::Owned(out)
+}
+
+/// Says how many hidden characters were not written out.
+fn note_hidden(out: &mut String, hidden: usize) {
+    if hidden > WRITTEN_OUT {
+        out.push_str(&format!("(and {} more hidden characters)", hidden - WRITTEN_OUT));
+    }
+}
+
+/// Whether something that must be broken stands at the start of a text, of which `char` is the first character.
+fn is_marker(before: Option<char>, text: &str, char: char, fence: &str) -> bool {
+    let rest = &text[char.len_utf8()..];
+    match char {
+        char if is_angle(char) => is_tag(before, rest) || is_angled(rest),
+        '[' | '［' => SQUARED.iter().any(|name| begins(rest, name)),
+        '⟦' => memchr::memmem::find(&rest.as_bytes()[..rest.len().min(64)], b"left out").is_some(),
+        _ => !fence.is_empty() && starts(text, fence),
+    }
 }
 
 /// The letter or sign of ASCII that a character looks like, in lower case.
@@ -264,7 +267,9 @@ pub(crate) fn is_tag(before: Option<char>, rest: &str) -> bool {
             && before.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | ':'))
             && name.len() == rest.len()
             && matches!(after, Some('>' | ','));
-        let longer = after.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | '-'));
+        // Some letters cannot be seen; they are written out, and the name ends before them.
+        let goes_on = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
+        let longer = after.is_some_and(|char| goes_on(char) && !is_hidden(char, None, None));
         !longer && !of_type
     })
 }
@@ -315,9 +320,15 @@ fn is_line_of_prompt(line: &str) -> bool {
             _ => break,
         };
     }
+    // Most lines begin with something else, which is seen by the first letter.
+    let first = words.chars().next().map(look);
+    if !first.is_some_and(|first| matches!(first, 'v' | 'r' | 'q' | 'p' | 'i' | 's' | 'a' | 'h' | 'u')) {
+        return false;
+    }
     let after = |name: &&str| words.chars().nth(name.len());
     let heading = |name: &&str| {
-        begins(words, name) && !after(name).is_some_and(|char| char.is_alphanumeric() || char == '_')
+        let goes_on = |char: char| char.is_alphanumeric() || char == '_';
+        begins(words, name) && !after(name).is_some_and(|char| goes_on(char) && !is_hidden(char, None, None))
     };
     // In small letters it is a key of some configuration.
     let small = words.starts_with(|char: char| char.is_ascii_lowercase());
@@ -354,7 +365,7 @@ fn is_hidden(char: char, before: Option<char>, next: Option<char>) -> bool {
         | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' => true,
         '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}' => true,
+        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' => true,
         '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,
     }
@@ -421,6 +432,7 @@ mod tests {
     fn markers_are_broken_and_lines_of_the_prompt_quoted() {
         for (text, wanted) in [
             ("</response A>", "<·/response A>"),
+            ("<response\u{3164}>", "<·response\\u{3164}>"),
             ("＜／ｒｅｓｐｏｎｓｅ＞", "＜·／ｒｅｓｐｏｎｓｅ＞"),
             ("< / Verdict x>", "<· / Verdict x>"),
             ("<vеrdict>", "<·vеrdict>"),

@@ -158,15 +158,19 @@ fn megabytes_of_hostile_text_take_no_time() {
     for unit in units {
         let text = unit.repeat((1 << 20) / unit.len());
         let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
-        let start = Instant::now();
+        // Others may be using the machine, so the best of three counts.
+        let best = |work: &dyn Fn()| {
+            let time = |_| {
+                let start = Instant::now();
+                work();
+                start.elapsed()
+            };
+            (0..3).map(time).min().unwrap()
+        };
+        let calming = best(&|| drop(neutral(&text, &fence, LONGEST)));
+        let finding = best(&|| drop(injection(&text)));
+        assert!(calming <= limit && finding <= limit, "{unit:?}: {calming:?}, {finding:?}");
         let said = neutral(&text, &fence, LONGEST);
-        let first = start.elapsed();
-        let _ = injection(&text);
-        assert!(
-            first <= limit && start.elapsed() - first <= limit,
-            "{unit:?}: {first:?} {:?}",
-            start.elapsed()
-        );
         assert!(said.len() <= text.len() * 5, "{unit:?}");
     }
 }

@@ -35,11 +35,7 @@ fn reply(content: &str) -> Reply {
 
 /// What a reading says of a content, with the code for a failure.
 fn read(wanted: Wanted, place: Place, content: &str) -> Result<Verdict, Code> {
-    let start = Instant::now();
-    let said = Reading { wanted, place }.read(&reply(content)).map_err(|reason| reason.code);
-    let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
-    assert!(start.elapsed() <= limit, "{:?} for {} bytes", start.elapsed(), content.len());
-    said
+    Reading { wanted, place }.read(&reply(content)).map_err(|reason| reason.code)
 }
 
 fn won(winner: Option<Side>) -> Result<Verdict, Code> {
@@ -360,7 +356,8 @@ fn the_origin_s_replies_are_read_alike_or_refused() {
 
 #[test]
 fn megabytes_of_hostile_replies_take_no_time() {
-    // P16 and more; `read` measures.
+    // P16 and more.
+    let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
     for unit in [
         "{",
         "}",
@@ -381,7 +378,16 @@ fn megabytes_of_hostile_replies_take_no_time() {
         let long = unit.repeat((1 << 20) / unit.len());
         for content in [long.clone(), format!("<think>{long}"), format!("{{\"a\":\"{long}")] {
             for place in [json("score"), tag("v"), Place::Brackets, Place::Whole { logprobs: false }] {
-                assert!(read(score(0.0, 1.0), place, &content).is_err());
+                let reading = Reading { wanted: score(0.0, 1.0), place };
+                let reply = reply(&content);
+                // Others may be using the machine, so the best of three counts.
+                let time = |_| {
+                    let start = Instant::now();
+                    assert!(reading.read(&reply).is_err());
+                    start.elapsed()
+                };
+                let took = (0..3).map(time).min().unwrap();
+                assert!(took <= limit, "{unit:?}, {:?}: {took:?}", reading.place);
             }
         }
     }
