@@ -168,7 +168,7 @@ fn megabytes_of_hostile_text_take_no_time() {
             (0..3).map(time).min().unwrap()
         };
         let calming = best(&|| drop(neutral(&text, &fence, LONGEST)));
-        let finding = best(&|| drop(injection(&text)));
+        let finding = best(&|| assert_ne!(injection(&text), Some("")));
         assert!(calming <= limit && finding <= limit, "{unit:?}: {calming:?}, {finding:?}");
         let said = neutral(&text, &fence, LONGEST);
         assert!(said.len() <= text.len() * 5, "{unit:?}");
