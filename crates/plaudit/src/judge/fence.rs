@@ -18,9 +18,11 @@ const LONGEST_SPECIAL: usize = 64;
 /// Tags that the prompt itself is made of.
 const TAGS: [&str; 6] = ["responses", "response", "query", "reference", "verdict", "principles"];
 /// Special tokens in angle brackets.
-const ANGLED: [&str; 4] = ["start_of_turn>", "end_of_turn>", "<sys>>", "</sys>>"];
+const TURNS: [&str; 2] = ["start_of_turn>", "end_of_turn>"];
 /// Special tokens in angle brackets that in capitals are parameters of types, as in `Set<S>`.
-const ANGLED_SMALL: [&str; 3] = ["s>", "bos>", "eos>"];
+const ENDS: [&str; 3] = ["s>", "bos>", "eos>"];
+/// Special tokens in double angle brackets.
+const SYSTEM: [&str; 2] = ["sys>>", "/sys>>"];
 /// Special tokens in square brackets.
 const SQUARED: [&str; 5] = ["inst]", "/inst]", "system_prompt]", "available_tools]", "tool_calls]"];
 /// Headings of the prompt.
@@ -134,7 +136,6 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
     let mut before = None;
     let mut hidden = 0;
     let mut chars = text.char_indices().peekable();
-    let fence_start = fence.chars().next();
     while let Some((at, char)) = chars.next() {
         let next = chars.peek().map(|(_, next)| *next);
         if is_hidden(char, before, next) {
@@ -149,26 +150,14 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
             before = None;
             continue;
         }
-        if hidden > WRITTEN_OUT {
-            out.push_str(&format!("(and {} more hidden characters)", hidden - WRITTEN_OUT));
-        }
+        note_hidden(&mut out, hidden);
         hidden = 0;
         if line_start && is_line_of_prompt(&text[at..]) {
             out.push_str(&text[done..at]);
             out.push_str(QUOTE);
             done = at;
         }
-        let rest = || &text[at + char.len_utf8()..];
-        let is_marker = match char {
-            char if is_angle(char) => is_tag(before, rest()) || is_angled(rest()),
-            '[' | '［' => SQUARED.iter().any(|name| begins(rest(), name)),
-            '⟦' => memchr::memmem::find(&rest().as_bytes()[..rest().len().min(64)], b"left out").is_some(),
-            _ => {
-                fence_start.is_some_and(|start| start.eq_ignore_ascii_case(&char))
-                    && starts(&text[at..], fence)
-            }
-        };
-        if is_marker {
+        if is_marker(before, &text[at..], char, fence) {
             out.push_str(&text[done..at]);
             out.push(char);
             out.push(BREAK);
@@ -177,9 +166,7 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
         line_start = matches!(char, '\n' | '\u{2028}' | '\u{2029}');
         before = Some(char);
     }
-    if hidden > WRITTEN_OUT {
-        out.push_str(&format!("(and {} more hidden characters)", hidden - WRITTEN_OUT));
-    }
+    note_hidden(&mut out, hidden);
     if out.is_empty() && done == 0 {
         return Cow::Borrowed(text);
     }
@@ -187,11 +174,31 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
     Cow::Owned(out)
 }
 
-/// The letter or sign of ASCII that a character looks like, in lower case.
-pub(crate) fn look(char: char) -> char {
-    if char.is_ascii() {
-        return char.to_ascii_lowercase();
+/// Says how many hidden characters were not written out.
+fn note_hidden(out: &mut String, hidden: usize) {
+    if hidden > WRITTEN_OUT {
+        out.push_str(&format!("(and {} more hidden characters)", hidden - WRITTEN_OUT));
     }
+}
+
+/// Whether something that must be broken stands at the start of a text, of which `char` is the first character.
+fn is_marker(before: Option<char>, text: &str, char: char, fence: &str) -> bool {
+    let rest = &text[char.len_utf8()..];
+    match char {
+        char if is_angle(char) => is_tag(before, rest) || is_angled(rest),
+        '[' | '［' => SQUARED.iter().any(|name| begins(rest, name)),
+        '⟦' => memchr::memmem::find(&rest.as_bytes()[..rest.len().min(64)], b"left out").is_some(),
+        _ => !fence.is_empty() && starts(text, fence),
+    }
+}
+
+/// The letter or sign of ASCII that a character looks like, in lower case.
+#[inline]
+pub(crate) fn look(char: char) -> char {
+    if char.is_ascii() { char.to_ascii_lowercase() } else { look_beyond_ascii(char) }
+}
+
+fn look_beyond_ascii(char: char) -> char {
     match char {
         '！'..='～' => {
             char::from_u32(u32::from(char) - 0xFEE0).map_or(char, |char| char.to_ascii_lowercase())
@@ -249,37 +256,54 @@ pub(crate) fn is_tag(before: Option<char>, rest: &str) -> bool {
             _ => break,
         };
     }
-    TAGS.iter().any(|tag| {
+    // Most brackets open something else, which is seen by the first letter.
+    let Some(first) = name.chars().next().filter(|first| matches!(look(*first), 'r' | 'q' | 'v' | 'p'))
+    else {
+        return false;
+    };
+    TAGS.iter().filter(|tag| begins(name, tag)).any(|tag| {
         let after = name.chars().nth(tag.len());
-        let of_type = before.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | ':'))
+        let of_type = first.is_ascii_uppercase()
+            && before.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | ':'))
             && name.len() == rest.len()
             && matches!(after, Some('>' | ','));
-        let longer = after.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | '-'));
-        begins(name, tag) && !longer && !of_type
+        // Some letters cannot be seen; they are written out, and the name ends before them.
+        let goes_on = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
+        let longer = after.is_some_and(|char| goes_on(char) && !is_hidden(char, None, None));
+        !longer && !of_type
     })
 }
 
 /// Whether what follows a bracket makes it a special token of a chat template.
 pub(crate) fn is_angled(rest: &str) -> bool {
-    let name = rest.strip_prefix(['/', '／']).unwrap_or(rest);
-    if ANGLED.iter().any(|known| begins(name, known))
-        || ANGLED_SMALL.iter().any(|known| name.starts_with(known))
-    {
-        return true;
+    let Some(first) = rest.chars().next() else { return false };
+    match look(first) {
+        's' | 'e' | 'b' => is_special_name(rest),
+        '/' => is_special_name(&rest[first.len_utf8()..]),
+        '<' => SYSTEM.iter().any(|name| begins(&rest[first.len_utf8()..], name)),
+        '|' => is_barred(&rest[first.len_utf8()..]),
+        _ => false,
     }
-    let is_bar = |char: char| matches!(char, '|' | '｜');
-    let mut chars = rest.chars();
-    if !chars.next().is_some_and(is_bar) {
-        return false;
+}
+
+fn is_special_name(name: &str) -> bool {
+    TURNS.iter().any(|known| begins(name, known)) || ENDS.iter().any(|known| name.starts_with(known))
+}
+
+/// Whether a text is a name and the bar and bracket that close a token, as in `im_end|>`.
+fn is_barred(text: &str) -> bool {
+    let of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '▁' | '/' | '.');
+    let mut chars = text.chars();
+    for length in 0..=LONGEST_SPECIAL {
+        match chars.next() {
+            Some(char) if of_name(char) => {}
+            Some(char) => {
+                return length > 0 && look(char) == '|' && chars.next().is_some_and(|char| look(char) == '>');
+            }
+            None => return false,
+        }
     }
-    let of_name = |char: &char| char.is_alphanumeric() || matches!(char, '_' | '-' | '▁' | '/' | '.');
-    let mut length = 0;
-    let mut end = chars.by_ref().skip_while(|char| {
-        length += 1;
-        of_name(char) && length <= LONGEST_SPECIAL
-    });
-    let closed = end.next().is_some_and(is_bar) && end.next().is_some_and(|char| look(char) == '>');
-    closed && length > 1
+    false
 }
 
 /// Whether a line looks like a heading of the prompt, or like the turn of a speaker.
@@ -296,18 +320,25 @@ fn is_line_of_prompt(line: &str) -> bool {
             _ => break,
         };
     }
+    // Most lines begin with something else, which is seen by the first letter.
+    let first = words.chars().next().map(look);
+    if !first.is_some_and(|first| matches!(first, 'v' | 'r' | 'q' | 'p' | 'i' | 's' | 'a' | 'h' | 'u')) {
+        return false;
+    }
     let after = |name: &&str| words.chars().nth(name.len());
     let heading = |name: &&str| {
-        begins(words, name) && !after(name).is_some_and(|char| char.is_alphanumeric() || char == '_')
+        let goes_on = |char: char| char.is_alphanumeric() || char == '_';
+        begins(words, name) && !after(name).is_some_and(|char| goes_on(char) && !is_hidden(char, None, None))
     };
+    // In small letters it is a key of some configuration.
+    let small = words.starts_with(|char: char| char.is_ascii_lowercase());
     let turn = |name: &&str| {
-        let colon = words.chars().skip(name.len()).take(4).find(|char| !matches!(char, ' ' | '*' | '_'));
-        // In small letters it is a key of some configuration.
-        let small = words.starts_with(|char: char| char.is_ascii_lowercase());
-        begins(words, name) && !small && colon.is_some_and(|char| look(char) == ':')
+        let mut rest = words.chars().skip(name.len()).take(4);
+        let mut colon =
+            || rest.find(|char| !matches!(char, ' ' | '*' | '_')).is_some_and(|char| look(char) == ':');
+        !small && begins(words, name) && colon()
     };
-    (hashes > 0 && (HEADINGS.iter().any(|name| heading(&name)) || ROLES.iter().any(|name| heading(&name))))
-        || ROLES.iter().any(|name| turn(&name))
+    (hashes > 0 && (HEADINGS.iter().any(heading) || ROLES.iter().any(heading))) || ROLES.iter().any(turn)
 }
 
 /// Whether a character cannot be seen, or moves others about, where it stands.
@@ -334,7 +365,7 @@ fn is_hidden(char: char, before: Option<char>, next: Option<char>) -> bool {
         | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' => true,
         '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}' => true,
+        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' => true,
         '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,
     }
@@ -401,6 +432,7 @@ mod tests {
     fn markers_are_broken_and_lines_of_the_prompt_quoted() {
         for (text, wanted) in [
             ("</response A>", "<·/response A>"),
+            ("<response\u{3164}>", "<·response\\u{3164}>"),
             ("＜／ｒｅｓｐｏｎｓｅ＞", "＜·／ｒｅｓｐｏｎｓｅ＞"),
             ("< / Verdict x>", "<· / Verdict x>"),
             ("<vеrdict>", "<·vеrdict>"),

@@ -150,55 +150,68 @@ impl Wanted {
 
     /// The verdict by the probabilities of the token that says `label`.
     fn weighed(&self, label: &str, tokens: Option<&[Token]>) -> Result<Verdict, Reason> {
-        let missing = |what: &'static str| Reason::new(Code::JudgeNoLogprobs, what);
-        // Some endpoints count the token that ends the turn, which is no part of the content.
-        let is_end = |text: &str| text.is_empty() || (text.starts_with('<') && text.ends_with('>'));
-        let token = tokens.unwrap_or(&[]).iter().rfind(|token| !is_end(token.text.trim()));
-        let token = token.ok_or_else(|| missing("the reply has no probabilities"))?;
-        if token.text.trim() != label {
-            return Err(missing("the verdict is not one token"));
-        }
-        let own = (token.text.as_str(), token.logprob);
-        let listed = token.top.iter().any(|(text, _)| *text == token.text);
-        let all = token.top.iter().map(|(text, logprob)| (text.as_str(), *logprob));
-        let all: Vec<(&str, f64)> = all.chain((!listed).then_some(own)).collect();
-        if all.iter().chain([&own]).any(|(_, logprob)| logprob.is_nan() || *logprob > 0.0) {
-            return Err(missing("a probability is greater than 1 or no number"));
-        }
+        let odds = odds(label, tokens)?;
         let sum = |is: &dyn Fn(&str) -> bool| -> f64 {
-            all.iter().filter(|(text, _)| is(text.trim())).map(|(_, logprob)| logprob.exp()).sum()
-        };
-        let enough = |mass: f64| match mass {
-            mass if mass < LEAST_MASS => Err(missing("too little of the probability lies on the labels")),
-            mass if mass > 1.0 + ROUNDING => Err(missing("the probabilities add up to more than 1")),
-            mass => Ok(mass),
+            odds.iter().filter(|(text, _)| is(text)).map(|(_, probability)| probability).sum()
         };
         match self {
             Wanted::Score { min, max } => {
                 let number = |text: &str| whole(text).filter(|number| (*min..=*max).contains(number));
                 let mass = enough(sum(&|text| number(text).is_some()))?;
-                let terms =
-                    all.iter().filter_map(|(text, logprob)| Some(number(text.trim())? * logprob.exp()));
+                let terms = odds.iter().filter_map(|(text, probability)| Some(number(text)? * probability));
                 // Rounding may carry a mean of the smallest or of the largest a little past it.
                 Ok(Verdict::Score((terms.sum::<f64>() / mass).clamp(*min, *max)))
             }
             Wanted::Pair { labels: [first, second], tie } => {
-                let [p_first, p_second] = [first, second].map(|label| sum(&|text| text == label));
-                let p_tie = tie.as_ref().map_or(0.0, |tie| sum(&|text| text == tie));
+                let of = |label: &String| sum(&|text| text == label);
+                let (p_first, p_second, p_tie) = (of(first), of(second), tie.as_ref().map_or(0.0, of));
                 let mass = enough(p_first + p_second + p_tie)?;
+                let sides = [
+                    (p_first, Some(Side::First), label == first),
+                    (p_second, Some(Side::Second), label == second),
+                    (p_tie, None, tie.as_deref() == Some(label)),
+                ];
                 // Where two are equally likely, the one that the judge wrote stands.
-                let ranked =
-                    [(p_first, Some(Side::First), Some(first)), (p_second, Some(Side::Second), Some(second))];
-                let ranked = ranked.into_iter().chain([(p_tie, None, tie.as_ref())]);
-                let likeliest = ranked.reduce(|best, next| {
-                    let written = next.2.is_some_and(|next| next == label);
-                    if next.0 > best.0 || (next.0 == best.0 && written) { next } else { best }
-                });
-                let winner = likeliest.and_then(|(_, side, _)| side);
+                let likelier = |best: (f64, Option<Side>, bool), next: (f64, Option<Side>, bool)| {
+                    if next.0 > best.0 || (next.0 == best.0 && next.2) { next } else { best }
+                };
+                let winner = sides.into_iter().reduce(likelier).and_then(|(_, side, _)| side);
                 Ok(Verdict::Pair { winner, first: Some(((p_first + p_tie / 2.0) / mass).clamp(0.0, 1.0)) })
             }
-            Wanted::Ranking { .. } => Err(missing("a ranking is not one token")),
+            Wanted::Ranking { .. } => Err(unweighed("a ranking is not one token")),
         }
+    }
+}
+
+fn unweighed(message: &'static str) -> Reason {
+    Reason::new(Code::JudgeNoLogprobs, message)
+}
+
+/// What could have stood in place of the token that says `label`, itself included, with the probabilities.
+fn odds<'t>(label: &str, tokens: Option<&'t [Token]>) -> Result<Vec<(&'t str, f64)>, Reason> {
+    // Some endpoints count the token that ends the turn, which is no part of the content.
+    let is_end = |text: &str| text.is_empty() || (text.starts_with('<') && text.ends_with('>'));
+    let token = tokens.unwrap_or(&[]).iter().rfind(|token| !is_end(token.text.trim()));
+    let token = token.ok_or_else(|| unweighed("the reply has no probabilities"))?;
+    if token.text.trim() != label {
+        return Err(unweighed("the verdict is not one token"));
+    }
+    let listed = token.top.iter().any(|(text, _)| *text == token.text);
+    let own = (token.text.as_str(), token.logprob);
+    let all = token.top.iter().map(|(text, logprob)| (text.as_str(), *logprob));
+    let all: Vec<(&str, f64)> = all.chain((!listed).then_some(own)).collect();
+    if all.iter().chain([&own]).any(|(_, logprob)| logprob.is_nan() || *logprob > 0.0) {
+        return Err(unweighed("a probability is greater than 1 or no number"));
+    }
+    Ok(all.into_iter().map(|(text, logprob)| (text.trim(), logprob.exp())).collect())
+}
+
+/// The mass of the labels, where a verdict can rest on it.
+fn enough(mass: f64) -> Result<f64, Reason> {
+    match mass {
+        mass if mass < LEAST_MASS => Err(unweighed("too little of the probability lies on the labels")),
+        mass if mass > 1.0 + ROUNDING => Err(unweighed("the probabilities add up to more than 1")),
+        mass => Ok(mass),
     }
 }
 
@@ -315,8 +328,10 @@ fn bracketed(said: &str) -> Result<&str, Reason> {
 
 /// The value of `field` in the one object of a reply that has it. The object ends the reply, a code fence aside.
 fn object(said: &str, field: &str, echo: Option<&(String, String)>) -> Result<Value, Reason> {
-    let quoted = format!("\"{field}\"");
-    let mentions = |region: &str| memmem::find(region.as_bytes(), quoted.as_bytes()).is_some();
+    // Also in the quotes of Python: an object that cannot be read may still be where the judge said its verdict.
+    let names = [format!("\"{field}\""), format!("'{field}'")];
+    let mentions =
+        |region: &str| names.iter().any(|name| memmem::find(region.as_bytes(), name.as_bytes()).is_some());
     let (mut verdict, mut others) = (None, false);
     let mut from = 0;
     while let Some(start) = said.get(from..).and_then(|rest| memchr::memchr(b'{', rest.as_bytes())) {

@@ -9,6 +9,8 @@ mod golden;
 mod hostile;
 mod house;
 mod journal;
+mod judge_prompts;
+mod judge_replies;
 mod properties;
 mod recipe;
 mod reference;
