@@ -4,7 +4,12 @@
 //! sent ([`Journal::intend`]), its reply before anything that follows from it is seen ([`Journal::record`]), and after
 //! any crash the journal tells what is known, what is lost and what may have been paid for nothing ([`Recovered`]).
 //!
-//! MEASURED
+//! It is a log of our own and not SQLite because of what damage does (`python3 bench/journal.py`, raw data in
+//! `bench/runs/`): of the judgments that 600 seeded damages did not hit, all survive in the log, while SQLite loses
+//! nearly every one when its file is cut short and serves 189 damaged ones as good. Durable puts a second are the
+//! disk's own in both, with 64 in flight at 11 us of processor time a judgment of 2 KB against SQLite's 23.
+//!
+//! 100,000 such judgments are opened in 0.2 to 0.4 s, and take 68 bytes of memory each.
 
 mod commit;
 mod core;
@@ -84,6 +89,7 @@ impl Journal {
                 ledger.apply(&entry, place, found.sequence);
             }
         });
+        let seen = seen.map_err(|error| JournalError::from_io("read", &folder.log_path, &error))?;
         ledger.leave();
         if !folder.headed {
             match seen.first {

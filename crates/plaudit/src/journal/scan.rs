@@ -5,9 +5,10 @@
 //! even where no byte of them is left; a number that comes twice is a record that was copied.
 
 use super::disk::Disk;
-use super::frame::{HEAD, Head, MAGIC, Seal};
+use super::frame::{HEAD, Head, MAGIC, MOST, Seal};
 use memchr::memmem;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 /// How much is read at once.
 const CHUNK: usize = 1 << 20;
@@ -24,7 +25,7 @@ pub(super) struct Found<'a> {
 /// What a log held.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Survey {
-    /// Where the last good record ends.
+    /// Where the next record goes: behind the last good one, unless more follows than one torn record can be.
     pub(super) end: u64,
     /// Where the first good record begins.
     pub(super) first: Option<u64>,
@@ -38,14 +39,15 @@ pub(super) struct Survey {
     pub(super) torn_tail: bool,
 }
 
-/// Reads the log from a place on, and hands over every good record once.
+/// Reads the log from a place on, and hands over every good record once. Fails only where the disk cannot read what is
+/// behind the last good record: that would be cut off, and might be good again tomorrow.
 pub(super) fn survey(
     disk: &dyn Disk,
     range: std::ops::Range<u64>,
     seal: &Seal,
     mut each: impl FnMut(Found<'_>),
-) -> Survey {
-    let mut window = Window { disk, length: range.end, start: range.start, bytes: Vec::new() };
+) -> io::Result<Survey> {
+    let mut window = Window { disk, length: range.end, start: range.start, bytes: Vec::new(), unread: None };
     let mut sequence = Sequence::default();
     let mut seen = Survey { end: range.start, ..Survey::default() };
     // The numbers of whole records behind the last good one whose payloads are damaged.
@@ -71,12 +73,24 @@ pub(super) fn survey(
         spoiled.clear();
         (at, seen.end) = (whole, whole);
     }
-    seen.lost_bytes += range.end - seen.end;
+    if let Some((_, error)) = window.unread.filter(|(at, _)| *at >= seen.end) {
+        return Err(error);
+    }
+    let tail = range.end - seen.end;
     let spoiled = spoiled.range(sequence.next..).count() as u64;
-    seen.torn_tail = seen.end < range.end && spoiled == 0;
-    seen.damaged = sequence.lost() + spoiled;
+    seen.lost_bytes += tail;
     seen.next = sequence.next;
-    seen
+    if tail > (HEAD + MOST) as u64 {
+        // No torn write is as long as this. It is kept, as lost records with numbers of their own.
+        seen.damaged = spoiled.max(1);
+        seen.next += seen.damaged;
+        seen.end = range.end;
+    } else {
+        seen.damaged = spoiled;
+        seen.torn_tail = tail > 0 && spoiled == 0;
+    }
+    seen.damaged += sequence.lost();
+    Ok(seen)
 }
 
 /// Which numbers have come.
@@ -122,6 +136,8 @@ struct Window<'a> {
     length: u64,
     start: u64,
     bytes: Vec<u8>,
+    /// The last place that the disk could not read.
+    unread: Option<(u64, io::Error)>,
 }
 
 impl Window<'_> {
@@ -173,8 +189,9 @@ impl Window<'_> {
         // A sector that cannot be read costs the records in it, not the journal.
         let mut at = from;
         for sector in self.bytes.chunks_mut(SECTOR) {
-            if self.disk.read(sector, at).is_err() {
+            if let Err(error) = self.disk.read(sector, at) {
                 sector.fill(0);
+                self.unread = Some((at, error));
             }
             at += sector.len() as u64;
         }
