@@ -103,7 +103,8 @@ pub struct JudgeSpec {
     pub attempts: u32,
     /// How long calls wait for a judge that is down.
     pub patience: Duration,
-    /// How long a judge that is down is left alone at first; the time doubles up to twelvefold.
+    /// How long a judge that is down is left alone at first. The time doubles up to twelvefold, or to a third of the
+    /// patience where that is less.
     pub rest: Duration,
     /// The share of calls that may be sent a second time because the first is slow.
     pub hedge: f64,

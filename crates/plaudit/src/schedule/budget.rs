@@ -59,16 +59,14 @@ impl Budget {
 
     /// What a call with a prompt of so many bytes is taken to cost until it is known.
     fn estimate(&self, bytes: usize) -> f64 {
-        let usage =
-            Usage { prompt: bytes as u64 / BYTES_A_TOKEN, cached: 0, completion: ANSWER_TOKENS };
+        let usage = Usage { prompt: bytes as u64 / BYTES_A_TOKEN, cached: 0, completion: ANSWER_TOKENS };
         self.price.map_or(0.0, |price| price.of(&usage))
     }
 
     /// What a call has cost: by its usage where that is credible, else as estimated. None without a price.
     pub(super) fn cost(&self, bytes: usize, usage: Option<Usage>) -> Option<f64> {
-        let credible = |usage: &Usage| {
-            usage.prompt <= bytes as u64 + ANSWER_TOKENS && usage.completion <= ABSURD
-        };
+        let credible =
+            |usage: &Usage| usage.prompt <= bytes as u64 + ANSWER_TOKENS && usage.completion <= ABSURD;
         let price = self.price?;
         Some(usage.filter(credible).map_or_else(|| self.estimate(bytes), |usage| price.of(&usage)))
     }

@@ -105,9 +105,10 @@ impl Judge {
         match (open, forms.last()) {
             (Some(at), _) => Ok((forms[at], at + 1 < forms.len())),
             (None, Some(last)) => Ok((*last, false)),
-            (None, None) => {
-                Err(Reason::new(Code::JudgeClientError, "The question has no form that the judge may be asked in."))
-            }
+            (None, None) => Err(Reason::new(
+                Code::JudgeClientError,
+                "The question has no form that the judge may be asked in.",
+            )),
         }
     }
 
@@ -118,14 +119,11 @@ impl Judge {
 
 impl Caller {
     /// A caller of these judges, which are then known by their places.
-    pub fn new(
-        judges: Vec<JudgeSpec>,
-        record: Arc<dyn Record>,
-        network: Network,
-    ) -> Result<Self, Unusable> {
+    pub fn new(judges: Vec<JudgeSpec>, record: Arc<dyn Record>, network: Network) -> Result<Self, Unusable> {
         let mut made: Vec<Judge> = Vec::new();
         for spec in judges {
-            let refuse = |message: &str| Err(Unusable { judge: spec.name.clone(), message: message.to_owned() });
+            let refuse =
+                |message: &str| Err(Unusable { judge: spec.name.clone(), message: message.to_owned() });
             if spec.base_urls.is_empty() {
                 return refuse("it has no base URL");
             }

@@ -171,7 +171,11 @@ async fn the_first_call_is_a_probe_and_the_limit_holds() {
     assert_eq!(calls.iter().filter(|call| call.at < Duration::from_millis(100)).count(), 1);
     assert_eq!(held(&stage.seen).peak, 8);
     let order: Vec<String> = (0..100).map(|at| format!("{at} Json 0")).collect();
-    assert_eq!(calls.iter().map(|call| call.body.clone()).collect::<Vec<_>>(), order, "first come, first served");
+    assert_eq!(
+        calls.iter().map(|call| call.body.clone()).collect::<Vec<_>>(),
+        order,
+        "first come, first served"
+    );
     let tally = &stage.caller.tallies()[0];
     assert_eq!((tally.calls, tally.retries, tally.peak), (100, 0, 8));
 }
@@ -203,7 +207,8 @@ async fn nothing_is_lost_when_a_judge_comes_back() {
 
 #[tokio::test(start_paused = true)]
 async fn retries_of_a_judge_that_fails_now_and_then_are_a_share() {
-    let stage = Stage::new(spec(), |number, _| if number % 2 == 1 { (5, reply(500, "")) } else { (5, good()) });
+    let stage =
+        Stage::new(spec(), |number, _| if number % 2 == 1 { (5, reply(500, "")) } else { (5, good()) });
     let asked = stage.ask_all(200, 300).await;
     assert!(stage.calls().len() <= 245, "{}", stage.calls().len());
     assert_eq!(scored(&asked) + failed(&asked, Code::JudgeServerError), 200);
@@ -276,9 +281,7 @@ async fn a_pause_beyond_reason_fails_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_key_fails_all_at_once() {
-    for (status, body, code) in
-        [(401, "", Code::JudgeAuth), (429, "insufficient_quota", Code::JudgeQuota)]
-    {
+    for (status, body, code) in [(401, "", Code::JudgeAuth), (429, "insufficient_quota", Code::JudgeQuota)] {
         let stage = Stage::new(spec(), move |_, _| (1, reply(status, body)));
         assert_eq!(failed(&stage.ask_all(200, 300).await, code), 200);
         assert_eq!(stage.calls().len(), 1);
@@ -312,12 +315,14 @@ async fn a_question_whose_asker_leaves_is_asked_by_the_next() {
 #[tokio::test(start_paused = true)]
 async fn answers_without_a_verdict_are_kept_and_the_chain_is_the_same_again() {
     let record: Arc<dyn Record> = Arc::new(NoRecord::default());
-    let script = |_: usize, call: &Call| (10, reply(200, if call.body.ends_with("2") { "{\"good\":1}" } else { "{}" }));
+    let script = |_: usize, call: &Call| {
+        (10, reply(200, if call.body.ends_with("1") { "{\"good\":1}" } else { "{}" }))
+    };
     let stage = Stage::with(spec(), Arc::clone(&record), script);
     let first = stage.ask_all(100, 60).await;
     let calls = stage.calls().len();
     assert!(calls <= 130, "{calls}");
-    assert!(scored(&first) >= 1 && failed(&first, Code::JudgeSchema) >= 80);
+    assert!(scored(&first) >= 15 && failed(&first, Code::JudgeSchema) >= 75);
     let again = Stage::with(spec(), record, script);
     let second = again.ask_all(100, 60).await;
     assert_eq!(again.calls().len(), 0);
@@ -333,7 +338,8 @@ async fn the_form_is_found_by_one_call_and_remembered() {
             let refused = call.body.contains("Logprobs");
             (10, if refused { reply(refusal, "{\"good\":2}") } else { reply(200, "{\"good\":2}") })
         };
-        let all = || (0..50).map(|at| Number(at, vec![Form::Logprobs, Form::Json, Form::Tag])).collect::<Vec<_>>();
+        let all =
+            || (0..50).map(|at| Number(at, vec![Form::Logprobs, Form::Json, Form::Tag])).collect::<Vec<_>>();
         let stage = Stage::with(spec(), Arc::clone(&record), script);
         let asked = stage.ask(&all(), 60).await;
         assert_eq!((scored(&asked), stage.calls().len()), (50, 51));

@@ -8,9 +8,6 @@ use tokio::time::Instant;
 const LAST: u32 = 20;
 const LEAST: u32 = 5;
 
-/// How often the rest of a breaker doubles: 5 s, 10 s, 20 s, 40 s, 60 s.
-const LONGEST_REST: u32 = 12;
-
 /// The first and the longest pause of an endpoint that asks for one without saying how long.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(20);
@@ -20,7 +17,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 enum Breaker {
     Closed,
     /// Nothing is sent until then; then one probe.
-    Open { until: Instant, rest: Duration },
+    Open {
+        until: Instant,
+        rest: Duration,
+    },
 }
 
 /// When an endpoint can take one more call.
@@ -42,6 +42,8 @@ pub(super) struct Endpoint {
     breaker: Breaker,
     /// The first rest of the breaker.
     rest: Duration,
+    /// The longest one.
+    longest: Duration,
     /// The last results, the newest in the lowest bit, a failure being 1.
     results: u32,
     seen: u32,
@@ -55,10 +57,12 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn new(rest: Duration) -> Self {
+    /// An endpoint that is left alone for `rest` when it fails, and for twice as long each time, up to `longest`.
+    pub(super) fn new(rest: Duration, longest: Duration) -> Self {
         Self {
             breaker: Breaker::Closed,
             rest,
+            longest,
             results: 0,
             seen: 0,
             paused: None,
@@ -127,7 +131,7 @@ impl Endpoint {
             // A call that was sent before the breaker opened says nothing new.
             Breaker::Open { until, .. } if until > now => {}
             Breaker::Open { rest, .. } => {
-                let rest = (rest * 2).min(self.rest * LONGEST_REST);
+                let rest = (rest * 2).min(self.longest);
                 self.breaker = Breaker::Open { until: now + rest, rest };
             }
             Breaker::Closed => {
@@ -152,7 +156,7 @@ mod tests {
     use super::*;
 
     fn endpoint() -> (Endpoint, Instant) {
-        (Endpoint::new(Duration::from_secs(5)), Instant::now())
+        (Endpoint::new(Duration::from_secs(5), Duration::from_secs(60)), Instant::now())
     }
 
     #[tokio::test(start_paused = true)]
@@ -187,7 +191,7 @@ mod tests {
             endpoint.observe(Health::Ill, now);
         }
         assert!(!endpoint.is_down());
-        for failures in 0..18 {
+        for failures in 0..15 {
             assert!(!endpoint.is_down(), "{failures}");
             endpoint.observe(Health::Ill, now);
         }

@@ -84,11 +84,14 @@ impl Fault {
 
 /// Whether a body can be a judgment at all. A login page or the error of a proxy is nothing to keep.
 fn judgment(reply: Reply) -> Result<Vec<u8>, Fault> {
-    let ill = |code, message: &'static str, again| {
-        Err(Fault::new(Reason::new(code, message), again, Health::Ill))
-    };
+    let ill =
+        |code, message: &'static str, again| Err(Fault::new(Reason::new(code, message), again, Health::Ill));
     if reply.encoded {
-        return ill(Code::JudgeProtocol, "The judge compressed an answer that was not to be compressed.", Again::Once);
+        return ill(
+            Code::JudgeProtocol,
+            "The judge compressed an answer that was not to be compressed.",
+            Again::Once,
+        );
     }
     let text = reply.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&reply.body).trim_ascii_start();
     if text.is_empty() {
@@ -98,7 +101,11 @@ fn judgment(reply: Reply) -> Result<Vec<u8>, Fault> {
         return ill(Code::JudgeJson, "The judge's answer is not JSON.", Again::Once);
     }
     if Envelope::is_error(text) {
-        return ill(Code::JudgeSchema, "The judge answered with an error in place of a verdict.", Again::Freely);
+        return ill(
+            Code::JudgeSchema,
+            "The judge answered with an error in place of a verdict.",
+            Again::Freely,
+        );
     }
     Ok(reply.body)
 }
@@ -175,8 +182,7 @@ const SHOWN: usize = 80;
 /// A foreign text as it may be shown: printable, short, and without anything that looks like a key.
 pub(super) fn scrub(body: &[u8]) -> String {
     let start = String::from_utf8_lossy(&body[..body.len().min(4 * SHOWN)]).into_owned();
-    let plain: String =
-        start.chars().map(|char| if char.is_ascii_graphic() { char } else { ' ' }).collect();
+    let plain: String = start.chars().map(|char| if char.is_ascii_graphic() { char } else { ' ' }).collect();
     let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
     let mut shown = String::new();
     for word in plain.split(' ').filter(|word| !word.is_empty()) {
@@ -217,7 +223,8 @@ fn http_date(text: &str) -> Option<i64> {
     let name = parts.next()?;
     let month = MONTHS.iter().position(|month| *month == name)? as i64 + 1;
     let year: i64 = parts.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
-    let mut clock = parts.next()?.split(':').map(|part| part.parse::<i64>().ok().filter(|n| (0..=60).contains(n)));
+    let mut clock =
+        parts.next()?.split(':').map(|part| part.parse::<i64>().ok().filter(|n| (0..=60).contains(n)));
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     // Years begin in March, so that the leap day is the last one.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
@@ -243,14 +250,17 @@ mod tests {
         assert_eq!(retry_after(" 2 ", now), Some(Duration::from_secs(2)));
         assert_eq!(retry_after("86400", now), Some(LONGEST));
         assert_eq!(retry_after("1e300", now), Some(LONGEST));
-        for junk in ["-5", "soon", "NaN", "", "Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 999999999999 1:1:1"] {
+        for junk in
+            ["-5", "soon", "NaN", "", "Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 999999999999 1:1:1"]
+        {
             assert_eq!(retry_after(junk, now), None, "{junk}");
         }
     }
 
     #[test]
     fn keys_and_controls_are_not_shown() {
-        let said = scrub(b"Incorrect \x1b[31mAPI key provided: sk-THISISASECRET and abcdefghijklmnopqrstuvwxyz");
+        let said =
+            scrub(b"Incorrect \x1b[31mAPI key provided: sk-THISISASECRET and abcdefghijklmnopqrstuvwxyz");
         assert_eq!(said, "Incorrect [31mAPI key provided: *** and ***");
         assert!(scrub(&[b'x'; 4096]).len() <= SHOWN);
     }

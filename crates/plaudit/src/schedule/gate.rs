@@ -122,6 +122,9 @@ impl State {
         if let Some(reason) = &self.dead {
             return fail(Barred::Failed(reason.clone()));
         }
+        if wish.deadline <= now {
+            return fail(Code::JudgeDeadline.into());
+        }
         if self.refused.contains(&wish.form) && wish.has_next {
             return fail(Barred::Form);
         }
@@ -203,8 +206,11 @@ impl State {
 
 impl Gate {
     pub(super) fn new(spec: &JudgeSpec, record: &dyn Record) -> Self {
+        // A call that waits for a judge to come back sees at least three probes of it, so that it is not lost to a judge
+        // that has been back for a while.
+        let longest = (spec.rest * 12).min(spec.rest.max(spec.patience / 3));
         let state = State {
-            endpoints: spec.base_urls.iter().map(|_| Endpoint::new(spec.rest)).collect(),
+            endpoints: spec.base_urls.iter().map(|_| Endpoint::new(spec.rest, longest)).collect(),
             limit: Limit::new(spec.concurrency),
             latencies: Latencies::none(),
             budget: Budget::new(spec, record),
