@@ -136,7 +136,7 @@ fn refusal(status: u16, reply: &Reply) -> Fault {
             Fault::new(says(Code::JudgeQuota), Again::Never, Health::Dead)
         }
         429 => Fault::new(says(Code::JudgeRateLimited), Again::Later, Health::Pause(wait())),
-        408 | 504 => Fault::new(says(Code::JudgeTimeout), Again::Once, Health::Overloaded),
+        408 | 504 => Fault::new(says(Code::JudgeServerError), Again::Once, Health::Overloaded),
         413 => Fault::new(says(Code::JudgeContextLength), Again::Never, Health::Well),
         400 | 422 if is_context_length(&reply.body) => {
             Fault::new(says(Code::JudgeContextLength), Again::Never, Health::Well)

@@ -7,9 +7,15 @@ use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, 
 use reqwest::{Client, Response, Url};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Semaphore;
 
 /// The largest answer that is read.
 pub(super) const LARGEST: usize = 4 << 20;
+
+/// From what size an answer is a large one, and how many large ones are read at once. The others wait, so that a judge
+/// that answers everybody with megabytes does not fill the memory.
+const LARGE: usize = 256 << 10;
+const LARGE_AT_ONCE: usize = 2;
 
 /// A whole HTTP reply.
 #[derive(Debug, Clone)]
@@ -55,6 +61,7 @@ pub(super) trait Wire: Send + Sync {
 pub(super) struct Http {
     client: Client,
     bases: Vec<String>,
+    large: Semaphore,
 }
 
 impl Http {
@@ -81,7 +88,7 @@ impl Http {
             builder = builder.tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| unusable(deepest(&error)))?;
-        Ok(Self { client, bases })
+        Ok(Self { client, bases, large: Semaphore::new(LARGE_AT_ONCE) })
     }
 
     async fn exchange(&self, parcel: Parcel<'_>) -> Result<Reply, Broken> {
@@ -101,7 +108,27 @@ impl Http {
         let retry_after = retry_after.map(str::to_owned);
         let encoded = reply.headers().get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
         let status = reply.status().as_u16();
-        Ok(Reply { status, body: whole(reply).await?, retry_after, encoded })
+        Ok(Reply { status, body: self.whole(reply).await?, retry_after, encoded })
+    }
+
+    /// The body, chunk by chunk, so that one that is too large is dropped before it is held.
+    async fn whole(&self, mut reply: Response) -> Result<Vec<u8>, Broken> {
+        let stated = reply.content_length().unwrap_or(0);
+        let mut body = Vec::with_capacity(stated.min(LARGE as u64) as usize);
+        let mut turn = None;
+        if stated > LARGEST as u64 {
+            return Err(Broken::new(Code::JudgeTooLarge, true));
+        }
+        while let Some(chunk) = reply.chunk().await.map_err(|error| diagnose(&error))? {
+            if body.len() + chunk.len() > LARGEST {
+                return Err(Broken::new(Code::JudgeTooLarge, true));
+            }
+            if turn.is_none() && body.len() + chunk.len() > LARGE {
+                turn = self.large.acquire().await.ok();
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
     }
 }
 
@@ -109,23 +136,6 @@ impl Wire for Http {
     fn send<'a>(&'a self, parcel: Parcel<'a>) -> BoxFuture<'a, Result<Reply, Broken>> {
         Box::pin(self.exchange(parcel))
     }
-}
-
-/// The body, chunk by chunk, so that one that is too large is dropped before it is held.
-async fn whole(mut reply: Response) -> Result<Vec<u8>, Broken> {
-    let too_large = || Broken::new(Code::JudgeTooLarge, true);
-    let stated = reply.content_length().unwrap_or(0);
-    if stated > LARGEST as u64 {
-        return Err(too_large());
-    }
-    let mut body = Vec::with_capacity(stated as usize);
-    while let Some(chunk) = reply.chunk().await.map_err(|error| diagnose(&error))? {
-        if body.len() + chunk.len() > LARGEST {
-            return Err(too_large());
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
 }
 
 /// A base URL without the slash at its end, where it is one that can be asked.
