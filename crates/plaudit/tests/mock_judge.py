@@ -27,7 +27,7 @@ def big(k):
         BIG[k] = gzip.compress(b" " * (64 << 20)) if k == "gz" else b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"v" * 100) for i in range(5000)) + b"Content-Length: 2\r\n\r\n{}"
     return BIG[k]
 # mode -> (billed, kind, arg)
-def table(sid, other):
+def table(sid, other, want=None):
     S = score_of(sid); J = lambda o: json.dumps(o).encode()
     ch = lambda **k: J(body_ok(sid, choices=[dict({"index": 0, "message": {"role": "assistant", "content": json.dumps({"score": S})}, "finish_reason": "stop"}, **k)]))
     return {
@@ -42,7 +42,7 @@ def table(sid, other):
     "short_length": (1, "raw", b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n" + J(body_ok(sid))),
     "two_lengths": (1, "raw", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 50\r\n\r\n" + J(body_ok(sid))),
     "desync": (1, "desync", (J(body_ok(sid)), J(body_ok(other)))),
-    "header_bomb": (0, "raw", big("hdr")),
+    "header_bomb": (0, "raw", big("hdr") if want == "header_bomb" else b""),
     "continue_flood": (0, "flood", b"HTTP/1.1 100 Continue\r\n\r\n"),
     # status codes
     "http400": (0, "http", (400, b'{"error":{"message":"bad request","type":"invalid_request_error"}}', {})), "http401": (0, "http", (401, b'{"error":{"message":"Incorrect API key provided: sk-THISISASECRET"}}', {})),
@@ -67,7 +67,7 @@ def table(sid, other):
     "score_null": (1, "http", (200, J(content(sid, '{"score": null}')), {})), "score_range": (1, "http", (200, J(content(sid, '{"score": 11}')), {})), "score_neg": (1, "http", (200, J(content(sid, '{"score": -1}')), {})), "score_frac": (1, "http", (200, J(content(sid, "8/10")), {})), "score_word": (1, "http", (200, J(content(sid, "eight out of ten")), {})),
     "score_dup": (1, "http", (200, J(content(sid, '{"score": 0.1, "score": 0.9}')), {})), "score_two": (1, "http", (200, J(content(sid, 'Score: 2\nWait, actually Score: 9')), {})), "score_missing": (1, "http", (200, J(content(sid, '{"rationale":"fine"}')), {})), "score_prose_first": (1, "http", (200, J(content(sid, 'The 1st response has 3 flaws. {"score": %s}' % S)), {})), "score_fence": (1, "http", (200, J(content(sid, "```json\n{\"score\": %s}\n```" % S)), {})),
     "wrong_sample": (1, "http", (200, J(body_ok(other)), {})), "tool_call": (1, "http", (200, J(body_ok(sid, msg={"content": None, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{"}}]})), {})), "two_choices": (1, "http", (200, J(body_ok(sid, choices=body_ok(other)["choices"] + body_ok(sid)["choices"])), {})),
-    "big10m": (1, "big", 10 << 20), "endless": (1, "big", 1 << 40), "gzip_bomb": (1, "http", (200, big("gz"), {"Content-Encoding": "gzip"})), "gzip_lie": (1, "http", (200, J(body_ok(sid)), {"Content-Encoding": "gzip"})), "ctype_text": (1, "http", (200, J(body_ok(sid)), {"Content-Type": "text/plain"})), "latin1": (1, "http", (200, J(body_ok(sid)), {"Content-Type": "application/json; charset=latin-1"})),
+    "big10m": (1, "big", 10 << 20), "endless": (1, "big", 1 << 40), "gzip_bomb": (1, "http", (200, big("gz") if want == "gzip_bomb" else b"", {"Content-Encoding": "gzip"})), "gzip_lie": (1, "http", (200, J(body_ok(sid)), {"Content-Encoding": "gzip"})), "ctype_text": (1, "http", (200, J(body_ok(sid)), {"Content-Type": "text/plain"})), "latin1": (1, "http", (200, J(body_ok(sid)), {"Content-Type": "application/json; charset=latin-1"})),
     "usage_missing": (1, "http", (200, J({k: v for k, v in body_ok(sid).items() if k != "usage"}), {})), "usage_huge": (1, "http", (200, J(body_ok(sid, usage={"prompt_tokens": 10**30, "completion_tokens": -5})), {})), "sse_unasked": (1, "http", (200, b"data: " + J(body_ok(sid)) + b"\n\ndata: [DONE]\n\n", {"Content-Type": "text/event-stream"})),
     }
 class S:
@@ -92,7 +92,7 @@ async def handle(r, w, a):
                     x -= v
                     if x < 0: mode = k; break
             ok = (1, "http", (200, json.dumps(body_ok(sid)).encode(), {}))
-            billed, kind, arg = ok if mode == "ok" else table(sid, other).get(mode, ok)
+            billed, kind, arg = ok if mode == "ok" else table(sid, other, mode).get(mode, ok)
             key = hashlib.sha256(body).hexdigest()[:32]
             idem = (re.search(rb"idempotency-key: *(\S+)", head, re.I) or [0, b""])[1].decode("latin1")
             S.inflight += 1; S.peak = max(S.peak, S.inflight)

@@ -261,7 +261,7 @@ impl Caller {
         if self.network == Network::Replay || self.record.recall(&mark).is_some() {
             return Ok(false);
         }
-        if progress.tries >= judge.spec.attempts || !judge.gate.may_retry() {
+        if progress.tries >= judge.spec.attempts || !judge.gate.may_retry(true) {
             self.record.remember(&mark, "1");
             return Ok(false);
         }

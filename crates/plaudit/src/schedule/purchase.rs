@@ -136,7 +136,7 @@ impl Caller {
         patience.retries += 1;
         let wait = fault.wait.unwrap_or(backoff);
         let left = question.wish.deadline.saturating_duration_since(Instant::now());
-        if wait > left.min(LONGEST_WAIT) || !judge.gate.may_retry() {
+        if wait > left.min(LONGEST_WAIT) || !judge.gate.may_retry(fault.reached) {
             return fail();
         }
         Ok(wait)

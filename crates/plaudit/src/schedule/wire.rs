@@ -165,9 +165,13 @@ fn headers(spec: &JudgeSpec) -> Result<HeaderMap, &'static str> {
     Ok(headers)
 }
 
-/// The causes of an error, outermost first.
+/// The causes of an error, outermost first. An error of input and output does not name what it wraps as its source.
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| (*error).source())
+    fn next<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        inner.map_or_else(|| error.source(), |inner| Some(inner))
+    }
+    std::iter::successors(Some(error), |error| next(*error))
 }
 
 /// The innermost cause in words, which names no URL and no header.
@@ -183,8 +187,6 @@ fn diagnose(error: &reqwest::Error) -> Broken {
     for cause in causes(error) {
         if let Some(io) = cause.downcast_ref::<std::io::Error>() {
             kind = Some(io.kind());
-            // An error of TLS travels inside one of input and output, which does not name it as its source.
-            tls |= io.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
         }
         tls |= cause.is::<rustls::Error>();
         dns |= cause.to_string().starts_with("dns error");
