@@ -73,7 +73,9 @@ pub trait Query: Send + Sync {
     /// The tokens that the endpoint says it took.
     fn usage(&self, body: &[u8]) -> Option<Usage>;
     /// The answer where no endpoint is needed.
-    fn local(&self) -> Option<Result<Verdict, Reason>>;
+    fn local(&self) -> Option<Result<Verdict, Reason>> {
+        None
+    }
 }
 
 /// One call: some entries of a case, in the order in which they are shown.

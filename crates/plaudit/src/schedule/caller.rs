@@ -1,6 +1,7 @@
 //! How is a question put to a judge, and what becomes of it? The chain from a question to its verdict.
 
 use super::asked::{Asked, JudgeSpec, Network, Unusable};
+use crate::judge::{Query, Request};
 use super::flight::Flights;
 use super::gate::{Barred, Gate, Wish};
 use super::purchase::Question;
@@ -8,7 +9,6 @@ use super::record::{Record, held};
 use super::tally::Tally;
 use super::wire::{Http, Wire};
 use crate::judge::{Form, Usage, Verdict};
-use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
 use std::sync::Arc;
 use std::time::Duration;
@@ -269,7 +269,7 @@ impl Caller {
         if self.network == Network::Replay || self.record.recall(&mark).is_some() {
             return Ok(false);
         }
-        if progress.tries >= judge.spec.attempts || !judge.gate.may_retry() {
+        if progress.tries >= judge.spec.attempts || !judge.gate.may_retry(true) {
             self.record.remember(&mark, "1");
             return Ok(false);
         }

@@ -40,13 +40,15 @@ pub(super) struct Fault {
     pub(super) health: Health,
     /// Whether the request itself was refused, so that another form of it may not be.
     pub(super) refused: bool,
+    /// Whether the request may have reached the judge.
+    pub(super) reached: bool,
     /// How long the judge asks this one call to wait.
     pub(super) wait: Option<Duration>,
 }
 
 impl Fault {
     fn new(reason: Reason, again: Again, health: Health) -> Self {
-        Self { reason, again, health, refused: false, wait: None }
+        Self { reason, again, health, refused: false, reached: true, wait: None }
     }
 
     /// A failure of our own, which says nothing of the judge.
@@ -70,7 +72,7 @@ impl Fault {
             Code::JudgeTimeout | Code::JudgeSlowBody => Health::Overloaded,
             _ => Health::Ill,
         };
-        Self::new(Reason::new(broken.code, broken.message), again, health)
+        Self { reached: broken.sent, ..Self::new(Reason::new(broken.code, broken.message), again, health) }
     }
 
     /// The judgment in a reply, or what its status or its lack of content means.
@@ -136,7 +138,7 @@ fn refusal(status: u16, reply: &Reply) -> Fault {
             Fault::new(says(Code::JudgeQuota), Again::Never, Health::Dead)
         }
         429 => Fault::new(says(Code::JudgeRateLimited), Again::Later, Health::Pause(wait())),
-        408 | 504 => Fault::new(says(Code::JudgeTimeout), Again::Once, Health::Overloaded),
+        408 | 504 => Fault::new(says(Code::JudgeServerError), Again::Once, Health::Overloaded),
         413 => Fault::new(says(Code::JudgeContextLength), Again::Never, Health::Well),
         400 | 422 if is_context_length(&reply.body) => {
             Fault::new(says(Code::JudgeContextLength), Again::Never, Health::Well)

@@ -278,11 +278,11 @@ impl Gate {
     }
 
     /// Whether a failed call may be sent again. While the judge is not known to work, its breaker and its probes
-    /// keep the calls few; when it does, retries are a share of all calls.
-    pub(super) fn may_retry(&self) -> bool {
+    /// keep the calls few; when it does, retries of what has reached it are a share of all calls.
+    pub(super) fn may_retry(&self, reached: bool) -> bool {
         let mut state = held(&self.state);
         let is_up = state.endpoints.iter().any(Endpoint::is_up);
-        let may = !is_up || state.budget.retry();
+        let may = !reached || !is_up || state.budget.retry();
         state.tally.retries += u64::from(may);
         may
     }

@@ -4,6 +4,8 @@
 mod asked;
 mod budget;
 mod caller;
+#[cfg(test)]
+mod caller_tests;
 mod endpoint;
 mod fault;
 mod flight;

@@ -1,6 +1,7 @@
 //! How is one judgment bought, and only once? The record, the flight, the attempts and the hedge.
 
-use super::asked::Network;
+use super::asked::{Network};
+use crate::judge::{Query, Request};
 use super::caller::{Caller, Judge, Progress};
 use super::fault::{Again, Fault};
 use super::flight::{Ticket, follow};
@@ -9,7 +10,6 @@ use super::permit::{Answer, Permit, Taken};
 use super::record::{Record, held};
 use super::wire::{Broken, Parcel};
 use crate::judge::Usage;
-use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
 use std::pin::pin;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl Caller {
         patience.retries += 1;
         let wait = fault.wait.unwrap_or(backoff);
         let left = question.wish.deadline.saturating_duration_since(Instant::now());
-        if wait > left.min(LONGEST_WAIT) || !judge.gate.may_retry() {
+        if wait > left.min(LONGEST_WAIT) || !judge.gate.may_retry(fault.reached) {
             return fail();
         }
         Ok(wait)

@@ -1,16 +1,22 @@
 //! How does a request reach a judge? One HTTP/1.1 exchange, with everything that the other side sends bounded.
 
 use super::asked::{JudgeSpec, Unusable};
-use crate::judge::Request;
+use crate::judge::{Request};
 use crate::reason::Code;
 use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, Url};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Semaphore;
 
 /// The largest answer that is read.
 pub(super) const LARGEST: usize = 4 << 20;
+
+/// From what size an answer is a large one, and how many large ones are read at once. The others wait, so that a judge
+/// that answers everybody with megabytes does not fill the memory.
+const LARGE: usize = 256 << 10;
+const LARGE_AT_ONCE: usize = 2;
 
 /// A whole HTTP reply.
 #[derive(Debug, Clone)]
@@ -56,6 +62,7 @@ pub(super) trait Wire: Send + Sync {
 pub(super) struct Http {
     client: Client,
     bases: Vec<String>,
+    large: Semaphore,
 }
 
 impl Http {
@@ -82,7 +89,7 @@ impl Http {
             builder = builder.tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| unusable(deepest(&error)))?;
-        Ok(Self { client, bases })
+        Ok(Self { client, bases, large: Semaphore::new(LARGE_AT_ONCE) })
     }
 
     async fn exchange(&self, parcel: Parcel<'_>) -> Result<Reply, Broken> {
@@ -102,7 +109,27 @@ impl Http {
         let retry_after = retry_after.map(str::to_owned);
         let encoded = reply.headers().get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
         let status = reply.status().as_u16();
-        Ok(Reply { status, body: whole(reply).await?, retry_after, encoded })
+        Ok(Reply { status, body: self.whole(reply).await?, retry_after, encoded })
+    }
+
+    /// The body, chunk by chunk, so that one that is too large is dropped before it is held.
+    async fn whole(&self, mut reply: Response) -> Result<Vec<u8>, Broken> {
+        let stated = reply.content_length().unwrap_or(0);
+        let mut body = Vec::with_capacity(stated.min(LARGE as u64) as usize);
+        let mut turn = None;
+        if stated > LARGEST as u64 {
+            return Err(Broken::new(Code::JudgeTooLarge, true));
+        }
+        while let Some(chunk) = reply.chunk().await.map_err(|error| diagnose(&error))? {
+            if body.len() + chunk.len() > LARGEST {
+                return Err(Broken::new(Code::JudgeTooLarge, true));
+            }
+            if turn.is_none() && body.len() + chunk.len() > LARGE {
+                turn = self.large.acquire().await.ok();
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
     }
 }
 
@@ -110,23 +137,6 @@ impl Wire for Http {
     fn send<'a>(&'a self, parcel: Parcel<'a>) -> BoxFuture<'a, Result<Reply, Broken>> {
         Box::pin(self.exchange(parcel))
     }
-}
-
-/// The body, chunk by chunk, so that one that is too large is dropped before it is held.
-async fn whole(mut reply: Response) -> Result<Vec<u8>, Broken> {
-    let too_large = || Broken::new(Code::JudgeTooLarge, true);
-    let stated = reply.content_length().unwrap_or(0);
-    if stated > LARGEST as u64 {
-        return Err(too_large());
-    }
-    let mut body = Vec::with_capacity(stated as usize);
-    while let Some(chunk) = reply.chunk().await.map_err(|error| diagnose(&error))? {
-        if body.len() + chunk.len() > LARGEST {
-            return Err(too_large());
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
 }
 
 /// A base URL without the slash at its end, where it is one that can be asked.
@@ -156,9 +166,13 @@ fn headers(spec: &JudgeSpec) -> Result<HeaderMap, &'static str> {
     Ok(headers)
 }
 
-/// The causes of an error, outermost first.
+/// The causes of an error, outermost first. An error of input and output does not name what it wraps as its source.
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| (*error).source())
+    fn next<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        inner.map_or_else(|| error.source(), |inner| Some(inner))
+    }
+    std::iter::successors(Some(error), |error| next(*error))
 }
 
 /// The innermost cause in words, which names no URL and no header.
@@ -174,8 +188,6 @@ fn diagnose(error: &reqwest::Error) -> Broken {
     for cause in causes(error) {
         if let Some(io) = cause.downcast_ref::<std::io::Error>() {
             kind = Some(io.kind());
-            // An error of TLS travels inside one of input and output, which does not name it as its source.
-            tls |= io.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
         }
         tls |= cause.is::<rustls::Error>();
         dns |= cause.to_string().starts_with("dns error");

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod aggregate;
+mod caller;
 mod composition;
 mod engine;
+mod faults;
 mod golden;
 mod hostile;
 mod house;
