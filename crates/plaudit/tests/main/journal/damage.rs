@@ -17,7 +17,7 @@ fn a_tail_torn_anywhere_costs_one_record() {
     drop(journal);
     let whole = fs::read(place.log()).unwrap();
     for cut in before as usize..whole.len() {
-        fs::write(place.log(), &whole[..cut]).unwrap();
+        place.replace_log(&whole[..cut]);
         let (journal, recovered) = Journal::open(&place.0).unwrap();
         let lost = cut as u64 - before;
         let expected =
@@ -36,7 +36,7 @@ fn what_is_longer_than_a_torn_record_is_not_cut_off() {
     keep(&Journal::open(&place.0).unwrap().0, 1);
     let mut bytes = fs::read(place.log()).unwrap();
     bytes.resize(bytes.len() + (9 << 20), b'?');
-    fs::write(place.log(), &bytes).unwrap();
+    place.replace_log(&bytes);
     for number in 2..4 {
         let (journal, recovered) = Journal::open(&place.0).unwrap();
         assert_eq!((recovered.damaged, recovered.lost_bytes, recovered.torn_tail), (1, 9 << 20, false));
@@ -95,7 +95,7 @@ impl Sample {
         let (one, other) = (seeded.below(count), seeded.below(count));
         let record = |number: usize| &self.bytes[self.bounds[number].0..self.bounds[number].1];
         let mut order: Vec<usize> = (0..count).collect();
-        match seeded.below(7) {
+        match seeded.below(8) {
             0 => {
                 let mut bytes = self.bytes.clone();
                 bytes[at] ^= 1 << seeded.below(8);
@@ -119,8 +119,19 @@ impl Sample {
                 bytes.extend(&record(one)[..seeded.below(HEAD)]);
                 return Damage { bytes, whole: vec![true; count], damaged: 0, torn: true };
             }
-            4 => order.insert(other, one),
-            5 => order.swap(one, other),
+            4 => {
+                // Some bytes inside of a record are gone, so that its length reaches into the next one.
+                let (from, to) = self.bounds[one];
+                let gone = 1 + seeded.below((to - from - 1).min(100));
+                let start = from + seeded.below(to - from - gone);
+                let mut bytes = self.bytes.clone();
+                bytes.drain(start..start + gone);
+                let whole: Vec<bool> = (0..count).map(|number| number != one).collect();
+                let last = one + 1 == count;
+                return Damage { bytes, whole, damaged: u64::from(!last), torn: last };
+            }
+            5 => order.insert(other, one),
+            6 => order.swap(one, other),
             _ => _ = order.remove(one),
         }
         let mut bytes = self.bytes[..HEADER].to_vec();
@@ -150,7 +161,7 @@ fn a_thousand_damages_cost_what_they_hit_and_nothing_else() {
     let sample = sample(&place);
     for seed in 0..1000 {
         let damage = sample.damage(&mut Seeded(seed));
-        fs::write(place.log(), &damage.bytes).unwrap();
+        place.replace_log(&damage.bytes);
         let (journal, recovered) = Journal::open(&place.0).unwrap();
         let mut judgments = 0;
         for (answer, whole) in sample.answers.iter().zip(&damage.whole) {
