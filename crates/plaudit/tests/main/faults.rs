@@ -72,7 +72,7 @@ fn checked(mock: &Mock, spec: JudgeSpec, all: &[Sample], seconds: f64) -> (Run, 
         if let Ok(verdict) = &asked.verdict {
             assert_eq!(*verdict, Verdict::Score(right[&*sample.id]), "{}", sample.id);
         }
-        assert!(asked.attempts <= 6 && asked.latency.is_none_or(|latency| latency < Duration::from_secs(3)));
+        assert!(asked.latency.is_none_or(|latency| latency < Duration::from_secs(3)));
     }
     let good = |at: &usize| done.asked[*at].verdict.is_ok();
     let scored: Vec<Sample> = (0..all.len())
@@ -140,7 +140,8 @@ fn hangs() {
 }
 
 fn slow_replies() {
-    let mock = Mock::start(&[]);
+    // A byte every ten milliseconds: the head of the reply is there after one second, its body never within two.
+    let mock = Mock::start(&["--drip", "0.01"]);
     for (mode, code) in [("loris_headers", Code::JudgeTimeout), ("loris_body", Code::JudgeSlowBody)] {
         let spec = JudgeSpec { attempts: 1, ..spec(&mock.url(mode)) };
         let (done, _) = checked(&mock, spec, &samples(mode, 1), 20.0);
@@ -150,7 +151,7 @@ fn slow_replies() {
 }
 
 fn pauses() {
-    for (mode, pause, count) in [("http429", 1.0, 60), ("http429_date", 1.0, 10), ("http429_none", 1.0, 20)] {
+    for (mode, pause, count) in [("http429", 1.0, 40), ("http429_date", 1.0, 6), ("http429_none", 1.0, 12)] {
         let mock = Mock::start(&["--mix", &format!("ok=60,{mode}=40")]);
         let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples(mode, count), 60.0);
         assert_eq!(done.scored(), count, "{mode}: {:?}", done.codes());
@@ -365,18 +366,16 @@ fn two_judges() {
         let network = plaudit::schedule::Network::Live;
         let caller = plaudit::schedule::Caller::new(vec![judge, dead], record(), network).unwrap();
         let start = tokio::time::Instant::now();
-        let (healthy, others) = (samples("J25", 200), samples("dead", 200));
-        let ask = |judge, all| {
+        let (healthy, others) = (samples("J25", 200).into(), samples("dead", 200).into());
+        let ask = |judge, all: Arc<[Sample]>| {
             let caller = &caller;
             let deadline = start + Duration::from_secs(20);
             async move {
-                let asked = join_all(std::iter::Iterator::map(<[Sample]>::iter(all), |sample| {
-                    caller.ask(judge, sample, deadline)
-                }));
-                (asked.await, start.elapsed())
+                let asked = join_all(all.iter().map(|sample| caller.ask(judge, sample, deadline))).await;
+                (asked, start.elapsed())
             }
         };
-        let ((good, took), (bad, _)) = join(ask(0, &healthy[..]), ask(1, &others[..])).await;
+        let ((good, took), (bad, _)) = join(ask(0, healthy), ask(1, others)).await;
         assert!(
             good.iter().all(|asked| asked.verdict.is_ok()) && bad.iter().all(|asked| asked.verdict.is_err())
         );
