@@ -57,7 +57,7 @@ impl Reading {
                 self.wanted.plain(said).and_then(|_| self.wanted.weighed(said, reply.tokens.as_deref()))
             }
             Place::Json { field, echo } => {
-                object(said, field, echo.as_ref()).and_then(|value| self.wanted.of_json(&value))
+                object(said, field).and_then(|map| self.chosen(&map, field, echo.as_ref()))
             }
             Place::Between { open, close } => {
                 between(said, open, close).and_then(|text| self.wanted.plain(text))
@@ -69,6 +69,25 @@ impl Reading {
             Code::JudgeSchema if !said.contains('{') && refuses(said) => Code::JudgeRefusal.into(),
             _ => reason,
         })
+    }
+}
+
+impl Reading {
+    /// The verdict in an object that has the field. Whether it is about the right sample is asked last, so that a verdict
+    /// which is none at all is told as what it is.
+    fn chosen(
+        &self,
+        map: &Map<String, Value>,
+        field: &str,
+        echo: Option<&(String, String)>,
+    ) -> Result<Verdict, Reason> {
+        let verdict = self.wanted.of_json(map.get(field).unwrap_or(&Value::Null))?;
+        match echo.map(|(name, text)| (map.get(name), text)) {
+            None => Ok(verdict),
+            Some((Some(Value::String(said)), text)) if said == text => Ok(verdict),
+            Some((Some(Value::String(_)), _)) => Err(Code::JudgeWrongSample.into()),
+            Some(_) => Err(shape("the answer does not say which sample it is about")),
+        }
     }
 }
 
@@ -326,8 +345,8 @@ fn bracketed(said: &str) -> Result<&str, Reason> {
     found.ok_or_else(|| shape("there is no verdict in double brackets"))
 }
 
-/// The value of `field` in the one object of a reply that has it. The object ends the reply, a code fence aside.
-fn object(said: &str, field: &str, echo: Option<&(String, String)>) -> Result<Value, Reason> {
+/// The one object of a reply that has the field. The object ends the reply, a code fence aside.
+fn object(said: &str, field: &str) -> Result<Map<String, Value>, Reason> {
     // Also in the quotes of Python: an object that cannot be read may still be where the judge said its verdict.
     let names = [format!("\"{field}\""), format!("'{field}'")];
     let mentions =
@@ -366,22 +385,7 @@ fn object(said: &str, field: &str, echo: Option<&(String, String)>) -> Result<Va
     if !after.is_empty() && after != "```" {
         return Err(shape("something stands after the verdict"));
     }
-    chosen(map, field, echo)
-}
-
-fn chosen(
-    mut map: Map<String, Value>,
-    field: &str,
-    echo: Option<&(String, String)>,
-) -> Result<Value, Reason> {
-    if let Some((name, text)) = echo {
-        match map.get(name) {
-            Some(Value::String(said)) if said == text => {}
-            Some(Value::String(_)) => return Err(Code::JudgeWrongSample.into()),
-            _ => return Err(shape("the answer does not say which sample it is about")),
-        }
-    }
-    map.remove(field).ok_or_else(|| shape("the verdict is missing"))
+    Ok(map)
 }
 
 /// The length of the object that a text begins with: as many braces closed as opened, those in strings aside.

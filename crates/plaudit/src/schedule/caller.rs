@@ -1,7 +1,6 @@
 //! How is a question put to a judge, and what becomes of it? The chain from a question to its verdict.
 
 use super::asked::{Asked, JudgeSpec, Network, Unusable};
-use crate::judge::{Query, Request};
 use super::flight::Flights;
 use super::gate::{Barred, Gate, Wish};
 use super::purchase::Question;
@@ -9,6 +8,7 @@ use super::record::{Record, held};
 use super::tally::Tally;
 use super::wire::{Http, Wire};
 use crate::judge::{Form, Usage, Verdict};
+use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
 use std::sync::Arc;
 use std::time::Duration;

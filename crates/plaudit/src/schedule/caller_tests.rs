@@ -1,11 +1,11 @@
 //! Do the state machines of the caller hold? A judge in memory and a paused clock.
 
 use super::asked::{Asked, JudgeSpec, Price};
-use crate::judge::{Query, Request};
 use super::caller::Caller;
 use super::record::{NoRecord, Record, held};
 use super::wire::{Broken, Parcel, Reply, Wire};
 use crate::judge::{Form, Usage, Verdict};
+use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
 use futures_util::future::{BoxFuture, join_all};
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,6 @@
 //! How is one judgment bought, and only once? The record, the flight, the attempts and the hedge.
 
-use super::asked::{Network};
-use crate::judge::{Query, Request};
+use super::asked::Network;
 use super::caller::{Caller, Judge, Progress};
 use super::fault::{Again, Fault};
 use super::flight::{Ticket, follow};
@@ -10,6 +9,7 @@ use super::permit::{Answer, Permit, Taken};
 use super::record::{Record, held};
 use super::wire::{Broken, Parcel};
 use crate::judge::Usage;
+use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! How does a request reach a judge? One HTTP/1.1 exchange, with everything that the other side sends bounded.
 
 use super::asked::{JudgeSpec, Unusable};
-use crate::judge::{Request};
+use crate::judge::Request;
 use crate::reason::Code;
 use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};

@@ -2,10 +2,10 @@
 //! a strict little reader; and does a call that is dropped leave anything behind?
 
 use futures_util::future::join_all;
-use plaudit::judge::{Form, Usage, Verdict};
-use plaudit::reason::{Code, Reason};
 use plaudit::judge::reply;
+use plaudit::judge::{Form, Usage, Verdict};
 use plaudit::judge::{Place, Query, Reading, Reply, Request, Wanted};
+use plaudit::reason::{Code, Reason};
 use plaudit::schedule::{Asked, Caller, JudgeSpec, Network, Record, Tally};
 use serde_json::Value;
 use std::collections::BTreeMap;
