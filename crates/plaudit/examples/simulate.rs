@@ -7,7 +7,11 @@
 //! within 0.25 of even is a tie; a ranking sorts by qualities with noise of Gumbel's distribution, so that two of a
 //! ranking are as accurate as a pair.
 
-#![allow(clippy::print_stdout, clippy::expect_used, reason = "a simulation prints, and stops where it cannot go on")]
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a simulation prints, and stops where it cannot go on"
+)]
 
 use plaudit::aggregate::bradley_terry::BradleyTerry;
 use plaudit::aggregate::design::{Design, Draw};
@@ -47,7 +51,14 @@ const AVERAGE: Judge = Judge { temperature: 0.5, position: 0.5 };
 const WEAK: Judge = Judge { temperature: 1.0, position: 0.5 };
 
 impl Judge {
-    fn answer(&self, call: &[usize], qualities: &[f64], weighs: bool, dice: &mut Dice, observed: &mut Observed) {
+    fn answer(
+        &self,
+        call: &[usize],
+        qualities: &[f64],
+        weighs: bool,
+        dice: &mut Dice,
+        observed: &mut Observed,
+    ) {
         let noisy: Vec<f64> = call
             .iter()
             .enumerate()
@@ -176,7 +187,6 @@ struct Summary {
     calls: f64,
     waves: f64,
     r: f64,
-    strengths: f64,
     tau: f64,
     signal: f64,
     squared: f64,
@@ -188,7 +198,6 @@ fn summary(groups: &[Scored]) -> Summary {
         calls: mean(&|group| group.calls as f64),
         waves: mean(&|group| group.waves as f64),
         r: mean(&|group| correlation(&group.scores, &group.qualities)),
-        strengths: mean(&|group| correlation(&group.strengths, &group.qualities)),
         tau: mean(&|group| tau(&group.scores, &group.qualities)),
         signal: mean(&|group| group.signal),
         squared: mean(&|group| correlation(&group.strengths, &group.qualities).powi(2)),
@@ -227,7 +236,10 @@ fn plans(n: usize) -> Vec<Plan> {
     }
     for (line_up, budget) in [(4, n), (4, 5 * n / 4), (4, 3 * n / 2), (8, n / 2)] {
         for design in [Design::Sparse, Design::Adaptive] {
-            let name = format!("{} line-ups of {line_up}", if design == Design::Sparse { "sparse" } else { "adaptive" });
+            let name = format!(
+                "{} line-ups of {line_up}",
+                if design == Design::Sparse { "sparse" } else { "adaptive" }
+            );
             let plan = Plan::new(&name, Some(design), "bradley_terry", Some(budget));
             plans.push(Plan { line_up: line_up.min(n), ..plan });
         }
@@ -236,12 +248,14 @@ fn plans(n: usize) -> Vec<Plan> {
 }
 
 fn table(n: usize, groups: u64) {
-    println!("\nn = {n}: calls, waves, then r / tau for a strong, an average and a weak judge, {groups} groups");
+    println!(
+        "\nn = {n}: calls, waves, then r / tau for a strong, an average and a weak judge, {groups} groups"
+    );
     for plan in plans(n) {
         let by_judge = [STRONG, AVERAGE, WEAK].map(|judge| summary(&simulate(&plan, judge, n, 1.0, groups)));
         let mut line = format!("{:32} {:6.1} {:4.1} ", plan.name, by_judge[0].calls, by_judge[0].waves);
-        for Summary { r, tau, strengths, .. } in by_judge {
-            line += &format!("  {r:.3} ({strengths:.3}) / {tau:.3}");
+        for Summary { r, tau, .. } in by_judge {
+            line += &format!("  {r:.3} / {tau:.3}");
         }
         println!("{line}");
     }
@@ -258,7 +272,9 @@ fn verdict(what: &str, value: f64, at_least: Option<f64>, at_most: Option<f64>) 
 }
 
 fn parity(groups: u64) {
-    println!("\nas good as RM-Gallery's best of winrate, copeland and dgr at 120 calls: n = 16, strong judge");
+    println!(
+        "\nas good as RM-Gallery's best of winrate, copeland and dgr at 120 calls: n = 16, strong judge"
+    );
     let r = |plan: &Plan| summary(&simulate(plan, STRONG, 16, 1.0, groups)).r;
     let theirs = ["winrate", "copeland", "dgr"].map(|method| r(&Plan::new("", None, method, None)));
     let bar = theirs.iter().copied().fold(0.0, f64::max);
@@ -266,7 +282,12 @@ fn parity(groups: u64) {
         line_up,
         ..Plan::new("", Some(Design::Adaptive), "bradley_terry", Some(budget))
     };
-    verdict("r of a balanced round robin of 120 calls", r(&Plan::new("", Some(Design::RoundRobin), "bradley_terry", None)), Some(bar), None);
+    verdict(
+        "r of a balanced round robin of 120 calls",
+        r(&Plan::new("", Some(Design::RoundRobin), "bradley_terry", None)),
+        Some(bar),
+        None,
+    );
     for (budget, line_up) in [(60, 2), (24, 4), (20, 4), (16, 4)] {
         let what = format!("r of {budget} adaptive calls that show {line_up}");
         verdict(&what, r(&ours(budget, line_up)), Some(bar), None);
@@ -285,7 +306,12 @@ fn position(groups: u64) {
         ("adaptive", Design::Adaptive, 60),
     ] {
         let plan = Plan::new(name, Some(design), "bradley_terry", Some(budget));
-        verdict(&format!("loss of r, {name}, {budget} calls"), r(&plan, 0.0) - r(&plan, 1.0), None, Some(0.005));
+        verdict(
+            &format!("loss of r, {name}, {budget} calls"),
+            r(&plan, 0.0) - r(&plan, 1.0),
+            None,
+            Some(0.005),
+        );
     }
     let theirs = Plan::new("", None, "winrate", None);
     println!("     loss of r of RM-Gallery's winrate: {:.4}", r(&theirs, 0.0) - r(&theirs, 1.0));
@@ -299,7 +325,8 @@ fn mixed(groups: u64) {
             let of = |group: &Scored| centred(&group.scores).iter().map(|score| score * score).sum::<f64>();
             groups.iter().map(of).sum::<f64>() / groups.len() as f64
         };
-        let noise = energy(&by_spread[0]) / by_spread[1..].iter().map(|groups| energy(groups)).sum::<f64>() * 3.0;
+        let noise =
+            energy(&by_spread[0]) / by_spread[1..].iter().map(|groups| energy(groups)).sum::<f64>() * 3.0;
         let all: Vec<&Scored> = by_spread.iter().flatten().collect();
         let scores: Vec<f64> = all.iter().flat_map(|group| centred(&group.scores)).collect();
         let truths: Vec<f64> = all.iter().flat_map(|group| centred(&group.qualities)).collect();
@@ -322,7 +349,9 @@ fn mixed(groups: u64) {
             verdict(&format!("noise energy, {name}, {budget} calls"), noise, None, Some(0.03));
             verdict(&format!("pooled correlation, {name}, {budget} calls"), pooled, Some(0.85), None);
         } else {
-            println!("     n = {n}, {name}, {budget} calls: noise energy {noise:.4}, pooled correlation {pooled:.4}");
+            println!(
+                "     n = {n}, {name}, {budget} calls: noise energy {noise:.4}, pooled correlation {pooled:.4}"
+            );
         }
         let each = by_spread.iter().map(|summary| format!("{:.1} calls r {:.3}", summary.calls, summary.r));
         println!("     by spread: {}", each.collect::<Vec<_>>().join(", "));
@@ -339,7 +368,9 @@ fn honesty(groups: u64) {
             let plan = Plan::new("", Some(Design::Adaptive), "bradley_terry", None);
             let Summary { signal, squared, calls, .. } =
                 summary(&simulate(&Plan { reliability, ..plan }, judge, n, 1.0, groups));
-            let what = format!("{name}, n = {n}, target {reliability}, {calls:.1} calls, stated {signal:.3}, r squared");
+            let what = format!(
+                "{name}, n = {n}, target {reliability}, {calls:.1} calls, stated {signal:.3}, r squared"
+            );
             verdict(&what, squared, Some(signal - 0.02), None);
         }
     }

@@ -175,8 +175,10 @@ mod tests {
             comparison: game(first, second, None),
             first: probability,
         };
-        let line_ups =
-            vec![LineUp { shown: vec![0, 1, 2], order: vec![2, 0, 1] }, LineUp { shown: vec![2, 1], order: vec![1, 2] }];
+        let line_ups = vec![
+            LineUp { shown: vec![0, 1, 2], order: vec![2, 0, 1] },
+            LineUp { shown: vec![2, 1], order: vec![1, 2] },
+        ];
         let weighed = vec![weighed(0, 1, 0.3), weighed(1, 2, 1.0), weighed(2, 0, 0.0)];
         let observed = Observed { comparisons: games.to_vec(), weighed, line_ups, prior: None };
         let verdicts = Verdicts::new(&observed);

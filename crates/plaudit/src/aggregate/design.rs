@@ -60,7 +60,7 @@ impl Draw {
         let history = History::new(self.n, asked);
         let mut dice = Dice::new(self.seed, asked.len());
         let wave = match self.adapts() {
-            true => self.sized(&history, left, self.wave()),
+            true => self.sized(&history, left, self.wave(asked.is_empty())),
             false if asked.is_empty() => self.main(self.most()),
             false => return Vec::new(),
         };
@@ -109,9 +109,10 @@ impl Draw {
         }
     }
 
-    /// How many calls a wave has.
-    fn wave(&self) -> usize {
+    /// How many calls a wave has. The first one, which knows nothing, is a ring and a quarter.
+    fn wave(&self, first: bool) -> usize {
         match self.shown() {
+            2 if first => (self.n + self.n / 4).min(self.all()),
             2 => self.n,
             shown => self.n.div_ceil(shown),
         }

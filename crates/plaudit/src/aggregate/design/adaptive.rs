@@ -1,16 +1,16 @@
 //! Which comparisons would teach most, given the answers so far? Those of which the outcome is open and the difference
 //! unsure, chosen one after the other as if each had been answered.
 
-use super::super::bradley_terry::{Mixture, mixture};
+use super::super::mixture::{Mixture, mixture};
 use super::super::{AggregateError, Observed};
 use super::{Draw, History, Sides};
 
 /// Where a whole wave is expected to lessen the variance of a strength by less than this, in squared logits, the group is
 /// taken for one that the judge cannot tell apart any better.
-const LEAST_GAIN: f64 = 0.02;
+const LEAST_GAIN: f64 = 0.005;
 
 /// How much less a pair that was asked before teaches: a judge tends to repeat its mistakes.
-const STALE: f64 = 0.5;
+const STALE: f64 = 0.75;
 
 /// So many calls at most, or none where enough is known.
 pub(super) fn wave(draw: &Draw, calls: usize, history: &History, observed: &Observed) -> Vec<Vec<usize>> {
@@ -19,14 +19,19 @@ pub(super) fn wave(draw: &Draw, calls: usize, history: &History, observed: &Obse
         Err(AggregateError::NeverCompared { .. }) => false,
         Err(_) => return Vec::new(),
     };
-    let known = draw.model.check().ok().and_then(|()| mixture(&draw.model, draw.n, &observed.sorted()));
+    let sorted = observed.sorted();
+    let known = draw.model.check().ok().and_then(|()| mixture(&draw.model, draw.n, &sorted));
     let Some(known) = known else { return Vec::new() };
     if complete && known.signal() >= draw.reliability {
         return Vec::new();
     }
-    let mut outlook = Outlook::new(&known, observed, history.sides(draw.n));
+    let Some(hoped) = mixture(&draw.model.hopeful(), draw.n, &sorted) else { return Vec::new() };
+    let mut outlook = Outlook::new(&hoped, &sorted, history.sides(draw.n));
     let shown = draw.shown();
     let wave: Vec<Vec<usize>> = (0..calls).map(|_| outlook.choose(shown)).collect();
+    // What is worth asking is settled for a group that differs; whether to ask at all, for the group as it looks.
+    let mut outlook = Outlook::new(&known, &sorted, history.sides(draw.n));
+    wave.iter().for_each(|call| outlook.foresee(call));
     if complete && outlook.gained < LEAST_GAIN * draw.n as f64 { Vec::new() } else { wave }
 }
 
@@ -79,7 +84,8 @@ impl Outlook {
     fn choose(&mut self, shown: usize) -> Vec<usize> {
         let n = self.n;
         let pairs = (0..n).flat_map(|one| (0..one).map(move |two| (one, two)));
-        let best = pairs.map(|(one, two)| (self.worth(one, two), one, two)).max_by(|a, b| a.0.total_cmp(&b.0));
+        let best =
+            pairs.map(|(one, two)| (self.worth(one, two), one, two)).max_by(|a, b| a.0.total_cmp(&b.0));
         let Some((_, one, two)) = best else { return Vec::new() };
         let mut call = vec![one, two];
         while call.len() < shown {
@@ -99,7 +105,8 @@ impl Outlook {
         let mut order = call.to_vec();
         order.sort_by(|a, b| self.means[*b].total_cmp(&self.means[*a]));
         let last = call.len().saturating_sub(1).max(1) as f64;
-        let share = |one: usize| call.iter().position(|shown| *shown == one).map_or(0.0, |at| 0.5 - at as f64 / last);
+        let share =
+            |one: usize| call.iter().position(|shown| *shown == one).map_or(0.0, |at| 0.5 - at as f64 / last);
         for (at, &one) in order.iter().enumerate() {
             for &two in &order[at + 1..] {
                 let variance = self.variance(one, two);
@@ -114,11 +121,8 @@ impl Outlook {
     /// The rank-one update of the covariance by so much information about a difference.
     fn learn(&mut self, one: usize, two: usize, bias: f64, information: f64) {
         let (n, size) = (self.n, self.n + 1);
-        let along: Vec<f64> = self
-            .covariance
-            .chunks_exact(size)
-            .map(|row| row[one] - row[two] + bias * row[n])
-            .collect();
+        let along: Vec<f64> =
+            self.covariance.chunks_exact(size).map(|row| row[one] - row[two] + bias * row[n]).collect();
         let variance = along[one] - along[two] + bias * along[n];
         let factor = information / (1.0 + information * variance.max(0.0));
         for (row, slope) in self.covariance.chunks_exact_mut(size).zip(&along) {

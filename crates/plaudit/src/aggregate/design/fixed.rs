@@ -144,9 +144,8 @@ mod tests {
     fn line_ups_bring_everybody_together() {
         for (n, shown) in [(3, 3), (5, 3), (16, 4), (16, 5), (20, 9), (64, 4)] {
             let calls = cover(n, shown, usize::MAX, 3);
-            let together = |one: usize, two: usize| {
-                calls.iter().any(|call| call.contains(&one) && call.contains(&two))
-            };
+            let together =
+                |one: usize, two: usize| calls.iter().any(|call| call.contains(&one) && call.contains(&two));
             assert!((0..n).all(|one| (0..one).all(|two| together(one, two))));
             assert!(calls.iter().all(|call| call.len() == shown));
             let least = n * (n - 1) / (shown * (shown - 1));
