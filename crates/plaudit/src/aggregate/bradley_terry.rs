@@ -1,7 +1,7 @@
 //! How much better is a response than the others of its group, and how sure is that? The strengths of a Bradley-Terry
 //! model, under a prior that takes the group for equal until the verdicts say otherwise.
 
-use super::mixture::mixture;
+use super::mixture::Posteriors;
 use super::{AggregateError, Aggregated, Observed};
 use crate::error::Refusal;
 use schemars::JsonSchema;
@@ -122,7 +122,7 @@ pub(super) fn aggregate(
     sorted: &Observed,
 ) -> Result<Aggregated, AggregateError> {
     let size = n + 2;
-    let mixture = mixture(params, n, sorted).ok_or(AggregateError::NoEstimate)?;
+    let mixture = Posteriors::new(params, n, sorted).ok_or(AggregateError::NoEstimate)?.mixed(params);
     let strengths = mixture.strengths();
     let score = |strength: &f64| {
         let even = strength / FULL;
@@ -199,8 +199,8 @@ mod tests {
         let once = estimate(&params, 2, &[(0, 1, 0)]).0;
         let often = estimate(&params, 2, &[(0, 1, 0), (1, 0, 0)].repeat(10)).0;
         assert!(0.0 < once.scores[0] && once.scores[0] < 0.1 && often.scores[0] > 0.2);
-        let error = |of: &Aggregated| of.errors.as_ref().map(|errors| errors[0]);
-        assert!(error(&often) < error(&once));
+        let unsure = |of: &Aggregated| of.errors.as_ref().map(|errors| errors[0] / of.scores[0]);
+        assert!(unsure(&often) < unsure(&once));
     }
 
     #[test]

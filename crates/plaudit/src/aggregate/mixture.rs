@@ -3,7 +3,7 @@
 
 use super::Observed;
 use super::bradley_terry::BradleyTerry;
-use super::davidson::{Posterior, Verdicts};
+use super::davidson::{Peak, Posterior, Verdicts};
 
 /// The standard deviation of the logarithm of the tie term around the expected one.
 const TIE_SPREAD: f64 = 1.0;
@@ -25,7 +25,8 @@ pub(super) struct Mixture {
 struct Expected {
     /// Which of the scales.
     scale: usize,
-    weight: f64,
+    /// How likely it is beside the other priors of that scale.
+    share: f64,
     means: Vec<f64>,
     spread: f64,
 }
@@ -42,7 +43,7 @@ fn expected(params: &BradleyTerry, n: usize, prior: Option<&[f64]>) -> Vec<Expec
             *mean = correlation * width * score;
         }
         let spread = width * (1.0 - correlation * correlation).sqrt();
-        Expected { scale, weight: params.weight(scale) * share, means, spread }
+        Expected { scale, share, means, spread }
     };
     match standard {
         None => scales.map(|scale| with(scale, 0.0, 1.0)).collect(),
@@ -65,46 +66,62 @@ fn standardised(scores: &[f64]) -> Option<Vec<f64>> {
     (deviation > 1e-9).then(|| small.iter().map(|score| (score - mean) / deviation).collect())
 }
 
-/// Mixes the posteriors of all scales by their evidence in Laplace's approximation (Tierney and Kadane, 1986).
-pub(super) fn mixture(params: &BradleyTerry, n: usize, sorted: &Observed) -> Option<Mixture> {
-    let size = n + 2;
-    let verdicts = Verdicts::new(sorted);
-    let expected = expected(params, n, sorted.prior.as_deref());
-    let mut start = expected.first()?.means.clone();
-    let mut peaks = Vec::with_capacity(expected.len());
-    for Expected { means, spread, .. } in &expected {
-        let mut precisions = vec![spread.powi(-2); size];
-        precisions[n] = params.position_scale.powi(-2);
-        precisions[n + 1] = TIE_SPREAD.powi(-2);
-        let peak = Posterior { verdicts: &verdicts, means: means.clone(), precisions }.peak(start)?;
-        start = peak.at.clone();
-        peaks.push(peak);
+/// The posteriors of a group, one for every prior that is mixed. Finding them is what takes time.
+pub(super) struct Posteriors {
+    n: usize,
+    each: Vec<(Expected, Peak)>,
+}
+
+impl Posteriors {
+    /// Of evidence that is sorted. None where a peak cannot be found.
+    pub(super) fn new(params: &BradleyTerry, n: usize, sorted: &Observed) -> Option<Self> {
+        let verdicts = Verdicts::new(sorted);
+        let expected = expected(params, n, sorted.prior.as_deref());
+        let mut start = expected.first()?.means.clone();
+        let mut each = Vec::with_capacity(expected.len());
+        for expected in expected {
+            let mut precisions = vec![expected.spread.powi(-2); n + 2];
+            precisions[n] = params.position_scale.powi(-2);
+            precisions[n + 1] = TIE_SPREAD.powi(-2);
+            let means = expected.means.clone();
+            let peak = Posterior { verdicts: &verdicts, means, precisions }.peak(start)?;
+            start = peak.at.clone();
+            each.push((expected, peak));
+        }
+        Some(Self { n, each })
     }
-    let heights = peaks.iter().zip(&expected).map(|(peak, Expected { weight, spread, .. })| {
-        weight.ln() + peak.height - n as f64 * spread.ln() - peak.curvature.log_determinant() / 2.0
-    });
-    let heights: Vec<f64> = heights.collect();
-    let most = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = heights.iter().map(|height| (height - most).exp()).sum();
-    let shares: Vec<f64> = heights.iter().map(|height| (height - most).exp() / sum).collect();
-    let mean: Vec<f64> =
-        (0..size).map(|i| peaks.iter().zip(&shares).map(|(peak, share)| share * peak.at[i]).sum()).collect();
-    let mut covariance = vec![0.0; size * size];
-    for (peak, share) in peaks.iter().zip(&shares) {
-        let inverse = peak.curvature.inverse();
-        let off: Vec<f64> = peak.at.iter().zip(&mean).map(|(at, mean)| at - mean).collect();
-        for row in 0..size {
-            for column in 0..size {
-                let at = row * size + column;
-                covariance[at] += share * (inverse[at] + off[row] * off[column]);
+
+    /// Mixes them by their evidence in Laplace's approximation (Tierney and Kadane, 1986), with the scales as likely
+    /// beforehand as the parameters say.
+    pub(super) fn mixed(&self, params: &BradleyTerry) -> Mixture {
+        let (n, size) = (self.n, self.n + 2);
+        let heights = self.each.iter().map(|(Expected { scale, share, spread, .. }, peak)| {
+            let before = (params.weight(*scale) * share).ln();
+            before + peak.height - n as f64 * spread.ln() - peak.curvature.log_determinant() / 2.0
+        });
+        let heights: Vec<f64> = heights.collect();
+        let most = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = heights.iter().map(|height| (height - most).exp()).sum();
+        let shares: Vec<f64> = heights.iter().map(|height| (height - most).exp() / sum).collect();
+        let mut mean = vec![0.0; size];
+        let mut weights = vec![0.0; params.scales.len()];
+        for ((Expected { scale, .. }, peak), share) in self.each.iter().zip(&shares) {
+            mean.iter_mut().zip(&peak.at).for_each(|(mean, at)| *mean += share * at);
+            weights[*scale] += share;
+        }
+        let mut covariance = vec![0.0; size * size];
+        for ((_, peak), share) in self.each.iter().zip(&shares) {
+            let inverse = peak.curvature.inverse();
+            let off: Vec<f64> = peak.at.iter().zip(&mean).map(|(at, mean)| at - mean).collect();
+            for row in 0..size {
+                for column in 0..size {
+                    let at = row * size + column;
+                    covariance[at] += share * (inverse[at] + off[row] * off[column]);
+                }
             }
         }
+        Mixture { n, mean, covariance, weights }
     }
-    let mut weights = vec![0.0; params.scales.len()];
-    for (Expected { scale, .. }, share) in expected.iter().zip(&shares) {
-        weights[*scale] += share;
-    }
-    Some(Mixture { n, mean, covariance, weights })
 }
 
 impl Mixture {

@@ -1,7 +1,7 @@
 //! Which comparisons would teach most, given the answers so far? Those of which the outcome is open and the difference
 //! unsure, chosen one after the other as if each had been answered.
 
-use super::super::mixture::{Mixture, mixture};
+use super::super::mixture::{Mixture, Posteriors};
 use super::super::{AggregateError, Observed};
 use super::{Draw, History, Sides};
 
@@ -20,13 +20,13 @@ pub(super) fn wave(draw: &Draw, calls: usize, history: &History, observed: &Obse
         Err(_) => return Vec::new(),
     };
     let sorted = observed.sorted();
-    let known = draw.model.check().ok().and_then(|()| mixture(&draw.model, draw.n, &sorted));
-    let Some(known) = known else { return Vec::new() };
+    let found = draw.model.check().ok().and_then(|()| Posteriors::new(&draw.model, draw.n, &sorted));
+    let Some(found) = found else { return Vec::new() };
+    let known = found.mixed(&draw.model);
     if complete && known.signal() >= draw.reliability {
         return Vec::new();
     }
-    let Some(hoped) = mixture(&draw.model.hopeful(), draw.n, &sorted) else { return Vec::new() };
-    let mut outlook = Outlook::new(&hoped, &sorted, history.sides(draw.n));
+    let mut outlook = Outlook::new(&found.mixed(&draw.model.hopeful()), &sorted, history.sides(draw.n));
     let shown = draw.shown();
     let wave: Vec<Vec<usize>> = (0..calls).map(|_| outlook.choose(shown)).collect();
     // What is worth asking is settled for a group that differs; whether to ask at all, for the group as it looks.
@@ -99,8 +99,7 @@ impl Outlook {
         call
     }
 
-    /// Shrinks the covariance by the information of a call. That of a ranking is a sum over all two of it: over all
-    /// rounds in which both are left, the product of their chances to be chosen.
+    /// Shrinks the covariance by the information of a call, which for a ranking is a share of that of all its pairs.
     fn foresee(&mut self, call: &[usize]) {
         let mut order = call.to_vec();
         order.sort_by(|a, b| self.means[*b].total_cmp(&self.means[*a]));
