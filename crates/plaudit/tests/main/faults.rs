@@ -18,7 +18,9 @@ type Row = (&'static str, fn());
 const ROWS: &[Row] = &[
     ("J4 silence", hangs),
     ("J10 server errors", server_errors),
-    ("J6 pauses", pauses),
+    ("J6 pauses in seconds", || pauses("http429", 40)),
+    ("J6 pauses to a date", || pauses("http429_date", 6)),
+    ("J6 pauses of any length", || pauses("http429_none", 12)),
     ("J24 down and up", comes_back),
     ("J3 broken bodies", broken_bodies),
     ("J18 floods", floods),
@@ -150,16 +152,14 @@ fn slow_replies() {
     }
 }
 
-fn pauses() {
-    for (mode, pause, count) in [("http429", 1.0, 40), ("http429_date", 1.0, 6), ("http429_none", 1.0, 12)] {
-        let mock = Mock::start(&["--mix", &format!("ok=60,{mode}=40")]);
-        let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples(mode, count), 60.0);
-        assert_eq!(done.scored(), count, "{mode}: {:?}", done.codes());
-        for line in ledger.iter().filter(|line| line.mode == mode) {
-            // What was on its way when the judge asked for a pause may still arrive.
-            let early = (line.at + 0.4)..(line.at + pause - 0.05);
-            assert!(!ledger.iter().any(|other| early.contains(&other.at)), "{mode}: a call during the pause");
-        }
+fn pauses(mode: &str, count: usize) {
+    let mock = Mock::start(&["--mix", &format!("ok=60,{mode}=40")]);
+    let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples(mode, count), 60.0);
+    assert_eq!(done.scored(), count, "{mode}: {:?}", done.codes());
+    for line in ledger.iter().filter(|line| line.mode == mode) {
+        // What was on its way when the judge asked for a pause of a second or more may still arrive.
+        let early = (line.at + 0.4)..(line.at + 0.95);
+        assert!(!ledger.iter().any(|other| early.contains(&other.at)), "{mode}: a call during the pause");
     }
 }
 
