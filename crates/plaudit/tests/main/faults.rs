@@ -111,7 +111,11 @@ fn resets() {
     let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples("J2", 200), 60.0);
     assert!(done.scored() >= 150, "{}: {:?}", done.scored(), done.codes());
     assert!(done.codes().keys().all(|code| *code == Code::JudgeReset || *code == Code::JudgeProtocol));
-    assert!(ledger.len() <= 250);
+    let (calls, retries, hedges) = (ledger.len(), done.tally.retries, done.tally.hedges);
+    assert!(
+        calls <= 255 && retries <= 43 && hedges <= 12,
+        "{calls} calls, {retries} retries, {hedges} hedges"
+    );
 }
 
 fn broken_bodies() {
@@ -192,7 +196,8 @@ fn refused_keys() {
 fn half_fail() {
     let mock = Mock::start(&["--mix", "ok=50,http500=50"]);
     let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples("J9", 200), 60.0);
-    assert!(ledger.len() <= 250, "{}", ledger.len());
+    let hedges = done.tally.hedges;
+    assert!(ledger.len() <= 250, "{} calls, {hedges} hedges", ledger.len());
     assert!(done.asked.iter().all(|asked| asked.attempts <= 4));
     assert!(done.scored() >= 105, "{}", done.scored());
     assert!(done.codes().keys().all(|code| *code == Code::JudgeServerError), "{:?}", done.codes());
