@@ -263,7 +263,7 @@ fn the_surer_the_judge_the_larger_the_difference() {
     };
     assert_eq!(lead(0.5), 0.0);
     assert!(0.0 < lead(0.6) && lead(0.6) < lead(0.8) && lead(0.8) < lead(0.97));
-    assert!(lead(0.97) < lead(1.0) && lead(1.0) < 0.5 && lead(0.2) < 0.0);
+    assert!(lead(0.97) < lead(1.0) && lead(1.0) < 1.0 && lead(0.2) < 0.0);
 }
 
 #[test]
