@@ -9,4 +9,5 @@ mod parquet_files;
 mod snapshots;
 mod streaming;
 mod support;
+mod tls;
 mod verbs;

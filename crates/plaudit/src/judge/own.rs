@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ## References
 /// Zheng et al., Judging LLM-as-a-judge (arXiv 2306.05685).
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Judge {
     /// The prompt: a file below the folder of the recipe, or, where it has braces, the template itself.
@@ -83,13 +83,6 @@ pub enum Label {
     Bracketed,
 }
 
-impl Default for Judge {
-    fn default() -> Self {
-        let asking = Asking { mode: Mode::Pointwise, ..Asking::default() };
-        Self { prompt: String::new(), system: None, answer: None, asking }
-    }
-}
-
 impl Registered for Judge {
     const NAME: &'static str = "judge";
 }
@@ -128,7 +121,7 @@ fn read_answer(written: Option<&WrittenAnswer>, mode: Mode) -> Result<Answer, Ve
         (Mode::Pointwise, Some(min), Some(max)) if min < max => Range::new(min, max),
         (Mode::Pointwise, _, _) => return refuse("must declare min and max, with min below max"),
         (_, None, None) => Range::new(-1.0, 1.0),
-        _ => return refuse("has a range only in mode pointwise"),
+        _ => return refuse("has a range only in mode pointwise: is mode: pointwise missing?"),
     };
     if written.echo.is_some() && !matches!(place, AnswerPlace::Json(_)) {
         return refuse("can be checked by echo only in JSON");
