@@ -34,7 +34,7 @@ bench:
 
 # Needs `cargo install cargo-fuzz` and a nightly toolchain.
 fuzz:
-	for target in line recipe rules; do \
+	for target in line recipe rules reply; do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=5 || exit 1; \
 	done
 

@@ -2,6 +2,7 @@
 
 use plaudit::error::RunError;
 use plaudit::input::InputError;
+use plaudit::journal::JournalError;
 use plaudit::recipe::Mistakes;
 use std::fmt;
 use std::io;
@@ -21,6 +22,8 @@ pub(crate) enum Failure {
     Closed,
     /// The engine gave up.
     Run(RunError),
+    /// The state folder cannot be used.
+    State(JournalError),
 }
 
 impl Failure {
@@ -30,6 +33,12 @@ impl Failure {
             io::ErrorKind::BrokenPipe => Self::Closed,
             _ => Self::File(name.to_owned(), error),
         }
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        Self::State(error)
     }
 }
 
@@ -60,6 +69,7 @@ impl fmt::Display for Failure {
             Self::File(name, error) => write!(out, "{name:?}: {error}"),
             Self::Closed => out.write_str("the output was closed"),
             Self::Run(error) => write!(out, "{error}"),
+            Self::State(error) => write!(out, "{error}"),
         }
     }
 }

@@ -2,13 +2,18 @@
 //!
 //! It is a library as well, so that the Python package can bring the command without a second binary.
 
+mod explain;
 mod failure;
 mod files;
+mod judge_sim;
+mod plan;
 mod rank;
 mod recipe;
+mod replay;
 mod rewards;
 mod score;
 mod scoring;
+mod state;
 mod stream;
 mod summary;
 mod talk;
@@ -52,6 +57,10 @@ enum Verb {
     Rank(rank::Rank),
     Rewards(rewards::Rewards),
     Recipe(recipe::Recipe),
+    Plan(plan::Plan),
+    Replay(replay::Replay),
+    Explain(explain::Explain),
+    JudgeSim(judge_sim::JudgeSim),
 }
 
 /// Runs the command and gives back its exit code.
@@ -69,6 +78,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Rank(verb) => verb.run(),
         Verb::Rewards(verb) => verb.run(),
         Verb::Recipe(verb) => verb.run(),
+        Verb::Plan(verb) => verb.run(),
+        Verb::Replay(verb) => verb.run(),
+        Verb::Explain(verb) => verb.run(),
+        Verb::JudgeSim(verb) => verb.run(),
     };
     match done {
         Ok(code) => code,

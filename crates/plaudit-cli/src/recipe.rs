@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use plaudit::compose::Combine;
 use plaudit::plan::{Branch, Plan};
 use plaudit::recipe::{self, Mistakes, closest};
-use plaudit::rule::Range;
+use plaudit::reward::Range;
 use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\

@@ -7,8 +7,7 @@ use crate::summary::short;
 use crate::talk::Style;
 use clap::Args;
 use plaudit::recipe::closest;
-use plaudit::rule::{KINDS, Kind, Range, Scorer};
-use plaudit::tokenizer::Shelf;
+use plaudit::registry::Entry;
 use serde_json::{Value, json};
 use std::io::Write as _;
 
@@ -33,7 +32,7 @@ impl Rewards {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let text = match (&self.name, self.json) {
             (None, false) => list(Style::of_stdout()),
-            (None, true) => format!("{:#}", Value::Array(KINDS.iter().map(data).collect())),
+            (None, true) => format!("{:#}", Value::Array(Entry::all().map(data).collect())),
             (Some(name), false) => page(find(name)?, Style::of_stdout()),
             (Some(name), true) => format!("{:#}", data(find(name)?)),
         };
@@ -49,10 +48,9 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     out.finish()
 }
 
-fn find(name: &str) -> Result<&'static Kind, Failure> {
-    Kind::find(name).ok_or_else(|| {
-        let names = KINDS.iter().flat_map(|kind| std::iter::once(&kind.name).chain(kind.aliases)).copied();
-        let hint = match closest(name, names) {
+fn find(name: &str) -> Result<Entry, Failure> {
+    Entry::find(name).ok_or_else(|| {
+        let hint = match closest(name, Entry::names()) {
             Some(near) => format!("did you mean {near:?}?"),
             None => "`plaudit rewards` lists them".to_owned(),
         };
@@ -60,32 +58,21 @@ fn find(name: &str) -> Result<&'static Kind, Failure> {
     })
 }
 
-/// The rule with its default parameters, where those alone make one.
-fn loaded(kind: &Kind) -> Option<Scorer> {
-    (kind.build)(json!({}), &mut Shelf::default()).ok()
-}
-
-/// What the rule states of itself: its range, its floor, and whether it compares the members of a group.
-fn stated(kind: &Kind) -> Option<(Range, f64, bool)> {
-    let scorer = loaded(kind)?;
-    let group = matches!(scorer, Scorer::Group(_));
-    Some((scorer.stated().range(), scorer.stated().floor(), group))
-}
-
 fn list(style: Style) -> String {
-    let width = KINDS.iter().map(|kind| kind.name.len()).max().unwrap_or(0);
-    let row = |kind: &Kind| {
-        let group = stated(kind).is_some_and(|(_, _, group)| group);
-        let needs = [(kind.needs_reference, "reference"), (group, "group")];
+    let width = Entry::all().map(|entry| entry.name().len()).max().unwrap_or(0);
+    let row = |entry: Entry| {
+        let group = entry.stated().is_some_and(|(_, _, group)| group);
+        let judge = matches!(entry, Entry::Judge(_));
+        let needs = [(entry.needs_reference(), "reference"), (group, "group"), (judge, "judge")];
         let needs: Vec<&str> =
             needs.into_iter().filter(|(needed, _)| *needed).map(|(_, word)| word).collect();
         let needs = if needs.is_empty() { String::new() } else { format!(" [{}]", needs.join(", ")) };
-        let summary = wrap(&format!("{}{needs}", kind.page().0), 100 - width - 2);
+        let summary = wrap(&format!("{}{needs}", entry.page().0), 100 - width - 2);
         let summary = summary.join(&format!("\n{:indent$}", "", indent = width + 2));
-        format!("{}  {summary}", style.bold(format!("{:width$}", kind.name)))
+        format!("{}  {summary}", style.bold(format!("{:width$}", entry.name())))
     };
-    let rows: Vec<String> = KINDS.iter().map(row).collect();
-    let hint = "[reference]: needs a reference; [group]: compares the rollouts of a group. `plaudit rewards NAME` explains one.";
+    let rows: Vec<String> = Entry::all().map(row).collect();
+    let hint = "[reference]: needs a reference; [group]: compares the rollouts of a group; [judge]: asks one. `plaudit rewards NAME` explains one.";
     format!(
         "{}\n\n{}",
         rows.join("\n"),
@@ -93,15 +80,15 @@ fn list(style: Style) -> String {
     )
 }
 
-fn page(kind: &Kind, style: Style) -> String {
-    let mut lines = vec![style.bold(kind.name), String::new()];
-    lines.extend(kind.page().1.lines().map(|line| match line.strip_prefix("## ") {
+fn page(entry: Entry, style: Style) -> String {
+    let mut lines = vec![style.bold(entry.name()), String::new()];
+    lines.extend(entry.page().1.lines().map(|line| match line.strip_prefix("## ") {
         Some(heading) => style.bold(heading),
         None => line.to_owned(),
     }));
     lines.push(String::new());
     lines.push(style.bold("Parameters"));
-    let schema = (kind.schema)();
+    let schema = entry.schema();
     let parameters: Vec<Parameter> = parameters(&schema);
     if parameters.is_empty() {
         lines.push("none".to_owned());
@@ -120,7 +107,7 @@ fn page(kind: &Kind, style: Style) -> String {
         lines.extend(wrap(&one.description, 94).iter().map(|line| format!("      {line}")));
     }
     lines.push(String::new());
-    match stated(kind) {
+    match entry.stated() {
         Some((range, floor, _)) => lines.push(format!(
             "{}  {} to {} with the default parameters; {} for a response that breaks a limit",
             style.bold("Range"),
@@ -130,26 +117,27 @@ fn page(kind: &Kind, style: Style) -> String {
         )),
         None => lines.push(format!("{}  depends on the parameters", style.bold("Range"))),
     }
-    if !kind.aliases.is_empty() {
-        lines.push(format!("{}  {}", style.bold("Also known as"), kind.aliases.join(", ")));
+    if !entry.aliases().is_empty() {
+        lines.push(format!("{}  {}", style.bold("Also known as"), entry.aliases().join(", ")));
     }
     lines.join("\n")
 }
 
-fn data(kind: &Kind) -> Value {
-    let (summary, page) = kind.page();
-    let stated = stated(kind);
+fn data(entry: Entry) -> Value {
+    let (summary, page) = entry.page();
+    let stated = entry.stated();
     json!({
-        "name": kind.name,
-        "aliases": kind.aliases,
+        "name": entry.name(),
+        "aliases": entry.aliases(),
         "summary": summary,
         "page": page,
-        "needs_reference": kind.needs_reference,
+        "needs_reference": entry.needs_reference(),
+        "needs_judge": matches!(entry, Entry::Judge(_)),
         "needs_group": stated.map(|(_, _, group)| group),
         // An end without limit is null, which JSON has no number for.
         "range": stated.map(|(range, _, _)| json!({ "min": range.min, "max": range.max })),
         "floor": stated.map(|(_, floor, _)| floor),
-        "schema": (kind.schema)(),
+        "schema": entry.schema(),
     })
 }
 

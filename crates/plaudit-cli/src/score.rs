@@ -3,7 +3,9 @@
 use crate::failure::Failure;
 use crate::files::{Lines, Table};
 use crate::scoring::Scoring;
+use crate::state::State;
 use clap::{Args, ValueEnum};
+use plaudit::engine::Engine;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,9 +43,10 @@ impl Score {
         let engine = self.scoring.engine()?;
         let named = self.scoring.out().is_some_and(|out| out.ends_with(".parquet"));
         let output = self.scoring.output()?;
+        let plan = engine.0.plan();
         match self.format {
-            Some(Format::Parquet) => self.table(Table::new(output, engine.plan())?, &engine),
-            None if named => self.table(Table::new(output, engine.plan())?, &engine),
+            Some(Format::Parquet) => self.table(Table::new(output, plan)?, &engine),
+            None if named => self.table(Table::new(output, plan)?, &engine),
             _ => self.scoring.run(&engine, Lines { output }, |lines| {
                 lines.output.finish()?;
                 Ok(None)
@@ -51,7 +54,7 @@ impl Score {
         }
     }
 
-    fn table(&self, table: Table, engine: &plaudit::engine::Engine) -> Result<u8, Failure> {
+    fn table(&self, table: Table, engine: &(Engine, Option<State>)) -> Result<u8, Failure> {
         self.scoring.run(engine, table, |table| {
             table.finish()?.finish()?;
             Ok(None)

@@ -2,11 +2,13 @@
 
 use crate::failure::Failure;
 use crate::files::{Output, Source};
+use crate::state::{Kept, State};
 use crate::stream::{Done, Ledger, Sink, Stream};
 use crate::summary::{self, Summary};
 use crate::talk::Talk;
 use crate::{GOOD, PARTLY};
 use clap::Args;
+use plaudit::court::Setup;
 use plaudit::engine::Engine;
 use plaudit::input::{FIELDS, Fields};
 use plaudit::outcome::OutcomeKind;
@@ -14,6 +16,7 @@ use plaudit::plan::Plan;
 use plaudit::recipe::{Mistakes, Recipe, closest};
 use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The flags of a run over rollouts.
@@ -22,7 +25,7 @@ pub(crate) struct Scoring {
     /// The rollouts: a file of JSON lines or Parquet, or - for JSON lines from stdin
     rollouts: String,
     #[command(flatten)]
-    recipe: Chosen,
+    pub(crate) recipe: Chosen,
     /// Read a field from another name, such as prompt=question; a dot leads into an object
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
     fields: Vec<(String, String)>,
@@ -38,6 +41,9 @@ pub(crate) struct Scoring {
     /// Close a group when so many rollouts have been read since its last member
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     hold: u64,
+    /// Keep every judgment in this folder before it is used, and go on from there after a crash
+    #[arg(long, value_name = "DIR")]
+    state: Option<String>,
     /// Refuse lines with fields that are not known, instead of keeping them as extra
     #[arg(long)]
     strict: bool,
@@ -58,17 +64,23 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    fn plan(&self) -> Result<Plan, Mistakes> {
-        plan(&self.recipe, &self.set)
+    /// The recipe with its overrides, or every mistake of them.
+    pub(crate) fn recipe(&self) -> Result<Recipe, Mistakes> {
+        overridden(&self.recipe, &self.set)
     }
+}
+
+/// A recipe with overrides, or every mistake of both.
+fn overridden(name: &str, overrides: &[(String, String)]) -> Result<Recipe, Mistakes> {
+    let mut recipe = Recipe::named(name)?;
+    let mistakes = overrides.iter().filter_map(|(key, value)| recipe.set(key, value).err());
+    Mistakes::none(mistakes.flatten().collect())?;
+    Ok(recipe)
 }
 
 /// The plan of a recipe with overrides, or every mistake of both.
 pub(crate) fn plan(name: &str, overrides: &[(String, String)]) -> Result<Plan, Mistakes> {
-    let mut recipe = Recipe::named(name)?;
-    let mistakes = overrides.iter().filter_map(|(key, value)| recipe.set(key, value).err());
-    Mistakes::none(mistakes.flatten().collect())?;
-    recipe.plan()
+    overridden(name, overrides)?.plan()
 }
 
 /// Splits `key=value`.
@@ -90,51 +102,97 @@ impl Scoring {
         self.out.as_deref()
     }
 
-    /// The engine that the recipe makes.
-    pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        Ok(Engine::new(self.recipe.plan()?))
+    /// The engine that the recipe makes, with what is known from before.
+    pub(crate) fn engine(&self) -> Result<(Engine, Option<State>), Failure> {
+        let plan = self.recipe.recipe()?.plan()?;
+        let talk = if self.quiet { Talk::errors() } else { Talk::of_run(false, None) };
+        let state = self.state.as_deref().map(|folder| State::open(folder, &talk)).transpose()?;
+        let journal = state.as_ref().map(|state| Arc::clone(&state.journal));
+        let keys = |name: &str| std::env::var(name).ok();
+        let setup = Setup { journal, keys: &keys, ..Setup::default() };
+        Ok((Engine::open(plan, &setup)?, state))
+    }
+
+    /// The rollouts, opened.
+    pub(crate) fn source(&self) -> Result<Source, Failure> {
+        Source::open(&self.rollouts)
     }
 
     fn input_fields(&self) -> Result<Fields, Failure> {
-        let mut fields = Fields::own();
-        for (field, name) in &self.fields {
-            if !fields.map(field, name) {
-                let hint = match closest(field, FIELDS) {
-                    Some(near) => format!("did you mean {near:?}?"),
-                    None => format!("the fields are {}", FIELDS.join(", ")),
-                };
-                return Err(Failure::Arguments(format!("--field: there is no field {field:?}; {hint}")));
-            }
-        }
-        if self.strict {
-            fields.refuse_others();
-        }
-        Ok(fields)
+        fields(&self.fields, self.strict)
     }
 
     /// Scores all rollouts into a sink, which `finish` then closes and may say something about.
     pub(crate) fn run<S: Sink>(
         &self,
-        engine: &Engine,
-        mut sink: S,
+        (engine, state): &(Engine, Option<State>),
+        sink: S,
         finish: impl FnOnce(S) -> Result<Option<String>, Failure>,
     ) -> Result<u8, Failure> {
-        let fields = self.input_fields()?;
-        let mut source = Source::open(&self.rollouts)?;
-        let summary_file = self.summary.as_deref().map(Output::open).transpose()?;
-        let mut talk = Talk::of_run(self.quiet, source.length());
+        let mut copy = state.as_ref().map(State::copy).transpose()?;
+        let run = Run {
+            engine,
+            source: self.source()?,
+            fields: self.input_fields()?,
+            hold: self.hold,
+            by: self.by.as_deref(),
+            copy: copy.as_mut(),
+        };
+        let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
+        let code = run.through(sink, &account, finish)?;
+        let kept = Kept::of(&self.recipe.recipe()?, &self.recipe.set, self.hold);
+        if let (Some(state), Some(copy), Some(kept)) = (state, copy, kept) {
+            state.keep(&kept, copy)?;
+        }
+        Ok(code)
+    }
+}
+
+/// One run over one input.
+pub(crate) struct Run<'r> {
+    pub(crate) engine: &'r Engine,
+    pub(crate) source: Source,
+    pub(crate) fields: Fields,
+    /// A group is held until so many rollouts have been read since its last member.
+    pub(crate) hold: u64,
+    /// The field that statistics are told by.
+    pub(crate) by: Option<&'r str>,
+    /// Where the rollouts are kept.
+    pub(crate) copy: Option<&'r mut Output>,
+}
+
+/// Where the account of a run goes.
+pub(crate) struct Account<'r> {
+    /// The file of the summary.
+    pub(crate) summary: Option<&'r str>,
+    pub(crate) quiet: bool,
+}
+
+impl Run<'_> {
+    /// Scores all rollouts into a sink, and gives an account of it.
+    pub(crate) fn through<S: Sink>(
+        mut self,
+        mut sink: S,
+        account: &Account<'_>,
+        finish: impl FnOnce(S) -> Result<Option<String>, Failure>,
+    ) -> Result<u8, Failure> {
+        let summary_file = account.summary.map(Output::open).transpose()?;
+        let mut talk = Talk::of_run(account.quiet, self.source.length());
         let started = Instant::now();
-        let breakdown = self.by.as_deref().map(Breakdown::by);
-        let done = Stream::new(engine, &mut sink, &talk, self.hold, breakdown).run(&mut source, &fields);
+        let breakdown = self.by.map(Breakdown::by);
+        let done = Stream::new(self.engine, &mut sink, &talk, self.hold, breakdown)
+            .keeping(self.copy.take())
+            .run(&mut self.source, &self.fields);
         talk.end();
         let Done { statistics, breakdown, ledger } = done?;
         let remark = finish(sink)?;
         let summary = Summary {
-            recipe: &engine.plan().name,
+            recipe: &self.engine.plan().name,
             statistics: &statistics,
-            by: self.by.as_deref().zip(breakdown.as_ref()),
+            tallies: &self.engine.tallies(),
+            by: self.by.zip(breakdown.as_ref()),
             ledger: &ledger,
-            bytes: source.position(),
+            bytes: self.source.position(),
             seconds: started.elapsed().as_secs_f64(),
         };
         if let Some(mut file) = summary_file {
@@ -144,6 +202,24 @@ impl Scoring {
         talk.say(&summary::text(&summary, remark.as_deref(), talk.style));
         Ok(code(&statistics, &ledger))
     }
+}
+
+/// The names that the fields of rollouts have in the input.
+pub(crate) fn fields(renamed: &[(String, String)], strict: bool) -> Result<Fields, Failure> {
+    let mut fields = Fields::own();
+    for (field, name) in renamed {
+        if !fields.map(field, name) {
+            let hint = match closest(field, FIELDS) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("the fields are {}", FIELDS.join(", ")),
+            };
+            return Err(Failure::Arguments(format!("--field: there is no field {field:?}; {hint}")));
+        }
+    }
+    if strict {
+        fields.refuse_others();
+    }
+    Ok(fields)
 }
 
 fn code(statistics: &Statistics, ledger: &Ledger) -> u8 {

@@ -1,10 +1,13 @@
 //! What did a run look like as a whole? A table for a person, and the same as JSON.
 
+mod judging;
+
 use crate::failure::Failure;
 use crate::files::Output;
 use crate::stream::Ledger;
 use crate::talk::{Style, printable};
 use plaudit::outcome::OutcomeKind;
+use plaudit::schedule::Tally;
 use plaudit::statistics::breakdown::{Breakdown, Part};
 use plaudit::statistics::distribution::Distribution;
 use plaudit::statistics::{Counts, Statistics};
@@ -22,6 +25,8 @@ const WORRYING: f64 = 0.5;
 pub(crate) struct Summary<'r> {
     pub(crate) recipe: &'r str,
     pub(crate) statistics: &'r Statistics,
+    /// What the judges were asked.
+    pub(crate) tallies: &'r [Tally],
     /// The field and the statistics by it, where that was asked for.
     pub(crate) by: Option<(&'r str, &'r Breakdown)>,
     pub(crate) ledger: &'r Ledger,
@@ -47,6 +52,9 @@ impl Summary<'_> {
             "seconds": self.seconds,
             "rollouts_per_second": self.rate(self.statistics.rollouts),
         });
+        if !self.tallies.is_empty() {
+            value["judges"] = json!(self.tallies);
+        }
         if let Some((field, breakdown)) = self.by {
             value["by"] = json!({ "field": field, "parts": breakdown.parts() });
         }
@@ -70,6 +78,14 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
     if statistics.repetition.duplicates > 0 {
         let share = share(statistics.repetition.duplicates, statistics.rollouts);
         note("duplicates", format!("{} ({share})", whole(statistics.repetition.duplicates)));
+    }
+    for (name, component) in &statistics.components {
+        if let Some(judging) = &component.judging {
+            judging::verdicts(judging).into_iter().for_each(|text| note(&cut(&printable(name), 11), text));
+        }
+    }
+    for tally in summary.tallies {
+        judging::calls(tally).into_iter().for_each(|text| note(&cut(&printable(&tally.judge), 11), text));
     }
     for kind in [OutcomeKind::Floored, OutcomeKind::Skipped, OutcomeKind::Invalid] {
         let components =

@@ -76,7 +76,7 @@ fn read(path: &Path) -> Vec<Rollout<'static>> {
 
 fn measure(recipe: &str, rollouts: &[Rollout<'_>], batch: bool) -> Value {
     let plan = Recipe::from_yaml(recipe).and_then(|recipe| recipe.plan()).expect("a recipe");
-    let engine = Engine::new(plan);
+    let engine = Engine::new(plan).expect("an engine");
     let warm = engine.score(rollouts).expect("a report");
     assert_eq!(warm.statistics.outcomes.all(), rollouts.len() as u64);
     let (wall, processor) = (Instant::now(), processor_time());

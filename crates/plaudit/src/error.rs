@@ -13,6 +13,17 @@ pub enum RunError {
         /// The names and sizes of the others.
         odd: Vec<(String, usize)>,
     },
+    /// A judge needs a key, and the environment has none.
+    MissingKey {
+        /// The judge.
+        judge: String,
+        /// The variable that should hold the key.
+        variable: String,
+    },
+    /// The connections to the judges cannot be set up.
+    NoConnections(String),
+    /// The system gives no random numbers, without which responses cannot be fenced.
+    NoRandomness(String),
     /// The outcomes do not add up to the rollouts: a mistake in the engine.
     Unbalanced {
         /// How many rollouts came in.
@@ -27,6 +38,9 @@ impl RunError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::UnevenGroups { .. } => "group.uneven",
+            Self::MissingKey { .. } => "judge.missing_key",
+            Self::NoConnections(_) => "judge.no_connections",
+            Self::NoRandomness(_) => "engine.no_randomness",
             Self::Unbalanced { .. } => "engine.unbalanced",
         }
     }
@@ -48,6 +62,16 @@ impl fmt::Display for RunError {
                     write!(out, ", and {} more", odd.len() - NAMED)?;
                 }
                 write!(out, " ({})", self.code())
+            }
+            Self::MissingKey { judge, variable } => write!(
+                out,
+                "the judge {judge:?} needs a key, and the environment variable {variable} is not set: export it, or \
+                 leave api_key_env out of the recipe ({})",
+                self.code()
+            ),
+            Self::NoConnections(why) => write!(out, "judges cannot be asked: {why} ({})", self.code()),
+            Self::NoRandomness(why) => {
+                write!(out, "the system gives no random numbers: {why} ({})", self.code())
             }
             Self::Unbalanced { rollouts, outcomes } => {
                 write!(out, "{rollouts} rollouts came in but {outcomes} outcomes went out ({})", self.code())

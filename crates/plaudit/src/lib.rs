@@ -14,7 +14,7 @@
 //!        format: { reward: reasoning_format, weight: 0.2 }
 //!        answer: { reward: number_accuracy, weight: 1.0, scope: answer }",
 //! )?;
-//! let engine = Engine::new(recipe.plan()?);
+//! let engine = Engine::new(recipe.plan()?)?;
 //! let report = engine.score(&[
 //!     Rollout::new("<think>Six sevens.</think><answer>42</answer>").to_prompt("6 * 7?").with_reference("42"),
 //!     Rollout::new("forty-two").to_prompt("6 * 7?").with_reference("42"),
@@ -29,16 +29,20 @@
 
 pub mod aggregate;
 pub mod compose;
+pub mod court;
 pub mod engine;
 pub mod error;
 pub mod group;
 pub mod input;
+pub mod journal;
 pub mod judge;
 pub mod outcome;
 pub mod plan;
 pub mod reason;
 pub mod recipe;
+pub mod registry;
 pub mod report;
+pub mod reward;
 pub mod rollout;
 pub mod rule;
 pub mod schedule;

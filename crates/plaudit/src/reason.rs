@@ -51,6 +51,10 @@ codes! {
     GateClosed = "gate.closed",
     /// The group is too small for a reward that compares its members.
     GroupTooSmall = "group.too_small",
+    /// The group is too large for the way its comparisons become numbers.
+    GroupTooLarge = "group.too_large",
+    /// The rollouts of the group answer different prompts, so they cannot be compared.
+    GroupMixed = "group.mixed",
     /// The rollout arrived after its group had been scored.
     GroupSplit = "group.split",
     /// The group's deadline passed before the component was asked.
@@ -129,6 +133,8 @@ codes! {
     Stopped = "engine.stopped",
     /// The weights of the components that apply add up to zero, so their mean does not exist.
     ZeroWeight = "engine.zero_weight",
+    /// The recipe's own prompt cannot be filled in for this rollout.
+    TemplateFailed = "recipe.template_failed",
     /// The tokenizer file that the recipe names cannot cut the text.
     TokenizerFailed = "recipe.tokenizer_failed",
     /// A rule returned something that is not a finite number.

@@ -3,6 +3,7 @@
 use crate::compose::{Cause, Total};
 use crate::error::RunError;
 use crate::group::{Group, Key};
+use crate::judge::findings::Findings;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
@@ -70,8 +71,10 @@ impl Report {
         rollouts: &[Rollout<'_>],
         groups: Vec<Group>,
         scored: Vec<Vec<Row>>,
+        findings: &[(String, Findings)],
     ) -> Result<Self, RunError> {
         let mut statistics = Statistics::of(&plan);
+        findings.iter().for_each(|(component, found)| statistics.observe_judging(component, found));
         let mut rows: Vec<Option<Row>> = Vec::with_capacity(rollouts.len());
         rows.resize_with(rollouts.len(), || None);
         for (group, members) in groups.iter().zip(scored) {

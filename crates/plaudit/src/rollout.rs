@@ -80,6 +80,25 @@ impl<'a> Rollout<'a> {
         size_of::<Self>() + prompt + names + self.response.len() + extra
     }
 
+    /// The rollout as a flat line of JSON would have it.
+    pub fn to_value(&self) -> Value {
+        let mut map = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                map.insert(name.to_owned(), value);
+            }
+        };
+        let text = |text: &Option<Cow<'_, str>>| text.as_deref().map(Value::from);
+        put("id", text(&self.id));
+        put("group", text(&self.group));
+        put("prompt", self.prompt.as_ref().map(Prompt::to_value));
+        put("response", Some(Value::from(&*self.response)));
+        put("reference", text(&self.reference));
+        put("tokens", self.tokens.map(Value::from));
+        put("extra", (!self.extra.is_empty()).then(|| Value::Object(self.extra.clone())));
+        Value::Object(map)
+    }
+
     /// What stands in `extra` at a path of keys, where it is text, a number, or true or false.
     pub fn field(&self, path: &[String]) -> Option<Cow<'_, str>> {
         let (first, rest) = path.split_first()?;

@@ -1,6 +1,7 @@
 //! How does a file of any size become results in constant memory? Read, hold groups, score in batches, write in order.
 
 mod hold;
+mod lanes;
 mod ledger;
 mod memory;
 mod queue;
@@ -8,9 +9,10 @@ mod queue;
 pub(crate) use ledger::Ledger;
 
 use crate::failure::Failure;
-use crate::files::{Entry, Parsed, Source};
+use crate::files::{Entry, Output, Parsed, Source, line};
 use crate::talk::Talk;
 use hold::{Hold, Policy, Taken};
+use lanes::{Lanes, Scored};
 use memory::{GENERATION, Memory};
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
@@ -23,6 +25,7 @@ use plaudit::schedule::Pool;
 use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
 use queue::Queue;
+use std::io::Write as _;
 
 /// The most text that groups hold while they wait for members.
 const MOST_HELD: usize = 64 << 20;
@@ -54,7 +57,7 @@ pub(crate) trait Sink: Sync {
 
 /// Rollouts on their way, with their places in the input.
 #[derive(Debug, Default)]
-struct Batch {
+pub(crate) struct Batch {
     places: Vec<u64>,
     rollouts: Vec<Rollout<'static>>,
     bytes: usize,
@@ -97,6 +100,10 @@ pub(crate) struct Stream<'r, S: Sink> {
     hold: Hold<Member>,
     /// What is to be scored next.
     batch: Batch,
+    /// What is being scored.
+    lanes: Lanes<'r>,
+    /// Where every rollout is kept as it was read, where it is.
+    copy: Option<&'r mut Output>,
     /// What came too late.
     late: Batch,
     queue: Queue<S::Piece>,
@@ -131,6 +138,8 @@ impl<'r, S: Sink> Stream<'r, S> {
             ids: Memory::new(GENERATION),
             hold: Hold::new(policy),
             batch: Batch::default(),
+            lanes: Lanes::new(engine),
+            copy: None,
             late: Batch::default(),
             queue: Queue::new(),
             statistics: Statistics::of(engine.plan()),
@@ -140,8 +149,28 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
     }
 
+    /// The same run, which keeps every rollout that it reads as a line of `copy`.
+    pub(crate) fn keeping(mut self, copy: Option<&'r mut Output>) -> Self {
+        self.copy = copy;
+        self
+    }
+
     /// Reads all of the source and writes all results.
     pub(crate) fn run(mut self, source: &mut Source, fields: &Fields) -> Result<Done, Failure> {
+        let engine = self.engine;
+        let threads = self.lanes.threads();
+        std::thread::scope(|scope| {
+            threads.start(engine, scope);
+            let done = self.run_through(source, fields);
+            if done.is_err() {
+                // What is under way is of no use to anybody any more.
+                engine.stop();
+            }
+            done
+        })
+    }
+
+    fn run_through(mut self, source: &mut Source, fields: &Fields) -> Result<Done, Failure> {
         while let Some(block) = source.next(self.engine.pool(), fields, self.talk)? {
             for entry in block {
                 self.enter(source.noun(), entry)?;
@@ -154,6 +183,10 @@ impl<'r, S: Sink> Stream<'r, S> {
             self.schedule(group)?;
         }
         self.score()?;
+        while let Some(scored) = self.lanes.oldest() {
+            self.finish_scored(scored)?;
+        }
+        self.write()?;
         self.statistics.reconcile(self.read)?;
         Ok(Done { statistics: self.statistics, breakdown: self.breakdown, ledger: self.ledger })
     }
@@ -169,6 +202,10 @@ impl<'r, S: Sink> Stream<'r, S> {
             }
         };
         for rollout in rollouts {
+            if let Some(copy) = &mut self.copy {
+                let line = line(&rollout.to_value(), copy.name())?;
+                copy.write_all(&line).map_err(|error| Failure::writing(copy.name(), error))?;
+            }
             let member = Member { place: self.read, bytes: rollout.bytes(), rollout };
             self.read += 1;
             self.place(group, member)?;
@@ -231,16 +268,27 @@ impl<'r, S: Sink> Stream<'r, S> {
     /// Scores what is scheduled, and writes every result whose turn it is.
     fn score(&mut self) -> Result<(), Failure> {
         let batch = std::mem::take(&mut self.batch);
-        if !batch.rollouts.is_empty() {
-            let report = self.engine.score(&batch.rollouts)?;
-            self.refuse_uneven(&batch, &report)?;
-            self.finish(&batch, &report)?;
+        if !batch.rollouts.is_empty()
+            && let Some(scored) = self.lanes.push(batch)
+        {
+            self.finish_scored(scored)?;
         }
         let late = std::mem::take(&mut self.late);
         if !late.rollouts.is_empty() {
             let report = self.engine.refuse(&late.rollouts, Code::GroupSplit);
             self.finish(&late, &report)?;
         }
+        self.write()
+    }
+
+    fn finish_scored(&mut self, (batch, report): Scored) -> Result<(), Failure> {
+        let report = report?;
+        self.refuse_uneven(&batch, &report)?;
+        self.finish(&batch, &report)
+    }
+
+    /// Writes every result whose turn it is.
+    fn write(&mut self) -> Result<(), Failure> {
         while let Some(piece) = self.queue.next(S::bytes) {
             self.sink.write(piece)?;
         }

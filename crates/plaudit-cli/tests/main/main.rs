@@ -3,9 +3,11 @@
 
 mod abuse;
 mod docs;
+mod judge_sim;
 mod memory;
 mod parquet_files;
 mod snapshots;
 mod streaming;
 mod support;
+mod tls;
 mod verbs;

@@ -1,11 +1,12 @@
 //! Which strengths make the verdicts most likely? Davidson's model of wins and ties, with a bias towards the response
 //! shown first, and the way to the peak of its posterior.
 
-use super::Comparison;
 use super::cholesky::Cholesky;
+use super::plackett_luce::{Ranking, Stated, Sums};
+use super::{Comparison, Observed};
 
 /// How often one response shown first won, tied and lost against one shown second.
-pub(super) struct Tally {
+struct Tally {
     first: usize,
     second: usize,
     won: f64,
@@ -13,8 +14,26 @@ pub(super) struct Tally {
     lost: f64,
 }
 
+/// All verdicts on a group, as terms of its likelihood.
+pub(super) struct Verdicts {
+    tallies: Vec<Tally>,
+    stated: Vec<Stated>,
+    rankings: Vec<Ranking>,
+}
+
+impl Verdicts {
+    /// Of evidence that is sorted.
+    pub(super) fn new(sorted: &Observed) -> Self {
+        Self {
+            tallies: tallies(&sorted.comparisons),
+            stated: sorted.weighed.iter().map(Stated::new).collect(),
+            rankings: sorted.line_ups.iter().map(Ranking::new).collect(),
+        }
+    }
+}
+
 /// Counts verdicts that are sorted, so that equal ones stand side by side.
-pub(super) fn tallies(sorted: &[Comparison]) -> Vec<Tally> {
+fn tallies(sorted: &[Comparison]) -> Vec<Tally> {
     let count = |games: &[Comparison], winner: Option<usize>| {
         games.iter().filter(|game| game.winner == winner).count() as f64
     };
@@ -33,8 +52,8 @@ pub(super) fn tallies(sorted: &[Comparison]) -> Vec<Tally> {
 
 /// The negative logarithm of the posterior for one scale of the prior. The unknowns are the strengths, then the bias
 /// towards the response shown first, then the logarithm of the tie term.
-pub(super) struct Posterior<'t> {
-    pub(super) tallies: &'t [Tally],
+pub(super) struct Posterior<'v> {
+    pub(super) verdicts: &'v Verdicts,
     /// What the prior expects of each unknown.
     pub(super) means: Vec<f64>,
     /// How firmly it does: one over the variance.
@@ -69,11 +88,13 @@ impl Posterior<'_> {
     fn value(&self, at: &[f64]) -> f64 {
         let prior: f64 =
             (0..at.len()).map(|i| self.precisions[i] * (at[i] - self.means[i]).powi(2) / 2.0).sum();
-        let games = self.tallies.iter().map(|tally| {
+        let games = self.verdicts.tallies.iter().map(|tally| {
             let [win, tie, loss] = self.outcomes(tally, at);
             tally.won * win + tally.tied * tie + tally.lost * loss
         });
-        prior - games.sum::<f64>()
+        let stated = self.verdicts.stated.iter().map(|stated| stated.value(at));
+        let rankings = self.verdicts.rankings.iter().map(|ranking| ranking.value(at));
+        prior - games.sum::<f64>() + stated.sum::<f64>() + rankings.sum::<f64>()
     }
 
     fn slope_and_curvature(&self, at: &[f64]) -> (Vec<f64>, Vec<f64>) {
@@ -83,7 +104,10 @@ impl Posterior<'_> {
         for i in 0..size {
             curvature[i * size + i] = self.precisions[i];
         }
-        for tally in self.tallies {
+        let mut sums = Sums { size, slope: &mut slope, curvature: &mut curvature };
+        self.verdicts.stated.iter().for_each(|stated| stated.add_to(&mut sums, at));
+        self.verdicts.rankings.iter().for_each(|ranking| ranking.add_to(&mut sums, at));
+        for tally in &self.verdicts.tallies {
             let [win, tie, loss] = self.outcomes(tally, at).map(f64::exp);
             let Tally { first, second, won, tied, lost } = *tally;
             let games = won + tied + lost;
@@ -136,15 +160,30 @@ impl Posterior<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{LineUp, Weighed};
     use super::*;
+
+    fn of(games: &[Comparison]) -> Verdicts {
+        Verdicts::new(&Observed { comparisons: games.to_vec(), ..Observed::default() })
+    }
 
     #[test]
     fn slope_and_curvature_are_those_of_the_value() {
         let game = |first, second, winner| Comparison { first, second, winner };
         let games = [game(0, 1, Some(0)), game(0, 2, None), game(1, 2, Some(2)), game(1, 2, Some(2))];
-        let tallies = tallies(&games);
-        assert_eq!(tallies.len(), 3);
-        let posterior = Posterior { tallies: &tallies, means: vec![0.1; 5], precisions: vec![0.7; 5] };
+        let weighed = |first, second, probability| Weighed {
+            comparison: game(first, second, None),
+            first: probability,
+        };
+        let line_ups = vec![
+            LineUp { shown: vec![0, 1, 2], order: vec![2, 0, 1] },
+            LineUp { shown: vec![2, 1], order: vec![1, 2] },
+        ];
+        let weighed = vec![weighed(0, 1, 0.3), weighed(1, 2, 1.0), weighed(2, 0, 0.0)];
+        let observed = Observed { comparisons: games.to_vec(), weighed, line_ups, prior: None };
+        let verdicts = Verdicts::new(&observed);
+        assert_eq!(verdicts.tallies.len(), 3);
+        let posterior = Posterior { verdicts: &verdicts, means: vec![0.1; 5], precisions: vec![0.7; 5] };
         let at = [0.3, -0.4, 0.9, 0.2, -0.6];
         let (slope, curvature) = posterior.slope_and_curvature(&at);
         let moved = |axis: usize, by: f64| {
@@ -169,9 +208,9 @@ mod tests {
     #[test]
     fn the_peak_is_found_from_far_away() {
         let games = [Comparison { first: 0, second: 1, winner: Some(0) }; 50];
-        let tallies = tallies(&games);
+        let verdicts = of(&games);
         let posterior =
-            Posterior { tallies: &tallies, means: vec![0.0; 4], precisions: vec![0.03, 0.03, 4.0, 1.0] };
+            Posterior { verdicts: &verdicts, means: vec![0.0; 4], precisions: vec![0.03, 0.03, 4.0, 1.0] };
         let near = posterior.peak(vec![0.0; 4]).expect("a peak").at;
         let far = posterior.peak(vec![-30.0, 30.0, 5.0, 9.0]).expect("a peak").at;
         assert!(near.iter().zip(&far).all(|(near, far)| (near - far).abs() < 1e-8), "{near:?} {far:?}");
@@ -180,9 +219,9 @@ mod tests {
     #[test]
     fn a_hundred_thousand_verdicts_for_one_side_still_have_a_peak() {
         let games = vec![Comparison { first: 0, second: 1, winner: Some(0) }; 100_000];
-        let tallies = tallies(&games);
+        let verdicts = of(&games);
         let posterior = Posterior {
-            tallies: &tallies,
+            verdicts: &verdicts,
             means: vec![0.0; 4],
             precisions: vec![0.0025, 0.0025, 100.0, 1.0],
         };

@@ -64,7 +64,7 @@ pub struct Evidence {
     pub elo_converged: bool,
 }
 
-/// The ratings after the games in the order given; [`super::aggregate`] sorts them first.
+/// The ratings after the games in the order given; [`super::estimate`] sorts them first.
 ///
 /// The expected score is that of A. E. Elo, The Rating of Chessplayers (1978), and a tie is half a win. Every game moves
 /// the ratings that the next one sees, so that the order of the games, and with it the numbering of the responses,
@@ -72,7 +72,7 @@ pub struct Evidence {
 /// matters, `bradley_terry` fits the same curve to all games at once.
 pub fn in_order(params: &Elo, n: usize, comparisons: &[Comparison]) -> Result<Aggregated, AggregateError> {
     params.check()?;
-    super::check(n, comparisons)?;
+    super::Observed { comparisons: comparisons.to_vec(), ..super::Observed::default() }.check(n)?;
     let mut ratings = vec![params.elo_initial_rating; n];
     let (mut iterations, mut converged) = (0, false);
     while iterations < params.elo_max_iterations && !converged {

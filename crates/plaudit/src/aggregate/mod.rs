@@ -1,13 +1,21 @@
-//! How do comparisons of two responses at a time become one number a response? By one of five methods, each a pure
-//! function of the comparisons, whatever their order.
+//! How do comparisons of the responses of a group become one number a response? By one of five methods, each a pure
+//! function of the evidence, whatever its order.
 
 pub mod bradley_terry;
 mod cholesky;
 pub mod copeland;
 mod davidson;
+pub mod design;
 pub mod dgr;
 pub mod elo;
+mod mixture;
+mod observed;
+mod plackett_luce;
+mod refused;
 pub mod winrate;
+
+pub use observed::{LineUp, Observed, Weighed};
+pub use refused::AggregateError;
 
 use crate::error::Refusal;
 use bradley_terry::BradleyTerry;
@@ -15,7 +23,6 @@ use elo::Elo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::fmt;
 
 /// One verdict on two responses of a group. A verdict that failed is no comparison, and must not be handed in as a tie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -126,101 +133,6 @@ pub enum Evidence {
     BradleyTerry(bradley_terry::Evidence),
 }
 
-/// Comparisons that cannot be aggregated.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AggregateError {
-    /// A comparison names a response that the group does not have.
-    NoSuchResponse {
-        /// The comparison, as its place in the list.
-        at: usize,
-        /// The response that it names.
-        index: usize,
-        /// How many responses there are.
-        n: usize,
-    },
-    /// A comparison of a response with itself.
-    WithItself {
-        /// The comparison, as its place in the list.
-        at: usize,
-    },
-    /// The winner is neither of the two.
-    StrangeWinner {
-        /// The comparison, as its place in the list.
-        at: usize,
-        /// The winner that it names.
-        winner: usize,
-    },
-    /// No comparison names a response, though there are others: nothing is known of it, so it has no score. The caller
-    /// leaves it out of the group and says why.
-    NeverCompared {
-        /// The response.
-        index: usize,
-    },
-    /// The group is larger than the method can take.
-    TooMany {
-        /// How many responses there are.
-        n: usize,
-        /// How many the method takes.
-        largest: usize,
-    },
-    /// The estimate did not settle: more verdicts than doubles can add up.
-    NoEstimate,
-    /// A parameter of the method is wrong.
-    Parameter(Refusal),
-}
-
-impl AggregateError {
-    /// The stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NoSuchResponse { .. } => "aggregate.no_such_response",
-            Self::WithItself { .. } => "aggregate.with_itself",
-            Self::StrangeWinner { .. } => "aggregate.strange_winner",
-            Self::NeverCompared { .. } => "aggregate.never_compared",
-            Self::TooMany { .. } => "aggregate.too_many",
-            Self::NoEstimate => "aggregate.no_estimate",
-            Self::Parameter(_) => "aggregate.parameter",
-        }
-    }
-}
-
-impl From<Refusal> for AggregateError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Parameter(refusal)
-    }
-}
-
-impl fmt::Display for AggregateError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchResponse { at, index, n } => write!(
-                out,
-                "comparison {at} names response {index}, but they are numbered from 0 and there are {n}"
-            )?,
-            Self::WithItself { at } => write!(out, "comparison {at} compares a response with itself")?,
-            Self::StrangeWinner { at, winner } => write!(
-                out,
-                "the winner of comparison {at} is {winner}, which is neither of the two; a tie has no winner"
-            )?,
-            Self::NeverCompared { index } => write!(
-                out,
-                "response {index} was compared with no other, so nothing is known of it: leave it out of the group"
-            )?,
-            Self::TooMany { n, largest } => write!(
-                out,
-                "the group has {n} responses and the method takes at most {largest}: split the group or choose \
-                 another method"
-            )?,
-            Self::NoEstimate => write!(out, "the strengths did not settle; choose another method")?,
-            Self::Parameter(Refusal { key: "", message }) => write!(out, "{message}")?,
-            Self::Parameter(Refusal { key, message }) => write!(out, "{key}: {message}")?,
-        }
-        write!(out, " ({})", self.code())
-    }
-}
-
-impl std::error::Error for AggregateError {}
-
 /// One score a response, of `n`, from comparisons in any order. Not every pair must have been compared, and a pair may
 /// have been compared more than once; but every response must have been compared with some other. A response that is
 /// alone has nobody to be better than, and scores 0.
@@ -229,46 +141,27 @@ pub fn aggregate(
     n: usize,
     comparisons: &[Comparison],
 ) -> Result<Aggregated, AggregateError> {
+    estimate(method, n, &Observed { comparisons: comparisons.to_vec(), ..Observed::default() })
+}
+
+/// One score a response, of `n`, from all that is known of the group, as [`aggregate`] does from comparisons alone.
+///
+/// Only [`Method::BradleyTerry`] knows how sure a judge was and what another reward says. For the others a weighed
+/// comparison is a comparison, a line-up is all the pairs that it implies, and the prior is nothing.
+pub fn estimate(method: &Method, n: usize, observed: &Observed) -> Result<Aggregated, AggregateError> {
     method.check()?;
     if n > method.largest() {
         return Err(AggregateError::TooMany { n, largest: method.largest() });
     }
-    check(n, comparisons)?;
-    // Judges answer in any order. Sums of floats, and ratings even more so, must not depend on it.
-    let mut sorted = comparisons.to_vec();
-    sorted.sort_unstable();
+    observed.check(n)?;
+    let flat = || observed.flat();
     Ok(match method {
-        Method::Winrate => winrate::aggregate(n, &sorted),
-        Method::Copeland => copeland::aggregate(n, &sorted),
-        Method::Elo(params) => elo::in_order(params, n, &sorted)?,
-        Method::Dgr => dgr::aggregate(n, &sorted),
-        Method::BradleyTerry(params) => bradley_terry::aggregate(params, n, &sorted)?,
+        Method::Winrate => winrate::aggregate(n, &flat()),
+        Method::Copeland => copeland::aggregate(n, &flat()),
+        Method::Elo(params) => elo::in_order(params, n, &flat())?,
+        Method::Dgr => dgr::aggregate(n, &flat()),
+        Method::BradleyTerry(params) => bradley_terry::aggregate(params, n, &observed.sorted())?,
     })
-}
-
-fn check(n: usize, comparisons: &[Comparison]) -> Result<(), AggregateError> {
-    for (at, comparison) in comparisons.iter().enumerate() {
-        let &Comparison { first, second, winner } = comparison;
-        let index = first.max(second);
-        if index >= n {
-            return Err(AggregateError::NoSuchResponse { at, index, n });
-        }
-        if first == second {
-            return Err(AggregateError::WithItself { at });
-        }
-        if let Some(winner) = winner.filter(|winner| *winner != first && *winner != second) {
-            return Err(AggregateError::StrangeWinner { at, winner });
-        }
-    }
-    let mut named = vec![n == 1; n];
-    for comparison in comparisons {
-        named[comparison.first] = true;
-        named[comparison.second] = true;
-    }
-    match named.iter().position(|named| !named) {
-        Some(index) => Err(AggregateError::NeverCompared { index }),
-        None => Ok(()),
-    }
 }
 
 /// Stretches values over [-1, 1]: the smallest becomes -1 and the largest 1. Values that hardly differ become 0.

@@ -40,6 +40,22 @@ pub enum Form {
     Tag,
 }
 
+impl Form {
+    /// The word in recipes, prompts and journals.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Logprobs => "logprobs",
+            Self::Json => "json",
+            Self::Tag => "tag",
+        }
+    }
+
+    /// The form of that word.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Logprobs, Self::Json, Self::Tag].into_iter().find(|form| form.as_str() == word)
+    }
+}
+
 /// What an answer must be to count.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wanted {
@@ -86,6 +102,8 @@ pub enum Place {
         /// What stands after it.
         close: String,
     },
+    /// In double square brackets, such as `[[A]]`, once in the whole reply.
+    Brackets,
 }
 
 /// Tokens that an endpoint says it has read and written.

@@ -1,11 +1,13 @@
 //! What does a recipe mean? Everything that was written in it, resolved: loaded rules, weights, gates and routes.
 //! Nothing about the configuration can fail after this.
 
+pub mod judges;
 mod resolve;
 
 use crate::compose::{Combine, Part};
+pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
-use crate::rule::Scorer;
+pub use judges::Judge;
 use std::time::Duration;
 
 /// A resolved recipe.
@@ -19,6 +21,10 @@ pub struct Plan {
     pub route: Option<Route>,
     /// What stands for an invalid total where a front must hand out a number.
     pub invalid_value: Option<f64>,
+    /// The judges that components ask.
+    pub judges: Vec<Judge>,
+    /// Whether the reference takes part in comparisons.
+    pub validates: bool,
     /// How groups are handled.
     pub groups: GroupPolicy,
     /// The longest response, in bytes; what is longer is floored.
@@ -60,8 +66,10 @@ pub struct Component {
     pub gate: Option<Gate>,
     /// What a response that breaks a limit gets.
     pub floor: f64,
-    /// The loaded rule.
+    /// The loaded reward.
     pub scorer: Scorer,
+    /// The judge that it asks, as its place in the plan, and the one that gives it a prior.
+    pub asks: Option<(usize, Option<usize>)>,
 }
 
 /// A component that is asked first and can settle the total alone.
@@ -96,7 +104,7 @@ impl Plan {
     /// Whether some component looks at the group as a whole.
     pub fn compares_groups(&self) -> bool {
         let components = self.branches.iter().flat_map(|branch| &branch.components);
-        components.into_iter().any(|component| matches!(component.scorer, Scorer::Group(_)))
+        components.into_iter().any(|component| component.scorer.compares())
     }
 
     /// The names of all columns, each once, in the order in which they first appear.

@@ -1,11 +1,14 @@
 //! How does a recipe become a plan? Every key is checked, every reward loaded, every route followed, and all mistakes
 //! are told at once.
 
-use super::{Branch, Component, Gate, GroupPolicy, Plan, Route};
+use super::judges::Judge;
+use super::{Branch, Component, Gate, GroupPolicy, Plan, Route, Scorer};
 use crate::compose::{Combine, Part};
+use crate::judge::principles::preset;
+use crate::recipe::judges::ReferencePart;
 use crate::recipe::written::{self, Written, WrittenComponent};
 use crate::recipe::{Mistake, Mistakes, Node, Recipe, Tree, check, closest};
-use crate::rule::{KINDS, Kind, Scorer};
+use crate::registry::Entry;
 use crate::tokenizer::Shelf;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -14,9 +17,10 @@ impl Recipe {
     /// What the recipe means, or everything that is wrong with it.
     pub fn plan(&self) -> Result<Plan, Mistakes> {
         let mut found = Vec::new();
+        let mut judges = Vec::new();
+        let mut shelf = Shelf::at(self.folder.clone());
         let resolved =
-            Resolver { recipe: self, mistakes: &mut found, shelf: &mut Shelf::at(self.folder.clone()) }
-                .plan();
+            Resolver { recipe: self, mistakes: &mut found, shelf: &mut shelf, judges: &mut judges }.plan();
         Mistakes::none(found)?;
         resolved.ok_or_else(|| {
             mistake("recipe.schema", "", None, "the recipe could not be read".to_owned(), None).into()
@@ -27,16 +31,19 @@ impl Recipe {
 /// The most components of a recipe, and the most recipes that one routes to.
 const MOST: usize = 256;
 
-struct Resolver<'r> {
+pub(super) struct Resolver<'r> {
     recipe: &'r Recipe,
-    mistakes: &'r mut Vec<Mistake>,
+    pub(super) mistakes: &'r mut Vec<Mistake>,
     shelf: &'r mut Shelf,
+    /// The judges of all recipes so far; where two have one name, the first is meant.
+    judges: &'r mut Vec<Judge>,
 }
 
 impl Resolver<'_> {
     fn plan(mut self) -> Option<Plan> {
         let written = self.outline()?;
         let own = self.branch(&written);
+        self.refuse_idle(&written, &own);
         let timeout = self.duration("groups.timeout", &written.groups.timeout);
         if own.components.is_empty()
             && written.route.is_none()
@@ -53,6 +60,8 @@ impl Resolver<'_> {
             name: branches.first()?.name.clone(),
             branches,
             route,
+            judges: std::mem::take(self.judges),
+            validates: written.validation.reference == ReferencePart::Include,
             invalid_value: written.invalid_value,
             groups: GroupPolicy {
                 parallel: written.groups.parallel,
@@ -88,6 +97,8 @@ impl Resolver<'_> {
             parts: Vec::new(),
             combine: written.combine,
         };
+        self.define(written);
+        let defined: Vec<String> = written.judges.keys().cloned().collect();
         let before = self.mistakes.len();
         if let Some(components) = self.recipe.node.get("components") {
             if components.entries().count() > MOST {
@@ -95,7 +106,7 @@ impl Resolver<'_> {
                 return branch;
             }
             for (key, node) in components.entries() {
-                if let Some((component, part)) = self.component(&key.name, node) {
+                if let Some((component, part)) = self.component(&key.name, node, &defined) {
                     branch.components.push(component);
                     branch.parts.push(part);
                 }
@@ -125,25 +136,29 @@ impl Resolver<'_> {
         }
     }
 
-    fn component(&mut self, name: &str, node: &Node) -> Option<(Component, Part)> {
+    fn component(&mut self, name: &str, node: &Node, defined: &[String]) -> Option<(Component, Part)> {
         let path = format!("components.{name}");
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
             let message = "a component's name is made of letters, digits, _ and -, at most 64";
             self.mistakes.push(mistake("recipe.name", &path, node.line, message.to_owned(), None));
         }
-        let kind = self.kind(&path, node)?;
+        let entry = self.entry(&path, node)?;
         let before = self.mistakes.len();
-        check(node, &written::component_schema(kind), &path, self.mistakes);
+        check(node, &written::component_schema(entry), &path, self.mistakes);
         if self.mistakes.len() > before {
             return None;
         }
         let Value::Object(all) = node.to_value() else { return None };
         let reserved = written::reserved();
-        let (common, parameters): (Map<String, Value>, Map<String, Value>) =
+        let (common, mut parameters): (Map<String, Value>, Map<String, Value>) =
             all.into_iter().partition(|(key, _)| reserved.contains(key));
+        if let Some((mode, set)) = common.get("reward").and_then(Value::as_str).and_then(preset) {
+            parameters.entry("mode").or_insert_with(|| mode.into());
+            parameters.entry("principles").or_insert_with(|| vec![set].into());
+        }
         let common: WrittenComponent = serde_json::from_value(Value::Object(common)).ok()?;
-        let scorer = match (kind.build)(Value::Object(parameters), self.shelf) {
+        let scorer = match entry.build(Value::Object(parameters), self.shelf) {
             Ok(scorer) => scorer,
             Err(refusals) => {
                 for refusal in refusals {
@@ -155,9 +170,11 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        if common.gate.is_some() && matches!(scorer, Scorer::Group(_)) {
-            let message =
-                "a reward that compares a group cannot be a gate, because gates decide who is compared";
+        if common.gate.is_some() && !matches!(scorer, Scorer::Each(_)) {
+            let message = match scorer {
+                Scorer::Judged(_) => "a judged reward cannot be a gate, because gates decide who is judged",
+                _ => "a reward that compares a group cannot be a gate, because gates decide who is compared",
+            };
             self.mistakes.push(mistake(
                 "recipe.gate",
                 &format!("{path}.gate"),
@@ -169,15 +186,16 @@ impl Resolver<'_> {
         }
         let component = Component {
             name: name.to_owned(),
-            reward: kind.name,
+            reward: entry.name(),
             gate: common.gate.map(|gate| Gate { min: gate.min, total: gate.total }),
             floor: common.floor.unwrap_or_else(|| scorer.stated().floor()),
+            asks: self.asks(&path, node, &scorer, defined)?,
             scorer,
         };
         Some((component, Part { weight: common.weight, required: common.required }))
     }
 
-    fn kind(&mut self, path: &str, node: &Node) -> Option<&'static Kind> {
+    fn entry(&mut self, path: &str, node: &Node) -> Option<Entry> {
         let Some(reward) = node.get("reward") else {
             let (code, message) = match node.value {
                 Tree::Map(_) => ("recipe.missing_key", "reward is missing"),
@@ -193,16 +211,88 @@ impl Resolver<'_> {
             self.mistakes.push(mistake("recipe.type", &path, reward.line, message, None));
             return None;
         };
-        let kind = Kind::find(name);
-        if kind.is_none() {
-            let names =
-                KINDS.iter().flat_map(|kind| std::iter::once(kind.name).chain(kind.aliases.iter().copied()));
-            let fix = closest(name, names).map(|near| format!("did you mean {near:?}?"));
+        let entry = Entry::find(name).or_else(|| preset(name).and_then(|_| Entry::find("principle")));
+        if entry.is_none() {
+            let fix = closest(name, Entry::names()).map(|near| format!("did you mean {near:?}?"));
             let fix = fix.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
             let message = format!("there is no reward {name:?}");
             self.mistakes.push(mistake("recipe.unknown_reward", &path, reward.line, message, Some(fix)));
         }
-        kind
+        entry
+    }
+
+    /// Takes the recipe's judges in. A judge that a recipe before has defined is that one, so that whoever routes to
+    /// other recipes says where their judges are.
+    fn define(&mut self, written: &Written) {
+        let new: Vec<Judge> = self.judges(&written.judges);
+        for judge in new {
+            if !self.judges.iter().any(|known| known.name == judge.name) {
+                self.judges.push(judge);
+            }
+        }
+    }
+
+    /// Which judges a component asks, if any; none at all where one of them does not exist.
+    #[allow(clippy::option_option, reason = "no judge is needed, or one is and does not exist")]
+    fn asks(
+        &mut self,
+        path: &str,
+        node: &Node,
+        scorer: &Scorer,
+        defined: &[String],
+    ) -> Option<Option<(usize, Option<usize>)>> {
+        let Scorer::Judged(question) = scorer else { return Some(None) };
+        let mut places = Vec::new();
+        for (key, named) in question.judges() {
+            let name = named.or(if defined.len() == 1 { defined.first().map(String::as_str) } else { None });
+            let place = name.and_then(|name| {
+                let known = defined.iter().any(|known| known == name);
+                self.judges.iter().position(|judge| judge.name == name).filter(|_| known)
+            });
+            let scalar = |at: usize| self.judges[at].voice.endpoint.is_scalar();
+            let wants = if key == "prior" { true } else { question.is_scalar() };
+            let message = match (place, name) {
+                (Some(at), _) if scalar(at) == wants => {
+                    places.push(at);
+                    continue;
+                }
+                (Some(_), _) if wants => {
+                    "a scalar reward model is wanted: a judge of kind classify, pooling or embeddings"
+                        .to_owned()
+                }
+                (Some(_), _) => "a judge that can be talked to is wanted: of kind chat or overlap".to_owned(),
+                (None, Some(name)) => format!("there is no judge {name:?}"),
+                (None, None) if defined.is_empty() => "there is no judge to ask".to_owned(),
+                (None, None) => "there are several judges: say which".to_owned(),
+            };
+            let fix = match defined {
+                [] => "define one, such as judges: { main: { base_url: http://127.0.0.1:8000/v1, model: NAME } }".to_owned(),
+                names => format!("the judges are {}", names.join(", ")),
+            };
+            let path = format!("{path}.{key}");
+            let line = node.get(key).map_or(node.line, |node| node.line);
+            self.mistakes.push(mistake("recipe.judge", &path, line, message, Some(fix)));
+        }
+        let judge = *places.first()?;
+        let complete = places.len() == question.judges().count();
+        complete.then_some(Some((judge, places.get(1).copied())))
+    }
+
+    /// Refuses a validation that nothing would carry out.
+    fn refuse_idle(&mut self, written: &Written, own: &Branch) {
+        let compares = |component: &Component| matches!(&component.scorer, Scorer::Judged(question) if !question.is_scalar());
+        let include = written.validation.reference == ReferencePart::Include;
+        if include
+            && written.route.is_none()
+            && !own.components.is_empty()
+            && !own.components.iter().any(compares)
+        {
+            self.add(
+                "recipe.validation",
+                "validation.reference",
+                "no component asks a judge, so nothing can be compared with the reference",
+            );
+        }
     }
 
     /// The recipe's own branch and those of the recipes that it routes to.
@@ -256,7 +346,8 @@ impl Resolver<'_> {
             }
         };
         let mut found = Vec::new();
-        let mut inner = Resolver { recipe: &other, mistakes: &mut found, shelf: self.shelf };
+        let mut inner =
+            Resolver { recipe: &other, mistakes: &mut found, shelf: self.shelf, judges: self.judges };
         let branch = inner.outline().and_then(|written| {
             if written.route.is_some() {
                 inner.add("recipe.route_depth", "route", "a recipe that is routed to cannot route again");
@@ -291,7 +382,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn duration(&mut self, path: &str, text: &str) -> Option<Duration> {
+    pub(super) fn duration(&mut self, path: &str, text: &str) -> Option<Duration> {
         let duration = read_duration(text);
         if duration.is_none() {
             let message = format!("{text:?} is not a duration above 0 and of at most a day");
@@ -301,7 +392,7 @@ impl Resolver<'_> {
         duration
     }
 
-    fn line(&self, path: &str) -> Option<u32> {
+    pub(super) fn line(&self, path: &str) -> Option<u32> {
         let mut node = &self.recipe.node;
         for step in path.split('.') {
             node = node.get(step)?;
@@ -329,7 +420,7 @@ fn has_entries(node: &Node) -> bool {
     node.entries().next().is_some()
 }
 
-fn mistake(
+pub(super) fn mistake(
     code: &'static str,
     path: &str,
     line: Option<u32>,

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 pub mod check;
 mod json;
+pub mod judges;
 pub mod mistake;
 mod scalar;
 mod set;
@@ -30,13 +31,29 @@ pub struct Recipe {
     pub(crate) name: String,
     /// Where the files that it names are looked for; none for a recipe that did not come from a file.
     pub(crate) folder: Option<PathBuf>,
+    /// What it was read from, where that was text.
+    source: Option<Source>,
+}
+
+/// A recipe as text, with what is needed to read it again elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Source {
+    /// The text.
+    pub text: String,
+    /// Whether it is JSON rather than YAML.
+    pub json: bool,
+    /// The name of the file or of the shipped recipe.
+    pub name: String,
+    /// Where the files that it names are looked for.
+    pub folder: Option<PathBuf>,
 }
 
 impl Recipe {
     /// The shipped recipe of that name, or the one in that file.
     pub fn named(name: &str) -> Result<Self, Mistakes> {
         if let Some((_, text)) = shipped().iter().find(|(known, _)| *known == name) {
-            return Ok(Self { node: Node::from_yaml(text)?, name: name.to_owned(), folder: None });
+            let (text, name) = ((*text).to_owned(), name.to_owned());
+            return Self::from_source(Source { text, json: false, name, folder: None });
         }
         let path = Path::new(name);
         if path.exists() {
@@ -66,23 +83,35 @@ impl Recipe {
             fix: None,
         })?;
         let json = path.extension().is_some_and(|extension| extension == "json");
-        let node = if json { Node::from_json(&text)? } else { Node::from_yaml(&text)? };
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        Ok(Self {
-            node,
+        Self::from_source(Source {
+            text,
+            json,
             name: name.unwrap_or_else(|| "recipe".to_owned()),
             folder: path.parent().map(Path::to_path_buf),
         })
     }
 
+    /// The recipe that was read before, as [`Recipe::source`] gave it.
+    pub fn from_source(source: Source) -> Result<Self, Mistakes> {
+        let node = if source.json { Node::from_json(&source.text)? } else { Node::from_yaml(&source.text)? };
+        Ok(Self { node, name: source.name.clone(), folder: source.folder.clone(), source: Some(source) })
+    }
+
+    /// What the recipe was read from, without overrides; none for one that came as a value.
+    pub fn source(&self) -> Option<&Source> {
+        self.source.as_ref()
+    }
+
     /// A recipe from YAML text.
     pub fn from_yaml(text: &str) -> Result<Self, Mistakes> {
-        Ok(Self { node: Node::from_yaml(text)?, name: "recipe".to_owned(), folder: None })
+        let (text, name) = (text.to_owned(), "recipe".to_owned());
+        Self::from_source(Source { text, json: false, name, folder: None })
     }
 
     /// A recipe from a value that was parsed elsewhere.
     pub fn from_value(value: &Value) -> Result<Self, Mistakes> {
-        Ok(Self { node: Node::from_value(value)?, name: "recipe".to_owned(), folder: None })
+        Ok(Self { node: Node::from_value(value)?, name: "recipe".to_owned(), folder: None, source: None })
     }
 
     /// Overrides one value, as by `--set components.format.weight=0.1`.

@@ -8,5 +8,17 @@ macro_rules! shipped {
 
 /// The names and texts of the shipped recipes.
 pub fn shipped() -> &'static [(&'static str, &'static str)] {
-    shipped!["quickstart", "math", "code", "safety", "writing", "tools", "open_r1", "lengths"]
+    shipped![
+        "quickstart",
+        "math",
+        "code",
+        "safety",
+        "writing",
+        "tools",
+        "open_r1",
+        "lengths",
+        "tutorial",
+        "overlap",
+        "judged"
+    ]
 }

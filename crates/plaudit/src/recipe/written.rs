@@ -1,7 +1,9 @@
 //! What may a recipe say? The structs that it is read into; the schema for editors and the checks come from them.
 
 use crate::compose::Combine;
-use crate::rule::{KINDS, Kind, inline_schema};
+use crate::recipe::judges::{WrittenJudge, WrittenValidation};
+use crate::registry::Entry;
+use crate::reward::inline_schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -21,6 +23,10 @@ pub struct Written {
     pub combine: Combine,
     /// The number that stands for an invalid total where a trainer must be given a number.
     pub invalid_value: Option<f64>,
+    /// The judges, each under a name of its own by which components ask them.
+    pub judges: BTreeMap<String, WrittenJudge>,
+    /// What happens beside training.
+    pub validation: WrittenValidation,
     /// How groups are handled.
     pub groups: WrittenGroups,
     /// What a response may not exceed.
@@ -37,6 +43,8 @@ impl Default for Written {
             components: Map::new(),
             combine: Combine::Sum,
             invalid_value: None,
+            judges: BTreeMap::new(),
+            validation: WrittenValidation::default(),
             groups: WrittenGroups::default(),
             limits: WrittenLimits::default(),
             route: None,
@@ -128,9 +136,9 @@ fn one() -> f64 {
 }
 
 /// The schema of a component of one reward: what every component may say, and the reward's parameters.
-pub fn component_schema(kind: &Kind) -> Value {
+pub fn component_schema(entry: Entry) -> Value {
     let mut whole = inline_schema::<WrittenComponent>();
-    let own = (kind.schema)();
+    let own = entry.schema();
     if let (Some(properties), Some(parameters)) =
         (whole["properties"].as_object_mut(), own["properties"].as_object())
     {
@@ -157,12 +165,12 @@ pub(crate) fn outline() -> Value {
 
 /// The JSON schema of recipes, for editors: every reward with its parameters.
 pub fn schema() -> Value {
-    let component = |kind: &Kind| {
-        let mut schema = component_schema(kind);
-        let mut names = vec![kind.name];
-        names.extend(kind.aliases);
-        schema["properties"]["reward"] = json!({ "enum": names, "description": kind.page().0 });
-        schema["title"] = json!(kind.name);
+    let component = |entry: Entry| {
+        let mut schema = component_schema(entry);
+        let mut names = vec![entry.name()];
+        names.extend(entry.aliases());
+        schema["properties"]["reward"] = json!({ "enum": names, "description": entry.page().0 });
+        schema["title"] = json!(entry.name());
         if let Some(schema) = schema.as_object_mut() {
             schema.remove("$schema");
             schema.remove("description");
@@ -174,7 +182,7 @@ pub fn schema() -> Value {
     whole["properties"]["components"] = json!({
         "description": whole["properties"]["components"]["description"],
         "type": "object",
-        "additionalProperties": { "anyOf": KINDS.iter().map(component).collect::<Vec<_>>() },
+        "additionalProperties": { "anyOf": Entry::all().map(component).collect::<Vec<_>>() },
     });
     whole
 }

@@ -1,6 +1,6 @@
 //! Is the response the reference, letter for letter?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Info, Outcome};
 use crate::reason::Code;
 use crate::text::answer::Scope;
@@ -43,10 +43,12 @@ impl Default for Accuracy {
     }
 }
 
-impl Reward for Accuracy {
+impl Registered for Accuracy {
     const NAME: &'static str = "accuracy";
     const NEEDS_REFERENCE: bool = true;
+}
 
+impl Reward for Accuracy {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         Ok(Scorer::Each(Box::new(self)))
     }

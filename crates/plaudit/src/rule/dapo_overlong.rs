@@ -1,7 +1,7 @@
 //! How do the trainers punish responses that run into the length limit? DAPO's soft punishment, in their variants.
 
 use super::length;
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::tokenizer::{CounterParams, LONGEST_TEXT, Shelf, Tokenizer};
 use schemars::JsonSchema;
@@ -111,9 +111,11 @@ impl DapoOverlong {
     }
 }
 
-impl Reward for DapoOverlong {
+impl Registered for DapoOverlong {
     const NAME: &'static str = "dapo.overlong";
+}
 
+impl Reward for DapoOverlong {
     fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         let mut refusals = Vec::new();
         if self.soft_punish_cache > self.max_completion_len {

@@ -1,6 +1,6 @@
 //! Which tokens do the response and the reference share? The F1 score of their sets.
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::Code;
 use crate::text::Case;
@@ -38,10 +38,12 @@ pub struct F1Score {
     pub tokenizer: TokenizerParams,
 }
 
-impl Reward for F1Score {
+impl Registered for F1Score {
     const NAME: &'static str = "f1_score";
     const NEEDS_REFERENCE: bool = true;
+}
 
+impl Reward for F1Score {
     fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         match self.tokenizer.load(shelf) {
             Ok(tokenizer) => Ok(Scorer::Each(Box::new(Loaded { tokenizer }))),

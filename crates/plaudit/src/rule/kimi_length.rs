@@ -1,7 +1,7 @@
 //! Which response of a group says it shortest? Kimi's reward for length.
 
 use super::correct::CorrectParams;
-use super::{GroupRule, Range, Refusal, Reward, Sample, Scorer, Stated};
+use super::{GroupRule, Range, Refusal, Registered, Reward, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::tokenizer::Shelf;
 use schemars::JsonSchema;
@@ -38,9 +38,11 @@ pub struct KimiLength {
     pub correct: CorrectParams,
 }
 
-impl Reward for KimiLength {
+impl Registered for KimiLength {
     const NAME: &'static str = "kimi.length";
+}
 
+impl Reward for KimiLength {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         Ok(Scorer::Group(Box::new(self)))
     }

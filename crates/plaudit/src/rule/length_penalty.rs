@@ -1,6 +1,6 @@
 //! Is the response too short or too long? A penalty that grows with every character outside the bounds.
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::tokenizer::Shelf;
 use schemars::JsonSchema;
@@ -44,10 +44,12 @@ impl Default for LengthPenalty {
     }
 }
 
-impl Reward for LengthPenalty {
+impl Registered for LengthPenalty {
     const NAME: &'static str = "length_penalty";
     const ALIASES: &'static [&'static str] = &["length"];
+}
 
+impl Reward for LengthPenalty {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         Ok(Scorer::Each(Box::new(self)))
     }

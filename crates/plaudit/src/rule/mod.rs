@@ -26,14 +26,12 @@ pub mod thought_length;
 pub mod total_length;
 pub mod trl_think_format;
 
-pub use crate::error::Refusal;
 use crate::outcome::Outcome;
+pub use crate::reward::{Range, Refusal, Registered, Stated};
+use crate::reward::{inline_schema, parameters};
 use crate::rollout::Prompt;
 use crate::text::Text;
 use crate::tokenizer::Shelf;
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -74,39 +72,6 @@ pub struct Sample<'s> {
     pub tokens: Option<u64>,
     /// Everything else that the caller gave.
     pub extra: &'s Map<String, Value>,
-}
-
-/// The numbers that a component can give. Either end may be infinite.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Range {
-    /// The smallest.
-    pub min: f64,
-    /// The largest.
-    pub max: f64,
-}
-
-impl Range {
-    /// From `min` to `max`.
-    pub const fn new(min: f64, max: f64) -> Self {
-        Self { min, max }
-    }
-}
-
-/// What every loaded rule states of itself.
-pub trait Stated: Send + Sync {
-    /// The numbers that it can give.
-    fn range(&self) -> Range;
-
-    /// What a rollout gets whose response breaks a limit: finite, and no better than an honest bad response.
-    fn floor(&self) -> f64 {
-        self.range().min
-    }
-
-    /// Whether a response of any length is scored in time that does not matter, so that the limit on the length of
-    /// responses need not floor it.
-    fn any_length(&self) -> bool {
-        false
-    }
 }
 
 /// A rule that looks at one rollout.
@@ -154,33 +119,13 @@ impl Scorer {
 }
 
 /// The parameters of a rule reward, which are also its place in the registry.
-///
-/// The doc comment of the type is the reward's page; those of its fields describe the parameters.
-pub trait Reward: DeserializeOwned + JsonSchema + Default {
-    /// The name in recipes.
-    const NAME: &'static str;
-    /// Other names under which it is found.
-    const ALIASES: &'static [&'static str] = &[];
-    /// Whether it compares with the rollout's reference.
-    const NEEDS_REFERENCE: bool = false;
-
+pub trait Reward: Registered + Default {
     /// The loaded rule, or everything that is wrong with the parameters.
     fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>>;
 }
 
-/// One entry of the registry.
-pub struct Kind {
-    /// The name in recipes.
-    pub name: &'static str,
-    /// Other names under which it is found.
-    pub aliases: &'static [&'static str],
-    /// Whether it compares with the rollout's reference.
-    pub needs_reference: bool,
-    /// The JSON schema of its parameters, with their documentation.
-    pub schema: fn() -> Value,
-    /// Loads the rule from parameters that the schema allows.
-    pub build: fn(Value, &mut Shelf) -> Result<Scorer, Vec<Refusal>>,
-}
+/// One rule of the registry.
+pub type Kind = crate::reward::Kind<Scorer>;
 
 impl Kind {
     /// The entry of one reward.
@@ -190,28 +135,12 @@ impl Kind {
             aliases: R::ALIASES,
             needs_reference: R::NEEDS_REFERENCE,
             schema: || inline_schema::<R>(),
-            build: |parameters, shelf| match serde_json::from_value::<R>(parameters) {
-                Ok(reward) => reward.build(shelf),
-                Err(error) => Err(vec![Refusal::new("", error.to_string())]),
-            },
+            build: |given, shelf| parameters::<R>(given)?.build(shelf),
         }
     }
 
-    /// The summary and the page of the reward, from the doc comment of its parameters.
-    pub fn page(&self) -> (String, String) {
-        let schema = (self.schema)();
-        let page = schema["description"].as_str().unwrap_or("").trim().to_owned();
-        (page.lines().next().unwrap_or("").to_owned(), page)
+    /// The rule of that name or alias.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.is_called(name))
     }
-
-    /// The reward of that name or alias.
-    pub fn find(name: &str) -> Option<&'static Kind> {
-        KINDS.iter().find(|kind| kind.name == name || kind.aliases.contains(&name))
-    }
-}
-
-/// The JSON schema of a type with everything that it is made of in place, so that schemas can be put together.
-pub(crate) fn inline_schema<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    settings.into_generator().into_root_schema_for::<T>().to_value()
 }

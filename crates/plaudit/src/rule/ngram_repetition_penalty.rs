@@ -1,6 +1,6 @@
 //! Does the response repeat itself? A penalty by the share of n-grams that were there before.
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::ngrams::{self, LONGEST_NGRAM};
 use crate::text::{Case, Text};
@@ -88,9 +88,11 @@ impl Default for NgramRepetitionPenalty {
     }
 }
 
-impl Reward for NgramRepetitionPenalty {
+impl Registered for NgramRepetitionPenalty {
     const NAME: &'static str = "ngram_repetition_penalty";
+}
 
+impl Reward for NgramRepetitionPenalty {
     fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         let mut refusals = Vec::new();
         if !(1..=LONGEST_NGRAM).contains(&self.n) {

@@ -1,6 +1,6 @@
 //! Are the numbers of the response those of the reference, in order?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::answer::Scope;
@@ -49,10 +49,12 @@ impl Default for NumberAccuracy {
     }
 }
 
-impl Reward for NumberAccuracy {
+impl Registered for NumberAccuracy {
     const NAME: &'static str = "number_accuracy";
     const NEEDS_REFERENCE: bool = true;
+}
 
+impl Reward for NumberAccuracy {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
             return Err(vec![Refusal::new("tolerance", "must be 0 or more; no two numbers differ by less")]);

@@ -2,7 +2,7 @@
 
 use super::correct::CorrectParams;
 use super::length;
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::tokenizer::Shelf;
 use schemars::JsonSchema;
@@ -81,9 +81,11 @@ impl Default for OpenR1CosineLength {
     }
 }
 
-impl Reward for OpenR1CosineLength {
+impl Registered for OpenR1CosineLength {
     const NAME: &'static str = "open_r1.cosine_length";
+}
 
+impl Reward for OpenR1CosineLength {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         if self.max_len == 0 {
             return Err(vec![Refusal::new("max_len", "the length is divided by it: at least 1")]);

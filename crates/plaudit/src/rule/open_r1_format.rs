@@ -1,6 +1,6 @@
 //! Does the response have the layout that open-r1 trains, line breaks included?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Info, Outcome};
 use crate::text::space::is_blank;
 use crate::tokenizer::Shelf;
@@ -45,9 +45,11 @@ impl Default for OpenR1Format {
     }
 }
 
-impl Reward for OpenR1Format {
+impl Registered for OpenR1Format {
     const NAME: &'static str = "open_r1.format";
+}
 
+impl Reward for OpenR1Format {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         Ok(Scorer::Each(Box::new(self)))
     }

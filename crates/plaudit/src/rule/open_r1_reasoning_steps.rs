@@ -1,6 +1,6 @@
 //! Does the response show steps, as open-r1 looks for them?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::digit::{digit, digits_end};
 use crate::tokenizer::Shelf;
@@ -46,9 +46,11 @@ impl Default for OpenR1ReasoningSteps {
     }
 }
 
-impl Reward for OpenR1ReasoningSteps {
+impl Registered for OpenR1ReasoningSteps {
     const NAME: &'static str = "open_r1.reasoning_steps";
+}
 
+impl Reward for OpenR1ReasoningSteps {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         if self.steps == 0 {
             return Err(vec![Refusal::new(

@@ -1,6 +1,6 @@
 //! How much of the response was there before? Open-r1's penalty for repetition.
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
@@ -59,9 +59,11 @@ impl Default for OpenR1Repetition {
     }
 }
 
-impl Reward for OpenR1Repetition {
+impl Registered for OpenR1Repetition {
     const NAME: &'static str = "open_r1.repetition";
+}
 
+impl Reward for OpenR1Repetition {
     fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         let mut refusals = Vec::new();
         if !(1..=LONGEST_NGRAM).contains(&self.ngram_size) {

@@ -1,6 +1,6 @@
 //! How many of open-r1's four tags stand exactly once, with their line breaks?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::tokenizer::Shelf;
 use schemars::JsonSchema;
@@ -34,9 +34,11 @@ pub struct OpenR1TagCount {
     pub strict: bool,
 }
 
-impl Reward for OpenR1TagCount {
+impl Registered for OpenR1TagCount {
     const NAME: &'static str = "open_r1.tag_count";
+}
 
+impl Reward for OpenR1TagCount {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         Ok(Scorer::Each(Box::new(self)))
     }

@@ -1,6 +1,6 @@
 //! Does the response give away personal data?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::personal::Personal;
 use crate::tokenizer::Shelf;
@@ -51,9 +51,11 @@ impl Default for PrivacyLeakage {
     }
 }
 
-impl Reward for PrivacyLeakage {
+impl Registered for PrivacyLeakage {
     const NAME: &'static str = "privacy_leakage";
+}
 
+impl Reward for PrivacyLeakage {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         if !(self.penalty_per_leak.is_finite() && self.penalty_per_leak <= 0.0) {
             return Err(vec![Refusal::new("penalty_per_leak", "must be 0 or less; a leak is not rewarded")]);

@@ -1,6 +1,6 @@
 //! Does the response show its thought and its answer in tags?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Text;
 use crate::text::space::is_blank;
@@ -52,10 +52,12 @@ impl Default for ReasoningFormat {
     }
 }
 
-impl Reward for ReasoningFormat {
+impl Registered for ReasoningFormat {
     const NAME: &'static str = "reasoning_format";
     const ALIASES: &'static [&'static str] = &["format"];
+}
 
+impl Reward for ReasoningFormat {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         let mut refusals = Vec::new();
         for (key, name) in [("think_token", &self.think_token), ("answer_token", &self.answer_token)] {

@@ -1,6 +1,6 @@
 //! Does the response think and then either answer or call tools, in tags, with calls that can be read?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::json::{self, Shape};
@@ -45,9 +45,11 @@ pub struct ReasoningToolCallFormat {
     pub strict: bool,
 }
 
-impl Reward for ReasoningToolCallFormat {
+impl Registered for ReasoningToolCallFormat {
     const NAME: &'static str = "reasoning_tool_call_format";
+}
 
+impl Reward for ReasoningToolCallFormat {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         Ok(Scorer::Each(Box::new(self)))
     }

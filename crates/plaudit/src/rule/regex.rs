@@ -1,6 +1,6 @@
 //! Does the response match a pattern, or hold the reference where the pattern says?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Info, Outcome};
 use crate::reason::Code;
 use crate::text::space::strip;
@@ -76,9 +76,11 @@ const DEEPEST: u32 = 64;
 /// The name of the group that `compare` looks at.
 const GROUP: &str = "answer";
 
-impl Reward for Regex {
+impl Registered for Regex {
     const NAME: &'static str = "regex";
+}
 
+impl Reward for Regex {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         let mut refusals = Vec::new();
         for (key, score) in [("score_match", self.score_match), ("score_miss", self.score_miss)] {

@@ -1,6 +1,6 @@
 //! How much of the reference does the response say in the same order? ROUGE-L.
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::Case;
@@ -41,10 +41,12 @@ const LONGEST_RESPONSE: usize = 1 << 16;
 /// The longest reference, in words.
 const LONGEST_REFERENCE: usize = 1 << 15;
 
-impl Reward for Rouge {
+impl Registered for Rouge {
     const NAME: &'static str = "rouge";
     const NEEDS_REFERENCE: bool = true;
+}
 
+impl Reward for Rouge {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         Ok(Scorer::Each(Box::new(self)))
     }

@@ -1,7 +1,7 @@
 //! Does the model think too little or too much? A bounded penalty on the length of its thoughts.
 
 use super::length::{self, Unit};
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::tokenizer::{Shelf, Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
@@ -50,9 +50,11 @@ impl Default for ThoughtLength {
     }
 }
 
-impl Reward for ThoughtLength {
+impl Registered for ThoughtLength {
     const NAME: &'static str = "thought_length";
+}
 
+impl Reward for ThoughtLength {
     fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         let mut refusals = Vec::new();
         if self.min > self.max {

@@ -1,7 +1,7 @@
 //! Is the response longer than the training allows? A bounded penalty that sets in before the limit.
 
 use super::length::{self, Unit};
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::tokenizer::{CounterParams, Shelf, Tokenizer};
 use schemars::JsonSchema;
@@ -50,9 +50,11 @@ impl Default for TotalLength {
     }
 }
 
-impl Reward for TotalLength {
+impl Registered for TotalLength {
     const NAME: &'static str = "total_length";
+}
 
+impl Reward for TotalLength {
     fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         let mut refusals = Vec::new();
         if self.band > self.max {

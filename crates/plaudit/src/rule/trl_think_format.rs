@@ -1,6 +1,6 @@
 //! Does the response begin with one thought in tags, as TRL checks it?
 
-use super::{Range, Refusal, Reward, Rule, Sample, Scorer, Stated};
+use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Info, Outcome};
 use crate::text::space::{is_blank, is_space};
 use crate::tokenizer::Shelf;
@@ -46,9 +46,11 @@ impl Default for TrlThinkFormat {
     }
 }
 
-impl Reward for TrlThinkFormat {
+impl Registered for TrlThinkFormat {
     const NAME: &'static str = "trl.think_format";
+}
 
+impl Reward for TrlThinkFormat {
     fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
         Ok(Scorer::Each(Box::new(self)))
     }

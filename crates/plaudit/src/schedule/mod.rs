@@ -1,4 +1,26 @@
-//! When and where does work run? Groups side by side on threads of the engine's own, each with a deadline.
+//! When and where does work run? Groups side by side on threads of the engine's own, each with a deadline; and calls to
+//! judges, which are the one thing here that is worth money.
+
+mod asked;
+mod budget;
+mod caller;
+#[cfg(test)]
+mod caller_tests;
+mod endpoint;
+mod fault;
+mod flight;
+mod gate;
+mod pace;
+mod permit;
+mod purchase;
+mod record;
+mod tally;
+mod wire;
+
+pub use asked::{Asked, JudgeSpec, Network, Price, Secret, Unusable};
+pub use caller::Caller;
+pub use record::{NoRecord, Record};
+pub use tally::Tally;
 
 use rayon::prelude::*;
 use std::fmt;

@@ -2,13 +2,16 @@
 
 pub mod breakdown;
 pub mod distribution;
+pub mod judging;
 
 use crate::error::RunError;
+use crate::judge::findings::Findings;
 use crate::outcome::{Fact, OutcomeKind};
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Row;
 use distribution::{Correlation, Distribution, Moments};
+use judging::Judging;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use std::collections::BTreeMap;
@@ -82,6 +85,9 @@ pub struct ComponentStatistics {
     /// How the values move with the length of the responses.
     #[serde(serialize_with = "r")]
     pub length_correlation: Correlation,
+    /// What the judge's verdicts look like, where one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judging: Option<Judging>,
 }
 
 impl ComponentStatistics {
@@ -90,6 +96,7 @@ impl ComponentStatistics {
             outcomes: Counts::none(),
             values: Distribution::none(),
             length_correlation: Correlation::none(),
+            judging: None,
         }
     }
 }
@@ -231,6 +238,13 @@ impl Statistics {
         }
     }
 
+    /// Takes in what the judge of a component found about one group.
+    pub(crate) fn observe_judging(&mut self, component: &str, found: &Findings) {
+        if let Some((_, column)) = self.components.iter_mut().find(|(name, _)| name == component) {
+            column.judging.get_or_insert_with(Judging::none).merge(found);
+        }
+    }
+
     /// Takes one group in, given all its rows.
     pub(crate) fn observe_group<'r>(&mut self, rows: impl ExactSizeIterator<Item = &'r Row> + Clone) {
         self.groups.count += 1;
@@ -262,6 +276,9 @@ impl Statistics {
             ours.outcomes.merge(&theirs.outcomes);
             ours.values.merge(&theirs.values);
             ours.length_correlation.merge(&theirs.length_correlation);
+            if let Some(judging) = &theirs.judging {
+                ours.judging.get_or_insert_with(Judging::none).merge(&judging.0);
+            }
         }
         self.groups.count += other.groups.count;
         self.groups.size.merge(&other.groups.size);

@@ -4,7 +4,7 @@ use super::{Shelf, Uncut};
 use crate::error::Refusal;
 use crate::text::tokens::Tokens;
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokenizers::Tokenizer;
 
@@ -45,33 +45,13 @@ impl Loaded {
 
 /// Loads a file, or takes it from the shelf where another component has named it.
 pub(super) fn load(file: &str, shelf: &mut Shelf) -> Result<Arc<Loaded>, Refusal> {
-    let path = locate(file, shelf.folder.as_deref())?;
+    let path = shelf.locate(file).map_err(|message| Refusal::new(KEY, message))?;
     if let Some((_, loaded)) = shelf.files.iter().find(|(known, _)| *known == path) {
         return Ok(Arc::clone(loaded));
     }
     let loaded = Arc::new(parse(&read(&path)?, &path)?);
     shelf.files.push((path, Arc::clone(&loaded)));
     Ok(loaded)
-}
-
-/// The file that the recipe means. A relative path must not lead out of the recipe's folder, by `..` or by a link,
-/// so that a recipe from elsewhere cannot read about; who writes an absolute path knows their own machine.
-fn locate(file: &str, folder: Option<&Path>) -> Result<PathBuf, Refusal> {
-    let written = Path::new(file);
-    let outside =
-        || Refusal::new(KEY, format!("{file} leads out of the recipe's folder; place the file below it"));
-    let missing = |error| Refusal::new(KEY, format!("{file} cannot be read: {error}"));
-    if written.is_absolute() {
-        return written.canonicalize().map_err(missing);
-    }
-    if written.components().any(|part| matches!(part, Component::ParentDir | Component::Prefix(_))) {
-        return Err(outside());
-    }
-    // A recipe file beside the caller has the empty path for a folder.
-    let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = folder.canonicalize().map_err(missing)?;
-    let path = folder.join(written).canonicalize().map_err(missing)?;
-    if path.starts_with(&folder) { Ok(path) } else { Err(outside()) }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
@@ -106,6 +86,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Loaded, Refusal> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     /// A small word-level tokenizer with a special token, padding and truncation.
     pub(crate) const WORDS: &str = r#"{

@@ -13,7 +13,7 @@ use crate::text::tokens::Tokens;
 use huggingface::Loaded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use tiktoken::Encoding;
 
@@ -158,6 +158,36 @@ impl Shelf {
     /// An empty shelf for a recipe of that folder.
     pub fn at(folder: Option<PathBuf>) -> Self {
         Self { folder, ..Self::default() }
+    }
+
+    /// The file that the recipe means. A relative path must not lead out of the recipe's folder, by `..` or by a link,
+    /// so that a recipe from elsewhere cannot read about; who writes an absolute path knows their own machine.
+    pub fn locate(&self, file: &str) -> Result<PathBuf, String> {
+        let written = Path::new(file);
+        let outside = || format!("{file} leads out of the recipe's folder; place the file below it");
+        let missing = |error| format!("{file} cannot be read: {error}");
+        if written.is_absolute() {
+            return written.canonicalize().map_err(missing);
+        }
+        if written.components().any(|part| matches!(part, Component::ParentDir | Component::Prefix(_))) {
+            return Err(outside());
+        }
+        // A recipe file beside the caller has the empty path for a folder.
+        let folder = self.folder.as_deref().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().map_err(missing)?;
+        let path = folder.join(written).canonicalize().map_err(missing)?;
+        if path.starts_with(&folder) { Ok(path) } else { Err(outside()) }
+    }
+
+    /// The text of a regular file of at most so many bytes.
+    pub fn read(&self, file: &str, largest: usize) -> Result<String, String> {
+        let path = self.locate(file)?;
+        let failed = |error: std::io::Error| format!("{file} cannot be read: {error}");
+        let status = std::fs::metadata(&path).map_err(failed)?;
+        if !status.is_file() || status.len() > largest as u64 {
+            return Err(format!("{file} is no regular file of at most {largest} bytes"));
+        }
+        std::fs::read_to_string(&path).map_err(failed)
     }
 }
 

@@ -25,7 +25,7 @@ fn answer(vector: &Value) -> Value {
     };
     let mut rollout = Rollout::new(vector["response"].as_str().unwrap());
     rollout.reference = vector["reference"].as_str().map(Into::into);
-    let report = Engine::new(plan).score(&[rollout]).unwrap();
+    let report = Engine::new(plan).unwrap().score(&[rollout]).unwrap();
     let total = &report.rows[0].total;
     said(total.value(), total.kind(), total.cause().map(|cause| &cause.reason))
 }

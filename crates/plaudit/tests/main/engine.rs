@@ -20,7 +20,7 @@ pub(crate) fn plan(yaml: &str) -> Plan {
 }
 
 fn score(yaml: &str, rollouts: &[Rollout<'_>]) -> Report {
-    Engine::new(plan(yaml)).score(rollouts).unwrap()
+    Engine::new(plan(yaml)).unwrap().score(rollouts).unwrap()
 }
 
 fn lines(report: &Report, rollouts: &[Rollout<'_>]) -> Vec<String> {
@@ -107,7 +107,8 @@ impl Clock for Ticking {
 fn a_deadline_stops_the_work_and_loses_nothing_done() {
     let plan = plan(&format!("{LENGTH}groups: {{ timeout: 3s }}\n"));
     let rollouts: Vec<Rollout<'_>> = (0..5).map(|at| Rollout::new("x".repeat(at)).in_group("g")).collect();
-    let report = Engine::with_clock(plan, Arc::new(Ticking(AtomicU64::new(0)))).score(&rollouts).unwrap();
+    let report =
+        Engine::new(plan).unwrap().with_clock(Arc::new(Ticking(AtomicU64::new(0)))).score(&rollouts).unwrap();
     let kinds: Vec<OutcomeKind> = report.rows.iter().map(|row| row.total.kind()).collect();
     assert_eq!(kinds[..2], [OutcomeKind::Scored; 2]);
     assert_eq!(kinds[2..], [OutcomeKind::Invalid; 3]);
@@ -117,7 +118,7 @@ fn a_deadline_stops_the_work_and_loses_nothing_done() {
 
 #[test]
 fn uneven_groups_are_refused_by_name() {
-    let engine = Engine::new(plan(&format!("{LENGTH}groups: {{ same_size: true }}\n")));
+    let engine = Engine::new(plan(&format!("{LENGTH}groups: {{ same_size: true }}\n"))).unwrap();
     let rollouts: Vec<Rollout<'_>> =
         ["a", "a", "b", "b", "c"].iter().map(|group| Rollout::new("x").in_group(*group)).collect();
     let error = engine.score(&rollouts).unwrap_err();
@@ -142,7 +143,7 @@ fn identical_responses_are_scored_once_and_counted() {
 
 #[test]
 fn steps_are_told_apart_and_drift_is_seen() {
-    let engine = Engine::new(plan(LENGTH));
+    let engine = Engine::new(plan(LENGTH)).unwrap();
     let mut breakdown = Breakdown::by("run.step");
     let step = |step: u64, length: usize, group: &str| {
         let mut rollout = Rollout::new("x".repeat(length)).in_group(format!("{step}{group}"));
@@ -213,7 +214,8 @@ fn every_shipped_recipe_scores_the_example() {
         |line: &str| plaudit::input::read_line(line.as_bytes(), &plaudit::input::Fields::own()).unwrap();
     let rollouts: Vec<Rollout<'_>> = text.lines().flat_map(read).collect();
     for (name, _) in plaudit::recipe::shipped() {
-        let report = Engine::new(Recipe::named(name).unwrap().plan().unwrap()).score(&rollouts).unwrap();
+        let report =
+            Engine::new(Recipe::named(name).unwrap().plan().unwrap()).unwrap().score(&rollouts).unwrap();
         assert_eq!(report.rows.len(), rollouts.len());
         assert_eq!(report.statistics.outcomes.all(), rollouts.len() as u64, "{name}");
         assert!(report.rows.iter().filter_map(|row| row.total.value()).all(f64::is_finite), "{name}");

@@ -2,17 +2,15 @@
 
 use plaudit::recipe::written::reserved;
 use plaudit::recipe::{Recipe, shipped};
-use plaudit::rule::KINDS;
-use plaudit::tokenizer::Shelf;
-use serde_json::json;
+use plaudit::registry::Entry;
 use std::path::{Path, PathBuf};
 
 /// Values know only each other; views know values; kinds know both, but not each other; the spine knows all.
 const LAYERS: [&[&str]; 4] = [
     &["reason", "error", "outcome", "rollout"],
-    &["text", "tokenizer", "input"],
-    &["aggregate", "group", "judge", "rule", "compose"],
-    &["recipe", "plan", "schedule", "report", "statistics", "engine"],
+    &["text", "tokenizer", "input", "aggregate", "reward"],
+    &["group", "judge", "rule", "compose"],
+    &["registry", "recipe", "plan", "schedule", "journal", "court", "report", "statistics", "engine"],
 ];
 
 fn layer(module: &str) -> usize {
@@ -54,33 +52,30 @@ fn every_reward_has_a_page_described_parameters_a_finite_floor_and_a_place_in_a_
     let recipes: Vec<_> =
         shipped().iter().map(|(name, _)| Recipe::named(name).unwrap().plan().unwrap()).collect();
     let mut components = recipes.iter().flat_map(|plan| &plan.branches).flat_map(|branch| &branch.components);
-    for kind in KINDS {
-        let (summary, page) = kind.page();
-        assert!(summary.ends_with('.') && summary.len() < 120, "{}: {summary}", kind.name);
+    for entry in Entry::all() {
+        let (summary, page) = entry.page();
+        let kind_name = entry.name();
+        assert!(summary.ends_with('.') && summary.len() < 120, "{kind_name}: {summary}");
         for heading in headings {
-            assert!(page.contains(heading), "{} lacks {heading}", kind.name);
+            assert!(page.contains(heading), "{kind_name} lacks {heading}");
         }
-        let schema = (kind.schema)();
+        let schema = entry.schema();
         for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
-            assert!(parameter["description"].is_string(), "{}.{name} is not described", kind.name);
-            assert!(!reserved().contains(name), "{}.{name} is a key of every component", kind.name);
+            assert!(parameter["description"].is_string(), "{kind_name}.{name} is not described");
+            assert!(!reserved().contains(name), "{kind_name}.{name} is a key of every component");
         }
-        if let Ok(scorer) = (kind.build)(json!({}), &mut Shelf::default()) {
-            let (range, floor) = (scorer.stated().range(), scorer.stated().floor());
-            assert!(floor.is_finite() && floor <= range.max, "{}: floor {floor}", kind.name);
+        if let Some((range, floor, _)) = entry.stated() {
+            assert!(floor.is_finite() && floor <= range.max, "{kind_name}: floor {floor}");
         }
-        let used = components.clone().any(|component| component.reward == kind.name);
-        assert!(used, "{} stands in no shipped recipe", kind.name);
+        let used = components.clone().any(|component| component.reward == kind_name);
+        assert!(used, "{kind_name} stands in no shipped recipe");
     }
     assert!(components.next().is_some());
 }
 
 #[test]
 fn names_and_aliases_are_distinct() {
-    let mut names: Vec<&str> = KINDS
-        .iter()
-        .flat_map(|kind| std::iter::once(kind.name).chain(kind.aliases.iter().copied()))
-        .collect();
+    let mut names: Vec<&str> = Entry::names().collect();
     let before = names.len();
     names.sort_unstable();
     names.dedup();
@@ -89,16 +84,22 @@ fn names_and_aliases_are_distinct() {
 
 #[test]
 fn the_example_on_every_page_is_a_good_component() {
-    for kind in KINDS {
-        let page = kind.page().1;
+    for entry in Entry::all() {
+        let page = entry.page().1;
         let example = page.split("```yaml").nth(1).and_then(|rest| rest.split("```").next());
-        let example = example.unwrap_or_else(|| panic!("{} has no example", kind.name));
+        let example = example.unwrap_or_else(|| panic!("{} has no example", entry.name()));
         let indented: String = example.trim().lines().map(|line| format!("  {line}\n")).collect();
+        let judges = match (entry, entry.name()) {
+            (Entry::Rule(_), _) => "",
+            (_, "reward_model") => "judges: { rm: { kind: classify, base_url: http://h, model: m } }\n",
+            _ => "judges: { main: { base_url: http://h, model: m } }\n",
+        };
         // An example may show a component that only measures, so another one gives the total.
-        let recipe =
-            Recipe::from_yaml(&format!("components:\n  other: {{ reward: length_penalty }}\n{indented}"))
-                .and_then(|recipe| recipe.plan());
-        let plan = recipe.unwrap_or_else(|mistakes| panic!("{}: {mistakes}", kind.name));
-        assert!(plan.branches[0].components.iter().any(|component| component.reward == kind.name));
+        let recipe = Recipe::from_yaml(&format!(
+            "components:\n  other: {{ reward: length_penalty }}\n{indented}{judges}"
+        ))
+        .and_then(|recipe| recipe.plan());
+        let plan = recipe.unwrap_or_else(|mistakes| panic!("{}: {mistakes}", entry.name()));
+        assert!(plan.branches[0].components.iter().any(|component| component.reward == entry.name()));
     }
 }

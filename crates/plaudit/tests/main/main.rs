@@ -3,11 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod aggregate;
+mod caller;
 mod composition;
 mod engine;
+mod faults;
 mod golden;
 mod hostile;
 mod house;
+mod journal;
+mod judge_prompts;
+mod judge_replies;
 mod properties;
 mod recipe;
 mod reference;

@@ -22,7 +22,7 @@ const RECIPE: &str = "components:
 
 fn engine(threads: usize) -> Engine {
     let recipe = format!("{RECIPE}groups: {{ parallel: {threads} }}\n");
-    Engine::new(Recipe::from_yaml(&recipe).unwrap().plan().unwrap())
+    Engine::new(Recipe::from_yaml(&recipe).unwrap().plan().unwrap()).unwrap()
 }
 
 /// A response made of what the rules look for, so that they find something.

@@ -1,16 +1,22 @@
 //! How do rollouts become a report? The main path: gather groups, score them in parallel, compose, report.
 
+mod judged;
+
 use crate::compose::{self, Cause, Total};
+use crate::court::{Court, Exchange, Foreseen, Setup};
 use crate::error::RunError;
 use crate::group::{self, Group, Key};
+use crate::judge::case::Member;
 use crate::outcome::{Outcome, Score};
-use crate::plan::{Branch, Gate, Plan};
+use crate::plan::{Branch, Gate, Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
-use crate::rule::{GroupRule, Rule, Sample, Scorer};
+use crate::rule::{GroupRule, Rule, Sample};
+use crate::schedule::Tally;
 use crate::schedule::{Clock, Deadline, Monotonic, Pool};
 use crate::text::Text;
+use judged::Half;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -20,18 +26,26 @@ pub struct Engine {
     plan: Arc<Plan>,
     clock: Arc<dyn Clock>,
     pool: Pool,
+    court: Option<Court>,
 }
 
 impl Engine {
-    /// An engine for a plan.
-    pub fn new(plan: Plan) -> Self {
-        Self::with_clock(plan, Arc::new(Monotonic::start()))
+    /// An engine for a plan, without a journal and without keys.
+    pub fn new(plan: Plan) -> Result<Self, RunError> {
+        Self::open(plan, &Setup::default())
     }
 
-    /// An engine that takes its time from a clock of the caller's.
-    pub fn with_clock(plan: Plan, clock: Arc<dyn Clock>) -> Self {
+    /// An engine for a plan, with what its judges need.
+    pub fn open(plan: Plan, setup: &Setup<'_>) -> Result<Self, RunError> {
         let pool = Pool::new(plan.groups.parallel);
-        Self { plan: Arc::new(plan), clock, pool }
+        let court = Court::new(&plan, setup)?;
+        Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, court })
+    }
+
+    /// The same engine, which takes its time from a clock of the caller's.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
     }
 
     /// What the engine does.
@@ -44,15 +58,49 @@ impl Engine {
         &self.pool
     }
 
+    /// What the judges have been asked so far, in the order of the plan.
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.court.as_ref().map_or_else(Vec::new, Court::tallies)
+    }
+
+    /// What would be asked, where the engine was set up to count only.
+    pub fn foreseen(&self) -> Vec<Foreseen> {
+        self.court.as_ref().map_or_else(Vec::new, Court::foreseen)
+    }
+
+    /// Lets no further call to a judge begin; what is in flight is still answered and kept.
+    pub fn stop(&self) {
+        if let Some(court) = &self.court {
+            court.stop();
+        }
+    }
+
     /// Scores a batch. The rows of the report stand in the order of the rollouts, and are the same at any
     /// parallelism.
     pub fn score(&self, rollouts: &[Rollout<'_>]) -> Result<Report, RunError> {
+        self.score_and_tell(rollouts, None)
+    }
+
+    /// Scores a batch and tells every call to a judge that was made for it.
+    pub fn explain(&self, rollouts: &[Rollout<'_>]) -> Result<(Report, Vec<Exchange>), RunError> {
+        let mut exchanges = Vec::new();
+        let report = self.score_and_tell(rollouts, Some(&mut exchanges))?;
+        Ok((report, exchanges))
+    }
+
+    fn score_and_tell(
+        &self,
+        rollouts: &[Rollout<'_>],
+        told: Option<&mut Vec<Exchange>>,
+    ) -> Result<Report, RunError> {
         let groups = group::gather(rollouts);
         if self.plan.groups.same_size {
             refuse_uneven(rollouts, &groups)?;
         }
-        let scored = self.pool.map(&groups, |group| self.score_group(rollouts, group));
-        Report::new(Arc::clone(&self.plan), rollouts, groups, scored)
+        let halves = self.pool.map(&groups, |group| self.score_group(rollouts, group));
+        let (mut scored, findings) = self.judge(halves, told);
+        scored.iter_mut().flatten().for_each(|row| self.settle(row));
+        Report::new(Arc::clone(&self.plan), rollouts, groups, scored, &findings)
     }
 
     /// The report of rollouts that cannot be scored, such as those that come after their group has been.
@@ -60,8 +108,9 @@ impl Engine {
         Report::refused(Arc::clone(&self.plan), rollouts, code)
     }
 
-    /// The rows of one group, in the order of its members.
-    fn score_group(&self, rollouts: &[Rollout<'_>], group: &Group) -> Vec<Row> {
+    /// The rows of one group, in the order of its members, with what no judge is needed for, and the questions that
+    /// judges are to be asked.
+    fn score_group(&self, rollouts: &[Rollout<'_>], group: &Group) -> Half<'_> {
         let deadline = Deadline::after(self.clock.as_ref(), self.plan.groups.timeout);
         let originals = group::originals(rollouts, &group.members);
         let references = References::prepare(rollouts, &group.members);
@@ -93,13 +142,15 @@ impl Engine {
             };
             rows.push(row);
         }
+        let mut hearings = Vec::new();
         for (index, branch) in self.plan.branches.iter().enumerate() {
             self.score_together(index, branch, &samples, &mut rows, &deadline);
+            let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
+                .map(|(sample, member)| Member { rollout: &rollouts[*member], text: sample.text })
+                .collect();
+            hearings.extend(self.call_hearings(index, branch, &members, &mut rows));
         }
-        for row in &mut rows {
-            self.settle(row);
-        }
-        rows
+        Half { rows, hearings }
     }
 
     /// Asks the components that look at one rollout alone: gates first, then the others.

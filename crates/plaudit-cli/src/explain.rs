@@ -1,0 +1,234 @@
+//! `plaudit explain`: how did one number come about? Every component, every comparison, and the judge's own words.
+
+use crate::GOOD;
+use crate::failure::Failure;
+use crate::files::Source;
+use crate::rewards::print;
+use crate::state::State;
+use crate::summary::short;
+use crate::talk::{Style, Talk, printable};
+use clap::Args;
+use plaudit::court::{Exchange, Setup};
+use plaudit::engine::Engine;
+use plaudit::group::Key;
+use plaudit::input::Fields;
+use plaudit::judge::reply::Reply;
+use plaudit::judge::{Side, Verdict};
+use plaudit::outcome::Outcome;
+use plaudit::report::Report;
+use plaudit::rollout::Rollout;
+use plaudit::schedule::Network;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit explain r17 --state run/
+  plaudit explain r17 --state run/ --full       # with every prompt and every reply
+  plaudit explain r17 --state run/ --json";
+
+/// Show how the total of one rollout of the last finished run came about
+///
+/// Everything is derived again from the state folder; no judge is asked.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Explain {
+    /// The rollout's id
+    id: String,
+    /// The state folder of the run
+    #[arg(long, value_name = "DIR")]
+    state: String,
+    /// Show every prompt and every reply whole
+    #[arg(long)]
+    full: bool,
+    /// As data
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let state = State::open(&self.state, &Talk::errors())?;
+        let (kept, file) = state.last()?;
+        let setup =
+            Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
+        let engine = Engine::open(kept.plan()?, &setup)?;
+        let rollouts = siblings(&file, &self.id, &engine)?;
+        let (report, exchanges) = engine.explain(&rollouts)?;
+        let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
+        let Some(at) = at else { return Err(missing(&self.id)) };
+        let mine: Vec<&Exchange> =
+            exchanges.iter().filter(|exchange| exchange.shown.contains(&Some(at))).collect();
+        let text = match self.json {
+            true => format!("{:#}", self.data(&report, at, &rollouts, &mine)),
+            false => self.text(&report, at, &rollouts, &mine),
+        };
+        print(&text)?;
+        Ok(GOOD)
+    }
+
+    fn data(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&Exchange]) -> Value {
+        let exchange = |exchange: &&Exchange| {
+            let mut value = json!({
+                "component": exchange.component, "judge": exchange.judge, "shown": shown(exchange, rollouts),
+                "labels": exchange.labels, "form": exchange.form, "attempts": exchange.attempts,
+                "verdict": verdict(exchange, rollouts), "reply": reply(exchange),
+            });
+            if self.full {
+                value["prompt"] = json!(exchange.prompt);
+            }
+            value
+        };
+        json!({
+            "result": report.result(at, &self.id, &rollouts[at]),
+            "exchanges": mine.iter().map(exchange).collect::<Vec<_>>(),
+        })
+    }
+
+    fn text(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&Exchange]) -> String {
+        let style = Style::of_stdout();
+        let row = &report.rows[at];
+        let mut lines = Vec::new();
+        let total = row.total.value().map_or_else(|| row.total.kind().as_str().to_owned(), short);
+        lines.push(format!("{}  total {}", style.bold(printable(&self.id)), style.bold(total)));
+        if let Some(cause) = row.total.cause() {
+            lines.push(format!("{}: {}", cause.reason.code, printable(&cause.reason.message)));
+        }
+        let Some(branch) = row.branch.map(|branch| &report.plan.branches[branch]) else {
+            return lines.join("\n");
+        };
+        for ((component, part), outcome) in branch.components.iter().zip(&branch.parts).zip(&row.outcomes) {
+            lines.push(String::new());
+            lines.push(component_line(
+                &component.name,
+                component.reward,
+                part.weight,
+                outcome.as_ref(),
+                style,
+            ));
+            if let Some(info) = outcome.as_ref().and_then(Outcome::info) {
+                for (name, fact) in info.iter() {
+                    let fact = serde_json::to_string(fact).unwrap_or_else(|_| String::new());
+                    lines.push(format!("    {name}: {}", printable(&fact)));
+                }
+            }
+            for exchange in mine.iter().filter(|exchange| exchange.component == component.name) {
+                lines.extend(self.exchange(exchange, rollouts, style));
+            }
+        }
+        lines.join("\n")
+    }
+
+    fn exchange(&self, exchange: &Exchange, rollouts: &[Rollout<'_>], style: Style) -> Vec<String> {
+        let who = shown(exchange, rollouts).join(" against ");
+        let mut lines = vec![format!("    {}: {}", printable(&who), printable(&verdict(exchange, rollouts)))];
+        let reply = reply(exchange);
+        if self.full {
+            lines.push(style.dim(format!("      asked {} ({}):", exchange.judge, exchange.form.as_str())));
+            lines.extend(exchange.prompt.lines().map(|line| format!("      | {}", printable(line))));
+            lines.push(style.dim("      replied:"));
+            lines.extend(
+                reply.iter().flat_map(|text| text.lines()).map(|line| format!("      | {}", printable(line))),
+            );
+        } else if let Some(said) = reply.as_deref().map(str::trim).filter(|said| said.chars().count() > 2) {
+            let cut: String = said.chars().take(160).collect();
+            let more = if said.chars().count() > 160 { "…" } else { "" };
+            lines.push(style.dim(format!("      {}{more}", printable(&cut))));
+        }
+        lines
+    }
+}
+
+fn component_line(name: &str, reward: &str, weight: f64, outcome: Option<&Outcome>, style: Style) -> String {
+    let said = match outcome {
+        None => "not asked: a gate is closed".to_owned(),
+        Some(outcome) => match (outcome.value(), outcome.reason()) {
+            (Some(value), None) => {
+                format!("{} × weight {} = {}", short(value), short(weight), short(value * weight))
+            }
+            (value, Some(reason)) => format!(
+                "{}{} ({}: {})",
+                outcome.kind().as_str(),
+                value.map_or_else(String::new, |value| format!(" at {}", short(value))),
+                reason.code,
+                printable(&reason.message)
+            ),
+            (None, None) => outcome.kind().as_str().to_owned(),
+        },
+    };
+    format!("  {}  {}  {said}", style.bold(printable(name)), style.dim(reward))
+}
+
+/// The names of those that a call showed, in order.
+fn shown(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> Vec<String> {
+    let name = |member: &Option<usize>| match member {
+        Some(at) => rollouts[*at].id.as_deref().unwrap_or("?").to_owned(),
+        None => "the reference".to_owned(),
+    };
+    exchange.shown.iter().map(name).collect()
+}
+
+/// What the judge decided, in words.
+fn verdict(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> String {
+    let names = shown(exchange, rollouts);
+    match &exchange.verdict {
+        Err(reason) => format!("{}: {}", reason.code, reason.message),
+        Ok(Verdict::Score(score)) => format!("score {}", short(*score)),
+        Ok(Verdict::Pair { winner, first }) => {
+            let said = match winner {
+                Some(Side::First) => format!("{} is better", names[0]),
+                Some(Side::Second) => format!("{} is better", names[1]),
+                None => "a tie".to_owned(),
+            };
+            first.map_or(said.clone(), |first| format!("{said} (first better with probability {first:.2})"))
+        }
+        Ok(Verdict::Ranking(order)) => {
+            let ranked: Vec<&str> = order.iter().map(|place| names[*place].as_str()).collect();
+            format!("ranked {}", ranked.join(" > "))
+        }
+    }
+}
+
+/// The judge's own words.
+fn reply(exchange: &Exchange) -> Option<String> {
+    let body = exchange.reply.as_deref()?;
+    match Reply::read(body) {
+        Ok(reply) => Some(reply.content),
+        Err(_) => Some(String::from_utf8_lossy(body).into_owned()),
+    }
+}
+
+/// The rollout of that id with all of its group.
+fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static>>, Failure> {
+    let all = |keep: &mut dyn FnMut(Rollout<'static>)| -> Result<(), Failure> {
+        let mut source = Source::open(file)?;
+        while let Some(block) = source.next(engine.pool(), &Fields::own(), &Talk::errors())? {
+            for entry in block {
+                entry.rollouts.into_iter().flat_map(|parsed| parsed.rollouts).for_each(&mut *keep);
+            }
+        }
+        Ok(())
+    };
+    let mut found: Option<Rollout<'static>> = None;
+    all(&mut |rollout| {
+        if rollout.id.as_deref() == Some(id) {
+            found = Some(rollout);
+        }
+    })?;
+    let Some(found) = found else { return Err(missing(id)) };
+    let key = Key::of(&found).map(Key::into_owned);
+    let mut group = Vec::new();
+    match &key {
+        None => group.push(found),
+        Some(key) => all(&mut |rollout| {
+            if Key::of(&rollout).is_some_and(|other| other == *key) {
+                group.push(rollout);
+            }
+        })?,
+    }
+    Ok(group)
+}
+
+fn missing(id: &str) -> Failure {
+    Failure::Arguments(format!("the last run has no rollout {id:?}"))
+}

@@ -1,0 +1,199 @@
+//! What does the simulated judge think? Chances by hidden quality, and the one verdict that is drawn from them.
+
+use super::chance::{Chance, logit, sigma};
+use super::quality::{fingerprint, quality};
+use super::question::{Asked, Shown};
+
+/// The farthest whole number from the middle of a score whose chance is told.
+const REACH: u64 = 20;
+
+/// What kind of judge it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judge {
+    pub(crate) seed: u64,
+    /// How much quality is worth one logit.
+    pub(crate) temperature: f64,
+    /// Logits for the first place.
+    pub(crate) position_bias: f64,
+    /// Half the width in logits in which two are a tie.
+    pub(crate) ties: f64,
+    /// How noisy a line-up is, in Gumbel noise of one logit.
+    pub(crate) line_up_noise: f64,
+}
+
+/// One verdict and the chances that it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Verdict {
+    /// The label or number that was drawn; all labels in order where a ranking was asked for.
+    pub(crate) drawn: Vec<String>,
+    /// How likely each label or number was: of a ranking, to be the best.
+    pub(crate) chances: Vec<(String, f64)>,
+}
+
+impl Judge {
+    /// What is drawn about a question: it depends on the texts in their order and on the sampling seed, not on labels,
+    /// fences or the form of the verdict.
+    pub(crate) fn chance(&self, asked: &Asked<'_>, sampling: Option<i64>) -> Chance {
+        let all = |shown: &[Shown<'_>], kind: u64| {
+            shown
+                .iter()
+                .fold(Chance::new(self.seed).about(kind), |chance, one| chance.about(fingerprint(one.text)))
+        };
+        let chance = match asked {
+            Asked::Score { shown, .. } => all(&[*shown], 1),
+            Asked::Pair { shown, .. } => all(shown, 2),
+            Asked::Ranking { shown } => all(shown, 3),
+            Asked::Share { text } => all(&[Shown { label: "", text }], 4),
+        };
+        sampling.map_or(chance, |seed| chance.about(seed as u64))
+    }
+
+    /// The verdict on a question.
+    pub(crate) fn verdict(&self, asked: &Asked<'_>, chance: Chance) -> Verdict {
+        match asked {
+            Asked::Score { shown, scale } => self.score(quality(shown.text), *scale, chance),
+            Asked::Pair { shown, tie } => self.pair(shown, *tie, chance),
+            Asked::Ranking { shown } => self.ranking(shown, chance),
+            Asked::Share { text } => {
+                let drawn = vec![format!("{:.4}", sigma(self.latent(quality(text), chance)))];
+                Verdict { drawn, chances: Vec::new() }
+            }
+        }
+    }
+
+    /// Quality with the noise of one look at one response, which is half that of a comparison.
+    fn latent(&self, quality: f64, chance: Chance) -> f64 {
+        quality + self.temperature / 2.0 * logit(chance.uniform())
+    }
+
+    fn score(&self, quality: f64, scale: u64, chance: Chance) -> Verdict {
+        let whole = scale as f64;
+        let number = |latent: f64| (whole * sigma(latent)).round() as u64;
+        let drawn = vec![number(self.latent(quality, chance)).min(scale).to_string()];
+        // How likely the number is below `edge`: the noise is logistic, so its distribution has a closed form.
+        let below = |edge: f64| match edge / whole {
+            share if share <= 0.0 => 0.0,
+            share if share >= 1.0 => 1.0,
+            share => sigma((logit(share) - quality) / (self.temperature / 2.0)),
+        };
+        let middle = number(quality).min(scale);
+        let near = middle.saturating_sub(REACH)..=middle.saturating_add(REACH).min(scale);
+        let chance_of = |at: u64| (below(at as f64 + 0.5) - below(at as f64 - 0.5)).max(0.0);
+        Verdict { drawn, chances: near.map(|at| (at.to_string(), chance_of(at))).collect() }
+    }
+
+    fn pair(&self, shown: &[Shown<'_>; 2], tie: Option<&str>, chance: Chance) -> Verdict {
+        let [first, second] = shown;
+        let gap = (quality(first.text) - quality(second.text)) / self.temperature + self.position_bias;
+        let width = if tie.is_some() { self.ties } else { 0.0 };
+        let (wins, loses) = (sigma(gap - width), sigma(-gap - width));
+        let mut chances = vec![(first.label.to_owned(), wins), (second.label.to_owned(), loses)];
+        if let Some(tie) = tie {
+            chances.push((tie.to_owned(), (1.0 - wins - loses).max(0.0)));
+        }
+        let draw = chance.uniform();
+        let label = match tie {
+            _ if draw < wins => first.label,
+            Some(tie) if draw < 1.0 - loses => tie,
+            _ => second.label,
+        };
+        Verdict { drawn: vec![label.to_owned()], chances }
+    }
+
+    fn ranking(&self, shown: &[Shown<'_>], chance: Chance) -> Verdict {
+        // From half the bias for the first place to minus half for the last, so that two differ as in a pair.
+        let last = (shown.len().max(2) - 1) as f64;
+        let slot = |at: usize| self.position_bias * (0.5 - at as f64 / last);
+        let utility = |(at, one): (usize, &Shown<'_>)| quality(one.text) / self.temperature + slot(at);
+        let utilities: Vec<f64> = shown.iter().enumerate().map(utility).collect();
+        let noisy = |at: usize| utilities[at] + self.line_up_noise * chance.about(at as u64).gumbel();
+        let mut order: Vec<(usize, f64)> = (0..shown.len()).map(|at| (at, noisy(at))).collect();
+        order.sort_by(|(_, left), (_, right)| right.total_cmp(left));
+        let most = utilities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> =
+            utilities.iter().map(|one| ((one - most) / self.line_up_noise.max(1e-6)).exp()).collect();
+        let sum: f64 = weights.iter().sum();
+        let chances = shown.iter().zip(&weights).map(|(one, weight)| (one.label.to_owned(), weight / sum));
+        let drawn = order.iter().map(|(at, _)| shown[*at].label.to_owned()).collect();
+        Verdict { drawn, chances: chances.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JUDGE: Judge =
+        Judge { seed: 1, temperature: 0.25, position_bias: 0.5, ties: 0.25, line_up_noise: 1.0 };
+
+    fn pair<'p>(texts: &'p [String; 2], tie: Option<&'p str>) -> Asked<'p> {
+        Asked::Pair { shown: [("A", 0), ("B", 1)].map(|(label, at)| Shown { label, text: &texts[at] }), tie }
+    }
+
+    /// How often each of a pair's verdicts is drawn, and how likely it was said to be.
+    fn shares(gap: f64, tie: Option<&str>) -> Vec<(f64, f64)> {
+        let count = 4000;
+        let mut found = vec![(0.0, 0.0); 3];
+        for at in 0..count {
+            let texts = [format!("{at} [[quality:{gap}]]"), format!("other {at} [[quality:0]]")];
+            let asked = pair(&texts, tie);
+            let verdict = JUDGE.verdict(&asked, JUDGE.chance(&asked, None));
+            for (place, (label, chance)) in verdict.chances.iter().enumerate() {
+                found[place].0 += f64::from(u8::from(*label == verdict.drawn[0])) / f64::from(count);
+                found[place].1 = *chance;
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn pairs_are_drawn_by_their_chances() {
+        for (gap, tie) in [(0.0, Some("T")), (0.3, Some("T")), (-0.5, Some("T")), (0.1, None)] {
+            for (found, told) in shares(gap, tie) {
+                assert!((found - told).abs() < 0.03, "{gap}: {found} against {told}");
+            }
+        }
+        let even = shares(0.0, Some("T"));
+        assert!((even[0].1 - sigma(0.25)).abs() < 1e-12 && (even[1].1 - sigma(-0.75)).abs() < 1e-12);
+        assert!((shares(0.0, None)[0].1 - sigma(0.5)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_swapped_pair_and_another_sampling_seed_are_other_draws() {
+        let texts = ["a".to_owned(), "b".to_owned()];
+        let swapped = ["b".to_owned(), "a".to_owned()];
+        let (asked, other) = (pair(&texts, None), pair(&swapped, None));
+        assert_eq!(JUDGE.chance(&asked, None), JUDGE.chance(&pair(&texts, Some("T")), None));
+        assert_ne!(JUDGE.chance(&asked, None), JUDGE.chance(&other, None));
+        assert_ne!(JUDGE.chance(&asked, None), JUDGE.chance(&asked, Some(1)));
+    }
+
+    #[test]
+    fn scores_stay_in_range_and_follow_their_chances() {
+        for (quality, scale) in [(0.0, 10), (9e8, 10), (-9e8, 10), (0.7, 1), (0.2, u64::MAX)] {
+            let verdict = JUDGE.score(quality, scale, Chance::new(3));
+            assert!(verdict.drawn[0].parse::<u64>().unwrap() <= scale);
+            assert!(verdict.chances.iter().all(|(_, chance)| (0.0..=1.0).contains(chance)));
+        }
+        let count = 4000;
+        let draw = |at: u64| JUDGE.score(0.3, 10, Chance::new(at)).drawn[0].parse::<f64>().unwrap();
+        let mean = (0..count).map(draw).sum::<f64>() / count as f64;
+        let chances = JUDGE.score(0.3, 10, Chance::new(0)).chances;
+        let told: f64 = chances.iter().map(|(number, chance)| number.parse::<f64>().unwrap() * chance).sum();
+        let mass: f64 = chances.iter().map(|(_, chance)| chance).sum();
+        assert!((mass - 1.0).abs() < 1e-9 && (mean - told).abs() < 0.05, "{mass} {mean} {told}");
+    }
+
+    #[test]
+    fn rankings_name_everyone_once_and_put_the_best_first() {
+        let texts: Vec<String> = (0..6).map(|at| format!("[[quality:{}]]", at * 2)).collect();
+        let labels = ["A", "B", "C", "D", "E", "F"];
+        let shown: Vec<Shown<'_>> =
+            texts.iter().zip(labels).map(|(text, label)| Shown { label, text }).collect();
+        let verdict = JUDGE.ranking(&shown, Chance::new(1));
+        assert_eq!(verdict.drawn, ["F", "E", "D", "C", "B", "A"]);
+        assert!(verdict.chances[5].1 > 0.99);
+        let none = Judge { line_up_noise: 0.0, ..JUDGE }.ranking(&shown[..1], Chance::new(1));
+        assert_eq!((none.drawn, none.chances), (vec!["A".to_owned()], vec![("A".to_owned(), 1.0)]));
+    }
+}

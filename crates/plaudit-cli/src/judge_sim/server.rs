@@ -1,0 +1,169 @@
+//! How does the simulated judge listen? Paths, bodies, delays, and an orderly end.
+
+use super::court::{Court, Reply, Shape};
+use super::ledger::Ledger;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt as _;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// The largest body that is read.
+const LARGEST: usize = 16 << 20;
+/// How long the end waits for replies that are under way.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A judge that listens.
+#[derive(Debug)]
+pub(crate) struct Server {
+    court: Court,
+    ledger: Ledger,
+    /// After how many requests it ends.
+    requests: Option<u64>,
+    stop: watch::Sender<bool>,
+}
+
+impl Server {
+    pub(crate) fn new(court: Court, ledger: Ledger, requests: Option<u64>) -> Self {
+        Self { court, ledger, requests, stop: watch::Sender::new(false) }
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Serves until it is told to end or has answered as many requests as it should.
+    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, ending: Ending) -> io::Result<()> {
+        let listener = listener.tap_io(|stream| {
+            // A reply is small and complete; a socket that refuses the option is only slower.
+            let _ = stream.set_nodelay(true);
+        });
+        let mut stopped = self.stop.subscribe();
+        let router = router(Arc::clone(&self));
+        let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        });
+        let mut stopped = self.stop.subscribe();
+        let late = async {
+            tokio::select! {
+                () = ending.told() => { self.stop.send_replace(true); }
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::select! {
+            done = serving.into_future() => done,
+            () = late => Ok(()),
+        }
+    }
+
+    async fn answer(&self, body: Result<Bytes, BytesRejection>, think: impl Fn(&[u8]) -> Reply) -> Response {
+        let mut visit = self.ledger.visit(body.as_deref().unwrap_or(b""));
+        let reply = match &body {
+            Ok(body) => think(body),
+            Err(error) => Reply::trouble(error.status().as_u16(), &error.body_text(), None, None),
+        };
+        visit.waits(reply.latency);
+        if !reply.latency.is_zero() {
+            tokio::time::sleep(reply.latency).await;
+        }
+        visit.settle(reply.status, reply.usage.as_ref());
+        let enough = self.requests.is_some_and(|requests| self.ledger.settled() >= requests);
+        if enough || self.ledger.is_broken() {
+            self.stop.send_replace(true);
+        }
+        respond(reply)
+    }
+}
+
+/// What tells the judge to end: Ctrl-C, or the signal to terminate. From when it is made, no signal kills the process.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(crate) struct Ending([tokio::signal::unix::Signal; 2]);
+
+#[cfg(unix)]
+impl Ending {
+    pub(crate) fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]))
+    }
+
+    async fn told(mut self) {
+        let [interrupt, terminate] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+}
+
+/// What tells the judge to end: Ctrl-C.
+#[cfg(windows)]
+#[derive(Debug)]
+pub(crate) struct Ending(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Ending {
+    pub(crate) fn new() -> io::Result<Self> {
+        tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    async fn told(mut self) {
+        self.0.recv().await;
+    }
+}
+
+type Body = Result<Bytes, BytesRejection>;
+
+fn router(server: Arc<Server>) -> Router {
+    let chat = |State(server): State<Arc<Server>>, body: Body| async move {
+        server.answer(body, |body| server.court.chat(body)).await
+    };
+    let scores = |shape: Shape| {
+        move |State(server): State<Arc<Server>>, body: Body| async move {
+            server.answer(body, |body| server.court.scores(body, shape)).await
+        }
+    };
+    Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/classify", post(scores(Shape::Classify)))
+        .route("/v1/classify", post(scores(Shape::Classify)))
+        .route("/pooling", post(scores(Shape::Pooling)))
+        .route("/v1/pooling", post(scores(Shape::Pooling)))
+        .route("/v1/embeddings", post(scores(Shape::Embeddings)))
+        .route("/v1/models", get(models))
+        .route("/health", get(|| async { StatusCode::OK }))
+        .fallback(|| async { respond(Reply::trouble(404, "there is nothing under this path", None, None)) })
+        .method_not_allowed_fallback(|| async {
+            respond(Reply::trouble(405, "this path does not take this method", None, None))
+        })
+        .layer(DefaultBodyLimit::max(LARGEST))
+        .with_state(server)
+}
+
+async fn models(State(server): State<Arc<Server>>) -> Response {
+    let model = serde_json::json!({
+        "id": server.court.model(), "object": "model", "created": 0, "owned_by": "plaudit",
+    });
+    let body = serde_json::json!({ "object": "list", "data": [model] }).to_string().into_bytes();
+    respond(Reply { status: 200, body, latency: Duration::ZERO, usage: None })
+}
+
+fn respond(reply: Reply) -> Response {
+    let mut response = reply.body.into_response();
+    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if reply.status == 429 {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}

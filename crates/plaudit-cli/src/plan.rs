@@ -1,0 +1,142 @@
+//! `plaudit plan`: what would be asked? Calls, tokens and cost, before a token is spent.
+
+use crate::GOOD;
+use crate::failure::Failure;
+use crate::files::Source;
+use crate::rewards::print;
+use crate::scoring::{Chosen, Run, pair};
+use crate::state::State;
+use crate::stream::{Sink, Stream};
+use crate::summary::{short, whole};
+use crate::talk::{Style, Talk, printable};
+use clap::Args;
+use plaudit::court::{Foreseen, Setup};
+use plaudit::engine::Engine;
+use plaudit::report::Report;
+use plaudit::rollout::Rollout;
+use plaudit::schedule::Network;
+use plaudit::schedule::Pool;
+use serde_json::json;
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit plan rollouts.jsonl --recipe tutorial
+  plaudit plan rollouts.jsonl --recipe tutorial --state run/        # less what the journal answers
+  plaudit plan rollouts.jsonl --recipe tutorial --set components.principle.mode=listwise --set components.principle.line_up=4";
+
+/// Count the calls, tokens and cost of a run without asking anything
+///
+/// Rules are run, because gates decide who is judged; no connection is opened. Tokens are estimated as bytes / 4.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Plan {
+    /// The rollouts: a file of JSON lines or Parquet, or - for JSON lines from stdin
+    rollouts: String,
+    #[command(flatten)]
+    recipe: Chosen,
+    /// Read a field from another name, such as prompt=question
+    #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
+    fields: Vec<(String, String)>,
+    /// Count what this journal answers as paid
+    #[arg(long, value_name = "DIR")]
+    state: Option<String>,
+    /// As data
+    #[arg(long)]
+    json: bool,
+}
+
+/// Takes results and forgets them.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    type Piece = ();
+
+    fn render(&self, _: &Pool, rollouts: &[Rollout<'_>], _: &Report) -> Result<Vec<()>, Failure> {
+        Ok(vec![(); rollouts.len()])
+    }
+
+    fn bytes((): &()) -> usize {
+        0
+    }
+
+    fn write(&mut self, (): ()) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Plan {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let state = self.state.as_deref().map(|folder| State::open(folder, &Talk::errors())).transpose()?;
+        let journal = state.as_ref().map(|state| Arc::clone(&state.journal));
+        let setup = Setup { journal, network: Network::Replay, dry: true, ..Setup::default() };
+        let engine = Engine::open(self.recipe.recipe()?.plan()?, &setup)?;
+        let fields = crate::scoring::fields(&self.fields, false)?;
+        let mut run = Run {
+            engine: &engine,
+            source: Source::open(&self.rollouts)?,
+            fields,
+            hold: 4096,
+            by: None,
+            copy: None,
+        };
+        let talk = Talk::errors();
+        let done =
+            Stream::new(&engine, &mut Nowhere, &talk, run.hold, None).run(&mut run.source, &run.fields)?;
+        let foreseen = engine.foreseen();
+        let text = match self.json {
+            true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": foreseen })),
+            false => table(&foreseen, done.statistics.rollouts, done.statistics.groups.count),
+        };
+        print(&text)?;
+        Ok(GOOD)
+    }
+}
+
+fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
+    let style = Style::of_stdout();
+    let mut lines = vec![format!("{} rollouts in {} groups", whole(rollouts), whole(groups))];
+    if foreseen.is_empty() {
+        lines.push("no judge would be asked".to_owned());
+        return lines.join("\n");
+    }
+    lines.push(String::new());
+    let head = ["component", "judge", "calls", "known", "prompt tokens", "reply tokens", "cost"];
+    let row = |one: &Foreseen| {
+        let most = if one.exact { "" } else { "≤ " };
+        let cost = one.cost.map_or_else(|| "no price".to_owned(), |cost| format!("{most}{}", short(cost)));
+        [
+            printable(&one.component),
+            printable(&one.judge),
+            format!("{most}{}", whole(one.calls)),
+            whole(one.known),
+            format!("{most}{}", whole(one.prompt_tokens)),
+            format!("{most}{}", whole(one.completion_tokens)),
+            cost,
+        ]
+    };
+    let rows: Vec<[String; 7]> = foreseen.iter().map(row).collect();
+    let width = |at: usize| {
+        let cells = rows.iter().map(|row| row[at].chars().count());
+        cells.chain([head[at].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: Vec<&str>| {
+        let cell = |(at, cell): (usize, &&str)| {
+            let gap = " ".repeat(widths[at].saturating_sub(cell.chars().count()));
+            if at < 2 { format!("{cell}{gap}") } else { format!("{gap}{cell}") }
+        };
+        cells.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")
+    };
+    lines.push(style.dim(line(head.to_vec())));
+    lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
+    if foreseen.iter().any(|one| one.duplicates > 0) {
+        let duplicates = foreseen.iter().map(|one| one.duplicates).max().unwrap_or(0);
+        lines.push(String::new());
+        lines.push(format!(
+            "{} rollouts repeat another of their group and are judged with it",
+            whole(duplicates)
+        ));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,58 @@
+//! `plaudit replay`: what did the last run give? Its results once more, from the journal alone.
+
+use crate::failure::Failure;
+use crate::files::{Lines, Output, Source};
+use crate::scoring::{Account, Run};
+use crate::state::State;
+use crate::talk::Talk;
+use clap::Args;
+use plaudit::court::Setup;
+use plaudit::engine::Engine;
+use plaudit::input::Fields;
+use plaudit::schedule::Network;
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit replay --state run/ --out again.jsonl
+  plaudit replay --state run/ | diff - rewards.jsonl";
+
+/// Rebuild the results of the last finished run from its state, without a network
+///
+/// Every number comes from the journal: nothing is asked and nothing is paid. A judgment that the journal does not hold
+/// makes its rollout invalid (judge.not_recorded).
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Replay {
+    /// The state folder of the run
+    #[arg(long, value_name = "DIR")]
+    state: String,
+    /// Where results go [default: stdout]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<String>,
+    /// Write the summary as JSON
+    #[arg(long, value_name = "FILE")]
+    summary: Option<String>,
+    /// Tell only errors: no summary, no progress bar
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Replay {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let state = State::open(&self.state, &Talk::errors())?;
+        let (kept, rollouts) = state.last()?;
+        let setup =
+            Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
+        let engine = Engine::open(kept.plan()?, &setup)?;
+        let source = Source::open(&rollouts)?;
+        let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
+        let run =
+            Run { engine: &engine, source, fields: Fields::own(), hold: kept.hold, by: None, copy: None };
+        let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
+        run.through(sink, &account, |lines| {
+            lines.output.finish()?;
+            Ok(None)
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! What does a person see of the judges? How they decided, and what asking them took.
+
+use super::{counted, short, whole};
+use plaudit::schedule::Tally;
+use plaudit::statistics::judging::{Judging, Share};
+
+/// How a component's verdicts look: sides, ties, circles, the reference.
+pub(super) fn verdicts(judging: &Judging) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut parts = vec![format!("{} verdicts", whole(judging.0.verdicts))];
+    let mut add = |name: &str, share: Option<Share>| {
+        if let Some(share) = share {
+            parts.push(format!("{name} {}", percent(share.share)));
+        }
+    };
+    add("ties", judging.ties());
+    add("cycles", judging.cycles());
+    add("swaps agree", judging.swap_agreement());
+    if let Some(first) = judging.first() {
+        parts.push(format!("first shown wins {} ({})", percent(first.share), interval(first)));
+    }
+    if let Some(signal) = judging.signal() {
+        parts.push(format!("signal {}", short(signal)));
+    }
+    lines.push(parts.join(", "));
+    if let (Some(win), Some(win_and)) = (judging.win_rate(), judging.win_and_rate()) {
+        lines.push(format!(
+            "beats the reference {} ({}), beats or ties {}",
+            percent(win.share),
+            interval(win),
+            percent(win_and.share)
+        ));
+    }
+    if judging.0.injections > 0 {
+        lines.push(format!("{} responses speak to the judge", whole(judging.0.injections)));
+    }
+    lines
+}
+
+/// What a judge was asked, how fast it was, and what went wrong.
+pub(super) fn calls(tally: &Tally) -> Vec<String> {
+    let asked = tally.calls + tally.cached + tally.shared;
+    if asked == 0 {
+        return Vec::new();
+    }
+    let mut parts = vec![format!("{} calls", whole(tally.calls))];
+    let mut count = |count: u64, word: &str| {
+        if count > 0 {
+            parts.push(format!("{} {word}", whole(count)));
+        }
+    };
+    count(tally.cached, "from the journal");
+    count(tally.shared, "shared");
+    count(tally.retries, "retries");
+    count(tally.hedges, "hedged");
+    count(tally.maybe_paid, "without an answer that may have been paid");
+    let seconds = |q: f64| tally.latency.quantile(q).map(|value| format!("{:.0} ms", value * 1000.0));
+    if let (Some(p50), Some(p99)) = (seconds(0.5), seconds(0.99)) {
+        parts.push(format!("p50 {p50}, p99 {p99}"));
+    }
+    let tokens = tally.tokens.prompt + tally.tokens.completion;
+    if tokens > 0 {
+        parts.push(format!("{} tokens", whole(tokens)));
+    }
+    if let Some(cost) = tally.cost {
+        parts.push(format!("cost {}", short(cost)));
+    }
+    let mut lines = vec![parts.join(", ")];
+    let failed = tally.failures.iter().chain(&tally.unread).map(|(code, count)| (code.as_str(), *count));
+    let failed = counted(failed);
+    if !failed.is_empty() {
+        lines.push(format!("failed on the way: {failed}"));
+    }
+    lines
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn interval(share: Share) -> String {
+    format!("{:.1} … {:.1}", 100.0 * share.low, 100.0 * share.high)
+}

@@ -1,0 +1,415 @@
+//! How are the judges asked about all groups at once? Every group's calls go out together; whatever fails is data.
+
+use crate::error::RunError;
+use crate::journal::Journal;
+use crate::judge::findings::Findings;
+use crate::judge::inquiry::{Answer, Inquiry};
+use crate::judge::query::Call;
+use crate::judge::{Form, Query, Verdict};
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::reason::{Code, Reason};
+use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use serde::Serialize;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
+pub struct Setup<'s> {
+    /// Where judgments are kept; without it, they live as long as the process.
+    pub journal: Option<Arc<Journal>>,
+    /// Whether judges may be asked, or only the journal.
+    pub network: Network,
+    /// Whether calls are only counted.
+    pub dry: bool,
+    /// What an environment variable holds.
+    pub keys: &'s dyn Fn(&str) -> Option<String>,
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        Self { journal: None, network: Network::Live, dry: false, keys: &|_| None }
+    }
+}
+
+/// One group's questions, and whom they go to.
+#[derive(Debug)]
+pub(crate) struct Hearing<'p> {
+    /// The component that asks.
+    pub(crate) component: &'p str,
+    pub(crate) inquiry: Inquiry<'p>,
+    /// The judge, and the one that gives a prior, as places in the plan.
+    pub(crate) asks: (usize, Option<usize>),
+}
+
+/// One call as a person may want to read it.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// The component that asks.
+    pub component: String,
+    /// The judge's name.
+    pub judge: String,
+    /// The members that were shown, in order; none for the reference.
+    pub shown: Vec<Option<usize>>,
+    /// Their letters.
+    pub labels: Vec<String>,
+    /// The form that was asked for.
+    pub form: Form,
+    /// What the judge was asked.
+    pub prompt: String,
+    /// What it replied, where it did.
+    pub reply: Option<Vec<u8>>,
+    /// What that says.
+    pub verdict: Result<Verdict, Reason>,
+    /// Whether the answer came from the journal.
+    pub cached: bool,
+    /// How often it was asked.
+    pub attempts: u32,
+}
+
+/// What a component would ask.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Foreseen {
+    /// The component that asks.
+    pub component: String,
+    /// The judge that it asks.
+    pub judge: String,
+    /// Rollouts that would be put before the judge.
+    pub rollouts: u64,
+    /// Of those, how many repeat another of their group.
+    pub duplicates: u64,
+    /// The most calls, retries and hedges aside.
+    pub calls: u64,
+    /// Of those that are known beforehand, how many the journal answers.
+    pub known: u64,
+    /// About how many tokens the judge would read, without what is known.
+    pub prompt_tokens: u64,
+    /// About how many tokens it would write.
+    pub completion_tokens: u64,
+    /// What that would cost, where there is a price.
+    pub cost: Option<f64>,
+    /// Whether exactly these calls would be made, rather than at most.
+    pub exact: bool,
+}
+
+/// The calls that are before one judge: sent, or waiting to be.
+#[derive(Debug)]
+struct Queue {
+    /// A new group is taken up only while there are fewer.
+    enough: usize,
+    calls: AtomicUsize,
+    room: Notify,
+}
+
+impl Queue {
+    /// Twice what may be in flight: the judge never runs idle, and no group waits long behind others once it has begun.
+    fn of(concurrency: usize) -> Self {
+        Self { enough: 2 * concurrency, calls: AtomicUsize::new(0), room: Notify::new() }
+    }
+
+    /// Waits until a group may be taken up.
+    async fn admit(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.calls.load(Ordering::Acquire) < self.enough {
+                // Where there is room for one, there may be for the next.
+                self.room.notify_one();
+                return;
+            }
+            room.await;
+        }
+    }
+
+    fn begin(&self) {
+        self.calls.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn end(&self) {
+        if self.calls.fetch_sub(1, Ordering::AcqRel) <= self.enough {
+            self.room.notify_one();
+        }
+    }
+}
+
+/// The judges of a plan, ready to be asked.
+pub(crate) struct Court {
+    caller: Caller,
+    record: Arc<dyn Record>,
+    secret: [u8; 32],
+    runtime: OnceLock<Option<Runtime>>,
+    timeout: Duration,
+    /// How many calls each judge has before it.
+    queues: Vec<Queue>,
+    /// What would be asked, where calls are only counted.
+    foreseen: Option<Mutex<Vec<Foreseen>>>,
+}
+
+impl fmt::Debug for Court {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Court").field("queues", &self.queues).finish_non_exhaustive()
+    }
+}
+
+impl Court {
+    /// The court of a plan; none where the plan asks no judge.
+    pub(crate) fn new(plan: &Plan, setup: &Setup<'_>) -> Result<Option<Self>, RunError> {
+        if plan.judges.is_empty() {
+            return Ok(None);
+        }
+        let mut specs = Vec::with_capacity(plan.judges.len());
+        for judge in &plan.judges {
+            let api_key = match (&judge.api_key_env, setup.network) {
+                (Some(variable), Network::Live) => match (setup.keys)(variable).filter(|key| !key.is_empty())
+                {
+                    Some(key) => Some(Secret::new(key)),
+                    None => {
+                        let (judge, variable) = (judge.name.clone(), variable.clone());
+                        return Err(RunError::MissingKey { judge, variable });
+                    }
+                },
+                _ => None,
+            };
+            specs.push(JudgeSpec {
+                name: judge.name.clone(),
+                base_urls: judge.base_urls.clone(),
+                identity: judge.identity.clone(),
+                api_key,
+                concurrency: judge.concurrency,
+                timeout: judge.timeout,
+                connect_timeout: judge.connect_timeout,
+                attempts: judge.attempts,
+                patience: judge.patience,
+                hedge: judge.hedge,
+                retries: judge.retries,
+                budget_calls: judge.budget_calls,
+                budget_cost: judge.budget_cost,
+                price: judge.price.map(|(input, cached, output)| Price { input, cached, output }),
+                per_minute: judge.per_minute,
+                ..JudgeSpec::at(&judge.name, "")
+            });
+        }
+        let secret = match &setup.journal {
+            Some(journal) => journal.secret(),
+            None => random()?,
+        };
+        let record: Arc<dyn Record> = match &setup.journal {
+            Some(journal) => Arc::clone(journal) as Arc<dyn Record>,
+            None => Arc::new(NoRecord::default()),
+        };
+        let caller = Caller::new(specs, Arc::clone(&record), setup.network)
+            .map_err(|unusable| RunError::NoConnections(unusable.to_string()))?;
+        let queues = plan.judges.iter().map(|judge| Queue::of(judge.concurrency)).collect();
+        let timeout = plan.groups.timeout;
+        let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
+        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, queues, foreseen }))
+    }
+
+    /// What fences, letters and nonces are derived from.
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
+    }
+
+    /// What the judges have been asked so far.
+    pub(crate) fn tallies(&self) -> Vec<Tally> {
+        self.caller.tallies()
+    }
+
+    /// Lets no further call begin.
+    pub(crate) fn stop(&self) {
+        self.caller.stop();
+    }
+
+    /// Asks all questions of all groups, and gives back what became of each, in their order. Where `read` is given, it
+    /// gets every call of the groups as well, in the order of asking.
+    pub(crate) fn hear(
+        &self,
+        plan: &Plan,
+        hearings: Vec<Hearing<'_>>,
+        mut read: Option<&mut Vec<Exchange>>,
+    ) -> Vec<(Vec<Outcome>, Findings)> {
+        if let Some(foreseen) = &self.foreseen {
+            let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
+            return hearings.iter().map(|hearing| self.foresee(plan, hearing, &mut foreseen)).collect();
+        }
+        let Some(runtime) = self.runtime.get_or_init(start) else {
+            let failed = |hearing: Hearing<'_>| {
+                let count = hearing.inquiry.case.standings.len();
+                (vec![Outcome::invalid(Code::Panic); count], Findings::default())
+            };
+            return hearings.into_iter().map(failed).collect();
+        };
+        let told = read.is_some();
+        let all = hearings.into_iter().enumerate().map(|(at, hearing)| async move {
+            let (result, exchanges) = self.hear_one(plan, hearing, told).await;
+            (at, result, exchanges)
+        });
+        let mut heard = runtime.block_on(all.collect::<FuturesUnordered<_>>().collect::<Vec<_>>());
+        heard.sort_by_key(|(at, _, _)| *at);
+        let each = |(_, result, exchanges)| {
+            if let Some(read) = read.as_deref_mut() {
+                read.extend::<Vec<Exchange>>(exchanges);
+            }
+            result
+        };
+        heard.into_iter().map(each).collect()
+    }
+
+    /// What would be asked, where calls are only counted.
+    pub(crate) fn foreseen(&self) -> Vec<Foreseen> {
+        let foreseen = self.foreseen.as_ref();
+        foreseen.map_or_else(Vec::new, |all| all.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Counts what a hearing would ask.
+    fn foresee(
+        &self,
+        plan: &Plan,
+        hearing: &Hearing<'_>,
+        foreseen: &mut Vec<Foreseen>,
+    ) -> (Vec<Outcome>, Findings) {
+        let inquiry = &hearing.inquiry;
+        let (judge, prior) = hearing.asks;
+        let members = inquiry.case.standings.len();
+        let mut count = |judge: usize, calls: Vec<Call<'_>>, most: usize| {
+            let settings = &plan.judges[judge];
+            let place = foreseen
+                .iter()
+                .position(|one| one.component == hearing.component && one.judge == settings.name);
+            let place = place.unwrap_or_else(|| {
+                foreseen.push(Foreseen {
+                    component: hearing.component.to_owned(),
+                    judge: settings.name.clone(),
+                    rollouts: 0,
+                    duplicates: 0,
+                    calls: 0,
+                    known: 0,
+                    prompt_tokens: 0,
+                    completion_tokens: 0,
+                    cost: settings.price.map(|_| 0.0),
+                    exact: true,
+                });
+                foreseen.len() - 1
+            });
+            let one = &mut foreseen[place];
+            let first = calls.len();
+            let unknown: Vec<&Call<'_>> =
+                calls.iter().filter(|call| !self.caller.is_known(judge, *call)).collect();
+            let known = first - unknown.len();
+            let (read, written) = unknown.iter().fold((0, 0), |(read, written), call| {
+                let (more_read, more_written) = call.estimate();
+                (read + more_read, written + more_written)
+            });
+            // Later waves are taken to be like the first.
+            let grown = |tokens: u64| match unknown.len() {
+                0 => 0,
+                asked => (tokens as f64 * (most - known) as f64 / asked as f64) as u64,
+            };
+            let (read, written) = (grown(read), grown(written));
+            one.rollouts += members as u64;
+            one.duplicates += inquiry.case.duplicates();
+            one.calls += most as u64;
+            one.known += known as u64;
+            one.prompt_tokens += read;
+            one.completion_tokens += written;
+            one.exact &= most == first;
+            if let (Some(cost), Some((input, _, output))) = (&mut one.cost, settings.price) {
+                *cost += (read as f64 * input + written as f64 * output) / 1e6;
+            }
+        };
+        if let (Some(prior), Some(wave)) = (prior, inquiry.prior()) {
+            let voice = &plan.judges[prior].voice;
+            count(prior, wave.iter().map(|shown| inquiry.prior_call(voice, shown)).collect(), wave.len());
+        }
+        let wave = inquiry.next();
+        let voice = &plan.judges[judge].voice;
+        let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
+        let most = inquiry.most_calls().max(calls.len());
+        count(judge, calls, most);
+        (vec![Outcome::invalid(Code::JudgeNotRecorded); members], Findings::default())
+    }
+
+    async fn hear_one(
+        &self,
+        plan: &Plan,
+        hearing: Hearing<'_>,
+        told: bool,
+    ) -> ((Vec<Outcome>, Findings), Vec<Exchange>) {
+        let Hearing { component, mut inquiry, asks: (judge, prior) } = hearing;
+        let mut exchanges = Vec::new();
+        // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
+        self.queues[judge].admit().await;
+        let deadline = Instant::now() + self.timeout;
+        if let (Some(prior), Some(wave)) = (prior, inquiry.prior()) {
+            let voice = &plan.judges[prior].voice;
+            let calls: Vec<_> = wave.iter().map(|shown| inquiry.prior_call(voice, shown)).collect();
+            let asked = self.ask_all(prior, &calls, deadline).await;
+            let scores: Vec<Answer> = asked.into_iter().map(|asked| asked.verdict).collect();
+            inquiry.expect(scores);
+        }
+        loop {
+            let wave = inquiry.next();
+            if wave.is_empty() {
+                break;
+            }
+            let voice = &plan.judges[judge].voice;
+            let calls: Vec<_> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
+            let asked = self.ask_all(judge, &calls, deadline).await;
+            if told {
+                for (call, asked) in calls.iter().zip(&asked) {
+                    let attempt = asked.attempts.saturating_sub(1);
+                    exchanges.push(Exchange {
+                        component: component.to_owned(),
+                        judge: plan.judges[judge].name.clone(),
+                        shown: call.shown.iter().map(|at| inquiry.case.entries[*at].member).collect(),
+                        labels: inquiry.case.labels(call.shown),
+                        form: asked.form,
+                        prompt: call
+                            .text(asked.form, attempt)
+                            .unwrap_or_else(|reason| reason.message.into_owned()),
+                        reply: asked.key.and_then(|key| self.record.get(&key).ok().flatten()),
+                        verdict: asked.verdict.clone(),
+                        cached: asked.cached,
+                        attempts: asked.attempts,
+                    });
+                }
+            }
+            drop(calls);
+            inquiry.take(wave, asked.into_iter().map(|asked| asked.verdict).collect());
+        }
+        (inquiry.finish(), exchanges)
+    }
+
+    async fn ask_all<Q: Query>(&self, judge: usize, calls: &[Q], deadline: Instant) -> Vec<Asked> {
+        let queue = &self.queues[judge];
+        // All are counted before the first is sent, so that the next group sees them.
+        calls.iter().for_each(|_| queue.begin());
+        let asks = calls.iter().map(|call| async {
+            let asked = self.caller.ask(judge, call, deadline).await;
+            queue.end();
+            asked
+        });
+        futures_util::future::join_all(asks).await
+    }
+}
+
+/// Two threads: they only move bytes, and the engine's own thread does the reading.
+fn start() -> Option<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("plaudit-judge")
+        .enable_all()
+        .build()
+        .ok()
+}
+
+fn random() -> Result<[u8; 32], RunError> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|error| RunError::NoRandomness(error.to_string()))?;
+    Ok(secret)
+}

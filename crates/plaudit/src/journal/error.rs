@@ -1,0 +1,149 @@
+//! What can go wrong with a journal, and what is to be done about it?
+
+use crate::reason::Code;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A journal that cannot be opened, written or trusted to be on disk. A record that is damaged is none of these: it is
+/// counted, and the judge is asked again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JournalError {
+    /// Another process owns the folder.
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+        /// The process that owns it, unless it has only just begun to.
+        pid: Option<u32>,
+    },
+    /// There is no space for what would be bought.
+    Full {
+        /// The file that cannot grow.
+        path: PathBuf,
+    },
+    /// The journal was written by another version, whose records would be misread.
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// The file is not a journal, or nothing in it can be recognised any more.
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A record is larger than any judgment can be.
+    TooLarge {
+        /// Its size in bytes.
+        size: usize,
+        /// The largest there is.
+        most: usize,
+    },
+    /// The operating system refused.
+    Io {
+        /// What was being done, such as `write`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What kind of error it is.
+        kind: io::ErrorKind,
+        /// The system's own words.
+        message: String,
+    },
+}
+
+impl JournalError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InUse { .. } => "journal.in_use",
+            Self::Full { .. } => Code::JournalFull.as_str(),
+            Self::Version { .. } => "journal.version",
+            Self::Foreign { .. } => "journal.foreign",
+            Self::TooLarge { .. } => "journal.too_large",
+            Self::Io { .. } => "journal.io",
+        }
+    }
+
+    /// What the system's error means for a journal: every way of being out of space is `Full`.
+    pub(super) fn from_io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                Self::Full { path: path.to_owned() }
+            }
+            kind => Self::Io { doing, path: path.to_owned(), kind, message: error.to_string() },
+        }
+    }
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse { folder, pid } => {
+                write!(out, "the journal in {} is in use", folder.display())?;
+                if let Some(pid) = pid {
+                    write!(out, " by process {pid}")?;
+                }
+                write!(out, "; wait until it ends, or name another state folder for this run")?;
+            }
+            Self::Full { path } => write!(
+                out,
+                "no space is left for {}, so no judge is asked; free some space and run again: nothing that was \
+                 answered is asked twice",
+                path.display()
+            )?,
+            Self::Version { path, found } => write!(
+                out,
+                "{} has version {found}, and this plaudit reads version {}; use the plaudit that wrote it, or name \
+                 another state folder",
+                path.display(),
+                super::folder::VERSION
+            )?,
+            Self::Foreign { path } => write!(
+                out,
+                "{} is not a journal of plaudit, or nothing in it can be recognised any more; it was left as it is; \
+                 move it away, or name another state folder",
+                path.display()
+            )?,
+            Self::TooLarge { size, most } => {
+                write!(
+                    out,
+                    "a record of {size} bytes is larger than the {most} bytes of a journal's largest"
+                )?;
+            }
+            Self::Io { doing, path, message, .. } => write!(
+                out,
+                "cannot {doing} {}: {message}; check the disk and the rights of the folder, then run again",
+                path.display()
+            )?,
+        }
+        write!(out, " ({})", self.code())
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_of_being_out_of_space_is_full() {
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge] {
+            let error = JournalError::from_io("write", Path::new("log"), &io::Error::from(kind));
+            assert_eq!(error.code(), "engine.journal_full");
+            assert!(error.to_string().contains("free some space"));
+        }
+        let error = JournalError::from_io("write", Path::new("log"), &io::Error::from(io::ErrorKind::Other));
+        assert_eq!(error.code(), "journal.io");
+    }
+
+    #[test]
+    fn a_folder_in_use_says_by_whom_and_what_to_do() {
+        let error = JournalError::InUse { folder: "state".into(), pid: Some(42) };
+        let said = error.to_string();
+        assert!(said.contains("process 42") && said.contains("another state folder"), "{said}");
+        assert!(said.ends_with("(journal.in_use)"), "{said}");
+    }
+}

@@ -1,0 +1,455 @@
+//! How does untrusted text go into a prompt without becoming part of it? Delimiters and labels that nobody can guess,
+//! and a response in which everything that could speak for the prompt is visibly broken.
+
+use std::borrow::Cow;
+
+/// Letters that labels are made of: none that is taken for a digit or for another letter.
+const LETTERS: &[u8; 23] = b"ABCDEFGHJKLMNPRSTUVWXYZ";
+/// How many of the letters, once shuffled, are labels; the next one stands for a tie.
+const LABELS: usize = 20;
+/// What breaks a marker: visible, and part of no marker.
+const BREAK: char = '·';
+/// What is put before a line that could be taken for one of the prompt.
+const QUOTE: &str = "> ";
+/// How many hidden characters in a row are written out before they are only counted.
+const WRITTEN_OUT: usize = 8;
+/// The longest name of a special token of a chat template, in characters.
+const LONGEST_SPECIAL: usize = 64;
+/// Tags that the prompt itself is made of.
+const TAGS: [&str; 6] = ["responses", "response", "query", "reference", "verdict", "principles"];
+/// Special tokens in angle brackets.
+const TURNS: [&str; 2] = ["start_of_turn>", "end_of_turn>"];
+/// Special tokens in angle brackets that in capitals are parameters of types, as in `Set<S>`.
+const ENDS: [&str; 3] = ["s>", "bos>", "eos>"];
+/// Special tokens in double angle brackets.
+const SYSTEM: [&str; 2] = ["sys>>", "/sys>>"];
+/// Special tokens in square brackets.
+const SQUARED: [&str; 5] = ["inst]", "/inst]", "system_prompt]", "available_tools]", "tool_calls]"];
+/// Headings of the prompt.
+const HEADINGS: [&str; 7] =
+    ["verdict", "responses", "response", "query", "reference", "principles", "instruction"];
+/// Who speaks in a conversation.
+const ROLES: [&str; 4] = ["system", "assistant", "human", "user"];
+
+/// The delimiters and labels of one group's prompts: the same for the same secret and group, and unknown to whoever
+/// lacks the secret.
+#[derive(Debug, Clone)]
+pub struct Fences {
+    key: [u8; 32],
+    fence: String,
+}
+
+impl Fences {
+    /// Those of a group.
+    pub fn new(secret: &[u8; 32], group: &[u8]) -> Self {
+        let key = *blake3::Hasher::new_keyed(secret)
+            .update(b"plaudit fences\0")
+            .update(group)
+            .finalize()
+            .as_bytes();
+        let fence = blake3::keyed_hash(&key, b"fence").to_hex()[..32].to_owned();
+        Self { key, fence }
+    }
+
+    /// What stands around every response: 128 bits in 32 hexadecimal digits.
+    pub fn fence(&self) -> &str {
+        &self.fence
+    }
+
+    /// `n` distinct labels in an order that cannot be guessed: one letter each, or two and more where one is not enough.
+    pub fn labels(&self, n: usize) -> Vec<String> {
+        let letters = self.shuffled(LETTERS.to_vec());
+        let letters = letters.get(..LABELS).unwrap_or(&letters);
+        let text = |letter: &u8| char::from(*letter).to_string();
+        let mut all: Vec<String> = letters.iter().map(text).collect();
+        if all.len() >= n {
+            all.truncate(n);
+            return all;
+        }
+        while all.len() < n {
+            all = all
+                .iter()
+                .flat_map(|start| letters.iter().map(move |end| start.clone() + &text(end)))
+                .collect();
+        }
+        let mut all = self.shuffled(all);
+        all.truncate(n);
+        all
+    }
+
+    /// The letter for a tie, which is never a label.
+    pub fn tie(&self) -> String {
+        let letters = self.shuffled(LETTERS.to_vec());
+        letters.get(LABELS).map_or_else(String::new, |letter| char::from(*letter).to_string())
+    }
+
+    /// What marks the verdict of one attempt of one call: 64 bits in 16 hexadecimal digits.
+    pub fn nonce(&self, call: &[u8], attempt: u32) -> String {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(b"nonce").update(&attempt.to_le_bytes()).update(call);
+        hasher.finalize().to_hex()[..16].to_owned()
+    }
+
+    fn shuffled<T>(&self, mut all: Vec<T>) -> Vec<T> {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        let mut stream = hasher.update(b"order").update(&all.len().to_le_bytes()).finalize_xof();
+        for last in (1..all.len()).rev() {
+            // Of 64 bits, the remainder is as good as even for any length of a list.
+            let mut bytes = [0; 8];
+            stream.fill(&mut bytes);
+            let draw = u64::from_le_bytes(bytes) % (last as u64 + 1);
+            all.swap(last, usize::try_from(draw).unwrap_or(last));
+        }
+        all
+    }
+}
+
+/// The mark in the note that a text was shortened. A response cannot know it, so that none can pretend to be cut.
+pub fn cut_mark(fence: &str) -> String {
+    blake3::Hasher::new_derive_key("plaudit cut mark").update(fence.as_bytes()).finalize().to_hex()[..8]
+        .to_owned()
+}
+
+/// A response that is harmless in a prompt, and means the same to a judge.
+///
+/// Broken by a visible dot are the fence, the tags of the prompt, and special tokens of chat templates; quoted are lines
+/// that look like a heading of the prompt or the turn of a speaker; written as `\u{200b}` are control characters and
+/// those that cannot be seen. A text of more than `longest` characters keeps its head and its tail, with a note of how
+/// much is left out. Ordinary text comes back as it is.
+pub fn neutral<'t>(text: &'t str, fence: &str, longest: usize) -> Cow<'t, str> {
+    // No text has more characters than bytes, so that most are never counted.
+    let count = if text.len() <= longest { 0 } else { text.chars().count() };
+    if count <= longest {
+        return calm(text, fence);
+    }
+    let byte = |char: usize| text.char_indices().nth(char).map_or(text.len(), |(at, _)| at);
+    let (head, tail) = (byte(longest - longest / 3), byte(count - longest / 3));
+    let note = format!("\n⟦{}: {} characters left out⟧\n", cut_mark(fence), count - longest);
+    Cow::Owned([&calm(&text[..head], fence), note.as_str(), &calm(&text[tail..], fence)].concat())
+}
+
+fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
+    let mut out = String::new();
+    // Everything before this has been copied.
+    let mut done = 0;
+    let mut line_start = true;
+    let mut before = None;
+    let mut hidden = 0;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, char)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
+        if is_hidden(char, before, next) {
+            out.push_str(&text[done..at]);
+            done = at + char.len_utf8();
+            hidden += 1;
+            if hidden <= WRITTEN_OUT {
+                out.extend(char.escape_unicode());
+            }
+            // What is escaped no longer begins a line, nor does it join anything.
+            line_start = false;
+            before = None;
+            continue;
+        }
+        note_hidden(&mut out, hidden);
+        hidden = 0;
+        if line_start && is_line_of_prompt(&text[at..]) {
+            out.push_str(&text[done..at]);
+            out.push_str(QUOTE);
+            done = at;
+        }
+        if is_marker(before, &text[at..], char, fence) {
+            out.push_str(&text[done..at]);
+            out.push(char);
+            out.push(BREAK);
+            done = at + char.len_utf8();
+        }
+        line_start = matches!(char, '\n' | '\u{2028}' | '\u{2029}');
+        before = Some(char);
+    }
+    note_hidden(&mut out, hidden);
+    if out.is_empty() && done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Says how many hidden characters were not written out.
+fn note_hidden(out: &mut String, hidden: usize) {
+    if hidden > WRITTEN_OUT {
+        out.push_str(&format!("(and {} more hidden characters)", hidden - WRITTEN_OUT));
+    }
+}
+
+/// Whether something that must be broken stands at the start of a text, of which `char` is the first character.
+fn is_marker(before: Option<char>, text: &str, char: char, fence: &str) -> bool {
+    let rest = &text[char.len_utf8()..];
+    match char {
+        char if is_angle(char) => is_tag(before, rest) || is_angled(rest),
+        '[' | '［' => SQUARED.iter().any(|name| begins(rest, name)),
+        '⟦' => memchr::memmem::find(&rest.as_bytes()[..rest.len().min(64)], b"left out").is_some(),
+        _ => !fence.is_empty() && starts(text, fence),
+    }
+}
+
+/// The letter or sign of ASCII that a character looks like, in lower case.
+#[inline]
+pub(crate) fn look(char: char) -> char {
+    if char.is_ascii() { char.to_ascii_lowercase() } else { look_beyond_ascii(char) }
+}
+
+fn look_beyond_ascii(char: char) -> char {
+    match char {
+        '！'..='～' => {
+            char::from_u32(u32::from(char) - 0xFEE0).map_or(char, |char| char.to_ascii_lowercase())
+        }
+        '‹' | '〈' | '⟨' | '\u{2329}' | '˂' | '❮' | '﹤' | 'ᐸ' | '❬' => '<',
+        '›' | '〉' | '⟩' | '\u{232a}' | '˃' | '❯' | '﹥' | 'ᐳ' | '❭' => '>',
+        '∕' | '⁄' | '╱' | '⧸' => '/',
+        'а' | 'А' | 'α' | 'Α' => 'a',
+        'в' | 'В' | 'Β' => 'b',
+        'с' | 'С' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'Е' | 'Ε' | 'ё' => 'e',
+        'һ' | 'Н' | 'Η' => 'h',
+        'і' | 'І' | 'Ι' | 'ι' | 'ı' => 'i',
+        'ј' | 'Ј' => 'j',
+        'к' | 'К' | 'Κ' | 'κ' => 'k',
+        'м' | 'М' | 'Μ' => 'm',
+        'о' | 'О' | 'ο' | 'Ο' => 'o',
+        'р' | 'Р' | 'ρ' | 'Ρ' => 'p',
+        'ѕ' | 'Ѕ' => 's',
+        'т' | 'Т' | 'Τ' | 'τ' => 't',
+        'υ' | 'ս' => 'u',
+        'ѵ' | 'ν' => 'v',
+        'х' | 'Х' | 'χ' | 'Χ' => 'x',
+        'у' | 'У' | 'Υ' => 'y',
+        'ᴠ' => 'v',
+        'ԛ' => 'q',
+        'п' => 'n',
+        _ => char,
+    }
+}
+
+/// Whether a text begins with a name, however its letters are drawn.
+pub(crate) fn begins(text: &str, name: &str) -> bool {
+    let mut chars = text.chars();
+    name.chars().all(|wanted| chars.next().is_some_and(|char| look(char) == wanted))
+}
+
+fn starts(text: &str, fence: &str) -> bool {
+    text.as_bytes().get(..fence.len()).is_some_and(|start| start.eq_ignore_ascii_case(fence.as_bytes()))
+}
+
+/// Whether a character is, or looks like, the bracket that opens a tag.
+pub(crate) fn is_angle(char: char) -> bool {
+    look(char) == '<'
+}
+
+/// Whether what stands around a bracket makes it a tag of the prompt. `Promise<Response>` is a type, and no tag.
+pub(crate) fn is_tag(before: Option<char>, rest: &str) -> bool {
+    // A few blanks and slashes are all that a reader would overlook.
+    let mut name = rest;
+    for _ in 0..4 {
+        name = match name.chars().next() {
+            Some(char) if char == ' ' || look(char) == '/' => &name[char.len_utf8()..],
+            _ => break,
+        };
+    }
+    // Most brackets open something else, which is seen by the first letter.
+    let Some(first) = name.chars().next().filter(|first| matches!(look(*first), 'r' | 'q' | 'v' | 'p'))
+    else {
+        return false;
+    };
+    TAGS.iter().filter(|tag| begins(name, tag)).any(|tag| {
+        let after = name.chars().nth(tag.len());
+        let of_type = first.is_ascii_uppercase()
+            && before.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | ':'))
+            && name.len() == rest.len()
+            && matches!(after, Some('>' | ','));
+        // Some letters cannot be seen; they are written out, and the name ends before them.
+        let goes_on = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
+        let longer = after.is_some_and(|char| goes_on(char) && !is_hidden(char, None, None));
+        !longer && !of_type
+    })
+}
+
+/// Whether what follows a bracket makes it a special token of a chat template.
+pub(crate) fn is_angled(rest: &str) -> bool {
+    let Some(first) = rest.chars().next() else { return false };
+    match look(first) {
+        's' | 'e' | 'b' => is_special_name(rest),
+        '/' => is_special_name(&rest[first.len_utf8()..]),
+        '<' => SYSTEM.iter().any(|name| begins(&rest[first.len_utf8()..], name)),
+        '|' => is_barred(&rest[first.len_utf8()..]),
+        _ => false,
+    }
+}
+
+fn is_special_name(name: &str) -> bool {
+    TURNS.iter().any(|known| begins(name, known)) || ENDS.iter().any(|known| name.starts_with(known))
+}
+
+/// Whether a text is a name and the bar and bracket that close a token, as in `im_end|>`.
+fn is_barred(text: &str) -> bool {
+    let of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '▁' | '/' | '.');
+    let mut chars = text.chars();
+    for length in 0..=LONGEST_SPECIAL {
+        match chars.next() {
+            Some(char) if of_name(char) => {}
+            Some(char) => {
+                return length > 0 && look(char) == '|' && chars.next().is_some_and(|char| look(char) == '>');
+            }
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Whether a line looks like a heading of the prompt, or like the turn of a speaker.
+fn is_line_of_prompt(line: &str) -> bool {
+    let mut hashes = 0;
+    let mut words = line;
+    for _ in 0..12 {
+        words = match words.chars().next() {
+            Some(char) if look(char) == '#' => {
+                hashes += 1;
+                &words[char.len_utf8()..]
+            }
+            Some(char @ (' ' | '\t' | '*' | '_')) => &words[char.len_utf8()..],
+            _ => break,
+        };
+    }
+    // Most lines begin with something else, which is seen by the first letter.
+    let first = words.chars().next().map(look);
+    if !first.is_some_and(|first| matches!(first, 'v' | 'r' | 'q' | 'p' | 'i' | 's' | 'a' | 'h' | 'u')) {
+        return false;
+    }
+    let after = |name: &&str| words.chars().nth(name.len());
+    let heading = |name: &&str| {
+        let goes_on = |char: char| char.is_alphanumeric() || char == '_';
+        begins(words, name) && !after(name).is_some_and(|char| goes_on(char) && !is_hidden(char, None, None))
+    };
+    // In small letters it is a key of some configuration.
+    let small = words.starts_with(|char: char| char.is_ascii_lowercase());
+    let turn = |name: &&str| {
+        let mut rest = words.chars().skip(name.len()).take(4);
+        let mut colon =
+            || rest.find(|char| !matches!(char, ' ' | '*' | '_')).is_some_and(|char| look(char) == ':');
+        !small && begins(words, name) && colon()
+    };
+    (hashes > 0 && (HEADINGS.iter().any(heading) || ROLES.iter().any(heading))) || ROLES.iter().any(turn)
+}
+
+/// Whether a character cannot be seen, or moves others about, where it stands.
+fn is_hidden(char: char, before: Option<char>, next: Option<char>) -> bool {
+    match char {
+        '\n' | '\t' | ' '..='~' => false,
+        // Half of a line's end on Windows.
+        '\r' => next != Some('\n'),
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
+        '\u{200d}' => !(joins(before, next, is_emoji) || joins(before, next, is_of_joining_script)),
+        '\u{200c}' => !joins(before, next, is_of_joining_script),
+        // Selectors of a shape follow what they shape, one at most.
+        '\u{fe00}'..='\u{fe0f}' => !before.is_some_and(|char| {
+            char != '\u{fe0f}'
+                && (is_emoji(char) || is_of_shapes(char) || matches!(char, '#' | '*' | '0'..='9'))
+        }),
+        '\u{e0100}'..='\u{e01ef}' => !before.is_some_and(is_of_shapes),
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{17b4}'
+        | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' => true,
+        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+fn joins(before: Option<char>, next: Option<char>, is: impl Fn(char) -> bool) -> bool {
+    before.is_some_and(&is) && next.is_some_and(&is)
+}
+
+fn is_emoji(char: char) -> bool {
+    matches!(char, '\u{1f000}'..='\u{1faff}' | '\u{2190}'..='\u{2bff}' | '\u{fe0f}' | '\u{20e3}' | '\u{3030}' | '\u{303d}')
+        || matches!(char, '\u{3297}' | '\u{3299}' | '©' | '®' | '‼' | '⁉' | '™' | 'ℹ')
+}
+
+/// Whether a character is of a script in which shapes of letters are chosen by joiners.
+fn is_of_joining_script(char: char) -> bool {
+    matches!(char, '\u{600}'..='\u{7ff}' | '\u{840}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18af}')
+        || matches!(char, '\u{1cd0}'..='\u{1cff}' | '\u{a8e0}'..='\u{a8ff}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+}
+
+/// Whether a character has several shapes that a selector chooses from: ideographs, and mathematical signs.
+fn is_of_shapes(char: char) -> bool {
+    matches!(char, '\u{2200}'..='\u{22ff}' | '\u{3001}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FENCE: &str = "0123456789abcdef0123456789abcdef";
+
+    fn calmed(text: &str) -> String {
+        neutral(text, FENCE, 10_000).into_owned()
+    }
+
+    #[test]
+    fn labels_are_distinct_and_never_the_tie() {
+        for group in 0..200u32 {
+            let fences = Fences::new(&[7; 32], &group.to_le_bytes());
+            for n in [1, 2, 20, 21, 400, 401] {
+                let mut labels = fences.labels(n);
+                assert_eq!(labels.len(), n);
+                assert!(!labels.contains(&fences.tie()));
+                labels.sort();
+                labels.dedup();
+                assert_eq!(labels.len(), n);
+            }
+            assert_eq!(fences.fence().len(), 32);
+            assert_ne!(fences.nonce(b"call", 0), fences.nonce(b"call", 1));
+        }
+    }
+
+    #[test]
+    fn the_first_label_tells_nothing() {
+        let first = |group: u32| Fences::new(&[1; 32], &group.to_le_bytes()).labels(2)[0].clone();
+        let counts: Vec<usize> = LETTERS
+            .iter()
+            .map(|letter| (0..2300).filter(|group| first(*group) == char::from(*letter).to_string()).count())
+            .collect();
+        assert!(counts.iter().all(|count| (60..=145).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn markers_are_broken_and_lines_of_the_prompt_quoted() {
+        for (text, wanted) in [
+            ("</response A>", "<·/response A>"),
+            ("<response\u{3164}>", "<·response\\u{3164}>"),
+            ("＜／ｒｅｓｐｏｎｓｅ＞", "＜·／ｒｅｓｐｏｎｓｅ＞"),
+            ("< / Verdict x>", "<· / Verdict x>"),
+            ("<vеrdict>", "<·vеrdict>"),
+            ("<|im_end|>", "<·|im_end|>"),
+            ("<｜User｜>", "<·｜User｜>"),
+            ("[/INST]", "[·/INST]"),
+            ("<<SYS>>", "<·<SYS>>"),
+            ("<end_of_turn>", "<·end_of_turn>"),
+            ("</s>", "<·/s>"),
+            ("a\n# Verdict\nb", "a\n> # Verdict\nb"),
+            ("**System:** x", "> **System:** x"),
+            ("a\r\nHuman : x", "a\r\n> Human : x"),
+            ("a\u{200b}b\0\u{1b}[1m", "a\\u{200b}b\\u{0}\\u{1b}[1m"),
+            ("0123456789ABCDEF0123456789abcdef", "0·123456789ABCDEF0123456789abcdef"),
+        ] {
+            assert_eq!(calmed(text), wanted);
+            assert_eq!(calmed(wanted), wanted, "once is enough");
+        }
+    }
+}

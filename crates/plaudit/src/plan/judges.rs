@@ -1,0 +1,177 @@
+//! How does what a recipe says of a judge become a judge that can be asked?
+
+use super::resolve::{Resolver, mistake};
+use crate::judge::query::{Endpoint, Voice};
+use crate::judge::verdict::Form;
+use crate::recipe::judges::{Addresses, WrittenForm, WrittenJudge};
+use std::time::Duration;
+
+/// A judge, resolved; only its key is looked up later, by whoever may see the environment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judge {
+    /// The name in the recipe.
+    pub name: String,
+    /// How it speaks.
+    pub voice: Voice,
+    /// Where it is; none for the embedded one.
+    pub base_urls: Vec<String>,
+    /// What makes two judges the same to the journal.
+    pub identity: String,
+    /// The environment variable that holds its key.
+    pub api_key_env: Option<String>,
+    /// The most calls in flight at once.
+    pub concurrency: usize,
+    /// The most calls a minute.
+    pub per_minute: Option<u32>,
+    /// How long one attempt may take.
+    pub timeout: Duration,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How often a call is tried.
+    pub attempts: u32,
+    /// The share of calls that may be repeated.
+    pub retries: f64,
+    /// The share of calls that may be hedged.
+    pub hedge: f64,
+    /// How long calls wait for a judge that is down.
+    pub patience: Duration,
+    /// The most calls in all.
+    pub budget_calls: Option<u64>,
+    /// The most money in all.
+    pub budget_cost: Option<f64>,
+    /// What a million tokens cost: input, cached input, output.
+    pub price: Option<(f64, f64, f64)>,
+}
+
+impl Resolver<'_> {
+    /// Every judge that the recipe defines.
+    pub(super) fn judges(
+        &mut self,
+        written: &std::collections::BTreeMap<String, WrittenJudge>,
+    ) -> Vec<Judge> {
+        written.iter().filter_map(|(name, judge)| self.judge(name, judge)).collect()
+    }
+
+    fn judge(&mut self, name: &str, written: &WrittenJudge) -> Option<Judge> {
+        let path = format!("judges.{name}");
+        let before = self.mistakes.len();
+        let embedded = written.kind == Endpoint::Overlap;
+        let base_urls = match &written.base_url {
+            Some(Addresses::One(address)) => vec![address.clone()],
+            Some(Addresses::Several(all)) => all.clone(),
+            None => Vec::new(),
+        };
+        if base_urls.is_empty() != embedded {
+            let (message, fix) = match embedded {
+                true => ("the embedded judge has no address", "leave base_url out"),
+                false => ("base_url is missing", "write it like base_url: http://127.0.0.1:8000/v1"),
+            };
+            self.refuse(&format!("{path}.base_url"), message.to_owned(), Some(fix));
+        }
+        for address in &base_urls {
+            if let Err(message) = check_address(address) {
+                self.refuse(&format!("{path}.base_url"), format!("{address:?} {message}"), None);
+            }
+        }
+        if !embedded && written.model.as_deref().is_none_or(str::is_empty) {
+            self.refuse(&format!("{path}.model"), "the name of the model is missing".to_owned(), None);
+        }
+        let plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if written.api_key_env.as_deref().is_some_and(|name| name.is_empty() || !plain(name)) {
+            let fix = Some("write it like api_key_env: JUDGE_API_KEY");
+            self.refuse(
+                &format!("{path}.api_key_env"),
+                "the name of an environment variable is wanted, not a key".to_owned(),
+                fix,
+            );
+        }
+        let mut time = |key: &str, text: &str| self.duration(&format!("{path}.{key}"), text);
+        let timeout = time("timeout", &written.timeout);
+        let connect_timeout = time("connect_timeout", &written.connect_timeout);
+        let patience = time("patience", &written.patience);
+        if written.budget.is_some_and(|budget| budget.cost.is_some()) && written.price.is_none() {
+            let fix = Some("write it like price: { input: 0.5, output: 1.5 }, for a million tokens each");
+            self.refuse(&format!("{path}.budget"), "a cost needs a price".to_owned(), fix);
+        }
+        if self.mistakes.len() > before {
+            return None;
+        }
+        let model = written.model.clone().unwrap_or_else(|| "overlap".to_owned());
+        Some(Judge {
+            name: name.to_owned(),
+            identity: written.identity.clone().unwrap_or_else(|| model.clone()),
+            voice: Voice {
+                endpoint: written.kind,
+                model,
+                temperature: written.temperature,
+                max_tokens: written.max_tokens,
+                forms: match written.verdict {
+                    WrittenForm::Auto => vec![Form::Logprobs, Form::Json, Form::Tag],
+                    WrittenForm::Logprobs => vec![Form::Logprobs],
+                    WrittenForm::Json => vec![Form::Json],
+                    WrittenForm::Tag => vec![Form::Tag],
+                },
+                extra: written.extra.clone(),
+            },
+            base_urls,
+            api_key_env: written.api_key_env.clone(),
+            concurrency: written.concurrency,
+            per_minute: written.per_minute,
+            timeout: timeout?,
+            connect_timeout: connect_timeout?,
+            attempts: written.attempts,
+            retries: written.retries,
+            hedge: written.hedge,
+            patience: patience?,
+            budget_calls: written.budget.and_then(|budget| budget.calls),
+            budget_cost: written.budget.and_then(|budget| budget.cost),
+            price: written
+                .price
+                .map(|price| (price.input, price.cached.unwrap_or(price.input), price.output)),
+        })
+    }
+
+    fn refuse(&mut self, path: &str, message: String, fix: Option<&str>) {
+        let line =
+            self.line(path).or_else(|| self.line(path.rsplit_once('.').map_or(path, |(parent, _)| parent)));
+        self.mistakes.push(mistake("recipe.judge", path, line, message, fix.map(str::to_owned)));
+    }
+}
+
+/// Whether it is an address that can be asked, and nothing else: no name or password, no query, no variable.
+fn check_address(address: &str) -> Result<(), &'static str> {
+    let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
+    let Some(rest) = rest else { return Err("must begin with http:// or https://") };
+    let host = rest.split('/').next().unwrap_or(rest);
+    if host.is_empty() || host.starts_with(':') {
+        return Err("has no host");
+    }
+    if address.contains(['@', '#', '?', '$', '\\', ' ']) || !address.is_ascii() {
+        return Err("must be a plain address: no name, password, query, fragment or variable");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_address;
+
+    #[test]
+    fn only_plain_addresses_are_taken() {
+        for good in ["http://127.0.0.1:8000/v1", "https://api.openai.com/v1", "http://[::1]:8080"] {
+            assert_eq!(check_address(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "file:///etc/passwd",
+            "gopher://127.0.0.1:25/_x",
+            "http://evil.example@127.0.0.1/",
+            "http://127.0.0.1#@api.openai.com/",
+            "http://",
+            "http://:80/v1",
+            "${X:-http://evil}",
+            "https://h/v1?key=sk-1",
+        ] {
+            assert!(check_address(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! How is a question put to a judge, and what becomes of it? The chain from a question to its verdict.
+
+use super::asked::{Asked, JudgeSpec, Network, Unusable};
+use super::flight::Flights;
+use super::gate::{Barred, Gate, Wish};
+use super::purchase::Question;
+use super::record::{Record, held};
+use super::tally::Tally;
+use super::wire::{Http, Wire};
+use crate::judge::{Form, Usage, Verdict};
+use crate::judge::{Query, Request};
+use crate::reason::{Code, Reason};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What the keys of judgments begin with. It changes when the meaning of a judgment does.
+const PROTOCOL: &[u8] = b"plaudit judgment 1";
+
+/// One judge, and all that is known of it.
+pub(super) struct Judge {
+    pub(super) spec: JudgeSpec,
+    pub(super) gate: Gate,
+    pub(super) wire: Box<dyn Wire>,
+    pub(super) flights: Flights,
+}
+
+/// Asks judges. It starts nothing of its own: all work is done by the futures of [`Caller::ask`], so that dropping one
+/// closes its socket and frees what it held.
+pub struct Caller {
+    judges: Vec<Judge>,
+    pub(super) record: Arc<dyn Record>,
+    pub(super) network: Network,
+}
+
+/// How far a question has come; what remains of it when its deadline passes.
+#[derive(Debug)]
+pub(super) struct Progress {
+    pub(super) form: Form,
+    pub(super) key: Option<[u8; 32]>,
+    pub(super) cached: bool,
+    pub(super) latency: Option<Duration>,
+    pub(super) usage: Option<Usage>,
+    /// How often it was sent, waits that the judge asked for aside.
+    pub(super) tries: u32,
+    /// How often it was sent in all.
+    pub(super) sends: u32,
+}
+
+/// The key of a judgment: what was asked of whom, and nothing about when or where.
+pub(super) fn key(identity: &str, request: &Request) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for part in [PROTOCOL, identity.as_bytes(), request.path.as_bytes(), &request.body] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+const FORMS: [(Form, &str); 3] = [(Form::Logprobs, "logprobs"), (Form::Json, "json"), (Form::Tag, "tag")];
+
+impl Judge {
+    pub(super) fn new(spec: JudgeSpec, wire: Box<dyn Wire>, record: &dyn Record) -> Self {
+        let gate = Gate::new(&spec, record);
+        let judge = Self { spec, gate, wire, flights: Flights::default() };
+        let settled = record.recall(&judge.memory());
+        let mut state = held(&judge.gate.state);
+        for word in settled.iter().flat_map(|settled| settled.split(' ')) {
+            for (form, name) in FORMS {
+                match word.strip_suffix(name) {
+                    Some("+") => drop(state.works.insert(form)),
+                    Some("-") => drop(state.refused.insert(form)),
+                    _ => {}
+                }
+            }
+        }
+        drop(state);
+        judge
+    }
+
+    /// The name under which the forms that it takes are remembered.
+    fn memory(&self) -> String {
+        format!("form:{}", self.spec.identity)
+    }
+
+    /// Writes down which forms it takes, so that a run that is resumed asks in the same ones.
+    pub(super) fn remember_forms(&self, record: &dyn Record) {
+        let state = held(&self.gate.state);
+        let sign = |form| match (state.works.contains(&form), state.refused.contains(&form)) {
+            (true, _) => Some('+'),
+            (_, true) => Some('-'),
+            _ => None,
+        };
+        let words: Vec<String> =
+            FORMS.iter().filter_map(|(form, name)| sign(*form).map(|sign| format!("{sign}{name}"))).collect();
+        drop(state);
+        record.remember(&self.memory(), &words.join(" "));
+    }
+
+    /// The best form that the question has and the judge takes, and whether there is a worse one.
+    fn form(&self, query: &dyn Query) -> Result<(Form, bool), Reason> {
+        let state = held(&self.gate.state);
+        let forms: Vec<Form> =
+            query.forms().iter().copied().filter(|form| self.spec.forms.contains(form)).collect();
+        let open = forms.iter().position(|form| !state.refused.contains(form));
+        match (open, forms.last()) {
+            (Some(at), _) => Ok((forms[at], at + 1 < forms.len())),
+            (None, Some(last)) => Ok((*last, false)),
+            (None, None) => Err(Reason::new(
+                Code::JudgeClientError,
+                "The question has no form that the judge may be asked in.",
+            )),
+        }
+    }
+
+    pub(super) fn refuses(&self, form: Form) -> bool {
+        held(&self.gate.state).refused.contains(&form)
+    }
+}
+
+impl Caller {
+    /// A caller of these judges, which are then known by their places.
+    pub fn new(judges: Vec<JudgeSpec>, record: Arc<dyn Record>, network: Network) -> Result<Self, Unusable> {
+        let mut made: Vec<Judge> = Vec::new();
+        for spec in judges {
+            let refuse =
+                |message: &str| Err(Unusable { judge: spec.name.clone(), message: message.to_owned() });
+            if spec.budget_cost.is_some() && spec.price.is_none() {
+                return refuse("a budget of cost needs a price");
+            }
+            let wire = Http::new(&spec)?;
+            made.push(Judge::new(spec, Box::new(wire), record.as_ref()));
+        }
+        Ok(Self { judges: made, record, network })
+    }
+
+    /// A caller of one judge over a wire of the test's own.
+    #[cfg(test)]
+    pub(super) fn over(spec: JudgeSpec, wire: Box<dyn Wire>, record: Arc<dyn Record>) -> Self {
+        let judges = vec![Judge::new(spec, wire, record.as_ref())];
+        Self { judges, record, network: Network::Live }
+    }
+
+    /// Asks a judge, and comes back by the deadline, whatever the judge does.
+    pub async fn ask(&self, judge: usize, query: &dyn Query, deadline: Instant) -> Asked {
+        let mut progress = Progress {
+            form: query.forms().first().copied().unwrap_or(Form::Tag),
+            key: None,
+            cached: false,
+            latency: None,
+            usage: None,
+            tries: 0,
+            sends: 0,
+        };
+        let verdict = match (query.local(), self.judges.get(judge)) {
+            (Some(local), _) => local,
+            (None, None) => Err(Reason::new(Code::JudgeClientError, "There is no such judge.")),
+            (None, Some(judge)) => {
+                let chain = self.chain(judge, query, deadline, &mut progress);
+                match tokio::time::timeout_at(deadline, chain).await {
+                    Ok(verdict) => verdict,
+                    Err(_) => Err(Code::JudgeDeadline.into()),
+                }
+            }
+        };
+        Asked {
+            verdict,
+            key: progress.key,
+            form: progress.form,
+            attempts: progress.sends,
+            cached: progress.cached,
+            latency: progress.latency,
+            usage: progress.usage,
+        }
+    }
+
+    /// Whether the record answers a question as it would be asked first.
+    pub fn is_known(&self, judge: usize, query: &dyn Query) -> bool {
+        let Some(judge) = self.judges.get(judge) else { return false };
+        let known = |form| {
+            let request = query.request(form, 0)?;
+            Ok::<bool, Reason>(self.record.get(&key(&judge.spec.identity, &request))?.is_some())
+        };
+        query.local().is_some() || judge.form(query).and_then(|(form, _)| known(form)).unwrap_or(false)
+    }
+
+    /// What has been counted so far, judge by judge.
+    pub fn tallies(&self) -> Vec<Tally> {
+        let tally = |judge: &Judge| {
+            let state = held(&judge.gate.state);
+            let openings = state.endpoints.iter().map(|endpoint| endpoint.openings).sum();
+            Tally { limit: state.limit.calls(), openings, ..state.tally.clone() }
+        };
+        self.judges.iter().map(tally).collect()
+    }
+
+    /// Sends nothing more. What waits fails as stopped; what is in flight may still land.
+    pub fn stop(&self) {
+        for judge in &self.judges {
+            judge.gate.close(Code::Stopped.into());
+        }
+    }
+
+    /// Buys judgments until one can be read. An answer without a verdict is kept as well and followed by another
+    /// attempt, so that a second run finds the same answers in the same order and buys none.
+    async fn chain(
+        &self,
+        judge: &Judge,
+        query: &dyn Query,
+        deadline: Instant,
+        progress: &mut Progress,
+    ) -> Result<Verdict, Reason> {
+        let since = Instant::now();
+        let mut turn = 0;
+        loop {
+            let (form, has_next) = judge.form(query)?;
+            let request = query.request(form, turn)?;
+            let key = key(&judge.spec.identity, &request);
+            let wish = Wish { form, has_next, bytes: request.body.len(), since, deadline, hedge: None };
+            let question = Question { query, turn, request: &request, key, wish };
+            (progress.form, progress.key) = (form, Some(key));
+            let body = match self.buy(judge, &question, progress).await {
+                Ok(body) => body,
+                Err(Barred::Failed(reason)) => return Err(reason),
+                Err(Barred::Form) => {
+                    turn = 0;
+                    continue;
+                }
+            };
+            let reason = match query.read(form, turn, &body) {
+                Ok(verdict) => return Ok(verdict),
+                Err(reason) => reason,
+            };
+            if reason.code == Code::JudgeNoLogprobs && has_next && self.moves_on(judge, form) {
+                turn = 0;
+                continue;
+            }
+            held(&judge.gate.state).tally.misread(reason.code);
+            if !self.goes_on(judge, &question, progress)? {
+                return Err(reason);
+            }
+            turn += 1;
+        }
+    }
+
+    /// Gives a form up that the judge has not been seen to take.
+    fn moves_on(&self, judge: &Judge, form: Form) -> bool {
+        let mut state = held(&judge.gate.state);
+        if state.works.contains(&form) {
+            return false;
+        }
+        state.refused.insert(form);
+        drop(state);
+        judge.remember_forms(self.record.as_ref());
+        true
+    }
+
+    /// Whether another attempt follows an answer without a verdict. That none followed is written down, because the
+    /// next run, which has retries to spare, would otherwise buy one.
+    fn goes_on(&self, judge: &Judge, question: &Question<'_>, progress: &Progress) -> Result<bool, Reason> {
+        if question.turn + 1 >= judge.spec.attempts {
+            return Ok(false);
+        }
+        let next = question.query.request(question.wish.form, question.turn + 1)?;
+        if self.record.get(&key(&judge.spec.identity, &next))?.is_some() {
+            return Ok(true);
+        }
+        let mark = format!("end:{}", blake3::Hash::from_bytes(question.key).to_hex());
+        if self.network == Network::Replay || self.record.recall(&mark).is_some() {
+            return Ok(false);
+        }
+        if progress.tries >= judge.spec.attempts || !judge.gate.may_retry(true) {
+            self.record.remember(&mark, "1");
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}

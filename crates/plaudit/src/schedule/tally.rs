@@ -1,0 +1,95 @@
+//! What has a judge been asked, and how did it go? The counts for the statistics.
+
+use crate::judge::Usage;
+use crate::reason::Code;
+use crate::statistics::distribution::Distribution;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The counts of one judge.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tally {
+    /// Which judge.
+    pub judge: String,
+    /// Calls that were sent, retries and hedges among them.
+    pub calls: u64,
+    /// Questions that the record answered.
+    pub cached: u64,
+    /// Questions that an equal one in flight answered.
+    pub shared: u64,
+    /// Calls that were sent because an earlier one failed or could not be read.
+    pub retries: u64,
+    /// Calls that were sent because an earlier one was slow.
+    pub hedges: u64,
+    /// Those of them that answered first.
+    pub hedges_won: u64,
+    /// Calls without an answer that may have been paid for.
+    pub maybe_paid: u64,
+    /// Calls that failed, by cause.
+    pub failures: BTreeMap<Code, u64>,
+    /// Answers without a verdict, by cause.
+    pub unread: BTreeMap<Code, u64>,
+    /// How long answers took, in seconds.
+    pub latency: Distribution,
+    /// The tokens that answers say they took.
+    pub tokens: Usage,
+    /// Answers that did not say.
+    pub tokens_unknown: u64,
+    /// What the calls of this run have cost, where prices are known.
+    pub cost: Option<f64>,
+    /// How many calls may be in flight now.
+    pub limit: usize,
+    /// How many were in flight at most.
+    pub peak: usize,
+    /// How often an endpoint failed so often that it was left alone.
+    pub openings: u64,
+}
+
+impl Tally {
+    /// Of a judge that has not been asked.
+    pub(super) fn none(judge: &str, priced: bool) -> Self {
+        Self {
+            judge: judge.to_owned(),
+            calls: 0,
+            cached: 0,
+            shared: 0,
+            retries: 0,
+            hedges: 0,
+            hedges_won: 0,
+            maybe_paid: 0,
+            failures: BTreeMap::new(),
+            unread: BTreeMap::new(),
+            latency: Distribution::none(),
+            tokens: Usage { prompt: 0, cached: 0, completion: 0 },
+            tokens_unknown: 0,
+            cost: priced.then_some(0.0),
+            limit: 0,
+            peak: 0,
+            openings: 0,
+        }
+    }
+
+    pub(super) fn fail(&mut self, code: Code) {
+        *self.failures.entry(code).or_insert(0) += 1;
+    }
+
+    pub(super) fn misread(&mut self, code: Code) {
+        *self.unread.entry(code).or_insert(0) += 1;
+    }
+
+    pub(super) fn answer(&mut self, latency: Duration, usage: Option<Usage>) {
+        self.latency.observe(latency.as_secs_f64());
+        let Some(usage) = usage else {
+            self.tokens_unknown += 1;
+            return;
+        };
+        self.tokens.prompt = self.tokens.prompt.saturating_add(usage.prompt);
+        self.tokens.cached = self.tokens.cached.saturating_add(usage.cached);
+        self.tokens.completion = self.tokens.completion.saturating_add(usage.completion);
+    }
+
+    pub(super) fn pay(&mut self, cost: f64) {
+        self.cost = self.cost.map(|sum| sum + cost);
+    }
+}

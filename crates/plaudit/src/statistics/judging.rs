@@ -1,0 +1,127 @@
+//! Does the judge hold to its verdicts, and how do rollouts fare against the reference? Counts become rates, with intervals.
+
+use crate::judge::findings::Findings;
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+
+/// What a judge's verdicts look like over many groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judging(pub Findings);
+
+/// A share of something, with the interval that it lies in with 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Share {
+    /// The share.
+    pub share: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+    /// Of how many.
+    pub of: u64,
+}
+
+/// Two-sided, 95 %.
+const Z: f64 = 1.959_963_984_540_054;
+
+impl Share {
+    /// The share `part` of `of`, a draw counting half, in the interval of Wilson, Probable inference (1927); none of
+    /// nothing.
+    pub fn new(part: f64, of: u64) -> Option<Self> {
+        if of == 0 {
+            return None;
+        }
+        let n = of as f64;
+        let share = part / n;
+        let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+        let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+        Some(Self { share, low: (centre - half).max(0.0), high: (centre + half).min(1.0), of })
+    }
+}
+
+impl Judging {
+    /// Of no verdicts.
+    pub fn none() -> Self {
+        Self(Findings::default())
+    }
+
+    /// Adds what was found about a group or many.
+    pub fn merge(&mut self, found: &Findings) {
+        self.0.merge(found);
+    }
+
+    /// How often the response shown first is the better one, of those that are decided: half, for a judge without a
+    /// bias, because sides are balanced.
+    pub fn first(&self) -> Option<Share> {
+        Share::new(self.0.first as f64, self.0.first + self.0.second)
+    }
+
+    /// How often a pair has the same verdict with its sides swapped.
+    pub fn swap_agreement(&self) -> Option<Share> {
+        Share::new(self.0.agreed as f64, self.0.swapped)
+    }
+
+    /// How often two responses tie.
+    pub fn ties(&self) -> Option<Share> {
+        Share::new(self.0.ties as f64, self.0.first + self.0.second + self.0.ties)
+    }
+
+    /// How often the verdicts about a group go round in a circle.
+    pub fn cycles(&self) -> Option<Share> {
+        Share::new(self.0.cyclic as f64, self.0.circles)
+    }
+
+    /// How often a rollout beats the reference.
+    pub fn win_rate(&self) -> Option<Share> {
+        Share::new(self.0.wins as f64, self.0.wins + self.0.draws + self.0.losses)
+    }
+
+    /// How often a rollout beats the reference or equals it.
+    pub fn win_and_rate(&self) -> Option<Share> {
+        Share::new((self.0.wins + self.0.draws) as f64, self.0.wins + self.0.draws + self.0.losses)
+    }
+
+    /// How much the verdicts tell apart, from 0 to 1, in the mean over groups.
+    pub fn signal(&self) -> Option<f64> {
+        (self.0.estimated > 0).then(|| self.0.signal / self.0.estimated as f64)
+    }
+
+    /// How many calls failed in the end.
+    pub fn failed(&self) -> u64 {
+        self.0.failed.values().sum()
+    }
+}
+
+impl Serialize for Judging {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let found = &self.0;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("verdicts", &found.verdicts)?;
+        map.serialize_entry("failed", &found.failed)?;
+        map.serialize_entry("first", &self.first())?;
+        map.serialize_entry("ties", &self.ties())?;
+        map.serialize_entry("swap_agreement", &self.swap_agreement())?;
+        map.serialize_entry("cycles", &self.cycles())?;
+        map.serialize_entry("signal", &self.signal())?;
+        map.serialize_entry("no_signal_groups", &found.gated)?;
+        map.serialize_entry("win_rate", &self.win_rate())?;
+        map.serialize_entry("win_and_rate", &self.win_and_rate())?;
+        map.serialize_entry("duplicates", &Share::new(found.duplicates as f64, found.rollouts))?;
+        map.serialize_entry("injections", &found.injections)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_those_of_wilson() {
+        let share = Share::new(8.0, 10).expect("a share");
+        assert!((share.low - 0.490_16).abs() < 1e-4 && (share.high - 0.943_32).abs() < 1e-4, "{share:?}");
+        let none = Share::new(0.0, 20).expect("a share");
+        assert!(none.low == 0.0 && none.high > 0.1);
+        assert_eq!(Share::new(0.0, 0), None);
+    }
+}

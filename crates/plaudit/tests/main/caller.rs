@@ -1,0 +1,258 @@
+//! What do tests need to ask a judge that misbehaves? A mock in a process of its own, a question with a known answer, and
+//! a strict little reader; and does a call that is dropped leave anything behind?
+
+use futures_util::future::join_all;
+use plaudit::judge::reply;
+use plaudit::judge::{Form, Usage, Verdict};
+use plaudit::judge::{Place, Query, Reading, Reply, Request, Wanted};
+use plaudit::reason::{Code, Reason};
+use plaudit::schedule::{Asked, Caller, JudgeSpec, Network, Record, Tally};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A mock judge, killed when dropped.
+pub(crate) struct Mock {
+    child: Child,
+    pub(crate) port: u16,
+    ledger: PathBuf,
+}
+
+/// One request, as the mock saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) sample: String,
+    pub(crate) mode: String,
+    pub(crate) at: f64,
+    pub(crate) score: f64,
+}
+
+fn start(command: &mut Command) -> (Child, u16) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("python3");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let port = line.trim().strip_prefix("LISTENING ").unwrap_or_else(|| panic!("the mock says {line:?}"));
+    (child, port.parse().unwrap())
+}
+
+impl Mock {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("plaudit-mock-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        Self::again(0, std::env::temp_dir().join(name), arguments)
+    }
+
+    /// A mock on a port that one had before, with the same ledger.
+    pub(crate) fn again(port: u16, ledger: PathBuf, arguments: &[&str]) -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mock_judge.py");
+        let mut command = Command::new("python3");
+        command.args([script, "--port", &port.to_string(), "--ledger"]).arg(&ledger).args(arguments);
+        let (child, port) = start(&mut command);
+        Self { child, port, ledger }
+    }
+
+    /// Ends it, and returns what it needs to be started again.
+    pub(crate) fn stop(mut self) -> (u16, PathBuf) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        (self.port, std::mem::take(&mut self.ledger))
+    }
+
+    /// Its address, where every request meets that fault; the mix of the mock for `ok`.
+    pub(crate) fn url(&self, mode: &str) -> String {
+        match mode {
+            "ok" => format!("http://127.0.0.1:{}/v1", self.port),
+            mode => format!("http://127.0.0.1:{}/f/{mode}/v1", self.port),
+        }
+    }
+
+    pub(crate) fn ledger(&self) -> Vec<Line> {
+        let text = std::fs::read_to_string(&self.ledger).unwrap();
+        let line = |line: &str| {
+            let value: Value = serde_json::from_str(line).unwrap();
+            let text = |name: &str| value[name].as_str().unwrap().to_owned();
+            let number = |name: &str| value[name].as_f64().unwrap();
+            Line { sample: text("sample"), mode: text("mode"), at: number("t"), score: number("score") }
+        };
+        text.lines().map(line).collect()
+    }
+
+    /// How many sockets of this process are connected to it.
+    pub(crate) fn sockets(&self) -> usize {
+        let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+        let remote = format!("0100007F:{:04X}", self.port);
+        table
+            .lines()
+            .filter(|line| line.split_whitespace().nth(2) == Some(&remote) && line.contains(" 01 "))
+            .count()
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.ledger);
+    }
+}
+
+/// A server with one of the certificates that nobody should trust.
+pub(crate) struct Tls(Child, pub(crate) u16);
+
+impl Tls {
+    pub(crate) fn start(certificate: &str) -> Self {
+        const SERVER: &str = "import socket,ssl,sys
+c=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER);c.load_cert_chain(sys.argv[1])
+s=socket.create_server(('127.0.0.1',0));print('LISTENING',s.getsockname()[1],flush=True)
+while 1:
+    a=s.accept()[0]
+    try:c.wrap_socket(a,server_side=True).close()
+    except OSError:a.close()";
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/certificates/");
+        let (child, port) =
+            start(Command::new("python3").args(["-c", SERVER, &format!("{folder}{certificate}.pem")]));
+        Self(child, port)
+    }
+}
+
+impl Drop for Tls {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A question about a sample, whose right score the mock knows by the sample's name.
+pub(crate) struct Sample {
+    pub(crate) id: String,
+    /// A fault that the mock is asked for in the prompt.
+    pub(crate) fault: Option<&'static str>,
+}
+
+pub(crate) fn samples(name: &str, count: usize) -> Vec<Sample> {
+    (0..count).map(|at| Sample { id: format!("{name}-{at}"), fault: None }).collect()
+}
+
+impl Query for Sample {
+    fn forms(&self) -> &[Form] {
+        &[Form::Json]
+    }
+
+    fn request(&self, _: Form, attempt: u32) -> Result<Request, Reason> {
+        let fault = self.fault.map_or_else(String::new, |fault| format!("[[fault:{fault}]]"));
+        let content = format!("[[sample:{}]] {fault} attempt {attempt}", self.id);
+        let message = serde_json::json!({"role": "user", "content": content});
+        let body = serde_json::json!({"model": "mock", "messages": [message]});
+        Ok(Request { path: "/chat/completions", body: body.to_string().into_bytes() })
+    }
+
+    fn read(&self, _: Form, _: u32, body: &[u8]) -> Result<Verdict, Reason> {
+        let echo = Some(("sample".to_owned(), self.id.clone()));
+        let place = Place::Json { field: "score".to_owned(), echo };
+        Reading { wanted: Wanted::Score { min: 0.0, max: 1.0 }, place }.read(&Reply::read(body)?)
+    }
+
+    fn usage(&self, body: &[u8]) -> Option<Usage> {
+        reply::usage(body)
+    }
+}
+
+/// Patience for tests: two seconds an attempt, three for a judge that is down.
+pub(crate) fn spec(url: &str) -> JudgeSpec {
+    JudgeSpec {
+        timeout: Duration::from_secs(2),
+        connect_timeout: Duration::from_secs(1),
+        patience: Duration::from_secs(3),
+        rest: Duration::from_secs(1),
+        ..JudgeSpec::at("judge", url)
+    }
+}
+
+/// What came of a run over some samples.
+pub(crate) struct Run {
+    pub(crate) asked: Vec<Asked>,
+    pub(crate) tally: Tally,
+    pub(crate) took: Duration,
+    /// How many tasks the runtime still had when all was answered.
+    pub(crate) tasks: usize,
+}
+
+impl Run {
+    pub(crate) fn scored(&self) -> usize {
+        self.asked.iter().filter(|asked| asked.verdict.is_ok()).count()
+    }
+
+    pub(crate) fn codes(&self) -> BTreeMap<Code, usize> {
+        let mut codes = BTreeMap::new();
+        for reason in self.asked.iter().filter_map(|asked| asked.verdict.as_ref().err()) {
+            *codes.entry(reason.code).or_insert(0) += 1;
+        }
+        codes
+    }
+}
+
+/// Asks a judge about all samples at once, on a runtime of its own.
+pub(crate) fn run(spec: JudgeSpec, record: &Arc<dyn Record>, samples: &[Sample], seconds: f64) -> Run {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let caller = Caller::new(vec![spec], Arc::clone(record), Network::Live).unwrap();
+        let start = Instant::now();
+        let deadline = start + Duration::from_secs_f64(seconds);
+        let asked = join_all(samples.iter().map(|sample| caller.ask(0, sample, deadline))).await;
+        let took = start.elapsed();
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        Run { asked, tally: caller.tallies().remove(0), took, tasks }
+    })
+}
+
+#[test]
+fn a_dropped_call_closes_its_socket_and_leaves_no_task() {
+    let mock = Mock::start(&[]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let record = Arc::new(plaudit::schedule::NoRecord::default());
+        let caller = Caller::new(vec![spec(&mock.url("ok"))], record, Network::Live).unwrap();
+        let late = Instant::now() + Duration::from_secs(60);
+        let first = Sample { id: "first".into(), fault: None };
+        assert!(caller.ask(0, &first, late).await.verdict.is_ok());
+        let hanging: Vec<Sample> =
+            (0..32).map(|at| Sample { id: format!("hang-{at}"), fault: Some("hang") }).collect();
+        let all = join_all(hanging.iter().map(|sample| caller.ask(0, sample, late)));
+        assert!(tokio::time::timeout(Duration::from_secs(1), all).await.is_err());
+        let mut left = (usize::MAX, usize::MAX);
+        for _ in 0..100 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            left = (mock.sockets(), tokio::runtime::Handle::current().metrics().num_alive_tasks());
+            if left.0 <= 1 && left.1 <= 2 {
+                break;
+            }
+        }
+        assert!(left.0 <= 1 && left.1 <= 2, "{left:?} sockets and tasks are left beside the idle connection");
+        let tally = &caller.tallies()[0];
+        assert_eq!((tally.maybe_paid, tally.peak), (32, 32));
+        let again = Sample { id: "again".into(), fault: None };
+        assert!(caller.ask(0, &again, late).await.verdict.is_ok());
+    });
+}
+
+#[test]
+fn a_replay_asks_nobody() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let record = Arc::new(plaudit::schedule::NoRecord::default());
+        let caller = Caller::new(vec![spec("http://127.0.0.1:9/v1")], record, Network::Replay).unwrap();
+        let sample = &samples("replay", 1)[0];
+        let asked = caller.ask(0, sample, Instant::now() + Duration::from_secs(9)).await;
+        assert_eq!(asked.verdict.unwrap_err().code, Code::JudgeNotRecorded);
+        assert_eq!(caller.tallies()[0].calls, 0);
+    });
+}

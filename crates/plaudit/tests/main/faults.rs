@@ -1,0 +1,415 @@
+//! Does every fault of a judge end as it must? The fault matrix, over loopback, against a mock that misbehaves on demand:
+//! what each sample gets, how many calls it took, and how long.
+
+use crate::caller::{Line, Mock, Run, Sample, Tls, run, samples, spec};
+use plaudit::judge::Verdict;
+use plaudit::reason::Code;
+use plaudit::schedule::{JudgeSpec, NoRecord, Price, Record, Secret};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How many rows are checked side by side. They mostly wait.
+const SIDE_BY_SIDE: usize = 6;
+
+type Row = (&'static str, fn());
+
+const ROWS: &[Row] = &[
+    ("J4 silence", hangs),
+    ("J10 server errors", server_errors),
+    ("J6 pauses in seconds", || pauses("http429", 40)),
+    ("J6 pauses to a date", || pauses("http429_date", 6)),
+    ("J6 pauses of any length", || pauses("http429_none", 12)),
+    ("J24 down and up", comes_back),
+    ("J3 broken bodies", broken_bodies),
+    ("J18 floods", floods),
+    ("J1 closed port", closed_port),
+    ("J2 resets", resets),
+    ("J5 slow replies", slow_replies),
+    ("J7 long and senseless pauses", senseless_pauses),
+    ("J8 refused keys", refused_keys),
+    ("J9 failing half of the time", half_fail),
+    ("J11 gateway timeouts", gateway_timeouts),
+    ("J12 client errors", client_errors),
+    ("J13 no judgments", no_judgments),
+    ("J14-J17, J21 unreadable verdicts", unreadable),
+    ("J19 redirects", redirects),
+    ("J20 broken framing", broken_framing),
+    ("J22 no such host", no_such_host),
+    ("J23 certificates", certificates),
+    ("J25 two judges", two_judges),
+    ("J26 usage", odd_usage),
+    ("J27 budget", budget),
+];
+
+#[test]
+fn every_fault_ends_as_it_must() {
+    let rows = Mutex::new(ROWS.iter());
+    let bad = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((name, row)) = { rows.lock().unwrap().next() } {
+            if catch_unwind(AssertUnwindSafe(row)).is_err() {
+                bad.lock().unwrap().push(*name);
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..SIDE_BY_SIDE).for_each(|_| drop(scope.spawn(work))));
+    assert!(bad.lock().unwrap().is_empty(), "{:?}", bad.lock().unwrap());
+}
+
+fn record() -> Arc<dyn Record> {
+    Arc::new(NoRecord::default())
+}
+
+/// Asks about all samples, checks what holds for every row, and asks about those with a score again, which costs nothing.
+fn checked(mock: &Mock, spec: JudgeSpec, all: &[Sample], seconds: f64) -> (Run, Vec<Line>) {
+    let record = record();
+    let before = mock.ledger().len();
+    let done = run(spec.clone(), &record, all, seconds);
+    let ledger = mock.ledger().split_off(before);
+    assert!(done.took <= Duration::from_secs_f64(seconds + 1.0), "{:?}", done.took);
+    let right: BTreeMap<&str, f64> = ledger.iter().map(|line| (&*line.sample, line.score)).collect();
+    for (asked, sample) in done.asked.iter().zip(all) {
+        if let Ok(verdict) = &asked.verdict {
+            assert_eq!(*verdict, Verdict::Score(right[&*sample.id]), "{}", sample.id);
+        }
+        assert!(asked.latency.is_none_or(|latency| latency < Duration::from_secs(3)));
+    }
+    let good = |at: &usize| done.asked[*at].verdict.is_ok();
+    let scored: Vec<Sample> = (0..all.len())
+        .filter(good)
+        .map(|at| Sample { id: all[at].id.clone(), fault: all[at].fault })
+        .collect();
+    let again = run(spec, &record, &scored, seconds);
+    assert_eq!(again.scored(), scored.len());
+    assert_eq!(mock.ledger().len(), before + ledger.len(), "a second run asks nobody");
+    (done, ledger)
+}
+
+/// A run in which every request meets one fault.
+fn facing(mock: &Mock, mode: &str, count: usize, seconds: f64) -> (Run, Vec<Line>) {
+    checked(mock, spec(&mock.url(mode)), &samples(mode, count), seconds)
+}
+
+/// That nothing was scored, and for no other reasons than these.
+fn only(done: &Run, codes: &[Code], about: &str) {
+    assert_eq!(done.scored(), 0, "{about}");
+    assert!(done.codes().keys().all(|code| codes.contains(code)), "{about}: {:?}", done.codes());
+}
+
+fn closed_port() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let done = run(spec(&format!("http://127.0.0.1:{port}/v1")), &record(), &samples("J1", 200), 60.0);
+    only(&done, &[Code::JudgeConnect, Code::JudgeBreakerOpen], "J1");
+    assert!(done.tally.calls <= 40 && done.took < Duration::from_secs(15), "{}", done.tally.calls);
+    assert_eq!(done.tally.maybe_paid, 0);
+}
+
+fn resets() {
+    let mock = Mock::start(&["--mix", "ok=70,rst_now=10,rst_headers=10,fin_now=10"]);
+    let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples("J2", 200), 60.0);
+    assert!(done.scored() >= 150, "{}: {:?}", done.scored(), done.codes());
+    assert!(done.codes().keys().all(|code| *code == Code::JudgeReset || *code == Code::JudgeProtocol));
+    let (calls, retries, hedges) = (ledger.len(), done.tally.retries, done.tally.hedges);
+    assert!(
+        calls <= 255 && retries <= 43 && hedges <= 12,
+        "{calls} calls, {retries} retries, {hedges} hedges"
+    );
+}
+
+fn broken_bodies() {
+    let mock = Mock::start(&[]);
+    for mode in ["rst_mid", "fin_mid"] {
+        let (done, ledger) = facing(&mock, mode, 1, 20.0);
+        only(&done, &[Code::JudgeReset], mode);
+        assert_eq!((ledger.len(), done.tally.maybe_paid), (2, 2), "{mode}");
+        let (done, ledger) = facing(&mock, mode, 200, 20.0);
+        only(&done, &[Code::JudgeReset, Code::JudgeBreakerOpen], mode);
+        assert!(ledger.len() <= 20, "{mode}");
+    }
+}
+
+fn hangs() {
+    let mock = Mock::start(&[]);
+    for (mode, code) in [("hang", Code::JudgeTimeout), ("hang_after_headers", Code::JudgeSlowBody)] {
+        let (done, ledger) = facing(&mock, mode, 200, 6.0);
+        only(&done, &[code, Code::JudgeDeadline, Code::JudgeBreakerOpen], mode);
+        assert!(
+            ledger.len() <= 10 && done.tasks == 0,
+            "{mode}: {} calls, {} tasks",
+            ledger.len(),
+            done.tasks
+        );
+        assert_eq!(mock.sockets(), 0, "{mode}");
+    }
+}
+
+fn slow_replies() {
+    // A byte every ten milliseconds: the head of the reply is there after one second, its body never within two.
+    let mock = Mock::start(&["--drip", "0.01"]);
+    for (mode, code) in [("loris_headers", Code::JudgeTimeout), ("loris_body", Code::JudgeSlowBody)] {
+        let spec = JudgeSpec { attempts: 1, ..spec(&mock.url(mode)) };
+        let (done, _) = checked(&mock, spec, &samples(mode, 1), 20.0);
+        only(&done, &[code], mode);
+        assert!(done.took < Duration::from_millis(2_500), "{mode}: {:?}", done.took);
+    }
+}
+
+fn pauses(mode: &str, count: usize) {
+    let mock = Mock::start(&["--mix", &format!("ok=60,{mode}=40")]);
+    let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples(mode, count), 60.0);
+    assert_eq!(done.scored(), count, "{mode}: {:?}", done.codes());
+    for line in ledger.iter().filter(|line| line.mode == mode) {
+        // What was on its way when the judge asked for a pause of a second or more may still arrive.
+        let early = (line.at + 0.4)..(line.at + 0.95);
+        assert!(!ledger.iter().any(|other| early.contains(&other.at)), "{mode}: a call during the pause");
+    }
+}
+
+fn senseless_pauses() {
+    let mock = Mock::start(&[]);
+    let (done, ledger) = facing(&mock, "http429_huge", 200, 60.0);
+    only(&done, &[Code::JudgeRateLimited], "http429_huge");
+    assert!(ledger.len() == 1 && done.took < Duration::from_secs(2));
+    for mode in ["http429_neg", "http429_junk"] {
+        let (done, ledger) = facing(&mock, mode, 200, 2.0);
+        only(&done, &[Code::JudgeRateLimited, Code::JudgeDeadline], mode);
+        assert!(ledger.len() <= 3, "{mode}: {}", ledger.len());
+    }
+}
+
+fn refused_keys() {
+    let mock = Mock::start(&[]);
+    for (mode, code) in
+        [("http429_quota", Code::JudgeQuota), ("http401", Code::JudgeAuth), ("http403", Code::JudgeAuth)]
+    {
+        let spec = JudgeSpec { api_key: Some(Secret::new("sk-ours")), ..spec(&mock.url(mode)) };
+        let (done, ledger) = checked(&mock, spec, &samples(mode, 200), 60.0);
+        only(&done, &[code], mode);
+        assert!(ledger.len() <= 5 && done.took < Duration::from_secs(2), "{mode}");
+        let said = format!("{:?} {:?}", done.asked, done.tally);
+        assert!(!said.contains("THISISASECRET") && !said.contains("sk-ours"), "{mode} shows a key");
+    }
+}
+
+fn half_fail() {
+    let mock = Mock::start(&["--mix", "ok=50,http500=50"]);
+    let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples("J9", 200), 60.0);
+    let hedges = done.tally.hedges;
+    assert!(ledger.len() <= 250, "{} calls, {hedges} hedges", ledger.len());
+    assert!(done.asked.iter().all(|asked| asked.attempts <= 4));
+    assert!(done.scored() >= 105, "{}", done.scored());
+    assert!(done.codes().keys().all(|code| *code == Code::JudgeServerError), "{:?}", done.codes());
+}
+
+fn server_errors() {
+    let mock = Mock::start(&[]);
+    for mode in ["http500", "http502", "http503", "http529"] {
+        let (done, ledger) = facing(&mock, mode, 200, 60.0);
+        only(&done, &[Code::JudgeServerError, Code::JudgeBreakerOpen], mode);
+        assert!(ledger.len() <= 60 && done.took < Duration::from_secs(15), "{mode}: {}", ledger.len());
+    }
+}
+
+fn gateway_timeouts() {
+    let mock = Mock::start(&[]);
+    let (done, ledger) = facing(&mock, "http504", 1, 20.0);
+    only(&done, &[Code::JudgeServerError], "http504");
+    assert_eq!((ledger.len(), done.tally.maybe_paid), (2, 2));
+}
+
+fn client_errors() {
+    let mock = Mock::start(&[]);
+    for (mode, code) in [
+        ("http400", Code::JudgeClientError),
+        ("http404", Code::JudgeClientError),
+        ("http413", Code::JudgeContextLength),
+        ("http422", Code::JudgeClientError),
+        ("context_len", Code::JudgeContextLength),
+    ] {
+        let (done, ledger) = facing(&mock, mode, 40, 20.0);
+        only(&done, &[code], mode);
+        assert_eq!((ledger.len(), done.tally.retries), (40, 0), "{mode}");
+    }
+}
+
+fn no_judgments() {
+    let mock = Mock::start(&[]);
+    for (mode, code) in [
+        ("err200", Code::JudgeSchema),
+        ("html200", Code::JudgeJson),
+        ("empty", Code::JudgeEmpty),
+        ("http204", Code::JudgeEmpty),
+    ] {
+        let (record, judge) = (record(), JudgeSpec { attempts: 1, ..spec(&mock.url(mode)) });
+        let sample = &samples(mode, 1);
+        for _ in 0..2 {
+            let done = run(judge.clone(), &record, sample, 20.0);
+            only(&done, &[code], mode);
+            assert_eq!((done.tally.calls, done.tally.cached), (1, 0), "{mode} is not kept");
+        }
+    }
+}
+
+fn unreadable() {
+    let mock = Mock::start(&[]);
+    let known = BTreeMap::from([
+        ("trunc_json", Code::JudgeJson),
+        ("trail_json", Code::JudgeJson),
+        ("deep", Code::JudgeJson),
+        ("no_choices", Code::JudgeSchema),
+        ("two_choices", Code::JudgeSchema),
+        ("content_int", Code::JudgeSchema),
+        ("finish_length", Code::JudgeTruncated),
+        ("finish_filter", Code::JudgeContentFilter),
+        ("refusal_field", Code::JudgeRefusal),
+        ("score_range", Code::JudgeRange),
+        ("wrong_sample", Code::JudgeWrongSample),
+    ]);
+    let others = "bom bad_utf8 lone_surrogate nul deep_content choices_empty choices_null choices_obj content_null
+        content_empty content_space content_list finish_length_null refusal_text score_nan score_inf score_str
+        score_bool score_null score_neg score_frac score_word score_dup score_two score_missing tool_call sse_unasked";
+    for mode in known.keys().copied().chain(others.split_whitespace()) {
+        let (record, judge) = (record(), spec(&mock.url(mode)));
+        let first = run(judge.clone(), &record, &samples(mode, 2), 20.0);
+        assert_eq!(first.scored(), 0, "{mode}");
+        if let Some(code) = known.get(mode) {
+            only(&first, &[*code], mode);
+        }
+        let second = run(judge, &record, &samples(mode, 2), 20.0);
+        if mode != "sse_unasked" {
+            assert_eq!((second.codes(), second.tally.calls), (first.codes(), 0), "{mode}");
+        }
+    }
+}
+
+fn floods() {
+    let mock = Mock::start(&[]);
+    for mode in ["big10m", "endless", "gzip_bomb", "gzip_lie", "header_bomb", "continue_flood"] {
+        let fault = |at| Sample { id: format!("{mode}-{at}"), fault: Some(mode) };
+        let all: Vec<Sample> = std::iter::once(Sample { id: format!("{mode}-ok"), fault: None })
+            .chain((0..32).map(fault))
+            .collect();
+        let (done, _) = checked(&mock, JudgeSpec { attempts: 1, ..spec(&mock.url("ok")) }, &all, 20.0);
+        assert_eq!(done.scored(), 1, "{mode}");
+        // The mock sends what the thirty-two ask for from one thread, so that some of it takes longer than an attempt.
+        let allowed = [
+            Code::JudgeTooLarge,
+            Code::JudgeProtocol,
+            Code::JudgeSlowBody,
+            Code::JudgeTimeout,
+            Code::JudgeReset,
+            Code::JudgeBreakerOpen,
+        ];
+        assert!(done.codes().keys().all(|code| allowed.contains(code)), "{mode}: {:?}", done.codes());
+    }
+}
+
+fn redirects() {
+    let mock = Mock::start(&[]);
+    for mode in ["redirect_meta", "redirect_loop"] {
+        let (done, ledger) = facing(&mock, mode, 5, 20.0);
+        only(&done, &[Code::JudgeRedirect], mode);
+        assert_eq!(ledger.len(), 5, "{mode}");
+    }
+}
+
+fn broken_framing() {
+    let mix = "ok=52,desync=8,two_lengths=8,short_length=8,bad_chunk=8,not_http=8,tls_alert=8";
+    let mock = Mock::start(&["--mix", mix]);
+    let (done, _) = checked(&mock, spec(&mock.url("ok")), &samples("J20", 200), 60.0);
+    assert!(done.scored() >= 100, "{}: {:?}", done.scored(), done.codes());
+    for mode in ["two_lengths", "bad_chunk", "not_http", "http09", "tls_alert"] {
+        let (done, _) = facing(&mock, mode, 1, 20.0);
+        only(&done, &[Code::JudgeProtocol, Code::JudgeReset], mode);
+    }
+}
+
+fn no_such_host() {
+    let done = run(spec("http://name.invalid/v1"), &record(), &samples("J22", 3), 20.0);
+    only(&done, &[Code::JudgeDns, Code::JudgeBreakerOpen], "J22");
+    assert!(done.codes().contains_key(&Code::JudgeDns) || done.tally.failures.contains_key(&Code::JudgeDns));
+}
+
+fn certificates() {
+    for certificate in ["self_signed", "expired", "wrong_name"] {
+        let server = Tls::start(certificate);
+        let done =
+            run(spec(&format!("https://127.0.0.1:{}/v1", server.1)), &record(), &samples("J23", 1), 20.0);
+        only(&done, &[Code::JudgeTls], certificate);
+        assert_eq!(done.tally.calls, 1, "{certificate}");
+    }
+}
+
+fn comes_back() {
+    let arguments = ["--latency-ms", "50"];
+    let mock = Mock::start(&arguments);
+    let judge = JudgeSpec { concurrency: 8, patience: Duration::from_secs(20), ..spec(&mock.url("ok")) };
+    let outage = |mock: Mock| {
+        std::thread::sleep(Duration::from_millis(400));
+        let (port, ledger) = mock.stop();
+        std::thread::sleep(Duration::from_secs(3));
+        Mock::again(port, ledger, &arguments)
+    };
+    let (done, _mock) = std::thread::scope(|scope| {
+        let outage = scope.spawn(|| outage(mock));
+        (run(judge, &record(), &samples("J24", 200), 60.0), outage.join().unwrap())
+    });
+    assert_eq!(done.scored(), 200, "{:?}", done.codes());
+    assert!(done.took < Duration::from_secs(20), "{:?}", done.took);
+    assert!(done.tally.openings >= 1);
+}
+
+fn two_judges() {
+    let mock = Mock::start(&["--latency-ms", "20"]);
+    let judge = JudgeSpec { hedge: 0.0, ..spec(&mock.url("ok")) };
+    let dead = JudgeSpec { name: "dead".into(), ..spec("http://127.0.0.1:9/v1") };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        use futures_util::future::{join, join_all};
+        let network = plaudit::schedule::Network::Live;
+        let caller = plaudit::schedule::Caller::new(vec![judge, dead], record(), network).unwrap();
+        let start = tokio::time::Instant::now();
+        let (healthy, others) = (samples("J25", 200).into(), samples("dead", 200).into());
+        let ask = |judge, all: Arc<[Sample]>| {
+            let caller = &caller;
+            let deadline = start + Duration::from_secs(20);
+            async move {
+                let asked = join_all(all.iter().map(|sample| caller.ask(judge, sample, deadline))).await;
+                (asked, start.elapsed())
+            }
+        };
+        let ((good, took), (bad, _)) = join(ask(0, healthy), ask(1, others)).await;
+        assert!(
+            good.iter().all(|asked| asked.verdict.is_ok()) && bad.iter().all(|asked| asked.verdict.is_err())
+        );
+        assert!(took < Duration::from_secs(2), "{took:?}");
+    });
+}
+
+fn odd_usage() {
+    let mock = Mock::start(&[]);
+    for mode in ["usage_missing", "usage_huge"] {
+        let price = Some(Price { input: 1.0, cached: 1.0, output: 1.0 });
+        let judge = JudgeSpec { price, ..spec(&mock.url(mode)) };
+        let (done, _) = checked(&mock, judge, &samples(mode, 20), 20.0);
+        assert_eq!((done.scored(), done.tally.tokens_unknown), (20, 20), "{mode}");
+        assert!(done.tally.cost.is_some_and(|cost| cost > 0.0 && cost < 1.0), "{mode}");
+    }
+}
+
+fn budget() {
+    let mock = Mock::start(&["--mix", "ok=80,http500=20"]);
+    let (record, judge) = (record(), JudgeSpec { budget_calls: Some(50), ..spec(&mock.url("ok")) });
+    for calls in [50, 0] {
+        let done = run(judge.clone(), &record, &samples("J27", 200), 20.0);
+        assert_eq!((mock.ledger().len(), done.tally.calls), (50, calls));
+        let codes = done.codes();
+        assert!(
+            codes.keys().all(|code| [Code::JudgeBudget, Code::JudgeServerError].contains(code)),
+            "{codes:?}"
+        );
+        assert_eq!(done.scored() + codes.values().sum::<usize>(), 200);
+    }
+}
