@@ -210,13 +210,12 @@ impl Caller {
         deadline: Instant,
         progress: &mut Progress,
     ) -> Result<Verdict, Reason> {
-        let since = Instant::now();
         let mut turn = 0;
         loop {
             let (form, has_next) = judge.form(query)?;
             let request = query.request(form, turn)?;
             let key = key(&judge.spec.identity, &request);
-            let wish = Wish { form, has_next, bytes: request.body.len(), since, deadline, hedge: None };
+            let wish = Wish { form, has_next, bytes: request.body.len(), deadline, hedge: None };
             let question = Question { query, turn, request: &request, key, wish };
             (progress.form, progress.key) = (form, Some(key));
             let body = match self.buy(judge, &question, progress).await {

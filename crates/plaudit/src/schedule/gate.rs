@@ -26,8 +26,6 @@ pub(super) struct Wish {
     /// Whether the question has a worse form to fall back to.
     pub(super) has_next: bool,
     pub(super) bytes: usize,
-    /// When the question was first asked; patience counts from then.
-    pub(super) since: Instant,
     pub(super) deadline: Instant,
     /// Whether it repeats a slow call, and the endpoint of that one.
     pub(super) hedge: Option<usize>,
@@ -270,7 +268,9 @@ impl Gate {
         if let Some(answer) = held(&waiter.answer).take() {
             return Err(answer);
         }
-        let end = state.down_since.map(|since| since.max(waiter.wish.since) + self.patience);
+        // Patience counts from when the judge went down: whoever comes later waits for what is left of it, so that a run
+        // over many groups does not wait for a dead judge again and again. Its probes go on.
+        let end = state.down_since.map(|since| since + self.patience);
         if end.is_some_and(|end| end <= now) {
             return Err(Err(Code::JudgeBreakerOpen.into()));
         }

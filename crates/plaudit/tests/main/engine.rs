@@ -2,7 +2,7 @@
 
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
-use plaudit::outcome::OutcomeKind;
+use plaudit::outcome::{Fact, OutcomeKind};
 use plaudit::plan::Plan;
 use plaudit::reason::Code;
 use plaudit::recipe::Recipe;
@@ -206,7 +206,8 @@ limits: { response_bytes: 64 }
     );
 }
 
-/// Every shipped recipe over the shipped example: each rollout has exactly one outcome, and every number is finite.
+/// Every shipped recipe over the shipped example, with every judge out of reach: each rollout has exactly one outcome,
+/// every number is finite, and no number comes from a judge that nobody has heard.
 #[test]
 fn every_shipped_recipe_scores_the_example() {
     let text = include_str!("../../../../examples/rollouts.jsonl");
@@ -214,11 +215,28 @@ fn every_shipped_recipe_scores_the_example() {
         |line: &str| plaudit::input::read_line(line.as_bytes(), &plaudit::input::Fields::own()).unwrap();
     let rollouts: Vec<Rollout<'_>> = text.lines().flat_map(read).collect();
     for (name, _) in plaudit::recipe::shipped() {
-        let report =
-            Engine::new(Recipe::named(name).unwrap().plan().unwrap()).unwrap().score(&rollouts).unwrap();
+        let mut recipe = Recipe::named(name).unwrap();
+        let plan = recipe.plan().unwrap();
+        let remote: Vec<_> = plan.judges.iter().filter(|judge| !judge.base_urls.is_empty()).collect();
+        for judge in &remote {
+            recipe.set(&format!("judges.{}.base_url", judge.name), "http://127.0.0.1:1").unwrap();
+            recipe.set(&format!("judges.{}.patience", judge.name), "100ms").unwrap();
+        }
+        let report = Engine::new(recipe.plan().unwrap()).unwrap().score(&rollouts).unwrap();
         assert_eq!(report.rows.len(), rollouts.len());
         assert_eq!(report.statistics.outcomes.all(), rollouts.len() as u64, "{name}");
         assert!(report.rows.iter().filter_map(|row| row.total.value()).all(f64::is_finite), "{name}");
-        assert!(report.statistics.total.moments.count > 0, "{name} scores nothing");
+        if remote.is_empty() {
+            assert!(report.statistics.total.moments.count > 0, "{name} scores nothing");
+        } else {
+            assert!(report.statistics.outcomes.of(OutcomeKind::Invalid) > 400, "{name}");
+            // Responses that all say the same are equally good, which needs no judge.
+            let same = |row: &&plaudit::report::Row| {
+                let info = row.outcomes[0].as_ref().and_then(|outcome| outcome.info());
+                info.and_then(|info| info.get("comparisons")) == Some(&Fact::Count(0))
+            };
+            let scored = report.rows.iter().filter(|row| row.total.kind() == OutcomeKind::Scored);
+            assert_eq!(scored.clone().filter(same).count(), scored.count(), "{name}");
+        }
     }
 }
