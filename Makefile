@@ -7,11 +7,13 @@ FUZZ_SECONDS ?= 60
 
 .PHONY: demo test check docs bench bench-stream fuzz clean
 
-# Builds the command and scores the shipped example. Needs no network once the crates are there, and no key.
+# Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
 	$(CARGO) build --release --locked -p plaudit-cli
 	@mkdir -p out
 	./target/release/plaudit score examples/rollouts.jsonl --recipe $(RECIPE) --out out/results.jsonl --summary out/summary.json
+	./target/release/plaudit score examples/rollouts.jsonl --recipe overlap --state out/state --out out/judged.jsonl
+	./target/release/plaudit explain g001-1 --state out/state
 
 # Every test there is.
 test: check

@@ -13,6 +13,7 @@ mod house;
 mod journal;
 mod judge_prompts;
 mod judge_replies;
+mod judge_templates;
 mod properties;
 mod recipe;
 mod reference;
