@@ -2,9 +2,11 @@
 //!
 //! It is a library as well, so that the Python package can bring the command without a second binary.
 
+mod ending;
 mod explain;
 mod failure;
 mod files;
+mod interrupt;
 mod judge_sim;
 mod plan;
 mod rank;
@@ -86,6 +88,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match done {
         Ok(code) => code,
         Err(Failure::Closed) => GOOD,
+        Err(Failure::Stopped(stopped)) => {
+            Talk::errors().warning(&stopped.to_string());
+            stopped.code()
+        }
         Err(failure) => {
             Talk::errors().error(&failure.to_string());
             FAILED

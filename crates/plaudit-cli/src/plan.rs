@@ -3,6 +3,7 @@
 use crate::GOOD;
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::interrupt::Interrupt;
 use crate::rewards::print;
 use crate::scoring::{Chosen, Run, pair};
 use crate::state::State;
@@ -79,10 +80,12 @@ impl Plan {
             hold: 4096,
             by: None,
             copy: None,
+            journal: None,
+            parts: Vec::new(),
         };
-        let talk = Talk::errors();
-        let done =
-            Stream::new(&engine, &mut Nowhere, &talk, run.hold, None).run(&mut run.source, &run.fields)?;
+        let (talk, interrupt) = (Talk::errors(), Interrupt::default());
+        let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, &interrupt)
+            .run(&mut run.source, &run.fields)?;
         let foreseen = engine.foreseen();
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": foreseen })),

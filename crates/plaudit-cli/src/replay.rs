@@ -47,8 +47,16 @@ impl Replay {
         let engine = Engine::open(kept.plan()?, &setup)?;
         let source = Source::open(&rollouts)?;
         let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
-        let run =
-            Run { engine: &engine, source, fields: Fields::own(), hold: kept.hold, by: None, copy: None };
+        let run = Run {
+            engine: &engine,
+            source,
+            fields: Fields::own(),
+            hold: kept.hold,
+            by: None,
+            copy: None,
+            journal: Some(Arc::clone(&state.journal)),
+            parts: self.out.iter().chain(&self.summary).filter_map(|path| Output::part(path)).collect(),
+        };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         run.through(sink, &account, |lines| {
             lines.output.finish()?;

@@ -63,6 +63,11 @@ impl State {
         self.folder.join(name).to_string_lossy().into_owned()
     }
 
+    /// The names of the files that a run writes here.
+    pub(crate) fn files(&self) -> [String; 2] {
+        [self.path(ROLLOUTS), self.path(RUN)]
+    }
+
     /// Where the rollouts of this run go; they appear when it has finished.
     pub(crate) fn copy(&self) -> Result<Output, Failure> {
         Output::open(&self.path(ROLLOUTS))

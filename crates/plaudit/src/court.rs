@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
@@ -107,6 +108,8 @@ pub(crate) struct Court {
     width: usize,
     /// What would be asked, where calls are only counted.
     foreseen: Option<Mutex<Vec<Foreseen>>>,
+    /// Whether calls in flight are waited for no longer.
+    abandoned: watch::Sender<bool>,
 }
 
 impl fmt::Debug for Court {
@@ -167,7 +170,8 @@ impl Court {
         let width = plan.judges.iter().map(|judge| judge.concurrency).sum::<usize>().max(1);
         let timeout = plan.groups.timeout;
         let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
-        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, width, foreseen }))
+        let abandoned = watch::Sender::new(false);
+        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, width, foreseen, abandoned }))
     }
 
     /// What fences, letters and nonces are derived from.
@@ -183,6 +187,12 @@ impl Court {
     /// Lets no further call begin.
     pub(crate) fn stop(&self) {
         self.caller.stop();
+    }
+
+    /// Lets no further call begin, and lets go of those in flight.
+    pub(crate) fn abandon(&self) {
+        self.caller.stop();
+        self.abandoned.send_replace(true);
     }
 
     /// Asks all questions of all groups, and gives back what became of each, in their order. Where `read` is given, it
@@ -346,7 +356,12 @@ impl Court {
 
     async fn ask_all<Q: Query>(&self, judge: usize, calls: &[Q], deadline: Instant) -> Vec<Asked> {
         let asks = calls.iter().map(|call| self.caller.ask(judge, call, deadline));
-        futures_util::future::join_all(asks).await
+        let mut abandoned = self.abandoned.subscribe();
+        tokio::select! {
+            biased;
+            asked = futures_util::future::join_all(asks) => asked,
+            _ = abandoned.wait_for(|abandoned| *abandoned) => calls.iter().map(|_| Asked::stopped()).collect(),
+        }
     }
 }
 

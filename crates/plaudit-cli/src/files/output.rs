@@ -54,12 +54,19 @@ impl Output {
             // A pipe or a device has no half state to hide.
             return Ok(wrap(Target::File(File::create(target).map_err(failure)?), None));
         }
-        let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.ok_or_else(|| Failure::Arguments(format!("{path:?} is no name of a file")))?;
-        let temporary = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        let temporary = Self::part(path);
+        let temporary =
+            temporary.ok_or_else(|| Failure::Arguments(format!("{path:?} is no name of a file")))?;
         let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(failure)?;
         let part = Part { temporary, path: target.to_owned(), done: false };
         Ok(wrap(Target::File(file), Some(part)))
+    }
+
+    /// Where the file of a path is written until it is whole; none for what is no name of a file.
+    pub(crate) fn part(path: &str) -> Option<PathBuf> {
+        let path = Path::new(path);
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        Some(path.with_file_name(format!(".{name}.{}.part", std::process::id())))
     }
 
     /// What the output is called in messages.

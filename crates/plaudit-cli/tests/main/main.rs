@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod abuse;
+mod crash;
 mod docs;
 mod judge_sim;
+mod judged;
+mod process;
 mod memory;
 mod parquet_files;
 mod snapshots;

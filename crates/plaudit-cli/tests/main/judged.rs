@@ -1,0 +1,1 @@
+//! Do judged recipes do what they say?

@@ -1,0 +1,1 @@
+//! What does a run do when the process or its surroundings fail?
