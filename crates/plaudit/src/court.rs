@@ -171,7 +171,16 @@ impl Court {
         let timeout = plan.groups.timeout;
         let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
         let abandoned = watch::Sender::new(false);
-        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, width, foreseen, abandoned }))
+        Ok(Some(Self {
+            caller,
+            record,
+            secret,
+            runtime: OnceLock::new(),
+            timeout,
+            width,
+            foreseen,
+            abandoned,
+        }))
     }
 
     /// What fences, letters and nonces are derived from.

@@ -21,7 +21,9 @@ judges:
 pub(crate) fn rollouts(count: usize) -> String {
     let line = |at: usize| {
         let group = at / 4;
-        format!("{{\"id\":\"r{at}\",\"prompt\":\"question {group}\",\"response\":\"answer {at} of {group}\"}}\n")
+        format!(
+            "{{\"id\":\"r{at}\",\"prompt\":\"question {group}\",\"response\":\"answer {at} of {group}\"}}\n"
+        )
     };
     (0..count).map(line).collect()
 }
@@ -123,8 +125,9 @@ fn survive(name: &str, count: usize, kills: usize) {
     // Another state has other fences and letters, about which the simulated judge does not care.
     let (fresh, other) = (folder.path("fresh.jsonl"), folder.path("other"));
     let wide = "judges.main.concurrency=64";
-    let undisturbed =
-        ["score", &rows, "--recipe", &recipe, "--set", &url, "--set", wide, "--state", &other, "--out", &fresh];
+    let undisturbed = [
+        "score", &rows, "--recipe", &recipe, "--set", &url, "--set", wide, "--state", &other, "--out", &fresh,
+    ];
     assert_eq!(run(&undisturbed).code, 0);
     assert!(folder.read("fresh.jsonl") == results, "a run that was never disturbed gives other bytes");
 
