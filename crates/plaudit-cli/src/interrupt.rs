@@ -145,7 +145,7 @@ impl Watch<'_> {
             let _ = std::fs::remove_file(part);
         }
         let stopped = self.stopped(signal);
-        Talk::errors().warning(&stopped.to_string());
+        Talk::of_run(false, None).say(&stopped.to_string());
         std::process::exit(i32::from(stopped.code()));
     }
 }

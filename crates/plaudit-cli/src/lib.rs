@@ -51,7 +51,8 @@ Examples:
   plaudit rewards length_penalty
   plaudit recipe check my.yaml
 
-Exit codes: 0 all is well, 1 some rollouts are invalid or some lines bad, 2 the run could not be done.";
+Exit codes: 0 all is well, 1 some rollouts are invalid or some lines bad, 2 the run could not be done,
+130 or 143 a signal stopped it.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -89,7 +90,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(code) => code,
         Err(Failure::Closed) => GOOD,
         Err(Failure::Stopped(stopped)) => {
-            Talk::errors().warning(&stopped.to_string());
+            Talk::of_run(false, None).say(&stopped.to_string());
             stopped.code()
         }
         Err(failure) => {

@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use crate::files::{Lines, Output, Source};
 use crate::scoring::{Account, Run};
 use crate::state::State;
-use crate::talk::Talk;
 use clap::Args;
 use plaudit::court::Setup;
 use plaudit::engine::Engine;
@@ -40,7 +39,7 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let state = State::open(&self.state, &Talk::errors())?;
+        let state = State::existing(&self.state)?;
         let (kept, rollouts) = state.last()?;
         let setup =
             Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };

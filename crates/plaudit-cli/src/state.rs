@@ -59,6 +59,16 @@ impl State {
         Ok(Self { folder: PathBuf::from(folder), journal: Arc::new(journal) })
     }
 
+    /// Opens the folder of a run; one that is not there is not made.
+    pub(crate) fn existing(folder: &str) -> Result<Self, Failure> {
+        if !Path::new(folder).is_dir() {
+            return Err(Failure::Arguments(format!(
+                "there is no folder {folder:?}: `plaudit score --state` makes one"
+            )));
+        }
+        Self::open(folder, &Talk::errors())
+    }
+
     fn path(&self, name: &str) -> String {
         self.folder.join(name).to_string_lossy().into_owned()
     }
@@ -102,7 +112,7 @@ impl State {
 
 /// Says what a person should know of a journal that was found.
 fn told(found: &Recovered, talk: &Talk) {
-    if found.damaged > 0 || found.torn_tail {
+    if found.damaged > 0 {
         talk.warning(&format!(
             "the journal is damaged: {} records are lost and will be judged again ({} bytes)",
             whole(found.damaged),

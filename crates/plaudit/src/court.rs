@@ -224,8 +224,9 @@ impl Court {
             return hearings.into_iter().map(failed).collect();
         };
         let told = read.is_some();
+        let begun = Instant::now();
         let all = hearings.into_iter().enumerate().map(|(at, hearing)| async move {
-            let (result, exchanges) = self.hear_one(plan, hearing, told).await;
+            let (result, exchanges) = self.hear_one(plan, hearing, begun, told).await;
             (at, result, exchanges)
         });
         let mut heard = runtime.block_on(stream::iter(all).buffer_unordered(self.width).collect::<Vec<_>>());
@@ -317,16 +318,17 @@ impl Court {
         &self,
         plan: &Plan,
         hearing: Hearing<'_>,
+        begun: Instant,
         told: bool,
     ) -> ((Vec<Outcome>, Findings), Vec<Exchange>) {
         let Hearing { component, mut inquiry, asks: (judge, prior) } = hearing;
         let mut exchanges = Vec::new();
         // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
-        let deadline = Instant::now() + self.timeout;
+        let times = (begun, Instant::now() + self.timeout);
         if let (Some(prior), Some(wave)) = (prior, inquiry.prior()) {
             let voice = &plan.judges[prior].voice;
             let calls: Vec<_> = wave.iter().map(|shown| inquiry.prior_call(voice, shown)).collect();
-            let asked = self.ask_all(prior, &calls, deadline).await;
+            let asked = self.ask_all(prior, &calls, times).await;
             let scores: Vec<Answer> = asked.into_iter().map(|asked| asked.verdict).collect();
             inquiry.expect(scores);
         }
@@ -337,7 +339,7 @@ impl Court {
             }
             let voice = &plan.judges[judge].voice;
             let calls: Vec<_> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
-            let asked = self.ask_all(judge, &calls, deadline).await;
+            let asked = self.ask_all(judge, &calls, times).await;
             if told {
                 for (call, asked) in calls.iter().zip(&asked) {
                     let attempt = asked.attempts.saturating_sub(1);
@@ -363,8 +365,14 @@ impl Court {
         (inquiry.finish(), exchanges)
     }
 
-    async fn ask_all<Q: Query>(&self, judge: usize, calls: &[Q], deadline: Instant) -> Vec<Asked> {
-        let asks = calls.iter().map(|call| self.caller.ask(judge, call, deadline));
+    /// Asks all of a wave, of a batch that began then, until its deadline.
+    async fn ask_all<Q: Query>(
+        &self,
+        judge: usize,
+        calls: &[Q],
+        (begun, deadline): (Instant, Instant),
+    ) -> Vec<Asked> {
+        let asks = calls.iter().map(|call| self.caller.ask_in(begun, judge, call, deadline));
         let mut abandoned = self.abandoned.subscribe();
         tokio::select! {
             biased;

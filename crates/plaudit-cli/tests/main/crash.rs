@@ -110,6 +110,7 @@ fn survive(name: &str, count: usize, kills: usize) {
     assert_eq!(again, 0, "answers that had been kept were bought again");
     assert_eq!(distinct.len(), count, "{asked} calls");
     let results = folder.read("out.jsonl");
+    assert!(!folder.names().iter().any(|name| name.ends_with(".part")), "{:?}", folder.names());
     let ids: Vec<String> = results
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned())
@@ -141,4 +142,30 @@ fn survive(name: &str, count: usize, kills: usize) {
 #[test]
 fn a_run_that_is_killed_twenty_times_loses_nothing_and_buys_nothing_twice() {
     survive("crash", 4000, 20);
+}
+
+/// Pairs in waves, where what is asked next depends on what was answered.
+const ADAPTIVE: &str = "\
+name: adaptive
+components:
+  principle: { reward: principle, principles: [helpfulness], design: adaptive, budget: 5, audit: 0.1 }
+judges:
+  main: { base_url: \"http://127.0.0.1:1/v1\", model: sim, concurrency: 8 }
+";
+
+#[test]
+fn a_run_in_waves_asks_the_same_after_kills() {
+    let folder = Folder::new("crash-waves");
+    let (rows, recipe) = (folder.file("rows.jsonl", rollouts(800)), folder.file("recipe.yaml", ADAPTIVE));
+    let (out, state) = (folder.path("out.jsonl"), folder.path("state"));
+    let sim = Sim::start(&["--latency", "20ms", "--no-logprobs", "--ledger", &folder.path("ledger")]);
+    let url = sim.url();
+    let arguments = ["score", &rows, "--recipe", &recipe, "--set", &url, "--state", &state, "--out", &out];
+    kill_over_and_over(&folder, &arguments, 4, 11);
+    let ran =
+        run(&["score", &rows, "--recipe", &recipe, "--set", &url, "--set", "judges.main.concurrency=64"]);
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    assert!(ran.out == folder.read("out.jsonl"));
+    let ran = run(&["replay", "--state", &state]);
+    assert!(ran.out == folder.read("out.jsonl"), "{}", ran.talk);
 }

@@ -56,7 +56,7 @@ fn groups(count: usize, size: usize) -> Vec<String> {
     let line = |group: usize, member: usize| {
         let quality = (member * 7 + group) % size;
         format!(
-            r#"{{"id":"g{group}-{member}","prompt":"question {group}","reference":"the answer [[quality:2.5]]","response":"<think>hm {member}</think>\n<answer>answer {group} {member} [[quality:{quality}]]</answer>"}}"#
+            r#"{{"id":"g{group}-{member}","prompt":"question {group}","reference":"the answer [[quality:2.5]]","tokens":20,"response":"<think>hm {member}</think>\n<answer>answer {group} {member} [[quality:{quality}]]</answer>"}}"#
         )
     };
     (0..count).flat_map(|group| (0..size).map(move |member| line(group, member))).collect()
@@ -81,8 +81,12 @@ fn the_tutorial_gives_its_columns_and_weights() {
     assert_eq!((ran.code, rows.len()), (0, 16), "{}", ran.talk);
     let names = ["principle", "format", "total_length", "ngram", "thought_length"];
     for line in ran.out.lines() {
-        let places: Vec<usize> =
-            names.iter().map(|name| line.find(&format!("\"{name}\":{{")).unwrap()).collect();
+        let places: Vec<usize> = names
+            .iter()
+            .map(|name| {
+                line.find(&format!("\"{name}\":{{\"outcome\"")).unwrap_or_else(|| panic!("{name} {line}"))
+            })
+            .collect();
         assert!(places.is_sorted(), "{line}");
     }
     for row in &rows {

@@ -143,6 +143,17 @@ impl Caller {
 
     /// Asks a judge, and comes back by the deadline, whatever the judge does.
     pub async fn ask(&self, judge: usize, query: &dyn Query, deadline: Instant) -> Asked {
+        self.ask_in(Instant::now(), judge, query, deadline).await
+    }
+
+    /// The same for a question of a batch that began then.
+    pub(crate) async fn ask_in(
+        &self,
+        batch: Instant,
+        judge: usize,
+        query: &dyn Query,
+        deadline: Instant,
+    ) -> Asked {
         let mut progress = Progress {
             form: query.forms().first().copied().unwrap_or(Form::Tag),
             key: None,
@@ -156,7 +167,7 @@ impl Caller {
             (Some(local), _) => local,
             (None, None) => Err(Reason::new(Code::JudgeClientError, "There is no such judge.")),
             (None, Some(judge)) => {
-                let chain = self.chain(judge, query, deadline, &mut progress);
+                let chain = self.chain(judge, query, (batch, deadline), &mut progress);
                 match tokio::time::timeout_at(deadline, chain).await {
                     Ok(verdict) => verdict,
                     Err(_) => Err(Code::JudgeDeadline.into()),
@@ -207,7 +218,7 @@ impl Caller {
         &self,
         judge: &Judge,
         query: &dyn Query,
-        deadline: Instant,
+        (batch, deadline): (Instant, Instant),
         progress: &mut Progress,
     ) -> Result<Verdict, Reason> {
         let since = Instant::now();
@@ -216,7 +227,8 @@ impl Caller {
             let (form, has_next) = judge.form(query)?;
             let request = query.request(form, turn)?;
             let key = key(&judge.spec.identity, &request);
-            let wish = Wish { form, has_next, bytes: request.body.len(), since, deadline, hedge: None };
+            let bytes = request.body.len();
+            let wish = Wish { form, has_next, bytes, since, batch, deadline, hedge: None };
             let question = Question { query, turn, request: &request, key, wish };
             (progress.form, progress.key) = (form, Some(key));
             let body = match self.buy(judge, &question, progress).await {

@@ -28,6 +28,8 @@ pub(super) struct Wish {
     pub(super) bytes: usize,
     /// When the question was first asked; patience counts from then.
     pub(super) since: Instant,
+    /// When the batch began that the question belongs to; patience counts from then while the judge has never answered.
+    pub(super) batch: Instant,
     pub(super) deadline: Instant,
     /// Whether it repeats a slow call, and the endpoint of that one.
     pub(super) hedge: Option<usize>,
@@ -270,7 +272,10 @@ impl Gate {
         if let Some(answer) = held(&waiter.answer).take() {
             return Err(answer);
         }
-        let end = state.down_since.map(|since| since.max(waiter.wish.since) + self.patience);
+        // A judge that has never answered is hardly about to, so that a batch is not patient group after group.
+        let answers = state.tally.latency.moments.count > 0;
+        let asked = if answers { waiter.wish.since } else { waiter.wish.batch };
+        let end = state.down_since.map(|since| since.max(asked) + self.patience);
         if end.is_some_and(|end| end <= now) {
             return Err(Err(Code::JudgeBreakerOpen.into()));
         }
