@@ -48,7 +48,7 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let state = State::open(&self.state, &Talk::errors())?;
+        let state = State::existing(&self.state)?;
         let (kept, file) = state.last()?;
         let setup =
             Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };

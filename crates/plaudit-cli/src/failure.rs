@@ -1,5 +1,6 @@
 //! Why could a run not be done? What stops it as a whole, said so that the reader knows what to do.
 
+use crate::interrupt::Stopped;
 use plaudit::error::RunError;
 use plaudit::input::InputError;
 use plaudit::journal::JournalError;
@@ -20,6 +21,8 @@ pub(crate) enum Failure {
     File(String, io::Error),
     /// Whoever read the output has gone away, which is no failure.
     Closed,
+    /// A signal ended the run before it was done.
+    Stopped(Stopped),
     /// The engine gave up.
     Run(RunError),
     /// The state folder cannot be used.
@@ -67,6 +70,7 @@ impl fmt::Display for Failure {
             Self::Arguments(message) => out.write_str(message),
             Self::Input(name, error) => write!(out, "{name:?}: {error}"),
             Self::File(name, error) => write!(out, "{name:?}: {error}"),
+            Self::Stopped(stopped) => write!(out, "{stopped}"),
             Self::Closed => out.write_str("the output was closed"),
             Self::Run(error) => write!(out, "{error}"),
             Self::State(error) => write!(out, "{error}"),

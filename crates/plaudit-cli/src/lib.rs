@@ -2,9 +2,11 @@
 //!
 //! It is a library as well, so that the Python package can bring the command without a second binary.
 
+mod ending;
 mod explain;
 mod failure;
 mod files;
+mod interrupt;
 mod judge_sim;
 mod plan;
 mod rank;
@@ -49,7 +51,8 @@ Examples:
   plaudit rewards length_penalty
   plaudit recipe check my.yaml
 
-Exit codes: 0 all is well, 1 some rollouts are invalid or some lines bad, 2 the run could not be done.";
+Exit codes: 0 all is well, 1 some rollouts are invalid or some lines bad, 2 the run could not be done,
+130 or 143 a signal stopped it.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -86,6 +89,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match done {
         Ok(code) => code,
         Err(Failure::Closed) => GOOD,
+        Err(Failure::Stopped(stopped)) => {
+            Talk::of_run(false, None).say(&stopped.to_string());
+            stopped.code()
+        }
         Err(failure) => {
             Talk::errors().error(&failure.to_string());
             FAILED

@@ -3,6 +3,7 @@
 use crate::GOOD;
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::interrupt::Interrupt;
 use crate::rewards::print;
 use crate::scoring::{Chosen, Run, pair};
 use crate::state::State;
@@ -17,6 +18,7 @@ use plaudit::rollout::Rollout;
 use plaudit::schedule::Network;
 use plaudit::schedule::Pool;
 use serde_json::json;
+use std::path::Path;
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
@@ -67,7 +69,9 @@ impl Sink for Nowhere {
 
 impl Plan {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let state = self.state.as_deref().map(|folder| State::open(folder, &Talk::errors())).transpose()?;
+        // A run that has not begun has paid for nothing, and a plan makes no folder.
+        let begun = self.state.as_deref().filter(|folder| Path::new(folder).exists());
+        let state = begun.map(State::existing).transpose()?;
         let journal = state.as_ref().map(|state| Arc::clone(&state.journal));
         let setup = Setup { journal, network: Network::Replay, dry: true, ..Setup::default() };
         let engine = Engine::open(self.recipe.recipe()?.plan()?, &setup)?;
@@ -79,10 +83,12 @@ impl Plan {
             hold: 4096,
             by: None,
             copy: None,
+            journal: None,
+            parts: Vec::new(),
         };
-        let talk = Talk::errors();
-        let done =
-            Stream::new(&engine, &mut Nowhere, &talk, run.hold, None).run(&mut run.source, &run.fields)?;
+        let (talk, interrupt) = (Talk::errors(), Interrupt::default());
+        let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, &interrupt)
+            .run(&mut run.source, &run.fields)?;
         let foreseen = engine.foreseen();
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": foreseen })),

@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use crate::files::{Lines, Output, Source};
 use crate::scoring::{Account, Run};
 use crate::state::State;
-use crate::talk::Talk;
 use clap::Args;
 use plaudit::court::Setup;
 use plaudit::engine::Engine;
@@ -40,15 +39,23 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let state = State::open(&self.state, &Talk::errors())?;
+        let state = State::existing(&self.state)?;
         let (kept, rollouts) = state.last()?;
         let setup =
             Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
         let engine = Engine::open(kept.plan()?, &setup)?;
         let source = Source::open(&rollouts)?;
         let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
-        let run =
-            Run { engine: &engine, source, fields: Fields::own(), hold: kept.hold, by: None, copy: None };
+        let run = Run {
+            engine: &engine,
+            source,
+            fields: Fields::own(),
+            hold: kept.hold,
+            by: None,
+            copy: None,
+            journal: Some(Arc::clone(&state.journal)),
+            parts: self.out.iter().chain(&self.summary).filter_map(|path| Output::part(path)).collect(),
+        };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         run.through(sink, &account, |lines| {
             lines.output.finish()?;

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::{Output, Source};
+use crate::interrupt::{Interrupt, Watch};
 use crate::state::{Kept, State};
 use crate::stream::{Done, Ledger, Sink, Stream};
 use crate::summary::{self, Summary};
@@ -11,11 +12,13 @@ use clap::Args;
 use plaudit::court::Setup;
 use plaudit::engine::Engine;
 use plaudit::input::{FIELDS, Fields};
+use plaudit::journal::Journal;
 use plaudit::outcome::OutcomeKind;
 use plaudit::plan::Plan;
 use plaudit::recipe::{Mistakes, Recipe, closest};
 use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -122,6 +125,13 @@ impl Scoring {
         fields(&self.fields, self.strict)
     }
 
+    /// Where files are until they are whole.
+    fn parts(&self, state: Option<&State>) -> Vec<PathBuf> {
+        let kept = state.map(State::files).into_iter().flatten();
+        let names = self.out.iter().chain(&self.summary).cloned().chain(kept);
+        names.filter_map(|name| Output::part(&name)).collect()
+    }
+
     /// Scores all rollouts into a sink, which `finish` then closes and may say something about.
     pub(crate) fn run<S: Sink>(
         &self,
@@ -137,6 +147,8 @@ impl Scoring {
             hold: self.hold,
             by: self.by.as_deref(),
             copy: copy.as_mut(),
+            journal: state.as_ref().map(|state| Arc::clone(&state.journal)),
+            parts: self.parts(state.as_ref()),
         };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         let code = run.through(sink, &account, finish)?;
@@ -159,6 +171,10 @@ pub(crate) struct Run<'r> {
     pub(crate) by: Option<&'r str>,
     /// Where the rollouts are kept.
     pub(crate) copy: Option<&'r mut Output>,
+    /// Where judgments are kept.
+    pub(crate) journal: Option<Arc<Journal>>,
+    /// Where files are until they are whole.
+    pub(crate) parts: Vec<PathBuf>,
 }
 
 /// Where the account of a run goes.
@@ -180,9 +196,15 @@ impl Run<'_> {
         let mut talk = Talk::of_run(account.quiet, self.source.length());
         let started = Instant::now();
         let breakdown = self.by.map(Breakdown::by);
-        let done = Stream::new(self.engine, &mut sink, &talk, self.hold, breakdown)
-            .keeping(self.copy.take())
-            .run(&mut self.source, &self.fields);
+        let interrupt = Interrupt::default();
+        let (journal, parts) = (self.journal.take(), std::mem::take(&mut self.parts));
+        let watch = Watch { engine: self.engine, interrupt: &interrupt, journal, parts };
+        let done = watch.over(|| {
+            Stream::new(self.engine, &mut sink, &talk, self.hold, &interrupt)
+                .telling(breakdown)
+                .keeping(self.copy.take())
+                .run(&mut self.source, &self.fields)
+        });
         talk.end();
         let Done { statistics, breakdown, ledger } = done?;
         let remark = finish(sink)?;

@@ -59,8 +59,23 @@ impl State {
         Ok(Self { folder: PathBuf::from(folder), journal: Arc::new(journal) })
     }
 
+    /// Opens the folder of a run; one that is not there is not made.
+    pub(crate) fn existing(folder: &str) -> Result<Self, Failure> {
+        if !Path::new(folder).is_dir() {
+            return Err(Failure::Arguments(format!(
+                "there is no folder {folder:?}: `plaudit score --state` makes one"
+            )));
+        }
+        Self::open(folder, &Talk::errors())
+    }
+
     fn path(&self, name: &str) -> String {
         self.folder.join(name).to_string_lossy().into_owned()
+    }
+
+    /// The names of the files that a run writes here.
+    pub(crate) fn files(&self) -> [String; 2] {
+        [self.path(ROLLOUTS), self.path(RUN)]
     }
 
     /// Where the rollouts of this run go; they appear when it has finished.
@@ -97,7 +112,7 @@ impl State {
 
 /// Says what a person should know of a journal that was found.
 fn told(found: &Recovered, talk: &Talk) {
-    if found.damaged > 0 || found.torn_tail {
+    if found.damaged > 0 {
         talk.warning(&format!(
             "the journal is damaged: {} records are lost and will be judged again ({} bytes)",
             whole(found.damaged),

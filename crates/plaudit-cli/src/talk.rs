@@ -1,5 +1,6 @@
 //! How does the command speak to a person? On stderr: errors, warnings, a progress bar and colours on a terminal.
 
+use crate::summary::whole;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
@@ -107,11 +108,12 @@ impl Talk {
         }
     }
 
-    /// Moves the progress bar.
-    pub(crate) fn progress(&self, bytes: u64, rollouts: u64) {
+    /// Moves the progress bar; calls are counted only where somebody looks.
+    pub(crate) fn progress(&self, bytes: u64, rollouts: u64, calls: impl FnOnce() -> Option<u64>) {
         if let Some(bar) = &self.bar {
             bar.set_position(bytes);
-            bar.set_message(format!("{} rollouts", crate::summary::whole(rollouts)));
+            let calls = calls().map_or_else(String::new, |calls| format!(", {} calls", whole(calls)));
+            bar.set_message(format!("{} rollouts{calls}", whole(rollouts)));
         }
     }
 

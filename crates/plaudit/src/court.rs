@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 /// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
@@ -126,13 +126,19 @@ impl Queue {
         }
     }
 
-    fn begin(&self) {
+    fn begin(&self) -> Place<'_> {
         self.calls.fetch_add(1, Ordering::AcqRel);
+        Place(self)
     }
+}
 
-    fn end(&self) {
-        if self.calls.fetch_sub(1, Ordering::AcqRel) <= self.enough {
-            self.room.notify_one();
+/// A place before a judge, which the next call may have when this one has ended or been dropped.
+struct Place<'q>(&'q Queue);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if self.0.calls.fetch_sub(1, Ordering::AcqRel) <= self.0.enough {
+            self.0.room.notify_one();
         }
     }
 }
@@ -148,6 +154,8 @@ pub(crate) struct Court {
     queues: Vec<Queue>,
     /// What would be asked, where calls are only counted.
     foreseen: Option<Mutex<Vec<Foreseen>>>,
+    /// Whether calls in flight are waited for no longer.
+    abandoned: watch::Sender<bool>,
 }
 
 impl fmt::Debug for Court {
@@ -207,7 +215,9 @@ impl Court {
         let queues = plan.judges.iter().map(|judge| Queue::of(judge.concurrency)).collect();
         let timeout = plan.groups.timeout;
         let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
-        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, queues, foreseen }))
+        let abandoned = watch::Sender::new(false);
+        let runtime = OnceLock::new();
+        Ok(Some(Self { caller, record, secret, runtime, timeout, queues, foreseen, abandoned }))
     }
 
     /// What fences, letters and nonces are derived from.
@@ -223,6 +233,12 @@ impl Court {
     /// Lets no further call begin.
     pub(crate) fn stop(&self) {
         self.caller.stop();
+    }
+
+    /// Lets no further call begin, and lets go of those in flight.
+    pub(crate) fn abandon(&self) {
+        self.caller.stop();
+        self.abandoned.send_replace(true);
     }
 
     /// Asks all questions of all groups, and gives back what became of each, in their order. Where `read` is given, it
@@ -385,16 +401,21 @@ impl Court {
         (inquiry.finish(), exchanges)
     }
 
+    /// Asks all of a wave.
     async fn ask_all<Q: Query>(&self, judge: usize, calls: &[Q], deadline: Instant) -> Vec<Asked> {
-        let queue = &self.queues[judge];
         // All are counted before the first is sent, so that the next group sees them.
-        calls.iter().for_each(|_| queue.begin());
-        let asks = calls.iter().map(|call| async {
+        let places: Vec<Place<'_>> = calls.iter().map(|_| self.queues[judge].begin()).collect();
+        let asks = calls.iter().zip(places).map(|(call, place)| async {
             let asked = self.caller.ask(judge, call, deadline).await;
-            queue.end();
+            drop(place);
             asked
         });
-        futures_util::future::join_all(asks).await
+        let mut abandoned = self.abandoned.subscribe();
+        tokio::select! {
+            biased;
+            asked = futures_util::future::join_all(asks) => asked,
+            _ = abandoned.wait_for(|abandoned| *abandoned) => calls.iter().map(|_| Asked::stopped()).collect(),
+        }
     }
 }
 

@@ -54,12 +54,20 @@ impl Output {
             // A pipe or a device has no half state to hide.
             return Ok(wrap(Target::File(File::create(target).map_err(failure)?), None));
         }
-        let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.ok_or_else(|| Failure::Arguments(format!("{path:?} is no name of a file")))?;
-        let temporary = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(failure)?;
+        let temporary = Self::part(path);
+        let temporary =
+            temporary.ok_or_else(|| Failure::Arguments(format!("{path:?} is no name of a file")))?;
+        tidy(target);
+        let file = begin(&temporary).map_err(failure)?;
         let part = Part { temporary, path: target.to_owned(), done: false };
         Ok(wrap(Target::File(file), Some(part)))
+    }
+
+    /// Where the file of a path is written until it is whole; none for what is no name of a file.
+    pub(crate) fn part(path: &str) -> Option<PathBuf> {
+        let path = Path::new(path);
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        Some(path.with_file_name(format!(".{name}.{}.part", std::process::id())))
     }
 
     /// What the output is called in messages.
@@ -81,6 +89,37 @@ impl Output {
             }
         });
         done.map_err(|error| Failure::writing(&self.name, error))
+    }
+}
+
+/// A new file that is locked for as long as it is written, so that nobody takes it for what a killed run has left.
+fn begin(part: &Path) -> io::Result<File> {
+    loop {
+        let file = OpenOptions::new().write(true).create_new(true).open(part)?;
+        // Where files cannot be locked, nothing is ever tidied away either.
+        let _ = file.try_lock();
+        if part.exists() {
+            return Ok(file);
+        }
+    }
+}
+
+/// Takes away what runs that were killed have left of the same file.
+fn tidy(target: &Path) {
+    let Some(name) = target.file_name().and_then(|name| name.to_str()) else { return };
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let start = format!(".{name}.");
+    let is_part = |found: &str| {
+        let pid = found.strip_prefix(&start).and_then(|rest| rest.strip_suffix(".part"));
+        pid.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    for entry in fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten() {
+        let left = entry.file_name().to_str().is_some_and(is_part)
+            && OpenOptions::new().write(true).open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if left {
+            // What cannot be taken away is only in the way of a tidy folder.
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 

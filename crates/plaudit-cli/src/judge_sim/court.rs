@@ -192,7 +192,7 @@ impl Court {
             Ok(request) => request,
             Err(error) => return Reply::trouble(400, &error.to_string(), None, None),
         };
-        let texts: Vec<&str> = request.input.0.iter().map(String::as_str).collect();
+        let texts = request.texts();
         if texts.is_empty() {
             return Reply::trouble(400, "there is no input", None, Some("input"));
         }

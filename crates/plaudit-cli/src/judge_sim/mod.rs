@@ -12,12 +12,13 @@ mod server;
 mod wire;
 
 use crate::GOOD;
+use crate::ending::Ending;
 use crate::failure::Failure;
 use clap::Args;
 use court::{Court, Settings};
 use judge::Judge;
 use ledger::Ledger;
-use server::{Ending, Server};
+use server::Server;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

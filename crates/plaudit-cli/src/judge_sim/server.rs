@@ -2,6 +2,7 @@
 
 use super::court::{Court, Reply, Shape};
 use super::ledger::Ledger;
+use crate::ending::Ending;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -41,7 +42,7 @@ impl Server {
     }
 
     /// Serves until it is told to end or has answered as many requests as it should.
-    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, ending: Ending) -> io::Result<()> {
+    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, mut ending: Ending) -> io::Result<()> {
         let listener = listener.tap_io(|stream| {
             // A reply is small and complete; a socket that refuses the option is only slower.
             let _ = stream.set_nodelay(true);
@@ -54,7 +55,7 @@ impl Server {
         let mut stopped = self.stop.subscribe();
         let late = async {
             tokio::select! {
-                () = ending.told() => { self.stop.send_replace(true); }
+                _ = ending.told() => { self.stop.send_replace(true); }
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
             tokio::time::sleep(GRACE).await;
@@ -81,43 +82,6 @@ impl Server {
             self.stop.send_replace(true);
         }
         respond(reply)
-    }
-}
-
-/// What tells the judge to end: Ctrl-C, or the signal to terminate. From when it is made, no signal kills the process.
-#[cfg(unix)]
-#[derive(Debug)]
-pub(crate) struct Ending([tokio::signal::unix::Signal; 2]);
-
-#[cfg(unix)]
-impl Ending {
-    pub(crate) fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]))
-    }
-
-    async fn told(mut self) {
-        let [interrupt, terminate] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    }
-}
-
-/// What tells the judge to end: Ctrl-C.
-#[cfg(windows)]
-#[derive(Debug)]
-pub(crate) struct Ending(tokio::signal::windows::CtrlC);
-
-#[cfg(windows)]
-impl Ending {
-    pub(crate) fn new() -> io::Result<Self> {
-        tokio::signal::windows::ctrl_c().map(Self)
-    }
-
-    async fn told(mut self) {
-        self.0.recv().await;
     }
 }
 

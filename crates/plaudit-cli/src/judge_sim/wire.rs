@@ -78,7 +78,18 @@ impl<'de> Deserialize<'de> for Content {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Score {
     pub(crate) model: Option<String>,
-    pub(crate) input: Input,
+    pub(crate) input: Option<Input>,
+    /// A conversation in the place of texts, as vLLM takes it.
+    pub(crate) messages: Option<Vec<Message>>,
+}
+
+impl Score {
+    /// What is to be scored: the texts, or what the conversation's assistant said last.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        let said = self.messages.iter().flatten().rev().find(|message| message.role == "assistant");
+        let input = self.input.iter().flat_map(|input| &input.0).map(String::as_str);
+        said.map(|message| message.content.0.as_str()).into_iter().chain(input).collect()
+    }
 }
 
 /// The texts of a request: one or several.

@@ -10,9 +10,10 @@ pub(crate) use ledger::Ledger;
 
 use crate::failure::Failure;
 use crate::files::{Entry, Output, Parsed, Source, line};
+use crate::interrupt::Interrupt;
 use crate::talk::Talk;
 use hold::{Hold, Policy, Taken};
-use lanes::{Lanes, Scored};
+use lanes::{Lanes, Pushed, Scored};
 use memory::{GENERATION, Memory};
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
@@ -104,6 +105,8 @@ pub(crate) struct Stream<'r, S: Sink> {
     lanes: Lanes<'r>,
     /// Where every rollout is kept as it was read, where it is.
     copy: Option<&'r mut Output>,
+    /// Whether it has been told to stop.
+    interrupt: &'r Interrupt,
     /// What came too late.
     late: Batch,
     queue: Queue<S::Piece>,
@@ -111,6 +114,8 @@ pub(crate) struct Stream<'r, S: Sink> {
     breakdown: Option<Breakdown>,
     /// How many rollouts have been read.
     read: u64,
+    /// How many bytes of the source.
+    position: u64,
     /// The size of all groups so far, where they must be equal.
     size: Option<f64>,
 }
@@ -122,7 +127,7 @@ impl<'r, S: Sink> Stream<'r, S> {
         sink: &'r mut S,
         talk: &'r Talk,
         patience: u64,
-        breakdown: Option<Breakdown>,
+        interrupt: &'r Interrupt,
     ) -> Self {
         let policy = Policy {
             rollouts: patience,
@@ -138,15 +143,23 @@ impl<'r, S: Sink> Stream<'r, S> {
             ids: Memory::new(GENERATION),
             hold: Hold::new(policy),
             batch: Batch::default(),
-            lanes: Lanes::new(engine),
+            lanes: Lanes::new(engine, interrupt),
             copy: None,
+            interrupt,
             late: Batch::default(),
             queue: Queue::new(),
             statistics: Statistics::of(engine.plan()),
-            breakdown,
+            breakdown: None,
             read: 0,
+            position: 0,
             size: None,
         }
+    }
+
+    /// The same run, which tells its statistics by a field as well.
+    pub(crate) fn telling(mut self, breakdown: Option<Breakdown>) -> Self {
+        self.breakdown = breakdown;
+        self
     }
 
     /// The same run, which keeps every rollout that it reads as a line of `copy`.
@@ -157,10 +170,10 @@ impl<'r, S: Sink> Stream<'r, S> {
 
     /// Reads all of the source and writes all results.
     pub(crate) fn run(mut self, source: &mut Source, fields: &Fields) -> Result<Done, Failure> {
-        let engine = self.engine;
+        let (engine, interrupt) = (self.engine, self.interrupt);
         let threads = self.lanes.threads();
         std::thread::scope(|scope| {
-            threads.start(engine, scope);
+            threads.start(engine, interrupt, scope);
             let done = self.run_through(source, fields);
             if done.is_err() {
                 // What is under way is of no use to anybody any more.
@@ -172,10 +185,12 @@ impl<'r, S: Sink> Stream<'r, S> {
 
     fn run_through(mut self, source: &mut Source, fields: &Fields) -> Result<Done, Failure> {
         while let Some(block) = source.next(self.engine.pool(), fields, self.talk)? {
+            self.interrupt.check()?;
             for entry in block {
                 self.enter(source.noun(), entry)?;
             }
-            self.talk.progress(source.position(), self.read);
+            self.position = source.position();
+            self.progress();
         }
         self.ledger.lines = source.lines();
         self.hold.end();
@@ -183,7 +198,7 @@ impl<'r, S: Sink> Stream<'r, S> {
             self.schedule(group)?;
         }
         self.score()?;
-        while let Some(scored) = self.lanes.oldest() {
+        while let Some(scored) = self.oldest() {
             self.finish_scored(scored)?;
         }
         self.write()?;
@@ -268,10 +283,13 @@ impl<'r, S: Sink> Stream<'r, S> {
     /// Scores what is scheduled, and writes every result whose turn it is.
     fn score(&mut self) -> Result<(), Failure> {
         let batch = std::mem::take(&mut self.batch);
-        if !batch.rollouts.is_empty()
-            && let Some(scored) = self.lanes.push(batch)
-        {
-            self.finish_scored(scored)?;
+        if !batch.rollouts.is_empty() {
+            let scored = match self.lanes.push(batch) {
+                Pushed::Done(scored) => Some(*scored),
+                Pushed::Full => self.oldest(),
+                Pushed::Taken => None,
+            };
+            scored.map_or(Ok(()), |scored| self.finish_scored(scored))?;
         }
         let late = std::mem::take(&mut self.late);
         if !late.rollouts.is_empty() {
@@ -281,7 +299,18 @@ impl<'r, S: Sink> Stream<'r, S> {
         self.write()
     }
 
+    /// The oldest batch that is under way, once it is done; a person sees how it comes along.
+    fn oldest(&mut self) -> Option<Scored> {
+        let (talk, engine, position, read) = (self.talk, self.engine, self.position, self.read);
+        self.lanes.oldest(|| talk.progress(position, read, || calls(engine)))
+    }
+
+    fn progress(&self) {
+        self.talk.progress(self.position, self.read, || calls(self.engine));
+    }
+
     fn finish_scored(&mut self, (batch, report): Scored) -> Result<(), Failure> {
+        self.interrupt.check()?;
         let report = report?;
         self.refuse_uneven(&batch, &report)?;
         self.finish(&batch, &report)
@@ -326,4 +355,10 @@ impl<'r, S: Sink> Stream<'r, S> {
         let odd = groups.iter().map(|group| (name(group.members[0]), group.members.len())).collect();
         Err(RunError::UnevenGroups { usual: usual as usize, odd })
     }
+}
+
+/// How many calls the judges have been sent, where there are judges.
+fn calls(engine: &Engine) -> Option<u64> {
+    let judged = !engine.plan().judges.is_empty();
+    judged.then(|| engine.tallies().iter().map(|tally| tally.calls).sum())
 }

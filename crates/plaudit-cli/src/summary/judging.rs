@@ -66,6 +66,9 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
         parts.push(format!("cost {}", short(cost)));
     }
     let mut lines = vec![parts.join(", ")];
+    if tally.calls > 0 && tally.latency.moments.count == 0 {
+        lines.push("never answered: does it run, and is its base_url right?".to_owned());
+    }
     let failed = tally.failures.iter().chain(&tally.unread).map(|(code, count)| (code.as_str(), *count));
     let failed = counted(failed);
     if !failed.is_empty() {

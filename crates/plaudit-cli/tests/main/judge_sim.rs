@@ -7,12 +7,12 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 /// A running judge, which ends with the test.
-struct Sim {
+pub(crate) struct Sim {
     child: Child,
     /// Held, because a pipe without a reader would be another case.
     _out: BufReader<ChildStdout>,
     talk: ChildStderr,
-    address: String,
+    pub(crate) address: String,
 }
 
 struct Said {
@@ -35,7 +35,7 @@ impl Said {
 }
 
 impl Sim {
-    fn start(flags: &[&str]) -> Self {
+    pub(crate) fn start(flags: &[&str]) -> Self {
         let mut arguments = vec!["judge-sim", "--port", "0"];
         arguments.extend(flags);
         if !flags.contains(&"--latency") {
@@ -54,6 +54,11 @@ impl Sim {
             line.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/v1\n")).unwrap().to_owned();
         let talk = child.stderr.take().unwrap();
         Self { child, _out: out, talk, address }
+    }
+
+    /// What a recipe calls it.
+    pub(crate) fn url(&self) -> String {
+        format!("judges.main.base_url=http://{}/v1", self.address)
     }
 
     fn connect(&self) -> Connection {

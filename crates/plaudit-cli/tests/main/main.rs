@@ -2,10 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod abuse;
+mod crash;
 mod docs;
 mod judge_sim;
+mod judged;
 mod memory;
 mod parquet_files;
+mod process;
 mod snapshots;
 mod streaming;
 mod support;

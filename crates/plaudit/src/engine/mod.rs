@@ -75,6 +75,14 @@ impl Engine {
         }
     }
 
+    /// Lets no further call to a judge begin and waits for none: what is in flight may have been paid for, and is not
+    /// kept.
+    pub fn abandon(&self) {
+        if let Some(court) = &self.court {
+            court.abandon();
+        }
+    }
+
     /// Scores a batch. The rows of the report stand in the order of the rollouts, and are the same at any
     /// parallelism.
     pub fn score(&self, rollouts: &[Rollout<'_>]) -> Result<Report, RunError> {

@@ -171,6 +171,11 @@ impl Journal {
         self.core.lock().ledger.fact(name)
     }
 
+    /// How many judgments it holds.
+    pub fn judgments(&self) -> u64 {
+        self.core.lock().ledger.judgments()
+    }
+
     /// What was spent on a judge, by this process and all before it.
     pub fn spent(&self, judge: &str) -> Spent {
         self.core.lock().ledger.spent(judge)

@@ -1,7 +1,7 @@
 //! What is asked, of which judge, and what comes of it? The question, the judge's settings and the answer.
 
 use crate::judge::{Form, Usage, Verdict};
-use crate::reason::Reason;
+use crate::reason::{Code, Reason};
 use std::fmt;
 use std::time::Duration;
 
@@ -145,6 +145,21 @@ pub struct Asked {
     pub latency: Option<Duration>,
     /// The tokens that the answer took.
     pub usage: Option<Usage>,
+}
+
+impl Asked {
+    /// Of a question that nobody waits for any more.
+    pub fn stopped() -> Self {
+        Self {
+            verdict: Err(Code::Stopped.into()),
+            key: None,
+            form: Form::Tag,
+            attempts: 0,
+            cached: false,
+            latency: None,
+            usage: None,
+        }
+    }
 }
 
 /// A judge that cannot be asked as it is described.

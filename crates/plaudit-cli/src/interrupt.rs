@@ -1,0 +1,158 @@
+//! What happens to a judged run on Ctrl-C? It stops asking, keeps what is still answered, and says how to go on.
+
+use crate::ending::{Ending, Signal};
+use crate::failure::Failure;
+use crate::summary::whole;
+use crate::talk::Talk;
+use plaudit::engine::Engine;
+use plaudit::journal::Journal;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+/// How long calls in flight may take to land after a signal.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a run that asks nothing any more may take to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+/// How often it is looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Whether a run was told to stop, and whether it has anything under way.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupt {
+    signal: AtomicU8,
+    batches: AtomicUsize,
+}
+
+impl Interrupt {
+    /// Goes on unless the run was told to stop.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self.signal.load(SeqCst) {
+            0 => Ok(()),
+            signal => Err(Failure::Stopped(Stopped { signal, kept: None })),
+        }
+    }
+
+    /// Does something that calls in flight are waited for in.
+    pub(crate) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.batches.fetch_add(1, SeqCst);
+        let done = work();
+        self.batches.fetch_sub(1, SeqCst);
+        done
+    }
+}
+
+/// A run that was stopped, and what is left of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stopped {
+    signal: Signal,
+    /// How many judgments the journal holds, where there is one.
+    kept: Option<u64>,
+}
+
+impl Stopped {
+    /// The exit code that shells give to a signal.
+    pub(crate) fn code(self) -> u8 {
+        128 + self.signal
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kept {
+            Some(kept) => {
+                let (noun, verb) = if kept == 1 { ("judgment", "is") } else { ("judgments", "are") };
+                write!(
+                    out,
+                    "stopped: {} {noun} {verb} kept; run the same command again to go on",
+                    whole(kept)
+                )
+            }
+            None => out.write_str("stopped: nothing is kept; with --state a run can be gone on with"),
+        }
+    }
+}
+
+/// A judged run that listens for signals.
+pub(crate) struct Watch<'w> {
+    pub(crate) engine: &'w Engine,
+    pub(crate) interrupt: &'w Interrupt,
+    pub(crate) journal: Option<Arc<Journal>>,
+    /// Files that are only whole when the run has finished.
+    pub(crate) parts: Vec<PathBuf>,
+}
+
+impl Watch<'_> {
+    /// Does the work of the run. Where it is stopped before it is done, that is said instead.
+    pub(crate) fn over<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        // Rules are over in a moment, and whatever Ctrl-C does by itself is right for them.
+        let listening = (!self.engine.plan().judges.is_empty()).then(listen).flatten();
+        let Some((runtime, ending)) = listening else { return work() };
+        let done = std::thread::scope(|scope| {
+            let (over, told) = watch::channel(false);
+            scope.spawn(move || runtime.block_on(self.listen(ending, told)));
+            let done = work();
+            over.send_replace(true);
+            done
+        });
+        match self.interrupt.signal.load(SeqCst) {
+            0 => done,
+            signal => Err(Failure::Stopped(self.stopped(signal))),
+        }
+    }
+
+    fn stopped(&self, signal: Signal) -> Stopped {
+        Stopped { signal, kept: self.journal.as_ref().map(|journal| journal.judgments()) }
+    }
+
+    async fn listen(&self, mut ending: Ending, mut over: watch::Receiver<bool>) {
+        let first = tokio::select! {
+            _ = over.wait_for(|over| *over) => return,
+            signal = ending.told() => signal,
+        };
+        self.interrupt.signal.store(first, SeqCst);
+        self.engine.stop();
+        let until = Instant::now() + PATIENCE;
+        let mut idle = Instant::now();
+        while idle.elapsed() < GRACE {
+            let again = tokio::select! {
+                _ = over.wait_for(|over| *over) => return,
+                _ = ending.told() => true,
+                () = sleep(TICK) => false,
+            };
+            if again || Instant::now() > until {
+                self.engine.abandon();
+                break;
+            }
+            if self.interrupt.batches.load(SeqCst) > 0 {
+                idle = Instant::now();
+            }
+        }
+        tokio::select! {
+            _ = over.wait_for(|over| *over) => {}
+            () = sleep(GRACE) => self.leave(first),
+        }
+    }
+
+    /// Ends the process although the run hangs, such as in a read from a pipe into which nobody writes.
+    fn leave(&self, signal: Signal) {
+        for part in &self.parts {
+            let _ = std::fs::remove_file(part);
+        }
+        let stopped = self.stopped(signal);
+        Talk::of_run(false, None).say(&stopped.to_string());
+        std::process::exit(i32::from(stopped.code()));
+    }
+}
+
+/// A runtime for signals alone, and the signals; without them Ctrl-C kills, which loses nothing that was kept.
+fn listen() -> Option<(Runtime, Ending)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let ending = runtime.block_on(async { Ending::new() }).ok()?;
+    Some((runtime, ending))
+}

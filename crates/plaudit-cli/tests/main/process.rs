@@ -1,0 +1,274 @@
+//! What does a judged run do when something around it fails? Two runs in one folder, damage, a full disk, a judge that is
+//! down, keys, and signals.
+
+use crate::crash::{Dice, POINTWISE, ended, ledger, rollouts, start};
+use crate::judge_sim::Sim;
+use crate::support::{Folder, Ran, command, run};
+use serde_json::Value;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A folder with rollouts, a recipe, and a judge with a ledger.
+struct Scene {
+    folder: Folder,
+    sim: Sim,
+}
+
+impl Scene {
+    fn new(name: &str, count: usize, flags: &[&str]) -> Self {
+        let folder = Folder::new(name);
+        folder.file("rows.jsonl", rollouts(count));
+        folder.file("recipe.yaml", POINTWISE);
+        let ledger = folder.path("ledger");
+        let sim = Sim::start(&[&["--ledger", &ledger, "--slow-share", "0"], flags].concat());
+        Self { folder, sim }
+    }
+
+    /// The arguments of a run with a state.
+    fn arguments(&self) -> Vec<String> {
+        let folder = &self.folder;
+        let mut arguments = vec!["score".to_owned(), folder.path("rows.jsonl")];
+        for (flag, value) in [
+            ("--recipe", folder.path("recipe.yaml")),
+            ("--set", self.sim.url()),
+            ("--state", folder.path("state")),
+            ("--out", folder.path("out.jsonl")),
+        ] {
+            arguments.extend([flag.to_owned(), value]);
+        }
+        arguments
+    }
+
+    fn calls(&self) -> usize {
+        ledger(&self.folder, "ledger").len()
+    }
+
+    /// Waits until the judge has answered so many calls.
+    fn wait_for(&self, calls: usize) {
+        let began = Instant::now();
+        while self.calls() < calls {
+            assert!(began.elapsed() < Duration::from_secs(30), "{} calls", self.calls());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Every file of the folder that is only there while a run writes it.
+    fn parts(&self) -> Vec<String> {
+        let state = std::fs::read_dir(self.folder.path("state"));
+        let state =
+            state.into_iter().flatten().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        self.folder.names().into_iter().chain(state).filter(|name| name.ends_with(".part")).collect()
+    }
+}
+
+fn texts(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+fn signal(signal: &str, pid: u32) {
+    assert!(Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]).status().unwrap().success());
+}
+
+/// The codes of a file of results, with how many rows have each; an empty one for rows with a total.
+fn codes(results: &str) -> std::collections::BTreeMap<String, usize> {
+    let mut codes = std::collections::BTreeMap::new();
+    for line in results.lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(row["outcome"] == "invalid", row["total"].is_null(), "{row}");
+        let code = row["reason"]["code"].as_str().unwrap_or("").to_owned();
+        *codes.entry(code).or_insert(0) += 1;
+    }
+    codes
+}
+
+#[test]
+fn a_second_run_in_the_same_state_is_refused_with_the_pid_of_the_first() {
+    let scene = Scene::new("process-twice", 200, &["--latency", "100ms"]);
+    let arguments = scene.arguments();
+    let first = start(&texts(&arguments));
+    scene.wait_for(5);
+    let second = run(&texts(&arguments));
+    assert_eq!(second.code, 2);
+    assert_eq!(second.talk.lines().count(), 1, "{}", second.talk);
+    assert!(second.talk.contains(&format!("in use by process {}", first.id())), "{}", second.talk);
+    assert_eq!(ended(first).code, 0);
+}
+
+#[test]
+fn a_damaged_journal_is_warned_of_and_only_what_is_lost_is_asked_again() {
+    let scene = Scene::new("process-damage", 400, &[]);
+    let arguments = scene.arguments();
+    assert_eq!(run(&texts(&arguments)).code, 0);
+    let (results, calls) = (scene.folder.read("out.jsonl"), scene.calls());
+    let path = scene.folder.path("state/judgments.log");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let mut dice = Dice(3);
+    for _ in 0..50 {
+        let at = 64 + dice.below(bytes.len() as u64 - 64) as usize;
+        bytes[at] ^= 1 << dice.below(8);
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    let ran = run(&texts(&arguments));
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    assert!(ran.talk.contains("warning: the journal is damaged: "), "{}", ran.talk);
+    assert!(scene.folder.read("out.jsonl") == results);
+    let again = scene.calls() - calls;
+    assert!((1..=50).contains(&again), "{again} calls");
+    assert_eq!(run(&texts(&arguments)).code, 0);
+    assert_eq!(scene.calls(), calls + again, "what was bought again is kept");
+}
+
+#[test]
+fn a_full_disk_ends_the_asking_and_a_resume_goes_on() {
+    let scene = Scene::new("process-full", 1000, &["--latency", "2ms"]);
+    // The limit is on every file, and the results are not what is to run full.
+    let mut arguments = scene.arguments();
+    arguments.truncate(arguments.len() - 2);
+    let mut limited = Command::new("sh");
+    let plaudit = command(&[]).get_program().to_owned();
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 800; exec \"$@\"", "sh"]).arg(plaudit).args(&arguments);
+    let output = limited.stdin(Stdio::null()).output().unwrap();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{talk}");
+    let found = codes(&String::from_utf8(output.stdout).unwrap());
+    let scored = found[""];
+    assert_eq!(found["engine.journal_full"], 1000 - scored, "{found:?}");
+    let calls = scene.calls();
+    assert!(scored > 20 && calls - scored <= 8, "{scored} scored, {calls} calls");
+    assert!(talk.contains("engine.journal_full"), "{talk}");
+    let ran = run(&texts(&arguments));
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    assert_eq!(codes(&ran.out)[""], 1000);
+    assert!(scene.calls() <= 1000 + 8, "{} calls", scene.calls());
+}
+
+#[test]
+fn a_judge_that_is_down_makes_every_row_invalid_within_its_patience() {
+    let folder = Folder::new("process-down");
+    let (rows, recipe) = (folder.file("rows.jsonl", rollouts(200)), folder.file("recipe.yaml", POINTWISE));
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("judges.main.base_url=http://{address}/v1");
+    let began = Instant::now();
+    let ran = run(&["score", &rows, "--recipe", &recipe, "--set", &url, "--set", "judges.main.patience=1s"]);
+    assert_eq!(ran.code, 1, "{}", ran.talk);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(ran.talk.contains("never answered: does it run"), "{}", ran.talk);
+    let found = codes(&ran.out);
+    let known = |code: &str| found.get(code).copied().unwrap_or(0);
+    assert_eq!(known("judge.connect") + known("judge.breaker_open"), 200, "{found:?}");
+}
+
+#[test]
+fn a_missing_key_is_one_line_and_a_key_is_seen_nowhere() {
+    let scene = Scene::new("process-key", 100, &["--latency", "20ms"]);
+    let mut arguments = scene.arguments();
+    arguments.extend(["--set", "judges.main.api_key_env=PLAUDIT_TEST_KEY"].map(str::to_owned));
+    let ran = run(&texts(&arguments));
+    assert_eq!((ran.code, ran.talk.lines().count()), (2, 1), "{}", ran.talk);
+    assert!(ran.talk.contains("PLAUDIT_TEST_KEY is not set"), "{}", ran.talk);
+    let key = "sk-planted-0123456789";
+    let mut command = command(&texts(&arguments));
+    command.env("PLAUDIT_TEST_KEY", key).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    scene.wait_for(5);
+    let line = std::fs::read(format!("/proc/{}/cmdline", child.id())).unwrap_or_else(|_| Vec::new());
+    let Ran { code, out, talk } = ended(child);
+    assert_eq!(code, 0, "{talk}");
+    let mut seen = vec![line, out.into_bytes(), talk.into_bytes()];
+    for folder in [scene.folder.path("."), scene.folder.path("state")] {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        seen.extend(entries.filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap()));
+    }
+    let holds = |bytes: &Vec<u8>| bytes.windows(key.len()).any(|window| window == key.as_bytes());
+    assert!(seen.len() > 6 && !seen.iter().any(holds));
+}
+
+#[test]
+fn a_signal_lets_calls_in_flight_land_and_the_run_can_be_gone_on_with() {
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let scene = Scene::new(&format!("process-{name}"), 400, &["--latency", "150ms"]);
+        let arguments = scene.arguments();
+        let child = start(&texts(&arguments));
+        scene.wait_for(20);
+        assert_eq!(scene.parts().len(), 2, "{:?}", scene.parts());
+        signal(name, child.id());
+        let began = Instant::now();
+        let ran = ended(child);
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        let calls = scene.calls();
+        let wanted = format!("stopped: {calls} judgments are kept; run the same command again to go on");
+        assert_eq!(ran.code, code, "{}", ran.talk);
+        assert!(
+            ran.talk.contains(&wanted) && ran.talk.lines().count() == 1,
+            "{} after {calls} calls",
+            ran.talk
+        );
+        assert!((20..100).contains(&calls), "{calls} calls");
+        assert!(scene.parts().is_empty() && !scene.folder.names().contains(&"out.jsonl".to_owned()));
+        assert_eq!(run(&texts(&arguments)).code, 0);
+        assert_eq!(scene.calls(), 400, "nothing was asked twice");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_without_a_state_nothing_is_kept() {
+    let scene = Scene::new("process-second", 100, &["--latency", "60s"]);
+    let (rows, recipe, out) =
+        (scene.folder.path("rows.jsonl"), scene.folder.path("recipe.yaml"), scene.folder.path("out.jsonl"));
+    let child = start(&["score", &rows, "--recipe", &recipe, "--set", &scene.sim.url(), "--out", &out]);
+    std::thread::sleep(Duration::from_millis(800));
+    signal("INT", child.id());
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    signal("INT", child.id());
+    let ran = ended(child);
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!(ran.code, 130, "{}", ran.talk);
+    assert!(ran.talk.contains("stopped: nothing is kept"), "{}", ran.talk);
+    assert!(scene.parts().is_empty() && !scene.folder.names().contains(&"out.jsonl".to_owned()));
+}
+
+#[test]
+fn a_signal_is_patient_for_ten_seconds_and_ends_a_run_that_waits_for_its_input() {
+    let scene = Scene::new("process-patient", 100, &["--latency", "60s"]);
+    let child = start(&texts(&scene.arguments()));
+    std::thread::sleep(Duration::from_millis(800));
+    signal("TERM", child.id());
+    let began = Instant::now();
+
+    let mut command = command(&["score", "-", "--recipe", &scene.folder.path("recipe.yaml")]);
+    command.args(["--set", &scene.sim.url(), "--out", &scene.folder.path("piped.jsonl")]);
+    let mut piped =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = piped.stdin.take().unwrap();
+    stdin.write_all(rollouts(4).as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(800));
+    let told = Instant::now();
+    signal("INT", piped.id());
+    assert_eq!(ended(piped).code, 130);
+    assert!(told.elapsed() < Duration::from_secs(3), "{:?}", told.elapsed());
+    drop(stdin);
+
+    let ran = ended(child);
+    let took = began.elapsed();
+    assert_eq!(ran.code, 143, "{}", ran.talk);
+    assert!(ran.talk.contains("stopped: 0 judgments are kept"), "{}", ran.talk);
+    assert!((9..13).contains(&took.as_secs()), "{took:?}");
+    assert!(scene.parts().is_empty(), "{:?}", scene.parts());
+}
+
+#[test]
+fn a_run_that_was_asleep_asks_again_once_and_goes_on() {
+    let scene = Scene::new("process-asleep", 200, &["--latency", "50ms"]);
+    let mut arguments = scene.arguments();
+    arguments.extend(["--set", "judges.main.timeout=1s"].map(str::to_owned));
+    let child = start(&texts(&arguments));
+    scene.wait_for(20);
+    signal("STOP", child.id());
+    std::thread::sleep(Duration::from_millis(2500));
+    signal("CONT", child.id());
+    let ran = ended(child);
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    assert!(scene.calls() <= 200 + 2 * 8, "{} calls", scene.calls());
+}
