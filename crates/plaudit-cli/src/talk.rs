@@ -53,7 +53,7 @@ impl Style {
 /// The text with everything escaped that a terminal would obey instead of showing.
 pub(crate) fn printable(text: &str) -> String {
     let shown = |letter: char| match letter {
-        '"' | '\'' => vec![letter],
+        '"' | '\'' | '\\' => vec![letter],
         other => other.escape_debug().collect(),
     };
     text.chars().flat_map(shown).collect()

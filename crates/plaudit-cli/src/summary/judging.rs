@@ -60,7 +60,14 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
     }
     let tokens = tally.tokens.prompt + tally.tokens.completion;
     if tokens > 0 {
-        parts.push(format!("{} tokens", whole(tokens)));
+        let cached = match tally.tokens.cached {
+            0 => String::new(),
+            cached => {
+                let share = cached as f64 / tally.tokens.prompt.max(1) as f64;
+                format!(" ({} of the prompts from the prefix cache)", percent(share))
+            }
+        };
+        parts.push(format!("{} tokens{cached}", whole(tokens)));
     }
     if let Some(cost) = tally.cost {
         parts.push(format!("cost {}", short(cost)));
