@@ -152,6 +152,9 @@ impl Scoring {
         };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         let code = run.through(sink, &account, finish)?;
+        if let Some(stuck) = state.as_ref().and_then(|state| state.journal.is_stuck()) {
+            Talk::errors().error(&stuck.to_string());
+        }
         let kept = Kept::of(&self.recipe.recipe()?, &self.recipe.set, self.hold);
         if let (Some(state), Some(copy), Some(kept)) = (state, copy, kept) {
             state.keep(&kept, copy)?;
