@@ -152,6 +152,9 @@ impl Scoring {
         };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         let code = run.through(sink, &account, finish)?;
+        if let Some(stuck) = state.as_ref().and_then(|state| state.journal.is_stuck()) {
+            Talk::errors().error(&stuck.to_string());
+        }
         let kept = Kept::of(&self.recipe.recipe()?, &self.recipe.set, self.hold);
         if let (Some(state), Some(copy), Some(kept)) = (state, copy, kept) {
             state.keep(&kept, copy)?;
@@ -193,7 +196,9 @@ impl Run<'_> {
         finish: impl FnOnce(S) -> Result<Option<String>, Failure>,
     ) -> Result<u8, Failure> {
         let summary_file = account.summary.map(Output::open).transpose()?;
-        let mut talk = Talk::of_run(account.quiet, self.source.length());
+        // How far a judged run has come is told by its calls: all of the file is read long before they are made.
+        let length = self.source.length().filter(|_| self.engine.plan().judges.is_empty());
+        let mut talk = Talk::of_run(account.quiet, length);
         let started = Instant::now();
         let breakdown = self.by.map(Breakdown::by);
         let interrupt = Interrupt::default();

@@ -114,7 +114,7 @@ impl State {
 fn told(found: &Recovered, talk: &Talk) {
     if found.damaged > 0 {
         talk.warning(&format!(
-            "the journal is damaged: {} records are lost and will be judged again ({} bytes)",
+            "the journal is damaged: {} records are lost ({} bytes), and judged again where they are still needed",
             whole(found.damaged),
             whole(found.lost_bytes)
         ));

@@ -161,7 +161,7 @@ fn a_run_in_waves_asks_the_same_after_kills() {
     let sim = Sim::start(&["--latency", "20ms", "--no-logprobs", "--ledger", &folder.path("ledger")]);
     let url = sim.url();
     let arguments = ["score", &rows, "--recipe", &recipe, "--set", &url, "--state", &state, "--out", &out];
-    kill_over_and_over(&folder, &arguments, 4, 11);
+    assert_eq!(kill_over_and_over(&folder, &arguments, 4, 11), 0);
     let ran =
         run(&["score", &rows, "--recipe", &recipe, "--set", &url, "--set", "judges.main.concurrency=64"]);
     assert_eq!(ran.code, 0, "{}", ran.talk);
