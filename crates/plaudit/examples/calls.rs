@@ -2,9 +2,9 @@
 //! of so many bytes: `cargo run --release --example calls -- http://127.0.0.1:8000/v1 256 20000 4096`.
 
 use futures_util::StreamExt as _;
-use plaudit::judge::{Form, Usage, Verdict};
+use plaudit::judge::{Form, Query, Request, Usage, Verdict};
 use plaudit::reason::Reason;
-use plaudit::schedule::{Caller, JudgeSpec, Network, NoRecord, Query, Request};
+use plaudit::schedule::{Caller, JudgeSpec, Network, NoRecord};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -20,10 +20,10 @@ impl Query for Question {
         &[Form::Json]
     }
 
-    fn request(&self, _: Form, _: u32) -> Request {
+    fn request(&self, _: Form, _: u32) -> Result<Request, Reason> {
         let content = format!("[[sample:{}]] {}", self.number, "x".repeat(self.bytes));
         let body = serde_json::json!({"model": "mock", "messages": [{"role": "user", "content": content}]});
-        Request { path: "/chat/completions", body: body.to_string().into_bytes() }
+        Ok(Request { path: "/chat/completions", body: body.to_string().into_bytes() })
     }
 
     fn read(&self, _: Form, _: u32, _: &[u8]) -> Result<Verdict, Reason> {

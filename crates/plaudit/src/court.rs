@@ -10,12 +10,13 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
 use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
-use futures_util::stream::{self, StreamExt as _};
+use futures_util::stream::{self, FuturesOrdered, StreamExt as _};
 use serde::Serialize;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 /// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
@@ -35,6 +36,10 @@ impl Default for Setup<'_> {
         Self { journal: None, network: Network::Live, dry: false, keys: &|_| None }
     }
 }
+
+/// How many questions are on their way for each call that may be in flight: enough for those that wait for the disk, or
+/// for another attempt.
+const TURNS: usize = 4;
 
 /// One group's questions, and whom they go to.
 #[derive(Debug)]
@@ -105,6 +110,9 @@ pub(crate) struct Court {
     timeout: Duration,
     /// How many groups are heard at once.
     width: usize,
+    /// How many questions may be on their way to each judge. The others are not written out yet, so that thousands of
+    /// prompts neither fill the memory nor keep the first ones waiting.
+    turns: Vec<Semaphore>,
     /// What would be asked, where calls are only counted.
     foreseen: Option<Mutex<Vec<Foreseen>>>,
 }
@@ -166,8 +174,9 @@ impl Court {
         // Enough groups to keep every slot of every judge busy, even where a group has one call at a time.
         let width = plan.judges.iter().map(|judge| judge.concurrency).sum::<usize>().max(1);
         let timeout = plan.groups.timeout;
+        let turns = plan.judges.iter().map(|judge| Semaphore::new(judge.concurrency * TURNS)).collect();
         let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
-        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, width, foreseen }))
+        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, width, turns, foreseen }))
     }
 
     /// What fences, letters and nonces are derived from.
@@ -345,8 +354,16 @@ impl Court {
     }
 
     async fn ask_all<Q: Query>(&self, judge: usize, calls: &[Q], deadline: Instant) -> Vec<Asked> {
-        let asks = calls.iter().map(|call| self.caller.ask(judge, call, deadline));
-        futures_util::future::join_all(asks).await
+        // Each is woken alone: with `join_all`, whatever happens to one call of a small group looks at all of them.
+        let asks = calls.iter().map(|call| async move {
+            // Where the deadline passes first, that is what the question ends with.
+            let _turn = match self.turns.get(judge) {
+                Some(turns) => tokio::time::timeout_at(deadline, turns.acquire()).await.ok(),
+                None => None,
+            };
+            self.caller.ask(judge, call, deadline).await
+        });
+        asks.collect::<FuturesOrdered<_>>().collect().await
     }
 }
 
