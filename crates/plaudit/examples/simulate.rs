@@ -187,7 +187,6 @@ struct Summary {
     calls: f64,
     waves: f64,
     r: f64,
-    strengths: f64,
     tau: f64,
     signal: f64,
     squared: f64,
@@ -199,7 +198,6 @@ fn summary(groups: &[Scored]) -> Summary {
         calls: mean(&|group| group.calls as f64),
         waves: mean(&|group| group.waves as f64),
         r: mean(&|group| correlation(&group.scores, &group.qualities)),
-        strengths: mean(&|group| correlation(&group.strengths, &group.qualities)),
         tau: mean(&|group| tau(&group.scores, &group.qualities)),
         signal: mean(&|group| group.signal),
         squared: mean(&|group| correlation(&group.strengths, &group.qualities).powi(2)),
@@ -256,8 +254,8 @@ fn table(n: usize, groups: u64) {
     for plan in plans(n) {
         let by_judge = [STRONG, AVERAGE, WEAK].map(|judge| summary(&simulate(&plan, judge, n, 1.0, groups)));
         let mut line = format!("{:32} {:6.1} {:4.1} ", plan.name, by_judge[0].calls, by_judge[0].waves);
-        for Summary { r, tau, strengths, .. } in by_judge {
-            line += &format!("  {r:.3} ({strengths:.3}) / {tau:.3}");
+        for Summary { r, tau, .. } in by_judge {
+            line += &format!("  {r:.3} / {tau:.3}");
         }
         println!("{line}");
     }

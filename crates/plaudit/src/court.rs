@@ -10,13 +10,14 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
 use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
-use futures_util::stream::{self, FuturesOrdered, StreamExt as _};
+use futures_util::stream::{FuturesOrdered, FuturesUnordered, StreamExt as _};
 use serde::Serialize;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
@@ -36,10 +37,6 @@ impl Default for Setup<'_> {
         Self { journal: None, network: Network::Live, dry: false, keys: &|_| None }
     }
 }
-
-/// How many questions are on their way for each call that may be in flight: enough for those that wait for the disk, or
-/// for another attempt.
-const TURNS: usize = 4;
 
 /// One group's questions, and whom they go to.
 #[derive(Debug)]
@@ -101,6 +98,45 @@ pub struct Foreseen {
     pub exact: bool,
 }
 
+/// The calls that are before one judge: sent, or waiting to be.
+#[derive(Debug)]
+struct Queue {
+    /// A new group is taken up only while there are fewer.
+    enough: usize,
+    calls: AtomicUsize,
+    room: Notify,
+}
+
+impl Queue {
+    /// Twice what may be in flight: the judge never runs idle, and no group waits long behind others once it has begun.
+    fn of(concurrency: usize) -> Self {
+        Self { enough: 2 * concurrency, calls: AtomicUsize::new(0), room: Notify::new() }
+    }
+
+    /// Waits until a group may be taken up.
+    async fn admit(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.calls.load(Ordering::Acquire) < self.enough {
+                // Where there is room for one, there may be for the next.
+                self.room.notify_one();
+                return;
+            }
+            room.await;
+        }
+    }
+
+    fn begin(&self) {
+        self.calls.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn end(&self) {
+        if self.calls.fetch_sub(1, Ordering::AcqRel) <= self.enough {
+            self.room.notify_one();
+        }
+    }
+}
+
 /// The judges of a plan, ready to be asked.
 pub(crate) struct Court {
     caller: Caller,
@@ -108,18 +144,15 @@ pub(crate) struct Court {
     secret: [u8; 32],
     runtime: OnceLock<Option<Runtime>>,
     timeout: Duration,
-    /// How many groups are heard at once.
-    width: usize,
-    /// How many questions may be on their way to each judge. The others are not written out yet, so that thousands of
-    /// prompts neither fill the memory nor keep the first ones waiting.
-    turns: Vec<Semaphore>,
+    /// How many calls each judge has before it.
+    queues: Vec<Queue>,
     /// What would be asked, where calls are only counted.
     foreseen: Option<Mutex<Vec<Foreseen>>>,
 }
 
 impl fmt::Debug for Court {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Court").field("width", &self.width).finish_non_exhaustive()
+        out.debug_struct("Court").field("queues", &self.queues).finish_non_exhaustive()
     }
 }
 
@@ -171,12 +204,10 @@ impl Court {
         };
         let caller = Caller::new(specs, Arc::clone(&record), setup.network)
             .map_err(|unusable| RunError::NoConnections(unusable.to_string()))?;
-        // Enough groups to keep every slot of every judge busy, even where a group has one call at a time.
-        let width = plan.judges.iter().map(|judge| judge.concurrency).sum::<usize>().max(1);
+        let queues = plan.judges.iter().map(|judge| Queue::of(judge.concurrency)).collect();
         let timeout = plan.groups.timeout;
-        let turns = plan.judges.iter().map(|judge| Semaphore::new(judge.concurrency * TURNS)).collect();
         let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
-        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, width, turns, foreseen }))
+        Ok(Some(Self { caller, record, secret, runtime: OnceLock::new(), timeout, queues, foreseen }))
     }
 
     /// What fences, letters and nonces are derived from.
@@ -218,7 +249,7 @@ impl Court {
             let (result, exchanges) = self.hear_one(plan, hearing, told).await;
             (at, result, exchanges)
         });
-        let mut heard = runtime.block_on(stream::iter(all).buffer_unordered(self.width).collect::<Vec<_>>());
+        let mut heard = runtime.block_on(all.collect::<FuturesUnordered<_>>().collect::<Vec<_>>());
         heard.sort_by_key(|(at, _, _)| *at);
         let each = |(_, result, exchanges)| {
             if let Some(read) = read.as_deref_mut() {
@@ -312,6 +343,7 @@ impl Court {
         let Hearing { component, mut inquiry, asks: (judge, prior) } = hearing;
         let mut exchanges = Vec::new();
         // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
+        self.queues[judge].admit().await;
         let deadline = Instant::now() + self.timeout;
         if let (Some(prior), Some(wave)) = (prior, inquiry.prior()) {
             let voice = &plan.judges[prior].voice;
@@ -354,15 +386,15 @@ impl Court {
     }
 
     async fn ask_all<Q: Query>(&self, judge: usize, calls: &[Q], deadline: Instant) -> Vec<Asked> {
-        // Each is woken alone: with `join_all`, whatever happens to one call of a small group looks at all of them.
-        let asks = calls.iter().map(|call| async move {
-            // Where the deadline passes first, that is what the question ends with.
-            let _turn = match self.turns.get(judge) {
-                Some(turns) => tokio::time::timeout_at(deadline, turns.acquire()).await.ok(),
-                None => None,
-            };
-            self.caller.ask(judge, call, deadline).await
+        let queue = &self.queues[judge];
+        // All are counted before the first is sent, so that the next group sees them.
+        calls.iter().for_each(|_| queue.begin());
+        let asks = calls.iter().map(|call| async {
+            let asked = self.caller.ask(judge, call, deadline).await;
+            queue.end();
+            asked
         });
+        // Each is woken alone: `join_all` looks at all calls of a small group whenever something happens to one of them.
         asks.collect::<FuturesOrdered<_>>().collect().await
     }
 }

@@ -1,11 +1,14 @@
 //! Does every command in the documentation work? Each line after `$` in a `console` block is run.
 //!
-//! A line that ends with `# exits with N` must do that. The targets of `make` are looked up and not run: this test
+//! A line that ends with `# exits with N` must do that. One that ends with `&` is a server: it is waited for, and runs until
+//! the end of its page. The targets of `make` are looked up and not run: this test
 //! is part of one of them.
 
 use crate::support::Folder;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -32,6 +35,32 @@ fn commands(page: &Path) -> Vec<(String, i32)> {
         .collect()
 }
 
+/// A server that ends with its page.
+struct Server(Child);
+
+impl Server {
+    /// Starts it and waits until its port is open.
+    fn start(command: &str, path: &str, folder: &str) -> Self {
+        let port = command.split("--port ").nth(1).unwrap().split(' ').next().unwrap();
+        let mut parts = Command::new("sh");
+        parts.args(["-c", &format!("exec {command}")]).current_dir(folder).env("PATH", path);
+        let child = parts.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+            assert!(started.elapsed() < Duration::from_secs(20), "{command} does not listen");
+            std::thread::yield_now();
+        }
+        Self(child)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn every_command_of_the_documentation_works() {
     let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
@@ -40,6 +69,7 @@ fn every_command_of_the_documentation_works() {
     let mut count = 0;
     for page in pages() {
         let folder = Folder::new("docs");
+        let mut servers = Vec::new();
         for name in ["examples", "recipes", "docs"] {
             std::os::unix::fs::symlink(root().join(name).canonicalize().unwrap(), folder.path(name)).unwrap();
         }
@@ -47,6 +77,10 @@ fn every_command_of_the_documentation_works() {
             count += 1;
             if let Some(target) = command.strip_prefix("make ") {
                 assert!(makefile.contains(&format!("\n{target}:")), "there is no make {target}");
+                continue;
+            }
+            if let Some(server) = command.strip_suffix(" &") {
+                servers.push(Server::start(server, &path, &folder.path(".")));
                 continue;
             }
             let run = Command::new("sh")

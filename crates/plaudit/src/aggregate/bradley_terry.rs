@@ -1,7 +1,7 @@
 //! How much better is a response than the others of its group, and how sure is that? The strengths of a Bradley-Terry
 //! model, under a prior that takes the group for equal until the verdicts say otherwise.
 
-use super::davidson::{Posterior, Verdicts};
+use super::mixture::Posteriors;
 use super::{AggregateError, Aggregated, Observed};
 use crate::error::Refusal;
 use schemars::JsonSchema;
@@ -16,8 +16,8 @@ pub const LARGEST: usize = 64;
 pub struct BradleyTerry {
     /// The spreads that the strengths of a group may have, in logits; which one it is, the verdicts tell.
     pub scales: Vec<f64>,
-    /// How likely each spread is before any verdict. Where nothing is given, the smallest one is as likely as all the
-    /// others together, and those are alike.
+    /// How likely each spread is before any verdict. Where nothing is given, the smallest one is 0.6 times as likely as
+    /// all the others together, and those count by their square roots.
     pub scale_weights: Option<Vec<f64>>,
     /// How large a bias of the judge towards the response shown first is expected, in logits.
     pub position_scale: f64,
@@ -42,8 +42,8 @@ impl Default for BradleyTerry {
     }
 }
 
-/// The standard deviation of the logarithm of the tie term around the expected one.
-const TIE_SPREAD: f64 = 1.0;
+/// How likely a group without any spread is, beside all others together.
+const NO_SPREAD: f64 = 0.6;
 
 impl BradleyTerry {
     /// The bounds keep the curvature of the posterior within what doubles can decompose.
@@ -73,12 +73,22 @@ impl BradleyTerry {
     }
 
     /// How likely the scale is before any verdict, up to a factor.
-    fn weight(&self, at: usize) -> f64 {
+    pub(super) fn weight(&self, at: usize) -> f64 {
+        let smallest = self.scales.iter().copied().fold(f64::INFINITY, f64::min);
+        let differs = |scale: &&f64| **scale > smallest;
         match &self.scale_weights {
             Some(weights) => weights[at],
-            None if self.scales.iter().any(|scale| *scale < self.scales[at]) => 1.0,
-            None => (self.scales.len() - 1).max(1) as f64,
+            None if self.scales[at] > smallest => self.scales[at].sqrt(),
+            // Where no scale is larger, all of them are the smallest.
+            None if smallest == self.scales.iter().copied().fold(smallest, f64::max) => 1.0,
+            None => NO_SPREAD * self.scales.iter().filter(differs).map(|scale| scale.sqrt()).sum::<f64>(),
         }
+    }
+
+    /// The same model for a group whose responses differ: a scale counts by its size. What is asked only matters where
+    /// there is something to find, and the more so the larger it is.
+    pub(super) fn hopeful(&self) -> Self {
+        Self { scale_weights: Some(self.scales.clone()), ..self.clone() }
     }
 }
 
@@ -100,150 +110,33 @@ pub struct Evidence {
     pub gated: bool,
 }
 
-/// How well another reward is expected to agree with the strengths: a correlation that is usual for scalar reward models,
-/// or none at all. Which one it is, the verdicts tell, so that a prior which they contradict fades.
-const CORRELATIONS: [(f64, f64); 2] = [(0.7, 0.8), (0.0, 0.2)];
+/// The strength, in logits, that would score 1 if scores grew evenly without end.
+const FULL: f64 = 10.0;
 
-/// The mean and the covariance of the unknowns, over all scales: the strengths, the bias towards the response shown first,
-/// and the logarithm of the tie term.
-pub(super) struct Mixture {
-    pub(super) n: usize,
-    pub(super) mean: Vec<f64>,
-    pub(super) covariance: Vec<f64>,
-    pub(super) weights: Vec<f64>,
-}
-
-/// One of the priors that are mixed.
-struct Expected {
-    /// Which of the scales.
-    scale: usize,
-    weight: f64,
-    means: Vec<f64>,
-    spread: f64,
-}
-
-/// Every scale, and with what another reward says every scale twice.
-fn expected(params: &BradleyTerry, n: usize, prior: Option<&[f64]>) -> Vec<Expected> {
-    let standard = prior.and_then(standardised);
-    let scales = 0..params.scales.len();
-    let with = |scale: usize, correlation: f64, share: f64| {
-        let mut means = vec![0.0; n + 2];
-        means[n + 1] = params.tie.ln();
-        let width = params.scales[scale];
-        for (mean, score) in means.iter_mut().zip(standard.iter().flatten()) {
-            *mean = correlation * width * score;
-        }
-        let spread = width * (1.0 - correlation * correlation).sqrt();
-        Expected { scale, weight: params.weight(scale) * share, means, spread }
-    };
-    match standard {
-        None => scales.map(|scale| with(scale, 0.0, 1.0)).collect(),
-        Some(_) => CORRELATIONS
-            .iter()
-            .flat_map(|(correlation, share)| scales.clone().map(move |scale| (scale, *correlation, *share)))
-            .map(|(scale, correlation, share)| with(scale, correlation, share))
-            .collect(),
-    }
-}
-
-/// The scores with mean 0 and variance 1, or none where they do not differ.
-fn standardised(scores: &[f64]) -> Option<Vec<f64>> {
-    let largest = scores.iter().fold(0.0_f64, |largest, score| largest.max(score.abs()));
-    // Huge scores are made small first, so that their squares stay finite.
-    let small: Vec<f64> = scores.iter().map(|score| score / largest).collect();
-    let mean = small.iter().sum::<f64>() / small.len() as f64;
-    let deviation =
-        (small.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / small.len() as f64).sqrt();
-    (deviation > 1e-9).then(|| small.iter().map(|score| (score - mean) / deviation).collect())
-}
-
-/// Mixes the posteriors of all scales by their evidence in Laplace's approximation (Tierney and Kadane, 1986).
-pub(super) fn mixture(params: &BradleyTerry, n: usize, sorted: &Observed) -> Option<Mixture> {
-    let size = n + 2;
-    let verdicts = Verdicts::new(sorted);
-    let expected = expected(params, n, sorted.prior.as_deref());
-    let mut start = expected.first()?.means.clone();
-    let mut peaks = Vec::with_capacity(expected.len());
-    for Expected { means, spread, .. } in &expected {
-        let mut precisions = vec![spread.powi(-2); size];
-        precisions[n] = params.position_scale.powi(-2);
-        precisions[n + 1] = TIE_SPREAD.powi(-2);
-        let peak = Posterior { verdicts: &verdicts, means: means.clone(), precisions }.peak(start)?;
-        start = peak.at.clone();
-        peaks.push(peak);
-    }
-    let heights = peaks.iter().zip(&expected).map(|(peak, Expected { weight, spread, .. })| {
-        weight.ln() + peak.height - n as f64 * spread.ln() - peak.curvature.log_determinant() / 2.0
-    });
-    let heights: Vec<f64> = heights.collect();
-    let most = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = heights.iter().map(|height| (height - most).exp()).sum();
-    let shares: Vec<f64> = heights.iter().map(|height| (height - most).exp() / sum).collect();
-    let mean: Vec<f64> =
-        (0..size).map(|i| peaks.iter().zip(&shares).map(|(peak, share)| share * peak.at[i]).sum()).collect();
-    let mut covariance = vec![0.0; size * size];
-    for (peak, share) in peaks.iter().zip(&shares) {
-        let inverse = peak.curvature.inverse();
-        let off: Vec<f64> = peak.at.iter().zip(&mean).map(|(at, mean)| at - mean).collect();
-        for row in 0..size {
-            for column in 0..size {
-                let at = row * size + column;
-                covariance[at] += share * (inverse[at] + off[row] * off[column]);
-            }
-        }
-    }
-    let mut weights = vec![0.0; params.scales.len()];
-    for (Expected { scale, .. }, share) in expected.iter().zip(&shares) {
-        weights[*scale] += share;
-    }
-    Some(Mixture { n, mean, covariance, weights })
-}
-
-impl Mixture {
-    /// The strengths, with mean 0.
-    pub(super) fn strengths(&self) -> Vec<f64> {
-        let centre = self.mean[..self.n].iter().sum::<f64>() / self.n.max(1) as f64;
-        self.mean[..self.n].iter().map(|strength| strength - centre).collect()
-    }
-
-    /// The sum of the variances of the strengths around their mean.
-    pub(super) fn noise(&self) -> f64 {
-        let (n, size) = (self.n, self.n + 2);
-        let own: f64 = (0..n).map(|i| self.covariance[i * size + i]).sum();
-        let all: f64 = (0..n).map(|i| self.covariance[i * size..i * size + n].iter().sum::<f64>()).sum();
-        (own - all / n.max(1) as f64).max(0.0)
-    }
-
-    /// The reliability of the strengths: their variance over itself plus the mean of their posterior variances.
-    pub(super) fn signal(&self) -> f64 {
-        let spread = self.strengths().iter().map(|strength| strength * strength).sum::<f64>();
-        if spread > 0.0 { spread / (spread + self.noise()) } else { 0.0 }
-    }
-}
-
-/// The score of a response is the margin by which it is expected to win against the others of its group: the mean of
-/// tanh((s - s') / 2), which is the chance to win less the chance to lose where there are no ties. The error follows
-/// from the covariance by the delta method.
+/// The score of a response is its strength over [`FULL`], bent so that no score passes 1: it grows evenly where nearly all
+/// strengths are, because trainers use distances, and the margin by which a response is expected to win tells but ranks
+/// once a judge is sure of most pairs. The error follows from the covariance by the delta method.
 pub(super) fn aggregate(
     params: &BradleyTerry,
     n: usize,
     sorted: &Observed,
 ) -> Result<Aggregated, AggregateError> {
     let size = n + 2;
-    let mixture = mixture(params, n, sorted).ok_or(AggregateError::NoEstimate)?;
+    let mixture = Posteriors::new(params, n, sorted).ok_or(AggregateError::NoEstimate)?.mixed(params);
     let strengths = mixture.strengths();
-    let others = n.saturating_sub(1).max(1) as f64;
-    let (mut scores, mut errors) = (Vec::with_capacity(n), Vec::with_capacity(n));
-    for own in 0..n {
-        let margins: Vec<f64> =
-            strengths.iter().map(|other| ((strengths[own] - other) / 2.0).tanh()).collect();
-        let mut slope: Vec<f64> =
-            margins.iter().map(|margin| (margin * margin - 1.0) / 2.0 / others).collect();
-        slope[own] = 0.0;
-        slope[own] = -slope.iter().sum::<f64>();
-        scores.push((margins.iter().sum::<f64>() / others).clamp(-1.0, 1.0));
-        errors.push(variance(&mixture.covariance, size, &slope).sqrt());
-    }
+    let score = |strength: &f64| {
+        let even = strength / FULL;
+        (even / (1.0 + even.powi(4)).powf(0.25)).clamp(-1.0, 1.0)
+    };
+    let mut scores: Vec<f64> = strengths.iter().map(score).collect();
+    let errors: Vec<f64> = (0..n)
+        .map(|own| {
+            let mut slope = vec![-1.0 / n as f64; n];
+            slope[own] += 1.0;
+            let bend = (1.0 + (strengths[own] / FULL).powi(4)).powf(-1.25);
+            variance(&mixture.covariance, size, &slope).sqrt() * bend / FULL
+        })
+        .collect();
     let signal = mixture.signal();
     let gated = signal < params.signal_gate;
     if gated {
@@ -292,7 +185,7 @@ mod tests {
     fn a_clear_order_is_rewarded_and_what_cycles_is_not() {
         let params = BradleyTerry::default();
         let (clear, sure) = estimate(&params, 8, &round_robin(8, |_, _| true));
-        assert!(clear.scores.is_sorted_by(|a, b| a > b) && clear.scores[0] > 0.9, "{clear:?}");
+        assert!(clear.scores.is_sorted_by(|a, b| a > b) && clear.scores[0] > 0.4, "{clear:?}");
         assert!(sure.signal > 0.7);
         // Of seven responses in a circle, each beats the three that follow it.
         let (circle, unsure) = estimate(&params, 7, &round_robin(7, |low, high| high - low <= 3));
@@ -305,9 +198,9 @@ mod tests {
         let params = BradleyTerry::default();
         let once = estimate(&params, 2, &[(0, 1, 0)]).0;
         let often = estimate(&params, 2, &[(0, 1, 0), (1, 0, 0)].repeat(10)).0;
-        assert!(0.0 < once.scores[0] && once.scores[0] < 0.4 && often.scores[0] > 0.8);
-        let error = |of: &Aggregated| of.errors.as_ref().map(|errors| errors[0]);
-        assert!(error(&often) < error(&once));
+        assert!(0.0 < once.scores[0] && once.scores[0] < 0.1 && often.scores[0] > 0.2);
+        let unsure = |of: &Aggregated| of.errors.as_ref().map(|errors| errors[0] / of.scores[0]);
+        assert!(unsure(&often) < unsure(&once));
     }
 
     #[test]
@@ -316,7 +209,7 @@ mod tests {
             round_robin(8, |_, _| true).iter().map(|game| (game.0, game.1, game.0)).collect();
         let (fair, info) = estimate(&BradleyTerry::default(), 8, &first_wins);
         assert!(info.position > 0.8);
-        assert!(fair.scores.iter().all(|score| score.abs() < 0.1), "{fair:?}");
+        assert!(fair.scores.iter().all(|score| score.abs() < 0.05), "{fair:?}");
     }
 
     #[test]

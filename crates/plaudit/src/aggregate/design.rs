@@ -60,7 +60,7 @@ impl Draw {
         let history = History::new(self.n, asked);
         let mut dice = Dice::new(self.seed, asked.len());
         let wave = match self.adapts() {
-            true => self.sized(&history, left, self.wave()),
+            true => self.sized(&history, left, self.wave(asked.is_empty())),
             false if asked.is_empty() => self.main(self.most()),
             false => return Vec::new(),
         };
@@ -109,9 +109,10 @@ impl Draw {
         }
     }
 
-    /// How many calls a wave has.
-    fn wave(&self) -> usize {
+    /// How many calls a wave has. The first one, which knows nothing, is a ring and a quarter.
+    fn wave(&self, first: bool) -> usize {
         match self.shown() {
+            2 if first => (self.n + self.n / 4).min(self.all()),
             2 => self.n,
             shown => self.n.div_ceil(shown),
         }
@@ -120,7 +121,8 @@ impl Draw {
     /// The largest number of calls that, with their audits, fit the budget; no more than show every two together.
     fn main(&self, budget: usize) -> usize {
         let most = budget.min(self.all());
-        (0..=most).rev().find(|main| main + self.audits(*main) <= budget.max(1)).unwrap_or(0).min(most)
+        let fits = |main: &usize| main + self.audits(*main) <= budget;
+        (0..=most).rev().find(fits).unwrap_or(0).max(most.min(1))
     }
 
     /// How many calls the next wave has, so that there is room for the audits that it makes due.
@@ -232,5 +234,154 @@ impl Dice {
         let mut order: Vec<usize> = (0..n).collect();
         self.shuffle(&mut order);
         order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Comparison, LineUp};
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    fn draw(n: usize, design: Design) -> Draw {
+        let model = BradleyTerry::default();
+        Draw { n, seed: 11, design, budget: None, line_up: 2, reliability: 1.0, audit: 0.0, model }
+    }
+
+    /// Asks until the draw has enough. The judge prefers lower numbers, or throws a coin, and may fail.
+    fn played(draw: &Draw, coin: bool, fails: bool) -> (Vec<Vec<usize>>, Observed) {
+        let (mut asked, mut observed, mut dice) = (Vec::new(), Observed::default(), Dice::new(draw.seed, 5));
+        loop {
+            let wave = draw.next(&asked, &observed);
+            assert_eq!(wave, draw.next(&asked, &observed));
+            if wave.is_empty() {
+                return (asked, observed);
+            }
+            for call in wave {
+                let mut order = call.clone();
+                order.sort_unstable();
+                if coin {
+                    dice.shuffle(&mut order);
+                }
+                match call[..] {
+                    _ if fails && dice.unit() < 0.3 => {}
+                    [first, second] => {
+                        observed.comparisons.push(Comparison { first, second, winner: Some(order[0]) });
+                    }
+                    _ => observed.line_ups.push(LineUp { shown: call.clone(), order }),
+                }
+                asked.push(call);
+            }
+        }
+    }
+
+    fn connected(n: usize, calls: &[Vec<usize>]) -> bool {
+        let mut part: Vec<usize> = (0..n).collect();
+        for call in calls {
+            for other in &call[1..] {
+                let (from, to) = (part[*other], part[call[0]]);
+                part.iter_mut().filter(|part| **part == from).for_each(|part| *part = to);
+            }
+        }
+        part.iter().all(|other| *other == part[0])
+    }
+
+    #[test]
+    fn every_budget_is_held_and_well_used() {
+        for design in [Design::RoundRobin, Design::Sparse, Design::Adaptive] {
+            for n in [2, 3, 8, 11] {
+                for line_up in [2, 3, 40] {
+                    for budget in [1, n - 1, 2 * n + 1, 40] {
+                        for audit in [0.0, 0.3] {
+                            let draw = Draw { budget: Some(budget), line_up, audit, ..draw(n, design) };
+                            let (asked, _) = played(&draw, false, false);
+                            assert!(asked.len() <= budget && asked.len() <= draw.most(), "{draw:?}");
+                            assert!(!asked.is_empty());
+                            if design != Design::Adaptive {
+                                assert_eq!(asked.len(), draw.most(), "{draw:?}");
+                            }
+                            let whole = budget >= n - 1 && audit == 0.0 && line_up == 2;
+                            assert!(!whole || connected(n, &asked), "{draw:?}: {asked:?}");
+                            for call in &asked {
+                                let mut once = call.clone();
+                                once.sort_unstable();
+                                once.dedup();
+                                assert!(once.len() == call.len() && call.len() == line_up.min(n).min(9));
+                                assert!(once.iter().all(|shown| *shown < n));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn groups_of_none_and_one_ask_nothing() {
+        for n in [0, 1] {
+            let draw = draw(n, Design::Adaptive);
+            assert_eq!((draw.next(&[], &Observed::default()).len(), draw.most()), (0, 0));
+        }
+    }
+
+    #[test]
+    fn sides_stay_balanced_and_audits_are_reversed_calls() {
+        for line_up in [2, 4] {
+            let draw = Draw { audit: 0.1, line_up, budget: Some(60), ..draw(16, Design::Adaptive) };
+            let (asked, _) = played(&draw, false, false);
+            let history = History::new(16, &asked);
+            let expected = 0.1 * history.counted.len() as f64;
+            assert!((history.repeats as f64 - expected).abs() <= 2.0, "{} of {expected}", history.repeats);
+            let sides = history.sides(16).0;
+            assert!(sides.iter().all(|side| side.abs() <= 1.5), "{sides:?}");
+        }
+    }
+
+    #[test]
+    fn a_group_without_differences_and_one_that_is_clear_stop_early() {
+        let calls = |draw: &Draw, coin| {
+            let of = |seed| played(&Draw { seed, ..draw.clone() }, coin, false).0.len();
+            (0..8).map(of).sum::<usize>() as f64 / 8.0
+        };
+        let never = draw(16, Design::Adaptive);
+        assert!(calls(&never, true) < 90.0, "{}", calls(&never, true));
+        let sure = Draw { reliability: 0.8, ..never };
+        assert!(calls(&sure, false) < 90.0, "{}", calls(&sure, false));
+    }
+
+    #[test]
+    fn what_failed_is_asked_again_by_adaptive_designs_only() {
+        let adaptive = Draw { budget: Some(60), ..draw(8, Design::Adaptive) };
+        let (asked, observed) = played(&adaptive, false, true);
+        assert!(observed.named(8).iter().all(|named| *named) && asked.len() > observed.comparisons.len());
+        let lost = vec![vec![0, 1]; 8];
+        assert!(!adaptive.next(&lost, &Observed::default()).is_empty());
+        assert!(draw(8, Design::RoundRobin).next(&lost, &Observed::default()).is_empty());
+    }
+
+    #[test]
+    fn what_makes_no_sense_asks_nothing() {
+        let draw = draw(4, Design::Adaptive);
+        let strange = Comparison { first: 0, second: 9, winner: None };
+        let observed = Observed { comparisons: vec![strange], ..Observed::default() };
+        assert!(draw.next(&[vec![0, 9]], &observed).is_empty());
+        let model = BradleyTerry { scales: Vec::new(), ..BradleyTerry::default() };
+        assert!(Draw { model, ..draw }.next(&[vec![0, 1]], &Observed::default()).is_empty());
+    }
+
+    #[test]
+    fn a_wave_is_chosen_in_milliseconds() {
+        for (n, limit) in [(16, 2), (64, 50)] {
+            for line_up in [2, 4] {
+                let draw = Draw { line_up, budget: Some(8 * n / line_up), ..draw(n, Design::Adaptive) };
+                let (asked, observed) = played(&draw, false, false);
+                let draw = Draw { budget: Some(9 * n), ..draw };
+                let start = Instant::now();
+                assert!(!draw.next(&asked, &observed).is_empty());
+                let factor = if cfg!(debug_assertions) { 20 } else { 1 };
+                let took = start.elapsed();
+                assert!(took < factor * Duration::from_millis(limit), "{n} {line_up}: {took:?}");
+            }
+        }
     }
 }

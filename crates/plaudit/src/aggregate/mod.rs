@@ -8,6 +8,7 @@ mod davidson;
 pub mod design;
 pub mod dgr;
 pub mod elo;
+mod mixture;
 mod observed;
 mod plackett_luce;
 mod refused;

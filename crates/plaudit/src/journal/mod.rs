@@ -64,6 +64,8 @@ pub struct Journal {
     secret: [u8; 32],
     /// The thread that syncs, from the first record on.
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Held while a sum is read and written again.
+    summing: Mutex<()>,
     lock: Option<File>,
 }
 
@@ -114,8 +116,9 @@ impl Journal {
         };
         let core = Core::new(Box::new(folder.log), folder.log_path, seal, (end, seen.next));
         core.lock().ledger = ledger;
-        let thread = Mutex::new(None);
-        Ok((Self { core: Arc::new(core), secret: folder.secret, thread, lock: Some(folder.lock) }, recovered))
+        let (thread, summing) = (Mutex::new(None), Mutex::new(()));
+        let (core, lock) = (Arc::new(core), Some(folder.lock));
+        Ok((Self { core, secret: folder.secret, thread, summing, lock }, recovered))
     }
 
     /// Random bytes that were drawn when the journal was made. What must be unpredictable to a judge and the same in a

@@ -4,6 +4,7 @@ use super::{Journal, JournalError, Judgment, Key};
 use crate::reason::{Code, Reason};
 use crate::schedule::Record;
 use futures_util::future::BoxFuture;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// A journal that cannot be written stops all spending, whatever the cause.
@@ -63,6 +64,7 @@ impl Record for Journal {
     }
 
     fn spend(&self, judge: &str, cost: f64) {
+        let _held = self.summing.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = Record::cost(self, judge) + cost;
         let _ = Journal::remember(self, &cost_of(judge), &sum.to_string());
     }

@@ -39,8 +39,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Principle {
-    /// The principles: names of shipped ones, or sentences of your own. The shipped ones are listed by
-    /// `plaudit rewards principle`.
+    /// The principles: sentences of your own, or names of shipped sets. Those are helpfulness, harmlessness, honesty, and
+    /// for single tasks safety, factuality, brainstorming, chat, generation, summarization, translation, precise_if, focus,
+    /// math, role_playing, classification, closed_qa, open_qa, code, reasoning and rewrite.
     #[schemars(length(min = 1, max = 32))]
     pub principles: Vec<String>,
     /// The best score in mode pointwise; the worst is 0. Small scales agree best with people.
@@ -97,5 +98,31 @@ impl Asks for Principle {
         };
         let wording = Wording::Principles { principles: sentences, scale: self.scale };
         Ok(Question::new(self.asking, method, wording, range))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reward::inline_schema;
+    use serde_json::json;
+
+    #[test]
+    fn every_shipped_set_is_named_in_the_parameter() {
+        let schema = inline_schema::<Principle>();
+        let described = schema["properties"]["principles"]["description"].as_str().expect("a description");
+        assert!(principles::names().iter().all(|name| described.contains(name)), "{described}");
+    }
+
+    #[test]
+    fn principles_are_names_or_sentences() {
+        let load = |principles: serde_json::Value| {
+            let reward: Principle = serde_json::from_value(json!({ "principles": principles })).expect("parameters");
+            reward.build(&mut Shelf::default())
+        };
+        let question = load(json!(["honesty", "Answers in verse."])).expect("a question");
+        let Wording::Principles { principles, .. } = &question.wording else { panic!("no principles") };
+        assert_eq!((principles.len(), principles[3].as_str()), (4, "Answers in verse."));
+        assert_eq!(load(json!(["honesti"])).expect_err("refused")[0].key, "principles");
     }
 }

@@ -57,7 +57,7 @@ impl Registered for RewardModel {
 
 impl Asks for RewardModel {
     fn build(self, _: &mut Shelf) -> Result<Question, Vec<Refusal>> {
-        if !(self.min < self.max) || !self.min.is_finite() || !self.max.is_finite() {
+        if self.min >= self.max || !self.min.is_finite() || !self.max.is_finite() {
             return Err(vec![Refusal::new("min", "must be below max")]);
         }
         let asking = Asking {

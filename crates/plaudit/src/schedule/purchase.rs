@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// How long a call for which no retry is left waits to see whether the judge is down.
+const SECOND_LOOK: Duration = Duration::from_millis(250);
+
 /// One request, with what is needed to read its answer.
 pub(super) struct Question<'q> {
     pub(super) query: &'q dyn Query,
@@ -106,6 +109,9 @@ impl Caller {
             }
             let wait = self.wait_after(judge, question, &fault, (&mut patience, progress));
             tokio::time::sleep(wait.map_err(Barred::Failed)?).await;
+            if !self.may_retry(judge, &fault).await {
+                return Err(Barred::Failed(fault.reason));
+            }
         }
     }
 
@@ -137,10 +143,20 @@ impl Caller {
         patience.retries += 1;
         let wait = fault.wait.unwrap_or(backoff);
         let left = question.wish.deadline.saturating_duration_since(Instant::now());
-        if wait > left.min(LONGEST_WAIT) || !judge.gate.may_retry(fault.reached) {
+        if wait > left.min(LONGEST_WAIT) {
             return fail();
         }
         Ok(wait)
+    }
+
+    /// Whether a failed call may be sent again, once it has waited. When a judge dies, all calls in flight fail at one
+    /// moment, more than the share of retries; a second look finds it down, and then they wait for it like all others.
+    async fn may_retry(&self, judge: &Judge, fault: &Fault) -> bool {
+        if fault.again == Again::Later || judge.gate.may_retry(fault.reached) {
+            return true;
+        }
+        tokio::time::sleep(SECOND_LOOK).await;
+        judge.gate.may_retry(fault.reached)
     }
 
     /// One call, and a second one where the first is slow; the first good answer counts.

@@ -42,7 +42,13 @@ pub trait Record: Send + Sync {
     fn spend(&self, judge: &str, cost: f64);
 }
 
-/// A record that lasts as long as the process: equal questions are bought once, and nothing is written to disk.
+/// The most bytes of replies that [`NoRecord`] holds in each of its two generations.
+const HELD: usize = 32 << 20;
+/// The most facts of each generation, such as that no further attempt followed a reply.
+const FACTS: usize = 100_000;
+
+/// A record that lasts as long as the process and holds what was asked lately, so that its memory does not grow with the
+/// run: equal questions are bought once as long as they are not far apart, and nothing is written to disk.
 #[derive(Debug, Default)]
 pub struct NoRecord {
     memory: Mutex<Memory>,
@@ -50,10 +56,42 @@ pub struct NoRecord {
 
 #[derive(Debug, Default)]
 struct Memory {
-    judgments: BTreeMap<[u8; 32], Vec<u8>>,
-    facts: BTreeMap<String, String>,
+    judgments: Generations<[u8; 32], Vec<u8>>,
+    facts: Generations<String, String>,
     calls: BTreeMap<String, u64>,
     costs: BTreeMap<String, f64>,
+}
+
+/// What was put in lately. When the young ones weigh too much they become the old ones, and the old ones are forgotten.
+#[derive(Debug)]
+struct Generations<K, V> {
+    young: BTreeMap<K, V>,
+    old: BTreeMap<K, V>,
+    weight: usize,
+}
+
+impl<K: Ord, V> Default for Generations<K, V> {
+    fn default() -> Self {
+        Self { young: BTreeMap::new(), old: BTreeMap::new(), weight: 0 }
+    }
+}
+
+impl<K: Ord, V> Generations<K, V> {
+    fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    fn put(&mut self, key: K, value: V, weight: usize, most: usize) {
+        self.weight += weight;
+        self.young.insert(key, value);
+        if self.weight > most {
+            self.old = std::mem::take(&mut self.young);
+            self.weight = 0;
+        }
+    }
 }
 
 impl NoRecord {
@@ -84,7 +122,7 @@ impl Record for NoRecord {
         body: &[u8],
         _: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>> {
-        self.memory().judgments.insert(*key, body.to_vec());
+        self.memory().judgments.put(*key, body.to_vec(), body.len() + 64, HELD);
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -95,7 +133,7 @@ impl Record for NoRecord {
     }
 
     fn remember(&self, name: &str, value: &str) {
-        self.memory().facts.insert(name.to_owned(), value.to_owned());
+        self.memory().facts.put(name.to_owned(), value.to_owned(), 1, FACTS);
     }
 
     fn calls(&self, judge: &str) -> u64 {
@@ -108,5 +146,18 @@ impl Record for NoRecord {
 
     fn spend(&self, judge: &str, cost: f64) {
         *self.memory().costs.entry(judge.to_owned()).or_insert(0.0) += cost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_lately_is_known_and_memory_is_bounded() {
+        let mut kept: Generations<u32, u32> = Generations::default();
+        (0..1000).for_each(|at| kept.put(at, at, 1, 100));
+        assert_eq!((kept.get(&999), kept.get(&900), kept.get(&0)), (Some(&999), Some(&900), None));
+        assert!(kept.young.len() + kept.old.len() <= 202);
     }
 }

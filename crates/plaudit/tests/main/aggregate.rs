@@ -3,7 +3,9 @@
 
 use crate::golden::{differences, golden, lines, same};
 use plaudit::aggregate::elo::{Elo, in_order};
-use plaudit::aggregate::{Aggregated, Comparison, Evidence, Method, aggregate};
+use plaudit::aggregate::{
+    Aggregated, Comparison, Evidence, LineUp, Method, Observed, Weighed, aggregate, estimate,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
@@ -177,7 +179,164 @@ fn swapped(comparison: &Comparison) -> Comparison {
     Comparison { winner: comparison.decided().map(|(_, loser)| loser), ..*comparison }
 }
 
+/// A group with evidence of every kind.
+fn some_evidence() -> impl Strategy<Value = (usize, Observed)> {
+    some_comparisons(7).prop_flat_map(|(n, all)| {
+        let chances = prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..1.0_f64], all.len() / 2);
+        let ranked = (
+            Just((0..n).collect::<Vec<_>>()).prop_shuffle(),
+            Just((0..n).collect::<Vec<_>>()).prop_shuffle(),
+        );
+        let line_up = (ranked, 2..=n).prop_map(|((shown, order), size)| {
+            let shown = shown[..size].to_vec();
+            let order = order.into_iter().filter(|response| shown.contains(response)).collect();
+            LineUp { shown, order }
+        });
+        let prior = prop::option::of(prop::collection::vec(-5.0..5.0_f64, n));
+        (Just((n, all)), chances, prop::collection::vec(line_up, 0..5), prior).prop_map(
+            |((n, mut comparisons), chances, line_ups, prior)| {
+                let soft = comparisons.split_off(comparisons.len() - chances.len());
+                let weigh = |(comparison, first)| Weighed { comparison, first };
+                let weighed = soft.into_iter().zip(chances).map(weigh).collect();
+                (n, Observed { comparisons, weighed, line_ups, prior })
+            },
+        )
+    })
+}
+
+/// The same evidence, in another order and under other numbers.
+fn renamed(observed: &Observed, names: &[usize]) -> Observed {
+    let pair = |&Comparison { first, second, winner }: &Comparison| Comparison {
+        first: names[first],
+        second: names[second],
+        winner: winner.map(|winner| names[winner]),
+    };
+    let all = |responses: &[usize]| responses.iter().map(|response| names[*response]).collect();
+    let mut prior = observed.prior.clone();
+    for (at, name) in names.iter().enumerate() {
+        if let (Some(new), Some(old)) = (&mut prior, &observed.prior) {
+            new[*name] = old[at];
+        }
+    }
+    Observed {
+        comparisons: observed.comparisons.iter().rev().map(pair).collect(),
+        weighed: observed
+            .weighed
+            .iter()
+            .rev()
+            .map(|w| Weighed { comparison: pair(&w.comparison), ..*w })
+            .collect(),
+        line_ups: observed
+            .line_ups
+            .iter()
+            .rev()
+            .map(|line_up| LineUp { shown: all(&line_up.shown), order: all(&line_up.order) })
+            .collect(),
+        prior,
+    }
+}
+
+#[test]
+fn a_ranking_of_all_is_recovered() {
+    let order: Vec<usize> = vec![3, 0, 4, 1, 2];
+    let observed = Observed {
+        line_ups: vec![LineUp { shown: (0..5).collect(), order: order.clone() }],
+        ..Observed::default()
+    };
+    let copeland = estimate(&Method::Copeland, 5, &observed).unwrap().scores;
+    let ours = estimate(&Method::default(), 5, &observed).unwrap().scores;
+    for (rank, response) in order.iter().enumerate() {
+        assert_eq!(copeland[*response], 1.0 - rank as f64 / 2.0);
+    }
+    assert!(order.windows(2).all(|two| ours[two[0]] > ours[two[1]]), "{ours:?}");
+}
+
+#[test]
+fn the_surer_the_judge_the_larger_the_difference() {
+    let lead = |first: f64| {
+        let comparison = Comparison { first: 0, second: 1, winner: Some(0) };
+        let back = Comparison { first: 1, second: 0, winner: Some(0) };
+        let weighed = vec![Weighed { comparison, first }, Weighed { comparison: back, first: 1.0 - first }];
+        let observed = Observed { weighed, ..Observed::default() };
+        let scores = estimate(&Method::default(), 2, &observed).unwrap().scores;
+        scores[0] - scores[1]
+    };
+    assert_eq!(lead(0.5), 0.0);
+    assert!(0.0 < lead(0.6) && lead(0.6) < lead(0.8) && lead(0.8) < lead(0.97));
+    assert!(lead(0.97) < lead(1.0) && lead(1.0) < 1.0 && lead(0.2) < 0.0);
+}
+
+#[test]
+fn another_reward_decides_where_verdicts_are_few_and_fades_where_they_contradict() {
+    let tie = |first, second| Comparison { first, second, winner: None };
+    let scores = |comparisons: Vec<Comparison>| {
+        let prior = Some(vec![-1.0, 0.0, 1.0]);
+        estimate(&Method::default(), 3, &Observed { comparisons, prior, ..Observed::default() })
+            .unwrap()
+            .scores
+    };
+    let few = scores(vec![tie(0, 1), tie(1, 2)]);
+    assert!(few[0] < few[1] && few[1] < few[2], "{few:?}");
+    let win = |first, second, winner| Comparison { first, second, winner: Some(winner) };
+    let against = scores([win(0, 2, 0), win(2, 0, 0), win(0, 1, 0), win(1, 2, 1)].repeat(3));
+    assert!(against[0] > against[1] && against[1] > against[2], "{against:?}");
+}
+
+#[test]
+fn strange_evidence_is_refused_by_name() {
+    let comparison = Comparison { first: 0, second: 1, winner: Some(0) };
+    let good = Observed { comparisons: vec![comparison], ..Observed::default() };
+    let line_up = |shown: &[usize], order: &[usize]| LineUp { shown: shown.to_vec(), order: order.to_vec() };
+    let with = |weighed: Vec<Weighed>, line_ups: Vec<LineUp>, prior: Option<Vec<f64>>| Observed {
+        comparisons: vec![comparison],
+        weighed,
+        line_ups,
+        prior,
+    };
+    let strange = Comparison { first: 0, second: 2, winner: None };
+    let cases = [
+        (with(vec![Weighed { comparison, first: f64::NAN }], vec![], None), "aggregate.strange_probability"),
+        (with(vec![Weighed { comparison, first: 1.5 }], vec![], None), "aggregate.strange_probability"),
+        (with(vec![Weighed { comparison: strange, first: 0.5 }], vec![], None), "aggregate.no_such_response"),
+        (with(vec![], vec![line_up(&[0, 1, 2], &[0, 1, 2])], None), "aggregate.strange_line_up"),
+        (with(vec![], vec![line_up(&[0, 0], &[0, 0])], None), "aggregate.strange_line_up"),
+        (with(vec![], vec![line_up(&[0, 1], &[0])], None), "aggregate.strange_line_up"),
+        (with(vec![], vec![], Some(vec![1.0])), "aggregate.strange_prior"),
+        (with(vec![], vec![], Some(vec![1.0, f64::INFINITY])), "aggregate.strange_prior"),
+    ];
+    for method in methods() {
+        assert!(estimate(&method, 2, &good).is_ok());
+        for (observed, code) in &cases {
+            let error = estimate(&method, 2, observed).unwrap_err();
+            assert_eq!(error.code(), *code, "{error}");
+            assert!(error.to_string().ends_with(&format!("({code})")));
+        }
+        let only = Observed { prior: Some(vec![1.0, 2.0]), ..Observed::default() };
+        assert_eq!(estimate(&method, 2, &only).unwrap_err().code(), "aggregate.never_compared");
+    }
+}
+
 proptest! {
+    #[test]
+    fn evidence_of_every_kind_is_free_of_order_and_numbering(
+        ((n, observed), names) in some_evidence()
+            .prop_flat_map(|(n, all)| (Just((n, all)), Just((0..n).collect::<Vec<_>>()).prop_shuffle())),
+    ) {
+        let same: Vec<usize> = (0..n).collect();
+        for method in methods() {
+            let before = estimate(&method, n, &observed).unwrap();
+            prop_assert!(before.scores.iter().all(|score| (-1.0..=1.0).contains(score)), "{before:?}");
+            prop_assert_eq!(&before, &estimate(&method, n, &renamed(&observed, &same)).unwrap());
+            if matches!(method, Method::Elo(_)) {
+                continue;
+            }
+            let after = estimate(&method, n, &renamed(&observed, &names)).unwrap().scores;
+            for (at, name) in names.iter().enumerate() {
+                prop_assert!((before.scores[at] - after[*name]).abs() < 1e-9, "{method:?}");
+            }
+        }
+    }
+
     #[test]
     fn scores_are_finite_bounded_and_free_of_the_order(
         ((n, comparisons), shuffled) in some_comparisons(8)

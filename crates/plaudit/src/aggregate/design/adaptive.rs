@@ -1,16 +1,16 @@
 //! Which comparisons would teach most, given the answers so far? Those of which the outcome is open and the difference
 //! unsure, chosen one after the other as if each had been answered.
 
-use super::super::bradley_terry::{Mixture, mixture};
+use super::super::mixture::{Mixture, Posteriors};
 use super::super::{AggregateError, Observed};
 use super::{Draw, History, Sides};
 
 /// Where a whole wave is expected to lessen the variance of a strength by less than this, in squared logits, the group is
 /// taken for one that the judge cannot tell apart any better.
-const LEAST_GAIN: f64 = 0.02;
+const LEAST_GAIN: f64 = 0.005;
 
 /// How much less a pair that was asked before teaches: a judge tends to repeat its mistakes.
-const STALE: f64 = 0.5;
+const STALE: f64 = 0.75;
 
 /// So many calls at most, or none where enough is known.
 pub(super) fn wave(draw: &Draw, calls: usize, history: &History, observed: &Observed) -> Vec<Vec<usize>> {
@@ -19,14 +19,19 @@ pub(super) fn wave(draw: &Draw, calls: usize, history: &History, observed: &Obse
         Err(AggregateError::NeverCompared { .. }) => false,
         Err(_) => return Vec::new(),
     };
-    let known = draw.model.check().ok().and_then(|()| mixture(&draw.model, draw.n, &observed.sorted()));
-    let Some(known) = known else { return Vec::new() };
+    let sorted = observed.sorted();
+    let found = draw.model.check().ok().and_then(|()| Posteriors::new(&draw.model, draw.n, &sorted));
+    let Some(found) = found else { return Vec::new() };
+    let known = found.mixed(&draw.model);
     if complete && known.signal() >= draw.reliability {
         return Vec::new();
     }
-    let mut outlook = Outlook::new(&known, observed, history.sides(draw.n));
+    let mut outlook = Outlook::new(&found.mixed(&draw.model.hopeful()), &sorted, history.sides(draw.n));
     let shown = draw.shown();
     let wave: Vec<Vec<usize>> = (0..calls).map(|_| outlook.choose(shown)).collect();
+    // What is worth asking is settled for a group that differs; whether to ask at all, for the group as it looks.
+    let mut outlook = Outlook::new(&known, &sorted, history.sides(draw.n));
+    wave.iter().for_each(|call| outlook.foresee(call));
     if complete && outlook.gained < LEAST_GAIN * draw.n as f64 { Vec::new() } else { wave }
 }
 
@@ -94,8 +99,7 @@ impl Outlook {
         call
     }
 
-    /// Shrinks the covariance by the information of a call. That of a ranking is a sum over all two of it: over all
-    /// rounds in which both are left, the product of their chances to be chosen.
+    /// Shrinks the covariance by the information of a call, which for a ranking is a share of that of all its pairs.
     fn foresee(&mut self, call: &[usize]) {
         let mut order = call.to_vec();
         order.sort_by(|a, b| self.means[*b].total_cmp(&self.means[*a]));

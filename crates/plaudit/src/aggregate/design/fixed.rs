@@ -39,7 +39,7 @@ fn nearest(n: usize, distances: &[usize], stiffness: &[f64], missing: usize) -> 
         return 0;
     }
     let last = distances.len() - 1;
-    let opposite = n % 2 == 0 && distances[last] == n / 2;
+    let opposite = n.is_multiple_of(2) && distances[last] == n / 2;
     if opposite && missing <= n / 2 {
         return last;
     }
@@ -55,7 +55,8 @@ fn nearest(n: usize, distances: &[usize], stiffness: &[f64], missing: usize) -> 
 fn ring(n: usize, distance: usize) -> Vec<[usize; 2]> {
     if 2 * distance == n {
         // Alternating sides, because everybody has one game only.
-        let sided = |low: usize| if low % 2 == 0 { [low, low + distance] } else { [low + distance, low] };
+        let sided =
+            |low: usize| if low.is_multiple_of(2) { [low, low + distance] } else { [low + distance, low] };
         return (0..distance).map(sided).collect();
     }
     let (mut early, mut late) = (Vec::new(), Vec::new());
@@ -132,9 +133,9 @@ mod tests {
                 assert_eq!(unique.len(), count, "{n} {count}: a pair twice");
                 let (least, most) = (games.iter().min().unwrap(), games.iter().max().unwrap());
                 assert!(most - least <= 2, "{n} {count}: {games:?}");
-                for response in 0..n {
+                for (response, games) in games.iter().enumerate() {
                     let first = calls.iter().filter(|call| call[0] == response).count();
-                    assert!((2 * first).abs_diff(games[response]) <= 2, "{n} {count}: {response}");
+                    assert!((2 * first).abs_diff(*games) <= 2, "{n} {count}: {response}");
                 }
             }
         }
