@@ -29,9 +29,11 @@ check:
 docs:
 	UPDATE=1 $(CARGO) test --locked --workspace reference
 
-# RM-Gallery and plaudit side by side, then the command on a large file. The raw figures go to bench/runs.
+# RM-Gallery and plaudit side by side, by rules and by judges, then the command on a large file. The raw figures go to
+# bench/runs.
 bench:
 	$(PYTHON) bench/run.py
+	$(PYTHON) bench/judges.py
 	$(PYTHON) bench/stream.py
 
 # Needs `cargo install cargo-fuzz` and a nightly toolchain.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds bench/.venv, the peer's environment: RM-Gallery 0.1.7 and the few packages its rule rewards import.
+# Builds bench/.venv, the peer's environment: RM-Gallery 0.1.7 and the few packages its rewards import.
 # It does nothing when the environment is there and this script and requirements.txt have not changed.
 set -euo pipefail
 cd "$(dirname "$0")"

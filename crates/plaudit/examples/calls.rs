@@ -2,9 +2,8 @@
 //! of so many bytes: `cargo run --release --example calls -- http://127.0.0.1:8000/v1 256 20000 4096`.
 
 use futures_util::StreamExt as _;
-use plaudit::judge::{Form, Usage, Verdict};
+use plaudit::judge::{Form, Query, Request, Usage, Verdict};
 use plaudit::reason::Reason;
-use plaudit::judge::{Query, Request};
 use plaudit::schedule::{Caller, JudgeSpec, Network, NoRecord};
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
 use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use futures_util::stream::{FuturesOrdered, FuturesUnordered, StreamExt as _};
 use serde::Serialize;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -410,10 +410,12 @@ impl Court {
             drop(place);
             asked
         });
+        // Each is woken alone: `join_all` looks at all calls of a small group whenever something happens to one of them.
+        let asked = asks.collect::<FuturesOrdered<_>>().collect();
         let mut abandoned = self.abandoned.subscribe();
         tokio::select! {
             biased;
-            asked = futures_util::future::join_all(asks) => asked,
+            asked = asked => asked,
             _ = abandoned.wait_for(|abandoned| *abandoned) => calls.iter().map(|_| Asked::stopped()).collect(),
         }
     }

@@ -19,6 +19,8 @@ use tokio::sync::watch;
 
 /// The largest body that is read.
 const LARGEST: usize = 16 << 20;
+/// What a timer that rounds up to whole milliseconds adds to a delay, in the mean.
+const ROUNDING: Duration = Duration::from_micros(500);
 /// How long the end waits for replies that are under way.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -74,7 +76,7 @@ impl Server {
         };
         visit.waits(reply.latency);
         if !reply.latency.is_zero() {
-            tokio::time::sleep(reply.latency).await;
+            tokio::time::sleep(reply.latency.saturating_sub(ROUNDING)).await;
         }
         visit.settle(reply.status, reply.usage.as_ref());
         let enough = self.requests.is_some_and(|requests| self.ledger.settled() >= requests);
