@@ -113,8 +113,9 @@ fn resets() {
     assert!(done.scored() >= 150, "{}: {:?}", done.scored(), done.codes());
     assert!(done.codes().keys().all(|code| *code == Code::JudgeReset || *code == Code::JudgeProtocol));
     let (calls, retries, hedges) = (ledger.len(), done.tally.retries, done.tally.hedges);
+    // Those sent before an endpoint was known to work are not charged to the share of retries, but its probes limit them.
     assert!(
-        calls <= 255 && retries <= 43 && hedges <= 12,
+        calls <= 280 && retries <= 65 && hedges <= 14,
         "{calls} calls, {retries} retries, {hedges} hedges"
     );
 }
@@ -196,9 +197,10 @@ fn refused_keys() {
 
 fn half_fail() {
     let mock = Mock::start(&["--mix", "ok=50,http500=50"]);
-    let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples("J9", 200), 60.0);
-    let hedges = done.tally.hedges;
-    assert!(ledger.len() <= 250, "{} calls, {hedges} hedges", ledger.len());
+    // Without hedges, so that all extra calls are retries.
+    let spec = JudgeSpec { hedge: 0.0, ..spec(&mock.url("ok")) };
+    let (done, ledger) = checked(&mock, spec, &samples("J9", 200), 60.0);
+    assert!(ledger.len() <= 250, "{} calls", ledger.len());
     assert!(done.asked.iter().all(|asked| asked.attempts <= 4));
     assert!(done.scored() >= 105, "{}", done.scored());
     assert!(done.codes().keys().all(|code| *code == Code::JudgeServerError), "{:?}", done.codes());
