@@ -1,9 +1,13 @@
 //! How does what a recipe says of a judge become a judge that can be asked?
 
+use super::Scorer;
 use super::resolve::{Resolver, mistake};
 use crate::judge::query::{Endpoint, Voice};
 use crate::judge::verdict::Form;
+use crate::recipe::Node;
 use crate::recipe::judges::{Addresses, WrittenForm, WrittenJudge};
+use crate::recipe::written::Written;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A judge, resolved; only its key is looked up later, by whoever may see the environment.
@@ -44,11 +48,65 @@ pub struct Judge {
 }
 
 impl Resolver<'_> {
-    /// Every judge that the recipe defines.
-    pub(super) fn judges(
+    /// Takes the recipe's judges in. A judge that a recipe before has defined is that one, so that whoever routes to
+    /// other recipes says where their judges are.
+    pub(super) fn define(&mut self, written: &Written) {
+        let new: Vec<Judge> = self.judges(&written.judges);
+        for judge in new {
+            if !self.judges.iter().any(|known| known.name == judge.name) {
+                self.judges.push(judge);
+            }
+        }
+    }
+
+    /// Which judges a component asks, if any; none at all where one of them does not exist.
+    #[allow(clippy::option_option, reason = "no judge is needed, or one is and does not exist")]
+    pub(super) fn asks(
         &mut self,
-        written: &std::collections::BTreeMap<String, WrittenJudge>,
-    ) -> Vec<Judge> {
+        path: &str,
+        node: &Node,
+        scorer: &Scorer,
+        defined: &[String],
+    ) -> Option<Option<(usize, Option<usize>)>> {
+        let Scorer::Judged(question) = scorer else { return Some(None) };
+        let mut places = Vec::new();
+        for (key, named) in question.judges() {
+            let name = named.or(if defined.len() == 1 { defined.first().map(String::as_str) } else { None });
+            let place = name.and_then(|name| {
+                let known = defined.iter().any(|known| known == name);
+                self.judges.iter().position(|judge| judge.name == name).filter(|_| known)
+            });
+            let scalar = |at: usize| self.judges[at].voice.endpoint.is_scalar();
+            let wants = if key == "prior" { true } else { question.is_scalar() };
+            let message = match (place, name) {
+                (Some(at), _) if scalar(at) == wants => {
+                    places.push(at);
+                    continue;
+                }
+                (Some(_), _) if wants => {
+                    "a scalar reward model is wanted: a judge of kind classify, pooling or embeddings"
+                        .to_owned()
+                }
+                (Some(_), _) => "a judge that can be talked to is wanted: of kind chat or overlap".to_owned(),
+                (None, Some(name)) => format!("there is no judge {name:?}"),
+                (None, None) if defined.is_empty() => "there is no judge to ask".to_owned(),
+                (None, None) => "there are several judges: say which".to_owned(),
+            };
+            let fix = match defined {
+                [] => "define one, such as judges: { main: { base_url: http://127.0.0.1:8000/v1, model: NAME } }".to_owned(),
+                names => format!("the judges are {}", names.join(", ")),
+            };
+            let path = format!("{path}.{key}");
+            let line = node.get(key).map_or(node.line, |node| node.line);
+            self.mistakes.push(mistake("recipe.judge", &path, line, message, Some(fix)));
+        }
+        let judge = *places.first()?;
+        let complete = places.len() == question.judges().count();
+        complete.then_some(Some((judge, places.get(1).copied())))
+    }
+
+    /// Every judge that the recipe defines.
+    fn judges(&mut self, written: &BTreeMap<String, WrittenJudge>) -> Vec<Judge> {
         written.iter().filter_map(|(name, judge)| self.judge(name, judge)).collect()
     }
 

@@ -36,7 +36,7 @@ pub(super) struct Resolver<'r> {
     pub(super) mistakes: &'r mut Vec<Mistake>,
     shelf: &'r mut Shelf,
     /// The judges of all recipes so far; where two have one name, the first is meant.
-    judges: &'r mut Vec<Judge>,
+    pub(super) judges: &'r mut Vec<Judge>,
 }
 
 impl Resolver<'_> {
@@ -219,63 +219,6 @@ impl Resolver<'_> {
             self.mistakes.push(mistake("recipe.unknown_reward", &path, reward.line, message, Some(fix)));
         }
         entry
-    }
-
-    /// Takes the recipe's judges in. A judge that a recipe before has defined is that one, so that whoever routes to
-    /// other recipes says where their judges are.
-    fn define(&mut self, written: &Written) {
-        let new: Vec<Judge> = self.judges(&written.judges);
-        for judge in new {
-            if !self.judges.iter().any(|known| known.name == judge.name) {
-                self.judges.push(judge);
-            }
-        }
-    }
-
-    /// Which judges a component asks, if any; none at all where one of them does not exist.
-    #[allow(clippy::option_option, reason = "no judge is needed, or one is and does not exist")]
-    fn asks(
-        &mut self,
-        path: &str,
-        node: &Node,
-        scorer: &Scorer,
-        defined: &[String],
-    ) -> Option<Option<(usize, Option<usize>)>> {
-        let Scorer::Judged(question) = scorer else { return Some(None) };
-        let mut places = Vec::new();
-        for (key, named) in question.judges() {
-            let name = named.or(if defined.len() == 1 { defined.first().map(String::as_str) } else { None });
-            let place = name.and_then(|name| {
-                let known = defined.iter().any(|known| known == name);
-                self.judges.iter().position(|judge| judge.name == name).filter(|_| known)
-            });
-            let scalar = |at: usize| self.judges[at].voice.endpoint.is_scalar();
-            let wants = if key == "prior" { true } else { question.is_scalar() };
-            let message = match (place, name) {
-                (Some(at), _) if scalar(at) == wants => {
-                    places.push(at);
-                    continue;
-                }
-                (Some(_), _) if wants => {
-                    "a scalar reward model is wanted: a judge of kind classify, pooling or embeddings"
-                        .to_owned()
-                }
-                (Some(_), _) => "a judge that can be talked to is wanted: of kind chat or overlap".to_owned(),
-                (None, Some(name)) => format!("there is no judge {name:?}"),
-                (None, None) if defined.is_empty() => "there is no judge to ask".to_owned(),
-                (None, None) => "there are several judges: say which".to_owned(),
-            };
-            let fix = match defined {
-                [] => "define one, such as judges: { main: { base_url: http://127.0.0.1:8000/v1, model: NAME } }".to_owned(),
-                names => format!("the judges are {}", names.join(", ")),
-            };
-            let path = format!("{path}.{key}");
-            let line = node.get(key).map_or(node.line, |node| node.line);
-            self.mistakes.push(mistake("recipe.judge", &path, line, message, Some(fix)));
-        }
-        let judge = *places.first()?;
-        let complete = places.len() == question.judges().count();
-        complete.then_some(Some((judge, places.get(1).copied())))
     }
 
     /// Refuses a validation that nothing would carry out.
