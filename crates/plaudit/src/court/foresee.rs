@@ -1,11 +1,8 @@
 //! What would be asked? Calls, tokens and cost, counted before a token is spent.
 
 use super::{Court, Hearing};
-use crate::judge::findings::Findings;
 use crate::judge::query::Call;
-use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::reason::Code;
 use serde::Serialize;
 use std::sync::PoisonError;
 
@@ -42,12 +39,7 @@ impl Court {
     }
 
     /// Counts what a hearing would ask.
-    pub(super) fn foresee(
-        &self,
-        plan: &Plan,
-        hearing: &Hearing<'_>,
-        foreseen: &mut Vec<Foreseen>,
-    ) -> (Vec<Outcome>, Findings) {
+    pub(super) fn foresee(&self, plan: &Plan, hearing: &Hearing<'_>, foreseen: &mut Vec<Foreseen>) {
         let inquiry = &hearing.inquiry;
         let (judge, prior) = hearing.asks;
         let members = inquiry.case.standings.len();
@@ -106,6 +98,5 @@ impl Court {
         let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
         let most = inquiry.most_calls().max(calls.len());
         count(judge, calls, most);
-        (vec![Outcome::invalid(Code::JudgeNotRecorded); members], Findings::default())
     }
 }

@@ -7,12 +7,10 @@ pub use foresee::Foreseen;
 
 use crate::error::RunError;
 use crate::journal::Journal;
-use crate::judge::findings::Findings;
 use crate::judge::inquiry::{Answer, Inquiry};
 use crate::judge::{Form, Query, Verdict};
-use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::reason::{Code, Reason};
+use crate::reason::Reason;
 use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered, StreamExt as _};
 use queue::{Place, Queue};
@@ -174,47 +172,44 @@ impl Court {
         self.abandoned.send_replace(true);
     }
 
-    /// Asks all questions of all groups, and gives back what became of each, in their order. Where `read` is given, it
+    /// Asks all questions of all groups, and gives the inquiries back with their answers, in their order. Where `read` is given, it
     /// gets every call of the groups as well, in the order of asking.
-    pub(crate) fn hear(
+    pub(crate) fn hear<'p>(
         &self,
         plan: &Plan,
-        hearings: Vec<Hearing<'_>>,
+        hearings: Vec<Hearing<'p>>,
         mut read: Option<&mut Vec<Exchange>>,
-    ) -> Vec<(Vec<Outcome>, Findings)> {
+    ) -> Vec<Inquiry<'p>> {
+        let unheard =
+            |hearings: Vec<Hearing<'p>>| hearings.into_iter().map(|hearing| hearing.inquiry).collect();
         if let Some(foreseen) = &self.foreseen {
             let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
-            return hearings.iter().map(|hearing| self.foresee(plan, hearing, &mut foreseen)).collect();
+            hearings.iter().for_each(|hearing| self.foresee(plan, hearing, &mut foreseen));
+            return unheard(hearings);
         }
-        let Some(runtime) = self.runtime.get_or_init(start) else {
-            let failed = |hearing: Hearing<'_>| {
-                let count = hearing.inquiry.case.standings.len();
-                (vec![Outcome::invalid(Code::Panic); count], Findings::default())
-            };
-            return hearings.into_iter().map(failed).collect();
-        };
+        let Some(runtime) = self.runtime.get_or_init(start) else { return unheard(hearings) };
         let told = read.is_some();
         let all = hearings.into_iter().enumerate().map(|(at, hearing)| async move {
-            let (result, exchanges) = self.hear_one(plan, hearing, told).await;
-            (at, result, exchanges)
+            let (inquiry, exchanges) = self.hear_one(plan, hearing, told).await;
+            (at, inquiry, exchanges)
         });
         let mut heard = runtime.block_on(all.collect::<FuturesUnordered<_>>().collect::<Vec<_>>());
         heard.sort_by_key(|(at, _, _)| *at);
-        let each = |(_, result, exchanges)| {
+        let each = |(_, inquiry, exchanges)| {
             if let Some(read) = read.as_deref_mut() {
                 read.extend::<Vec<Exchange>>(exchanges);
             }
-            result
+            inquiry
         };
         heard.into_iter().map(each).collect()
     }
 
-    async fn hear_one(
+    async fn hear_one<'p>(
         &self,
         plan: &Plan,
-        hearing: Hearing<'_>,
+        hearing: Hearing<'p>,
         told: bool,
-    ) -> ((Vec<Outcome>, Findings), Vec<Exchange>) {
+    ) -> (Inquiry<'p>, Vec<Exchange>) {
         let Hearing { component, mut inquiry, asks: (judge, prior) } = hearing;
         let mut exchanges = Vec::new();
         // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
@@ -257,7 +252,7 @@ impl Court {
             drop(calls);
             inquiry.take(wave, asked.into_iter().map(|asked| asked.verdict).collect());
         }
-        (inquiry.finish(), exchanges)
+        (inquiry, exchanges)
     }
 
     /// Asks all of a wave.

@@ -136,9 +136,10 @@ impl Engine {
         }
         let (Some(court), false) = (&self.court, hearings.is_empty()) else { return (scored, Vec::new()) };
         let mut findings = Vec::with_capacity(places.len());
-        for ((group, place), (outcomes, found)) in
-            places.into_iter().zip(court.hear(&self.plan, hearings, told))
-        {
+        let inquiries = court.hear(&self.plan, hearings, told);
+        // Not while calls are under way, because scores take longer than a call may wait for its turn.
+        let finished = self.pool.map(&inquiries, Inquiry::finish);
+        for ((group, place), (outcomes, found)) in places.into_iter().zip(finished) {
             let rows = &mut scored[group];
             for (member, outcome) in place.members.iter().zip(outcomes) {
                 let Some(branch) = rows[*member].branch.map(|branch| &self.plan.branches[branch]) else {

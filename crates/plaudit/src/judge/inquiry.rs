@@ -102,7 +102,7 @@ impl<'q> Inquiry<'q> {
     }
 
     /// One outcome a member, in their order, and what was found on the way.
-    pub fn finish(self) -> (Vec<Outcome>, Findings) {
+    pub fn finish(&self) -> (Vec<Outcome>, Findings) {
         let floor = self.question.range.min;
         let mut findings = Findings::of(&self.case, &self.asked, &self.answers);
         let (scores, infos) =
