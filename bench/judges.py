@@ -164,7 +164,7 @@ def peer(rollouts, sim, mode, groups):
 def throughput(figures, folder, rounds):
     """Calls a second with the journal on, what they cost, and whether memory stays flat while they run."""
     rollouts = folder / "throughput.jsonl"
-    write_rollouts(rollouts, groups=715, size=8)
+    write_rollouts(rollouts, groups=1430, size=8)
     ours = []
     for _ in range(rounds):
         with Sim(latency="20ms", jitter=0, slow_share=0) as sim:

@@ -36,7 +36,13 @@ impl Fake {
 
     fn journal(self: &Arc<Self>) -> Journal {
         let core = Core::new(Box::new(Arc::clone(self)), "fake".into(), Seal::of(&[0; 32]), (0, 0));
-        Journal { core: Arc::new(core), secret: [0; 32], thread: Mutex::new(None), summing: Mutex::new(()), lock: None }
+        Journal {
+            core: Arc::new(core),
+            secret: [0; 32],
+            thread: Mutex::new(None),
+            summing: Mutex::new(()),
+            lock: None,
+        }
     }
 }
 

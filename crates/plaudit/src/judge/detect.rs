@@ -1,7 +1,7 @@
 //! Does a response try to talk to the judge? A mark for people and statistics; it changes no score.
 
 use super::fence::{begins, is_angle, is_angled, is_tag, look};
-use std::collections::BTreeMap;
+use rapidhash::RapidHashMap;
 use std::sync::LazyLock;
 
 /// How many words may stand between two that belong together.
@@ -140,6 +140,8 @@ fn signs(text: &str) -> Option<&'static str> {
     for (at, char) in text.char_indices() {
         let rest = || &text[at + char.len_utf8()..];
         match char {
+            // Nearly every character, and seen at once.
+            char if char.is_ascii() && !matches!(char, '[' | '<') => {}
             '[' if is_bracketed(rest()) => return Some("verdict"),
             '[' if ["inst]", "/inst]"].iter().any(|name| begins(rest(), name)) => return Some("special"),
             // Struck-out text is written with the tag that some templates use as a token, and so is no sign.
@@ -179,7 +181,10 @@ impl Words {
             let from = words.text.len();
             if char.is_alphanumeric() {
                 start.get_or_insert(from);
-                words.text.extend(look(char).to_lowercase());
+                match char.is_ascii() {
+                    true => words.text.push(char.to_ascii_lowercase()),
+                    false => words.text.extend(look(char).to_lowercase()),
+                }
                 continue;
             }
             if let Some(start) = start.take() {
@@ -219,8 +224,8 @@ impl Words {
 }
 
 /// What can begin with a word, by the word as it looks, so that most words need one look.
-static BEGINNINGS: LazyLock<BTreeMap<String, Vec<(Phrase, usize)>>> = LazyLock::new(|| {
-    let mut all: BTreeMap<String, Vec<(Phrase, usize)>> = BTreeMap::new();
+static BEGINNINGS: LazyLock<RapidHashMap<String, Vec<(Phrase, usize)>>> = LazyLock::new(|| {
+    let mut all: RapidHashMap<String, Vec<(Phrase, usize)>> = RapidHashMap::default();
     let loose = PHRASES.iter().map(|phrase| (*phrase, GAP));
     for (phrase, gap) in loose.chain(EXACT.iter().map(|phrase| (*phrase, 0))) {
         for word in phrase.1.iter().take(1).copied().flatten() {

@@ -150,8 +150,10 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
             before = None;
             continue;
         }
-        note_hidden(&mut out, hidden);
-        hidden = 0;
+        if hidden > 0 {
+            note_hidden(&mut out, hidden);
+            hidden = 0;
+        }
         if line_start && is_line_of_prompt(&text[at..]) {
             out.push_str(&text[done..at]);
             out.push_str(QUOTE);
@@ -238,7 +240,11 @@ pub(crate) fn begins(text: &str, name: &str) -> bool {
 }
 
 fn starts(text: &str, fence: &str) -> bool {
-    text.as_bytes().get(..fence.len()).is_some_and(|start| start.eq_ignore_ascii_case(fence.as_bytes()))
+    // Nearly every text differs in its first letter.
+    let is_like = |start: &[u8]| start.eq_ignore_ascii_case(fence.as_bytes());
+    let (first, all) = (text.as_bytes().first(), text.as_bytes().get(..fence.len()));
+    first.map(u8::to_ascii_lowercase) == fence.as_bytes().first().map(u8::to_ascii_lowercase)
+        && all.is_some_and(is_like)
 }
 
 /// Whether a character is, or looks like, the bracket that opens a tag.

@@ -117,7 +117,8 @@ mod tests {
     #[test]
     fn principles_are_names_or_sentences() {
         let load = |principles: serde_json::Value| {
-            let reward: Principle = serde_json::from_value(json!({ "principles": principles })).expect("parameters");
+            let reward: Principle =
+                serde_json::from_value(json!({ "principles": principles })).expect("parameters");
             reward.build(&mut Shelf::default())
         };
         let question = load(json!(["honesty", "Answers in verse."])).expect("a question");
