@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{JoinHandle, Thread};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// How far the log is on the disk.
@@ -78,6 +79,10 @@ pub(super) fn start(core: &Arc<Core>) -> Option<JoinHandle<()>> {
     std::thread::Builder::new().name("plaudit-journal".to_owned()).spawn(move || run(&core)).ok()
 }
 
+/// How long a sync is put off where several records wait for one, so that it serves more of them. A record that is alone
+/// does not wait.
+const GATHERING: Duration = Duration::from_millis(2);
+
 /// Syncs as long as there is something new, and sleeps while there is not.
 fn run(core: &Core) {
     let mut synced = core.synced.borrow().upto;
@@ -90,6 +95,9 @@ fn run(core: &Core) {
             return;
         }
         drop(state);
+        if core.synced.receiver_count() > 1 {
+            std::thread::sleep(GATHERING);
+        }
         synced = core.sync();
     }
 }
