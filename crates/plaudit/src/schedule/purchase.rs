@@ -260,10 +260,12 @@ impl Sent<'_> {
         let ended = match answer {
             Ok(body) => {
                 let usage = query.usage(&body);
-                let taken = match query.read(wish.form, *turn, &body) {
-                    Err(reason) if reason.code == Code::JudgeNoLogprobs && tries_form => Taken::No,
-                    Err(reason) if reason.code == Code::JudgeNoLogprobs => Taken::Unknown,
-                    _ => Taken::Yes,
+                // Whether the judge takes the form is asked of the one call that finds out; the others are read later.
+                let read = tries_form.then(|| query.read(wish.form, *turn, &body));
+                let taken = match read {
+                    Some(Err(reason)) if reason.code == Code::JudgeNoLogprobs => Taken::No,
+                    Some(_) => Taken::Yes,
+                    None => Taken::Unknown,
                 };
                 self.spend(permit.answered(&Answer { latency, usage, taken }));
                 Ok(Bought { body, latency, usage })
