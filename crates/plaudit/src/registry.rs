@@ -6,6 +6,7 @@ use crate::rule;
 use crate::tokenizer::Shelf;
 use serde_json::{Value, json};
 use std::fmt;
+use std::sync::Arc;
 
 /// One reward of the registry.
 #[derive(Clone, Copy)]
@@ -23,7 +24,7 @@ pub enum Scorer {
     /// Looks at a group at a time.
     Group(Box<dyn rule::GroupRule>),
     /// Asks a judge.
-    Judged(Box<judge::Question>),
+    Judged(Arc<judge::Question>),
 }
 
 impl fmt::Debug for Scorer {
@@ -113,7 +114,7 @@ impl Entry {
                 rule::Scorer::Each(rule) => Scorer::Each(rule),
                 rule::Scorer::Group(rule) => Scorer::Group(rule),
             }),
-            Self::Judge(kind) => Ok(Scorer::Judged(Box::new((kind.build)(parameters, shelf)?))),
+            Self::Judge(kind) => Ok(Scorer::Judged(Arc::new((kind.build)(parameters, shelf)?))),
         }
     }
 

@@ -19,8 +19,9 @@ use tokio::sync::watch;
 
 /// The largest body that is read.
 const LARGEST: usize = 16 << 20;
-/// What a timer that rounds up to whole milliseconds adds to a delay, in the mean.
-const ROUNDING: Duration = Duration::from_micros(500);
+/// What the timer adds to a delay in the mean: it rounds up to whole milliseconds twice, in its wheel and when it waits.
+/// Without taking it off, a judge of 20 ms would be one of 21.
+const ROUNDING: Duration = Duration::from_micros(1250);
 /// How long the end waits for replies that are under way.
 const GRACE: Duration = Duration::from_secs(1);
 

@@ -29,7 +29,7 @@ pub(super) struct Lanes<'r> {
 }
 
 /// Enough that the last calls of one batch never leave the judge idle.
-const LANES: usize = 3;
+const LANES: usize = 4;
 
 /// How often a person sees how far calls have come.
 const TICK: Duration = Duration::from_millis(200);

@@ -35,6 +35,8 @@ const MOST_WAITING: usize = 32 << 20;
 /// A batch is scored when it has so many rollouts or bytes, whatever the number of threads, so that the statistics
 /// are the same to the last bit.
 const BATCH: (usize, usize) = (1024, 2 << 20);
+/// The same where judges are asked: the first calls go out soon, and while one batch is made ready others are asked about.
+const JUDGED_BATCH: (usize, usize) = (256, 2 << 20);
 
 /// Where results go.
 pub(crate) trait Sink: Sync {
@@ -71,8 +73,9 @@ impl Batch {
         self.rollouts.push(member.rollout);
     }
 
-    fn is_full(&self) -> bool {
-        self.rollouts.len() >= BATCH.0 || self.bytes >= BATCH.1
+    fn is_full(&self, judged: bool) -> bool {
+        let most = if judged { JUDGED_BATCH } else { BATCH };
+        self.rollouts.len() >= most.0 || self.bytes >= most.1
     }
 }
 
@@ -252,7 +255,7 @@ impl<'r, S: Sink> Stream<'r, S> {
             Taken::Late(member) => {
                 self.statistics.groups.split += 1;
                 self.late.push(member);
-                if self.late.is_full() {
+                if self.late.is_full(false) {
                     self.score()?;
                 }
             }
@@ -266,7 +269,7 @@ impl<'r, S: Sink> Stream<'r, S> {
     /// Puts a group that has closed into the batch, and scores the batch when it is large enough.
     fn schedule(&mut self, group: Vec<Member>) -> Result<(), Failure> {
         group.into_iter().for_each(|member| self.batch.push(member));
-        if !self.batch.is_full() {
+        if !self.batch.is_full(!self.engine.plan().judges.is_empty()) {
             return Ok(());
         }
         self.score()?;

@@ -39,7 +39,7 @@ impl Court {
     }
 
     /// Counts what a hearing would ask.
-    pub(super) fn foresee(&self, plan: &Plan, hearing: &Hearing<'_>, foreseen: &mut Vec<Foreseen>) {
+    pub(super) fn foresee(&self, plan: &Plan, hearing: &Hearing, foreseen: &mut Vec<Foreseen>) {
         let inquiry = &hearing.inquiry;
         let (judge, prior) = hearing.asks;
         let members = inquiry.case.standings.len();

@@ -12,7 +12,7 @@ use crate::judge::{Form, Query, Verdict};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
-use futures_util::stream::{FuturesOrdered, FuturesUnordered, StreamExt as _};
+use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use queue::{Place, Queue};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -41,10 +41,10 @@ impl Default for Setup<'_> {
 
 /// One group's questions, and whom they go to.
 #[derive(Debug)]
-pub(crate) struct Hearing<'p> {
+pub(crate) struct Hearing {
     /// The component that asks.
-    pub(crate) component: &'p str,
-    pub(crate) inquiry: Inquiry<'p>,
+    pub(crate) component: String,
+    pub(crate) inquiry: Inquiry,
     /// The judge, and the one that gives a prior, as places in the plan.
     pub(crate) asks: (usize, Option<usize>),
 }
@@ -172,16 +172,17 @@ impl Court {
         self.abandoned.send_replace(true);
     }
 
-    /// Asks all questions of all groups, and gives the inquiries back with their answers, in their order. Where `read` is given, it
+    /// Asks all questions of all groups, and gives the inquiries back with their answers, in their order; none for one that
+    /// failed as it must not. Where `read` is given, it
     /// gets every call of the groups as well, in the order of asking.
-    pub(crate) fn hear<'p>(
-        &self,
-        plan: &Plan,
-        hearings: Vec<Hearing<'p>>,
+    pub(crate) fn hear(
+        self: &Arc<Self>,
+        plan: &Arc<Plan>,
+        hearings: Vec<Hearing>,
         mut read: Option<&mut Vec<Exchange>>,
-    ) -> Vec<Inquiry<'p>> {
+    ) -> Vec<Option<Inquiry>> {
         let unheard =
-            |hearings: Vec<Hearing<'p>>| hearings.into_iter().map(|hearing| hearing.inquiry).collect();
+            |hearings: Vec<Hearing>| hearings.into_iter().map(|hearing| Some(hearing.inquiry)).collect();
         if let Some(foreseen) = &self.foreseen {
             let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
             hearings.iter().for_each(|hearing| self.foresee(plan, hearing, &mut foreseen));
@@ -189,27 +190,27 @@ impl Court {
         }
         let Some(runtime) = self.runtime.get_or_init(start) else { return unheard(hearings) };
         let told = read.is_some();
-        let all = hearings.into_iter().enumerate().map(|(at, hearing)| async move {
-            let (inquiry, exchanges) = self.hear_one(plan, hearing, told).await;
-            (at, inquiry, exchanges)
-        });
-        let mut heard = runtime.block_on(all.collect::<FuturesUnordered<_>>().collect::<Vec<_>>());
-        heard.sort_by_key(|(at, _, _)| *at);
-        let each = |(_, inquiry, exchanges)| {
-            if let Some(read) = read.as_deref_mut() {
-                read.extend::<Vec<Exchange>>(exchanges);
-            }
-            inquiry
-        };
-        heard.into_iter().map(each).collect()
+        // A task a group, so that a reply is read on the thread that it came in on.
+        let tasks: Vec<_> = (hearings.into_iter())
+            .map(|hearing| {
+                let (court, plan) = (Arc::clone(self), Arc::clone(plan));
+                runtime.spawn(async move { court.hear_one(&plan, hearing, told).await })
+            })
+            .collect();
+        let heard = runtime.block_on(futures_util::future::join_all(tasks));
+        let mut inquiries = Vec::with_capacity(heard.len());
+        for heard in heard {
+            inquiries.push(heard.ok().map(|(inquiry, exchanges)| {
+                if let Some(read) = read.as_deref_mut() {
+                    read.extend(exchanges);
+                }
+                inquiry
+            }));
+        }
+        inquiries
     }
 
-    async fn hear_one<'p>(
-        &self,
-        plan: &Plan,
-        hearing: Hearing<'p>,
-        told: bool,
-    ) -> (Inquiry<'p>, Vec<Exchange>) {
+    async fn hear_one(&self, plan: &Plan, hearing: Hearing, told: bool) -> (Inquiry, Vec<Exchange>) {
         let Hearing { component, mut inquiry, asks: (judge, prior) } = hearing;
         let mut exchanges = Vec::new();
         // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
@@ -234,7 +235,7 @@ impl Court {
                 for (call, asked) in calls.iter().zip(&asked) {
                     let attempt = asked.attempts.saturating_sub(1);
                     exchanges.push(Exchange {
-                        component: component.to_owned(),
+                        component: component.clone(),
                         judge: plan.judges[judge].name.clone(),
                         shown: call.shown.iter().map(|at| inquiry.case.entries[*at].member).collect(),
                         labels: inquiry.case.labels(call.shown),

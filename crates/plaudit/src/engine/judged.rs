@@ -11,11 +11,13 @@ use crate::outcome::Outcome;
 use crate::plan::{Branch, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// A group with everything said of it that needs no judge.
-pub(super) struct Half<'p> {
+pub(super) struct Half {
     pub(super) rows: Vec<Row>,
-    pub(super) hearings: Vec<(Place, Hearing<'p>)>,
+    pub(super) hearings: Vec<(Place, Hearing)>,
 }
 
 /// Whom a hearing is about.
@@ -26,13 +28,13 @@ pub(super) struct Place {
 
 impl Engine {
     /// The questions of a branch about a group; what needs no judge to say is said at once.
-    pub(super) fn call_hearings<'p>(
-        &'p self,
+    pub(super) fn call_hearings(
+        &self,
         index: usize,
-        branch: &'p Branch,
+        branch: &Branch,
         members: &[Member<'_>],
         rows: &mut [Row],
-    ) -> Vec<(Place, Hearing<'p>)> {
+    ) -> Vec<(Place, Hearing)> {
         let mut hearings = Vec::new();
         for (component, settings) in branch.components.iter().enumerate() {
             let (Scorer::Judged(question), Some(asks), Some(court)) =
@@ -60,8 +62,8 @@ impl Engine {
                     }
                     None => {
                         let case = Case::new(question, &chosen, court.secret(), self.validates(question));
-                        let inquiry = Inquiry::new(question, case);
-                        let hearing = Hearing { component: &settings.name, inquiry, asks };
+                        let inquiry = Inquiry::new(Arc::clone(question), case);
+                        let hearing = Hearing { component: settings.name.clone(), inquiry, asks };
                         hearings.push((Place { component, members: part }, hearing));
                     }
                 }
@@ -122,7 +124,7 @@ impl Engine {
     /// Asks the judges about all groups at once and puts what they say into the rows.
     pub(super) fn judge(
         &self,
-        halves: Vec<Half<'_>>,
+        halves: Vec<Half>,
         told: Option<&mut Vec<Exchange>>,
     ) -> (Vec<Vec<Row>>, Vec<(String, Findings)>) {
         let mut scored = Vec::with_capacity(halves.len());
@@ -138,8 +140,12 @@ impl Engine {
         let mut findings = Vec::with_capacity(places.len());
         let inquiries = court.hear(&self.plan, hearings, told);
         // Not while calls are under way, because scores take longer than a call may wait for its turn.
-        let finished = self.pool.map(&inquiries, Inquiry::finish);
-        for ((group, place), (outcomes, found)) in places.into_iter().zip(finished) {
+        let finished = self.pool.map(&inquiries, |inquiry| {
+            catch_unwind(AssertUnwindSafe(|| inquiry.as_ref().map(Inquiry::finish))).ok().flatten()
+        });
+        for ((group, place), finished) in places.into_iter().zip(finished) {
+            let failed = || (vec![Outcome::invalid(Code::Panic); place.members.len()], Findings::default());
+            let (outcomes, found) = finished.unwrap_or_else(failed);
             let rows = &mut scored[group];
             for (member, outcome) in place.members.iter().zip(outcomes) {
                 let Some(branch) = rows[*member].branch.map(|branch| &self.plan.branches[branch]) else {

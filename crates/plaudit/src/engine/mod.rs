@@ -26,7 +26,7 @@ pub struct Engine {
     plan: Arc<Plan>,
     clock: Arc<dyn Clock>,
     pool: Pool,
-    court: Option<Court>,
+    court: Option<Arc<Court>>,
 }
 
 impl Engine {
@@ -38,7 +38,7 @@ impl Engine {
     /// An engine for a plan, with what its judges need.
     pub fn open(plan: Plan, setup: &Setup<'_>) -> Result<Self, RunError> {
         let pool = Pool::new(plan.groups.parallel);
-        let court = Court::new(&plan, setup)?;
+        let court = Court::new(&plan, setup)?.map(Arc::new);
         Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, court })
     }
 
@@ -60,12 +60,12 @@ impl Engine {
 
     /// What the judges have been asked so far, in the order of the plan.
     pub fn tallies(&self) -> Vec<Tally> {
-        self.court.as_ref().map_or_else(Vec::new, Court::tallies)
+        self.court.as_ref().map_or_else(Vec::new, |court| court.tallies())
     }
 
     /// What would be asked, where the engine was set up to count only.
     pub fn foreseen(&self) -> Vec<Foreseen> {
-        self.court.as_ref().map_or_else(Vec::new, Court::foreseen)
+        self.court.as_ref().map_or_else(Vec::new, |court| court.foreseen())
     }
 
     /// Lets no further call to a judge begin; what is in flight is still answered and kept.
@@ -118,7 +118,7 @@ impl Engine {
 
     /// The rows of one group, in the order of its members, with what no judge is needed for, and the questions that
     /// judges are to be asked.
-    fn score_group(&self, rollouts: &[Rollout<'_>], group: &Group) -> Half<'_> {
+    fn score_group(&self, rollouts: &[Rollout<'_>], group: &Group) -> Half {
         let deadline = Deadline::after(self.clock.as_ref(), self.plan.groups.timeout);
         let originals = group::originals(rollouts, &group.members);
         let references = References::prepare(rollouts, &group.members);

@@ -11,14 +11,15 @@ use crate::aggregate::{AggregateError, Comparison, LineUp, Observed, Weighed, es
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What is answered to a call.
 pub type Answer = Result<Verdict, Reason>;
 
 /// The questions about one group, and what has been answered so far.
 #[derive(Debug)]
-pub struct Inquiry<'q> {
-    question: &'q Question,
+pub struct Inquiry {
+    question: Arc<Question>,
     /// What the judge sees.
     pub case: Case,
     draw: Option<Draw>,
@@ -27,9 +28,9 @@ pub struct Inquiry<'q> {
     observed: Observed,
 }
 
-impl<'q> Inquiry<'q> {
+impl Inquiry {
     /// The inquiry into a case of which nothing has been asked.
-    pub fn new(question: &'q Question, case: Case) -> Self {
+    pub fn new(question: Arc<Question>, case: Case) -> Self {
         let n = case.entries.len();
         let draw = (question.compares() && n > 1).then(|| question.draw(n));
         let observed = Observed { comparisons: vec![], weighed: vec![], line_ups: vec![], prior: None };
@@ -64,13 +65,13 @@ impl<'q> Inquiry<'q> {
 
     /// The call that asks a scalar model about one entry.
     pub fn prior_call<'c>(&'c self, voice: &'c Voice, shown: &'c [usize]) -> Call<'c> {
-        let question = self.question.prior.as_deref().unwrap_or(self.question);
+        let question = self.question.prior.as_deref().unwrap_or(&self.question);
         Call::new(question, &self.case, voice, shown)
     }
 
     /// The call that shows those entries.
     pub fn call<'c>(&'c self, voice: &'c Voice, shown: &'c [usize]) -> Call<'c> {
-        Call::new(self.question, &self.case, voice, shown)
+        Call::new(&self.question, &self.case, voice, shown)
     }
 
     /// The most calls that it will ever make.
