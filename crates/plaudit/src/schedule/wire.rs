@@ -115,21 +115,23 @@ impl Http {
     /// The body, chunk by chunk, so that one that is too large is dropped before it is held.
     async fn whole(&self, mut reply: Response) -> Result<Vec<u8>, Broken> {
         let stated = reply.content_length().unwrap_or(0);
-        let mut body = Vec::with_capacity(stated.min(LARGE as u64) as usize);
+        // Held as they come and put together once, because a body that grows by doubling leaves as much behind.
+        let (mut chunks, mut length) = (Vec::new(), 0);
         let mut turn = None;
         if stated > LARGEST as u64 {
             return Err(Broken::new(Code::JudgeTooLarge, true));
         }
         while let Some(chunk) = reply.chunk().await.map_err(|error| diagnose(&error))? {
-            if body.len() + chunk.len() > LARGEST {
+            length += chunk.len();
+            if length > LARGEST {
                 return Err(Broken::new(Code::JudgeTooLarge, true));
             }
-            if turn.is_none() && body.len() + chunk.len() > LARGE {
+            if turn.is_none() && length > LARGE {
                 turn = self.large.acquire().await.ok();
             }
-            body.extend_from_slice(&chunk);
+            chunks.push(chunk);
         }
-        Ok(body)
+        Ok(chunks.concat())
     }
 }
 
