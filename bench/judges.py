@@ -125,7 +125,8 @@ def score(folder, rollouts, sim, asks=PAIRWISE, verdict="json", state=False, wat
         "calls": judge["calls"],
         "hedges": judge["hedges"],
         "latency": judge["latency"],
-        "samples": [sample for sample in samples if sample],
+        # A process that has just ended shows no memory and no files.
+        "samples": [sample for sample in samples if sample and sample[0] > 0],
         "missing": sum(value is None for value in values),
     }, values
 
