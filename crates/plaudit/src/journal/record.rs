@@ -60,7 +60,11 @@ impl Record for Journal {
     }
 
     fn cost(&self, judge: &str) -> f64 {
-        Journal::recall(self, &cost_of(judge)).and_then(|cost| cost.parse().ok()).unwrap_or(0.0)
+        match Journal::recall(self, &cost_of(judge)) {
+            None => 0.0,
+            // A sum that cannot be read must not open the purse again.
+            Some(cost) => cost.parse().unwrap_or(f64::INFINITY),
+        }
     }
 
     fn spend(&self, judge: &str, cost: f64) {
