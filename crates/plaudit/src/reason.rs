@@ -7,7 +7,7 @@ use std::fmt;
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)+) => {
         /// A cause, as reports count it. The first part of the code says whose it is: the model's, the input's,
-        /// the group's, the judge's, the recipe's or the engine's.
+        /// the group's, the judge's, the recipe's, the caller's own reward's or the engine's.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $($(#[doc = $doc])+ $variant,)+ }
 
@@ -137,6 +137,10 @@ codes! {
     TemplateFailed = "recipe.template_failed",
     /// The tokenizer file that the recipe names cannot cut the text.
     TokenizerFailed = "recipe.tokenizer_failed",
+    /// A reward that the caller brought failed, or gave back something that is no list of numbers.
+    RewardFailed = "reward.failed",
+    /// A reward that the caller brought says that it does not apply.
+    RewardAbstained = "reward.abstained",
     /// A rule returned something that is not a finite number.
     NotFinite = "engine.not_finite",
     /// A rule failed in a way that it must not; please report it.

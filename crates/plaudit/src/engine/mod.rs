@@ -1,5 +1,6 @@
 //! How do rollouts become a report? The main path: gather groups, score them in parallel, compose, report.
 
+mod brought;
 mod judged;
 
 use crate::compose::{self, Cause, Total};
@@ -105,7 +106,8 @@ impl Engine {
         if self.plan.groups.same_size {
             refuse_uneven(rollouts, &groups)?;
         }
-        let halves = self.pool.map(&groups, |group| self.score_group(rollouts, group));
+        let mut halves = self.pool.map(&groups, |group| self.score_group(rollouts, group));
+        self.ask_brought(rollouts, &groups, &mut halves);
         let (mut scored, findings) = self.judge(halves, told);
         scored.iter_mut().flatten().for_each(|row| self.settle(row));
         Report::new(Arc::clone(&self.plan), rollouts, groups, scored, &findings)

@@ -173,6 +173,9 @@ impl Resolver<'_> {
         if common.gate.is_some() && !matches!(scorer, Scorer::Each(_)) {
             let message = match scorer {
                 Scorer::Judged(_) => "a judged reward cannot be a gate, because gates decide who is judged",
+                Scorer::Custom(_) => {
+                    "a reward of the caller's cannot be a gate, because gates decide who is asked"
+                }
                 _ => "a reward that compares a group cannot be a gate, because gates decide who is compared",
             };
             self.mistakes.push(mistake(
