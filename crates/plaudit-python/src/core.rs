@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often Ctrl-C is looked for while the engine works.
 const TICK: Duration = Duration::from_millis(20);
@@ -53,7 +53,9 @@ impl Core {
         state: Option<&str>,
         share: usize,
     ) -> PyResult<Self> {
-        py.detach(|| Self::load(name, text, &overrides, state, share)).map_err(|refused| refused.raise(py))
+        let lines = text.is_none();
+        py.detach(|| Self::load(name, text, &overrides, state, share))
+            .map_err(|refused| refused.raise(py, lines))
     }
 
     #[getter]
@@ -147,15 +149,22 @@ impl Core {
         // On a thread of its own, because only this one can hear Ctrl-C.
         spawn(move || {
             let (engine, batch) = work;
+            let began = Instant::now();
             let report = engine.score_on(&batch.rollouts(), &terms);
             drop(batch);
-            let _ = tell.send(report);
+            let _ = tell.send((report, began.elapsed()));
         })?;
+        let mut told = told;
         loop {
-            match py.detach(|| told.recv_timeout(TICK)) {
-                Ok(report) => {
+            let (kept, heard) = py.detach(move || {
+                let heard = told.recv_timeout(TICK);
+                (told, heard)
+            });
+            told = kept;
+            match heard {
+                Ok((report, seconds)) => {
                     let report = Arc::new(report.map_err(|stopped| failure::run(py, &stopped))?);
-                    return Ok(Scores { report, batch });
+                    return Ok(Scores { report, batch, seconds });
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     if let Err(interrupted) = py.check_signals() {
@@ -164,7 +173,11 @@ impl Core {
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(failure::coded(py, "engine.panic", "the engine failed in a way that it must not".to_owned()));
+                    return Err(failure::coded(
+                        py,
+                        "engine.panic",
+                        "the engine failed in a way that it must not".to_owned(),
+                    ));
                 }
             }
         }
@@ -189,16 +202,17 @@ impl Core {
         let batch = Arc::new(Batch::take(&columns)?);
         let halt = Halt::default();
         let terms = Terms { validate, halt: Some(halt.clone()) };
+        let began = Instant::now();
         if self.engine.plan().judges.is_empty() {
             let engine = Arc::clone(&self.engine);
             spawn(move || {
                 let report = engine.score_on(&batch.rollouts(), &terms);
-                finish(&done, batch, report);
+                finish(&done, batch, report, began);
             })?;
         } else {
             // Judges take so long that a copy of the text costs nothing, and a thread a call would.
             let rollouts = batch.owned();
-            self.engine.submit(rollouts, terms, move |_, report| finish(&done, batch, report));
+            self.engine.submit(rollouts, terms, move |_, report| finish(&done, batch, report, began));
         }
         Ok(Call { halt })
     }
@@ -212,9 +226,9 @@ enum Refused {
 }
 
 impl Refused {
-    fn raise(self, py: Python<'_>) -> PyErr {
+    fn raise(self, py: Python<'_>, lines: bool) -> PyErr {
         match self {
-            Self::Recipe(mistakes) => failure::recipe(py, mistakes),
+            Self::Recipe(mistakes) => failure::recipe(py, mistakes, lines),
             Self::Run(stopped) => failure::run(py, &stopped),
             Self::State(why) => failure::coded(py, "state.unusable", why),
         }
@@ -261,14 +275,23 @@ impl Core {
 /// A thread for one call.
 fn spawn(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
     let thread = std::thread::Builder::new().name("plaudit-call".to_owned());
-    thread.spawn(work).map(drop).map_err(|error| failure::value(format_args!("no thread can be started: {error}")))
+    thread
+        .spawn(work)
+        .map(drop)
+        .map_err(|error| failure::value(format_args!("no thread can be started: {error}")))
 }
 
 /// Tells Python that a call is over; where the interpreter is going away, nobody listens any more.
-fn finish(done: &Py<PyAny>, batch: Arc<Batch>, report: Result<Report, plaudit::error::RunError>) {
+fn finish(
+    done: &Py<PyAny>,
+    batch: Arc<Batch>,
+    report: Result<Report, plaudit::error::RunError>,
+    began: Instant,
+) {
+    let seconds = began.elapsed();
     Python::try_attach(|py| {
         let called = match report {
-            Ok(report) => done.call1(py, (Scores { report: Arc::new(report), batch }, py.None())),
+            Ok(report) => done.call1(py, (Scores { report: Arc::new(report), batch, seconds }, py.None())),
             Err(stopped) => done.call1(py, (py.None(), failure::run(py, &stopped))),
         };
         if let Err(error) = called {

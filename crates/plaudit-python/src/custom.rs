@@ -109,7 +109,13 @@ fn failed(groups: &[Vec<Sample<'_>>], message: &str) -> Vec<Vec<Outcome>> {
 
 /// Puts a function into the registry of this process.
 #[pyfunction]
-pub(crate) fn register(name: String, page: String, schema: &Bound<'_, PyDict>, compares: bool, ask: Py<PyAny>) -> PyResult<()> {
+pub(crate) fn register(
+    name: String,
+    page: String,
+    schema: &Bound<'_, PyDict>,
+    compares: bool,
+    ask: Py<PyAny>,
+) -> PyResult<()> {
     let schema = Value::Object(crate::core::parameters(schema)?);
     let ask = Arc::new(ask);
     let build = move |parameters| -> Result<Box<dyn Custom>, Vec<plaudit::error::Refusal>> {

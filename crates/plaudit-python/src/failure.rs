@@ -17,7 +17,9 @@ create_exception!(
 create_exception!(plaudit, RunError, PlauditError, "A run that could not be done. `code` is stable.");
 
 /// Everything that is wrong with a recipe, as one exception.
-pub(crate) fn recipe(py: Python<'_>, mistakes: Mistakes) -> PyErr {
+pub(crate) fn recipe(py: Python<'_>, mistakes: Mistakes, lines: bool) -> PyErr {
+    // What came as a dict has no lines.
+    let mistakes = if lines { mistakes } else { mistakes.without_lines() };
     let error = RecipeError::new_err(mistakes.to_string());
     let list = PyList::empty(py);
     let told = || -> PyResult<()> {

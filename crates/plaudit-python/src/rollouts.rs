@@ -70,7 +70,9 @@ impl Batch {
         ];
         for (name, found) in columns {
             if let Some(found) = found.filter(|found| *found != length) {
-                return Err(PyValueError::new_err(format!("{name} has {found} items, but responses has {length}")));
+                return Err(PyValueError::new_err(format!(
+                    "{name} has {found} items, but responses has {length}"
+                )));
             }
         }
         if let Some(missing) = (0..length).find(|at| batch.responses.get(*at).is_none()) {
@@ -131,7 +133,9 @@ fn into_owned(rollout: Rollout<'_>) -> Rollout<'static> {
 
 impl Prompts {
     fn take(given: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Self::Texts(Texts::Absent)) };
+        let Some(given) = given.filter(|given| !given.is_none()) else {
+            return Ok(Self::Texts(Texts::Absent));
+        };
         if crate::texts::is_arrow(given)? {
             return Texts::take("prompts", Some(given)).map(Self::Texts);
         }

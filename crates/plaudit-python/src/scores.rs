@@ -1,7 +1,6 @@
 //! What does a report look like from Python? Columns: numpy arrays for numbers, lists for words.
 
 use crate::rollouts::Batch;
-use crate::value::from_value;
 use numpy::PyArray1;
 use plaudit::outcome::{Fact, Outcome};
 use plaudit::report::{Report, Row};
@@ -10,18 +9,26 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A report, with the batch that it is about.
 #[pyclass(frozen, module = "plaudit._plaudit")]
 pub(crate) struct Scores {
     pub(crate) report: Arc<Report>,
     pub(crate) batch: Arc<Batch>,
+    pub(crate) seconds: Duration,
 }
 
 #[pymethods]
 impl Scores {
     fn __len__(&self) -> usize {
         self.report.rows.len()
+    }
+
+    /// How long the engine worked on it.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.seconds.as_secs_f64()
     }
 
     /// One number a rollout, as trainers take it.
@@ -52,9 +59,8 @@ impl Scores {
     fn component<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let places = self.places(name)?;
         #[allow(clippy::cast_possible_truncation, reason = "trainers work with 32 bits")]
-        let values = (self.report.rows.iter()).map(|row| {
-            outcome(row, &places).and_then(Outcome::value).map_or(f32::NAN, |value| value as f32)
-        });
+        let values = (self.report.rows.iter())
+            .map(|row| outcome(row, &places).and_then(Outcome::value).map_or(f32::NAN, |value| value as f32));
         Ok(PyArray1::from_iter(py, values))
     }
 
@@ -101,9 +107,10 @@ impl Scores {
             };
             let dict = PyDict::new(py);
             dict.set_item("code", cause.reason.code.as_str())?;
-            let component = cause.component.zip(row.branch).map(|(at, branch)| {
-                self.report.plan.branches[branch].components[at].name.as_str()
-            });
+            let component = cause
+                .component
+                .zip(row.branch)
+                .map(|(at, branch)| self.report.plan.branches[branch].components[at].name.as_str());
             dict.set_item("component", component)?;
             dict.set_item("message", &*cause.reason.message)?;
             list.append(dict)?;
@@ -130,15 +137,15 @@ impl Scores {
         serde_json::to_string(&self.report.statistics).map_err(crate::failure::value)
     }
 
-    /// One result as a line of JSON would have it.
-    fn row<'py>(&self, py: Python<'py>, at: usize) -> PyResult<Bound<'py, PyAny>> {
+    /// One result as a line of JSON.
+    fn row(&self, at: usize) -> PyResult<String> {
         if at >= self.report.rows.len() {
             return Err(pyo3::exceptions::PyIndexError::new_err("there is no such rollout"));
         }
         let id = self.batch.id(at);
         let rollout = self.batch.rollout(at);
         let result = self.report.result(at, &id, &rollout);
-        from_value(py, &serde_json::to_value(&result).map_err(crate::failure::value)?)
+        serde_json::to_string(&result).map_err(crate::failure::value)
     }
 }
 

@@ -4,11 +4,11 @@ use crate::core::parameters;
 use crate::failure;
 use crate::scores::{from_fact, json};
 use crate::value::{from_value, to_map, to_value};
-use plaudit::aggregate::{self, Comparison, Method};
+use plaudit::aggregate::{Comparison, Method};
+use plaudit::engine::Engine;
 use plaudit::outcome::Outcome;
 use plaudit::recipe::Recipe;
 use plaudit::registry::Entry;
-use plaudit::engine::Engine;
 use plaudit::rollout::{Prompt, Rollout};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -38,7 +38,7 @@ impl Single {
         whole.insert("components".to_owned(), Value::Object(components));
         whole.insert("judges".to_owned(), judges);
         let plan = Recipe::from_value(&Value::Object(whole)).and_then(|recipe| recipe.plan());
-        let plan = plan.map_err(|mistakes| failure::recipe(py, mistakes))?;
+        let plan = plan.map_err(|mistakes| failure::recipe(py, mistakes, false))?;
         Ok(Self { engine: Engine::new(plan).map_err(|stopped| failure::run(py, &stopped))? })
     }
 
@@ -95,7 +95,8 @@ pub(crate) fn aggregate<'py>(
     let method = Method::named(name, parameters(params)?).map_err(failure::value)?;
     let comparisons: Vec<Comparison> =
         comparisons.into_iter().map(|(first, second, winner)| Comparison { first, second, winner }).collect();
-    let made = py.detach(|| aggregate::aggregate(&method, n, &comparisons)).map_err(failure::value)?;
+    let made =
+        py.detach(|| plaudit::aggregate::aggregate(&method, n, &comparisons)).map_err(failure::value)?;
     Ok((made.scores, made.errors, from_value(py, &json(&made.info)?)?))
 }
 

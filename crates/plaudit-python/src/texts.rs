@@ -101,7 +101,8 @@ impl Texts {
 /// Whether something is an Arrow array rather than a sequence of Python objects.
 pub(crate) fn is_arrow(given: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = given.py();
-    Ok(given.hasattr(pyo3::intern!(py, "__arrow_c_array__"))? || given.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))?)
+    Ok(given.hasattr(pyo3::intern!(py, "__arrow_c_array__"))?
+        || given.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))?)
 }
 
 /// The items of a sequence. A string is one, but was surely not meant as one.
@@ -112,7 +113,9 @@ pub(crate) fn items<'py>(
     if given.is_instance_of::<PyString>() {
         return Err(PyTypeError::new_err(format!("{name}: a list is wanted, not one string")));
     }
-    given.try_iter().map_err(|_| PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))))
+    given
+        .try_iter()
+        .map_err(|_| PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))))
 }
 
 /// One text of a sequence; a whole number becomes its digits, because names are often numbers.

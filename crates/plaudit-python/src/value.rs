@@ -70,7 +70,11 @@ fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -
         let pairs = mapping.items()?;
         return entries(pairs.iter().map(|pair| pair.extract()), place, depth);
     }
-    Err(PyTypeError::new_err(format!("{}: {} cannot be handed over; text, numbers, lists and dicts can", place(), kind(item))))
+    Err(PyTypeError::new_err(format!(
+        "{}: {} cannot be handed over; text, numbers, lists and dicts can",
+        place(),
+        kind(item)
+    )))
 }
 
 fn list(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -> PyResult<Value> {

@@ -11,6 +11,7 @@ use crate::rollout::Rollout;
 use crate::statistics::Statistics;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// What the engine says of one rollout.
@@ -66,9 +67,9 @@ pub struct Report {
 
 impl Report {
     /// Puts the rows of the groups back into input order and counts them.
-    pub(crate) fn new(
+    pub(crate) fn new<'r, R: Borrow<Rollout<'r>>>(
         plan: Arc<Plan>,
-        rollouts: &[Rollout<'_>],
+        rollouts: &[R],
         groups: Vec<Group>,
         scored: Vec<Vec<Row>>,
         findings: &[(String, Findings)],
@@ -80,7 +81,7 @@ impl Report {
         for (group, members) in groups.iter().zip(scored) {
             statistics.observe_group(members.iter());
             for (place, row) in group.members.iter().zip(members) {
-                statistics.observe(&plan, &row, rollouts[*place].tokens);
+                statistics.observe(&plan, &row, rollouts[*place].borrow().tokens);
                 rows[*place] = Some(row);
             }
         }

@@ -10,11 +10,23 @@ use crate::rollout::Rollout;
 use crate::rule::Sample;
 use crate::rule::custom::Custom;
 use crate::text::Text;
+use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Engine {
+    /// Whether the caller brought a reward of this plan.
+    pub(super) fn asks_brought(&self) -> bool {
+        let mut components = self.plan.branches.iter().flat_map(|branch| &branch.components);
+        components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
+    }
+
     /// Asks every reward that the caller brought about the members whose gates are open.
-    pub(super) fn ask_brought(&self, rollouts: &[Rollout<'_>], groups: &[Group], halves: &mut [Half]) {
+    pub(super) fn ask_brought<'r, R: Borrow<Rollout<'r>>>(
+        &self,
+        rollouts: &[R],
+        groups: &[Group],
+        halves: &mut [Half],
+    ) {
         for (index, branch) in self.plan.branches.iter().enumerate() {
             for (at, component) in branch.components.iter().enumerate() {
                 let Scorer::Custom(custom) = &component.scorer else { continue };
@@ -38,14 +50,14 @@ impl Engine {
 }
 
 /// What the reward says, in the shape of what was asked; a reward that fails as it must not has failed everywhere.
-fn ask(
+fn ask<'r, R: Borrow<Rollout<'r>>>(
     custom: &dyn Custom,
-    rollouts: &[Rollout<'_>],
+    rollouts: &[R],
     groups: &[Group],
     asked: &[Vec<usize>],
 ) -> Vec<Vec<Outcome>> {
-    let members: Vec<Vec<&Rollout<'_>>> = (groups.iter().zip(asked))
-        .map(|(group, asked)| asked.iter().map(|row| &rollouts[group.members[*row]]).collect())
+    let members: Vec<Vec<&Rollout<'r>>> = (groups.iter().zip(asked))
+        .map(|(group, asked)| asked.iter().map(|row| rollouts[group.members[*row]].borrow()).collect())
         .collect();
     let texts: Vec<Vec<Texts<'_>>> =
         members.iter().map(|group| group.iter().map(|rollout| Texts::of(rollout)).collect()).collect();

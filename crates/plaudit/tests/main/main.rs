@@ -18,3 +18,4 @@ mod properties;
 mod recipe;
 mod reference;
 mod regex_cases;
+mod submit;
