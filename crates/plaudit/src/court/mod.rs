@@ -163,6 +163,11 @@ impl Court {
         Ok(Some(Self { caller, record, secret, runtime, timeout, queues, foreseen, abandoned }))
     }
 
+    /// Whether calls are only counted.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.foreseen.is_some()
+    }
+
     /// What fences, letters and nonces are derived from.
     pub(crate) fn secret(&self) -> &[u8; 32] {
         &self.secret

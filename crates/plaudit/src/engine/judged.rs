@@ -9,7 +9,7 @@ use crate::judge::case::{Case, Member};
 use crate::judge::findings::Findings;
 use crate::judge::inquiry::Inquiry;
 use crate::outcome::Outcome;
-use crate::plan::{Branch, Scorer};
+use crate::plan::{Branch, Component, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
 use crate::schedule::Halt;
@@ -29,7 +29,8 @@ pub(super) struct Place {
 }
 
 impl Engine {
-    /// The questions of a branch about a group; what needs no judge to say is said at once.
+    /// The questions of a branch about a group, of those components that `which` chooses; what needs no judge to say is
+    /// said at once.
     pub(super) fn call_hearings(
         &self,
         index: usize,
@@ -37,9 +38,10 @@ impl Engine {
         members: &[Member<'_>],
         rows: &mut [Row],
         terms: &Terms,
+        which: impl Fn(&Component) -> bool,
     ) -> Vec<(Place, Hearing)> {
         let mut hearings = Vec::new();
-        for (component, settings) in branch.components.iter().enumerate() {
+        for (component, settings) in branch.components.iter().enumerate().filter(|(_, one)| which(one)) {
             let (Scorer::Judged(question), Some(asks), Some(court)) =
                 (&settings.scorer, settings.asks, self.court.as_ref())
             else {

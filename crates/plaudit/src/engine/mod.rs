@@ -1,9 +1,12 @@
 //! How do rollouts become a report? The main path: gather groups, score them in parallel, compose, report.
 
+mod begin;
 mod brought;
 mod judged;
 mod rules;
 mod submit;
+
+pub use begin::Begun;
 
 use crate::compose::{self, Cause, Total};
 use crate::court::{Court, Exchange, Foreseen, Setup};
@@ -27,6 +30,14 @@ pub struct Terms {
     /// What the caller lets go of the call with. Once it is raised, the call comes back within 100 ms; what had no
     /// outcome by then is invalid.
     pub halt: Option<Halt>,
+}
+
+/// What is scored at once.
+struct Batch<'b, R> {
+    rollouts: &'b [R],
+    /// What has been begun of them, side by side with them; none where nothing has.
+    begun: &'b [Begun],
+    terms: &'b Terms,
 }
 
 /// A loaded recipe that scores rollouts. Starts no thread before the first batch that needs one.
@@ -117,7 +128,8 @@ impl Engine {
         told: Option<&mut Vec<Exchange>>,
     ) -> Result<Report, RunError> {
         let groups = self.gather(rollouts)?;
-        let mut halves = self.pool.map(&groups, |group| self.score_group(rollouts, group, terms));
+        let batch = Batch { rollouts, begun: &[], terms };
+        let mut halves = self.pool.map(&groups, |group| self.score_group(&batch, group));
         self.ask_brought(rollouts, &groups, &mut halves);
         let (scored, findings) = self.judge(halves, terms, told);
         self.report(rollouts, groups, scored, &findings)

@@ -1,7 +1,8 @@
 //! What do rules say of a group? Every component that looks at one rollout alone, then those that compare.
 
+use super::begin::Begun;
 use super::judged::Half;
-use super::{Engine, Terms};
+use super::{Batch, Engine, Terms};
 use crate::group::{self, Group};
 use crate::judge::case::Member;
 use crate::outcome::Outcome;
@@ -16,7 +17,8 @@ use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Engine {
-    fn limit<'c>(&'c self, terms: &'c Terms) -> Limit<'c> {
+    /// What ends the work on a group that is taken up now.
+    pub(super) fn limit<'c>(&'c self, terms: &'c Terms) -> Limit<'c> {
         let deadline = Deadline::after(self.clock.as_ref(), self.plan.groups.timeout);
         Limit { deadline, halt: terms.halt.as_ref() }
     }
@@ -25,10 +27,10 @@ impl Engine {
     /// judges are to be asked.
     pub(super) fn score_group<'r, R: Borrow<Rollout<'r>>>(
         &self,
-        rollouts: &[R],
+        batch: &Batch<'_, R>,
         group: &Group,
-        terms: &Terms,
     ) -> Half {
+        let Batch { rollouts, begun, terms } = *batch;
         let limit = self.limit(terms);
         let originals = group::originals(rollouts, &group.members);
         let references = References::prepare(rollouts, &group.members);
@@ -54,9 +56,9 @@ impl Engine {
         for (at, sample) in samples.iter().enumerate() {
             let row = match originals[at] {
                 original if original < at => Row { duplicate: true, ..rows[original].clone() },
-                _ => match self.plan.branch(rollouts[group.members[at]].borrow()) {
-                    Some(branch) => self.score_each(branch, sample, &limit),
-                    None => Row::refused(sample.text.chars(), Code::NoRoute),
+                _ => match begun.get(group.members[at]).and_then(Begun::row) {
+                    Some(row) => row.clone(),
+                    None => self.score_alone(rollouts[group.members[at]].borrow(), sample, &limit),
                 },
             };
             rows.push(row);
@@ -67,9 +69,17 @@ impl Engine {
             let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
                 .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
                 .collect();
-            hearings.extend(self.call_hearings(index, branch, &members, &mut rows, terms));
+            hearings.extend(self.call_hearings(index, branch, &members, &mut rows, terms, |_| true));
         }
         Half { rows, hearings }
+    }
+
+    /// What can be said of a rollout without its group.
+    pub(super) fn score_alone(&self, rollout: &Rollout<'_>, sample: &Sample<'_>, limit: &Limit<'_>) -> Row {
+        match self.plan.branch(rollout) {
+            Some(branch) => self.score_each(branch, sample, limit),
+            None => Row::refused(sample.text.chars(), Code::NoRoute),
+        }
     }
 
     /// Asks the components that look at one rollout alone: gates first, then the others.

@@ -2,7 +2,7 @@
 //! to the next, and the caller told at the end, whatever happens on the way.
 
 use super::judged::{Finished, Half, Open, finish};
-use super::{Engine, Terms};
+use super::{Batch, Begun, Engine, Terms};
 use crate::court::Heard;
 use crate::error::RunError;
 use crate::group::Group;
@@ -18,6 +18,7 @@ type Done<R> = Box<dyn FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send>;
 /// A batch on its way. Dropped before it has been told, it tells that something has failed.
 struct Submission<R> {
     rollouts: Arc<Vec<R>>,
+    begun: Arc<Vec<Begun>>,
     terms: Arc<Terms>,
     done: Option<Done<R>>,
 }
@@ -50,8 +51,20 @@ impl Engine {
         terms: Terms,
         done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
     ) {
-        let (rollouts, terms) = (Arc::new(rollouts), Arc::new(terms));
-        let batch = Submission { rollouts, terms, done: Some(Box::new(done)) };
+        self.submit_begun(rollouts, Vec::new(), terms, done);
+    }
+
+    /// Scores a batch of which something has been begun, by [`Engine::begin`] on the same terms: what has been found out by
+    /// now is not done again, and the report is the same. `begun` goes side by side with the rollouts, or is empty.
+    pub fn submit_begun<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        rollouts: Vec<R>,
+        begun: Vec<Begun>,
+        terms: Terms,
+        done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
+    ) {
+        let (rollouts, begun, terms) = (Arc::new(rollouts), Arc::new(begun), Arc::new(terms));
+        let batch = Submission { rollouts, begun, terms, done: Some(Box::new(done)) };
         let engine = Arc::clone(self);
         self.pool.spawn(move || match engine.gather(&batch.rollouts) {
             Ok(groups) => engine.ask_rules(batch, groups),
@@ -68,7 +81,11 @@ impl Engine {
         let work = {
             let (engine, groups) = (Arc::clone(&self), Arc::clone(&groups));
             let (rollouts, terms) = (Arc::clone(&batch.rollouts), Arc::clone(&batch.terms));
-            move |at: usize| engine.score_group(&rollouts, &groups[at], &terms)
+            let begun = Arc::clone(&batch.begun);
+            move |at: usize| {
+                let batch = Batch { rollouts: &rollouts, begun: &begun, terms: &terms };
+                engine.score_group(&batch, &groups[at])
+            }
         };
         let engine = Arc::clone(&self);
         let count = groups.len();

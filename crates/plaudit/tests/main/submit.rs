@@ -3,7 +3,7 @@
 
 use crate::caller::Mock;
 use crate::engine::plan;
-use plaudit::engine::{Engine, Terms};
+use plaudit::engine::{Begun, Engine, Terms};
 use plaudit::error::RunError;
 use plaudit::outcome::{Fact, OutcomeKind};
 use plaudit::reason::Code;
@@ -156,13 +156,18 @@ fn a_panic_in_the_engine_still_tells() {
     assert!(receive.recv_timeout(Duration::from_secs(60)).unwrap());
 }
 
-/// Waits until the mock has been asked so often.
-fn asked(mock: &Mock, calls: usize) {
+/// Waits until something is so.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
-    while mock.ledger().len() < calls {
-        assert!(start.elapsed() < Duration::from_secs(30), "the judge is not asked");
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(30), "it never comes that {what}");
         std::thread::yield_now();
     }
+}
+
+/// Waits until the mock has been asked so often.
+pub(crate) fn asked(mock: &Mock, calls: usize) {
+    until("the judge is asked", || mock.ledger().len() >= calls);
 }
 
 #[test]
@@ -221,4 +226,60 @@ fn the_reference_takes_part_where_the_caller_says_so() {
             assert_eq!(matches!(info.get("win"), Some(Fact::Bool(_))), wanted, "{validate:?}");
         }
     }
+}
+
+/// What is begun before the group is complete changes nothing but the time: the report is the same to the byte, and no judge
+/// is asked twice.
+#[test]
+fn what_begins_early_gives_the_same_report_and_is_not_bought_twice() {
+    let mock = Mock::start(&[]);
+    for recipe in recipes(&mock) {
+        let plan = || recipe.plan().unwrap();
+        let remote = plan().judges.iter().any(|judge| !judge.base_urls.is_empty());
+        let engine = Arc::new(Engine::new(plan()).unwrap());
+        for batch in rollouts(8, 4).chunks(4) {
+            let batch: Vec<Arc<Rollout<'static>>> = batch.iter().cloned().map(Arc::new).collect();
+            let begun: Vec<Begun> = batch.iter().map(|_| Begun::default()).collect();
+            let before = mock.ledger().len();
+            for (rollout, begun) in batch.iter().zip(&begun).rev() {
+                engine.begin(Arc::clone(rollout), &Terms::default(), begun);
+            }
+            until("the rules are asked", || begun.iter().all(Begun::is_done));
+            asked(&mock, before + if remote { 4 } else { 0 });
+            let (send, receive) = mpsc::channel();
+            engine.submit_begun(batch, begun, Terms::default(), move |batch, report| {
+                send.send((batch, report)).unwrap();
+            });
+            let (batch, report) = receive.recv_timeout(Duration::from_secs(60)).unwrap();
+            let early = mock.ledger().len();
+            assert_eq!(early, before + if remote { 4 } else { 0 }, "asked once each");
+            let plain: Vec<Rollout<'static>> = batch.iter().map(|rollout| (**rollout).clone()).collect();
+            let wanted = Engine::new(plan()).unwrap().score(&plain).unwrap();
+            assert_eq!(told(&report.unwrap(), &batch), told(&wanted, &plain));
+        }
+    }
+}
+
+/// A rollout whose gate is closed, or which is too long, is put before no judge, whenever that is found out.
+#[test]
+fn nothing_is_begun_for_who_is_turned_away() {
+    let mock = Mock::start(&[]);
+    let yaml = pointwise(&mock.url("ok")).replace("weight: 0.5", "gate: { min: 0.0, total: -1.0 }");
+    let engine = Arc::new(Engine::new(plan(&format!("{yaml}limits: {{ response_bytes: 20 }}\n"))).unwrap());
+    let batch: Vec<Arc<Rollout<'static>>> = ["ab", "long enough", "longer than it may ever be", "no"]
+        .into_iter()
+        .map(|text| Arc::new(Rollout::new(text).in_group("g").to_prompt("p")))
+        .collect();
+    let begun: Vec<Begun> = batch.iter().map(|_| Begun::default()).collect();
+    for (rollout, begun) in batch.iter().zip(&begun) {
+        engine.begin(Arc::clone(rollout), &Terms::default(), begun);
+    }
+    until("the rules are asked", || begun.iter().all(Begun::is_done));
+    let (send, receive) = mpsc::channel();
+    engine.submit_begun(batch, begun, Terms::default(), move |_, report| send.send(report).unwrap());
+    let report = receive.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
+    let kinds: Vec<OutcomeKind> = report.rows.iter().map(|row| row.total.kind()).collect();
+    assert_eq!(mock.ledger().len(), 1, "{kinds:?}");
+    assert_eq!(kinds[0], OutcomeKind::Floored);
+    assert_eq!(kinds[2..], [OutcomeKind::Floored; 2]);
 }
