@@ -222,7 +222,7 @@ impl Core {
 enum Refused {
     Recipe(plaudit::recipe::Mistakes),
     Run(plaudit::error::RunError),
-    State(String),
+    State(plaudit::journal::JournalError),
 }
 
 impl Refused {
@@ -230,7 +230,7 @@ impl Refused {
         match self {
             Self::Recipe(mistakes) => failure::recipe(py, mistakes, lines),
             Self::Run(stopped) => failure::run(py, &stopped),
-            Self::State(why) => failure::coded(py, "state.unusable", why),
+            Self::State(error) => failure::coded(py, error.code(), error.to_string()),
         }
     }
 }
@@ -260,8 +260,7 @@ impl Core {
         }
         let journal = match state {
             Some(folder) => {
-                let (journal, _) =
-                    Journal::open(Path::new(folder)).map_err(|error| Refused::State(error.to_string()))?;
+                let (journal, _) = Journal::open(Path::new(folder)).map_err(Refused::State)?;
                 Some(Arc::new(journal))
             }
             None => None,

@@ -19,6 +19,11 @@ use std::borrow::Cow;
 /// The name of the one component of such a recipe.
 const ONLY: &str = "reward";
 
+/// The word, the value, the reason and the evidence.
+type Said<'py> = (&'static str, Option<f64>, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>);
+/// The scores, their errors where the method knows them, and the evidence.
+type Made<'py> = (Vec<f64>, Option<Vec<f64>>, Bound<'py, PyAny>);
+
 /// One reward with its parameters.
 #[pyclass(frozen, module = "plaudit._plaudit")]
 pub(crate) struct Single {
@@ -42,7 +47,7 @@ impl Single {
         Ok(Self { engine: Engine::new(plan).map_err(|stopped| failure::run(py, &stopped))? })
     }
 
-    /// The word, the value, the reason and the evidence.
+    /// What the reward says of one response.
     #[pyo3(signature = (response, prompt, reference, tokens, extra))]
     fn score<'py>(
         &self,
@@ -52,7 +57,7 @@ impl Single {
         reference: Option<PyBackedStr>,
         tokens: Option<u64>,
         extra: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(&'static str, Option<f64>, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>)> {
+    ) -> PyResult<Said<'py>> {
         let mut rollout = Rollout::new(Cow::Borrowed(&*response));
         rollout.reference = reference.as_deref().map(Cow::Borrowed);
         rollout.tokens = tokens;
@@ -83,7 +88,7 @@ impl Single {
     }
 }
 
-/// Scores from comparisons: the scores, their errors where the method knows them, and the evidence.
+/// Scores from comparisons.
 #[pyfunction]
 pub(crate) fn aggregate<'py>(
     py: Python<'py>,
@@ -91,7 +96,7 @@ pub(crate) fn aggregate<'py>(
     n: usize,
     comparisons: Vec<(usize, usize, Option<usize>)>,
     params: &Bound<'py, PyDict>,
-) -> PyResult<(Vec<f64>, Option<Vec<f64>>, Bound<'py, PyAny>)> {
+) -> PyResult<Made<'py>> {
     let method = Method::named(name, parameters(params)?).map_err(failure::value)?;
     let comparisons: Vec<Comparison> =
         comparisons.into_iter().map(|(first, second, winner)| Comparison { first, second, winner }).collect();
