@@ -221,7 +221,8 @@ async def awaited(start: Callable[[Callable[[Any, BaseException | None], None]],
     try:
         return await future
     except asyncio.CancelledError:
-        call.cancel()
+        if call is not None:
+            call.cancel()
         raise
 
 

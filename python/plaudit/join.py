@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plaudit import _plaudit
 from plaudit.engine import awaited
+from plaudit.report import flat
 
 if TYPE_CHECKING:
     from plaudit.engine import Engine, Messages
@@ -73,6 +75,21 @@ class Join:
         return self._meeting.quiet
 
     @property
+    def statistics(self) -> dict[str, Any]:
+        """Over everything that has been scored so far."""
+        return json.loads(self._meeting.statistics())
+
+    def take_step(self, step: int) -> dict[str, Any]:
+        """Ends a step of the training: what has been scored since the one before."""
+        return json.loads(self._meeting.take_step(step))
+
+    @property
+    def last_step(self) -> dict[str, Any] | None:
+        """The step that ended last."""
+        step = self._meeting.last_step()
+        return None if step is None else json.loads(step)
+
+    @property
     def status(self) -> dict[str, Any]:
         """What is open and what has happened so far."""
         return self._meeting.status()
@@ -106,7 +123,7 @@ class Join:
         value, error = answer[0]
         if error is not None:
             raise error
-        return Result(*value)
+        return _result(value)
 
     async def ascore(
         self,
@@ -124,15 +141,14 @@ class Join:
     ) -> Result:
         """Hands in one rollout without blocking the event loop. A cancelled caller's rollout still counts as a member."""
         rollout = (prompt, response, reference, tokens, extra)
-        return Result(
-            *await awaited(
-                lambda done: self._meeting.hand_in(done, group, size, member, timeout, validate, *rollout)
-            )
+        told = await awaited(
+            lambda done: self._meeting.hand_in(done, group, size, member, timeout, validate, *rollout)
         )
+        return _result(told)
 
-    def leave(self, group: str, member: str | None = None, *, size: int | None = None) -> None:
-        """Says that a member will never come, so that the others do not wait for it."""
-        self._meeting.leave(group, member, size)
+    def leave(self, group: str, member: str | None = None) -> None:
+        """Says that a member will never come, so that the others do not wait for it. It may be said before any has come."""
+        self._meeting.leave(group, member)
 
     def flush(self) -> None:
         """Closes every open group now."""
@@ -141,3 +157,8 @@ class Join:
     def close(self) -> None:
         """Closes every open group, and takes nothing more."""
         self._meeting.close()
+
+
+def _result(told: tuple[Any, ...]) -> Result:
+    total, outcome, reason, components, info, *rest = told
+    return Result(total, outcome, reason, components, flat(info), *rest)

@@ -109,7 +109,7 @@ class Report:
         return self.to_arrow().to_pandas()
 
 
-def flat(info: Mapping[tuple[str, str], list[Any]]) -> dict[str, list[Any]]:
+def flat(info: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
     """Evidence by `component.fact`, and by `fact` where that is said by one component only."""
     found: dict[str, list[Any]] = {
         f"{component}.{fact}": values for (component, fact), values in info.items()

@@ -3,6 +3,7 @@
 mod core;
 mod custom;
 mod failure;
+mod meeting;
 mod rollouts;
 mod scores;
 mod single;
@@ -28,6 +29,8 @@ mod _plaudit {
     use super::failure::{PlauditError, RecipeError, RunError};
     #[pymodule_export]
     use super::main;
+    #[pymodule_export]
+    use super::meeting::Meeting;
     #[pymodule_export]
     use super::scores::Scores;
     #[pymodule_export]

@@ -2,14 +2,15 @@
 
 use crate::core::parameters;
 use crate::failure;
+use crate::meeting::asked;
 use crate::scores::{from_fact, json};
-use crate::value::{from_value, to_map, to_value};
+use crate::value::{from_value, to_map};
 use plaudit::aggregate::{Comparison, Method};
 use plaudit::engine::Engine;
 use plaudit::outcome::Outcome;
 use plaudit::recipe::Recipe;
 use plaudit::registry::Entry;
-use plaudit::rollout::{Prompt, Rollout};
+use plaudit::rollout::Rollout;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
@@ -61,12 +62,7 @@ impl Single {
         let mut rollout = Rollout::new(Cow::Borrowed(&*response));
         rollout.reference = reference.as_deref().map(Cow::Borrowed);
         rollout.tokens = tokens;
-        rollout.prompt = match prompt.map(|prompt| to_value(prompt, &|| "prompt".to_owned())).transpose()? {
-            None | Some(Value::Null) => None,
-            Some(Value::String(text)) => Some(Prompt::Text(Cow::Owned(text))),
-            Some(Value::Array(messages)) => Some(Prompt::Messages(messages)),
-            Some(_) => return Err(failure::value("prompt: text or a list of messages is wanted")),
-        };
+        rollout.prompt = asked(prompt)?;
         if let Some(extra) = extra {
             rollout.extra = to_map(extra, &|| "extra".to_owned())?;
         }
