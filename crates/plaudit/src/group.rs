@@ -2,6 +2,8 @@
 
 use crate::rollout::Rollout;
 use rapidhash::RapidHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::borrow::{Borrow, Cow};
 
 /// The rollouts of one prompt, by their places in the input.
@@ -9,6 +11,16 @@ use std::borrow::{Borrow, Cow};
 pub struct Group {
     /// Places in the input, ascending.
     pub members: Vec<usize>,
+}
+
+/// What becomes of a group of which members never arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Partial {
+    /// Those who have arrived are scored without the others.
+    Score,
+    /// All of its members are invalid.
+    Invalid,
 }
 
 /// What makes two rollouts members of one group.

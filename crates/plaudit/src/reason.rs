@@ -59,6 +59,14 @@ codes! {
     GroupSplit = "group.split",
     /// The group's deadline passed before the component was asked.
     GroupDeadline = "group.deadline",
+    /// Members of the group never arrived, and the recipe scores no partial groups.
+    GroupIncomplete = "group.incomplete",
+    /// A member of the same name arrived before, with another response.
+    GroupDuplicate = "group.duplicate",
+    /// The rollout left its group before that was scored.
+    GroupLeft = "group.left",
+    /// The join was closed before the group was complete.
+    GroupClosed = "group.closed",
     /// The name of the judge's host could not be resolved.
     JudgeDns = "judge.dns",
     /// No connection to the judge could be made.
@@ -131,6 +139,8 @@ codes! {
     JournalFull = "engine.journal_full",
     /// The run was stopped before the judge was asked.
     Stopped = "engine.stopped",
+    /// Too many rollouts wait for their groups; hand it in again later.
+    Overloaded = "engine.overloaded",
     /// The weights of the components that apply add up to zero, so their mean does not exist.
     ZeroWeight = "engine.zero_weight",
     /// The recipe's own prompt cannot be filled in for this rollout.

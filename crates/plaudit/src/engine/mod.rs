@@ -73,6 +73,16 @@ impl Engine {
         &self.plan
     }
 
+    /// The same, for whoever holds on to it.
+    pub(crate) fn shared_plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.plan)
+    }
+
+    /// Where it takes its time from.
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
     /// The threads that groups are scored on, for a front that has work of the same kind.
     pub fn pool(&self) -> &Pool {
         &self.pool
@@ -157,7 +167,7 @@ impl Engine {
     }
 
     /// The report of rollouts that cannot be scored, such as those that come after their group has been.
-    pub fn refuse(&self, rollouts: &[Rollout<'_>], code: Code) -> Report {
+    pub fn refuse<'r, R: Borrow<Rollout<'r>>>(&self, rollouts: &[R], code: Code) -> Report {
         Report::refused(Arc::clone(&self.plan), rollouts, code)
     }
 

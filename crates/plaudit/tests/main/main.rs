@@ -10,6 +10,7 @@ mod faults;
 mod golden;
 mod hostile;
 mod house;
+mod join;
 mod journal;
 mod judge_prompts;
 mod judge_replies;
