@@ -255,8 +255,10 @@ impl Core {
             recipe.set(key, value).map_err(Refused::Recipe)?;
         }
         let mut plan = recipe.plan().map_err(Refused::Recipe)?;
+        // A shared store counts money and calls over all engines; how many are in flight, nobody else knows.
+        let counted_elsewhere = state.is_some_and(|state| state.contains("://"));
         for judge in &mut plan.judges {
-            judge.take_share(share);
+            judge.take_share(share, counted_elsewhere);
         }
         let journal = match state {
             Some(folder) => {
