@@ -149,10 +149,13 @@ impl Core {
         // On a thread of its own, because only this one can hear Ctrl-C.
         spawn(move || {
             let (engine, batch) = work;
+            let rollouts = batch.rollouts();
             let began = Instant::now();
-            let report = engine.score_on(&batch.rollouts(), &terms);
+            let report = engine.score_on(&rollouts, &terms);
+            let seconds = began.elapsed();
+            drop(rollouts);
             drop(batch);
-            let _ = tell.send((report, began.elapsed()));
+            let _ = tell.send((report, seconds));
         })?;
         let mut told = told;
         loop {
