@@ -8,6 +8,7 @@ pub use foresee::Foreseen;
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::judge::inquiry::{Answer, Inquiry};
+use crate::judge::query::Voice;
 use crate::judge::{Form, Query, Verdict};
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
@@ -48,6 +49,9 @@ pub(crate) struct Hearing {
     pub(crate) inquiry: Inquiry,
     /// The judge, and the one that gives a prior, as places in the plan.
     pub(crate) asks: (usize, Option<usize>),
+    /// Whether most of the group has been compared before, so that a pair that was shown the other way round is shown so
+    /// again rather than bought anew.
+    pub(crate) again: bool,
 }
 
 /// What came of a hearing: the inquiry with its answers, or why it has none.
@@ -274,7 +278,7 @@ impl Court {
     }
 
     async fn hear_one(&self, plan: &Plan, hearing: Hearing, told: bool) -> (Inquiry, Vec<Exchange>) {
-        let Hearing { component, mut inquiry, asks: (judge, prior) } = hearing;
+        let Hearing { component, mut inquiry, asks: (judge, prior), again } = hearing;
         let mut exchanges = Vec::new();
         // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
         self.queues[judge].admit().await;
@@ -287,11 +291,14 @@ impl Court {
             inquiry.expect(scores);
         }
         loop {
-            let wave = inquiry.next();
+            let mut wave = inquiry.next();
             if wave.is_empty() {
                 break;
             }
             let voice = &plan.judges[judge].voice;
+            if again {
+                wave = self.as_before(judge, &inquiry, voice, wave);
+            }
             let calls: Vec<_> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
             let asked = self.ask_all(judge, &calls, deadline).await;
             if told {
@@ -317,6 +324,23 @@ impl Court {
             inquiry.take(wave, asked.into_iter().map(|asked| asked.verdict).collect());
         }
         (inquiry, exchanges)
+    }
+
+    /// The same calls, but with the sides on which the record knows them.
+    fn as_before(
+        &self,
+        judge: usize,
+        inquiry: &Inquiry,
+        voice: &Voice,
+        wave: Vec<Vec<usize>>,
+    ) -> Vec<Vec<usize>> {
+        let known = |shown: &[usize]| self.caller.is_known(judge, &inquiry.call(voice, shown));
+        let side = |shown: &Vec<usize>| {
+            let turned: Vec<usize> = shown.iter().rev().copied().collect();
+            let turns = shown.len() == 2 && !wave.contains(&turned) && !known(shown) && known(&turned);
+            if turns { turned } else { shown.clone() }
+        };
+        wave.iter().map(side).collect()
     }
 
     /// Asks all of a wave.

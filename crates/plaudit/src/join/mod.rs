@@ -40,6 +40,7 @@ pub use answer::{Deliver, Joined};
 pub use policy::{Arrival, Policy, Status};
 
 use crate::engine::{Engine, Terms};
+use crate::error::RunError;
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Report;
@@ -239,13 +240,18 @@ impl Inner {
     fn score(self: &Arc<Self>, batch: Batch<Caller>) {
         let Batch { rollouts, begun, validate, ticket } = batch;
         let inner = Arc::clone(self);
-        self.engine.submit_begun(rollouts, begun, self.terms(validate), move |rollouts, report| {
+        let late = ticket.kind == Kind::Late;
+        let done = move |rollouts: Arc<Vec<Held>>, report: Result<Report, RunError>| {
             let report = report.unwrap_or_else(|_| inner.engine.refuse(&rollouts, Code::Panic));
             let report = Arc::new(report);
             inner.count(&ticket, &rollouts, &report);
             let effects = inner.roster().scored(ticket, &report);
             inner.run(effects);
-        });
+        };
+        match late {
+            true => self.engine.submit_again(rollouts, self.terms(validate), done),
+            false => self.engine.submit_begun(rollouts, begun, self.terms(validate), done),
+        }
     }
 
     /// Takes what was scored into the statistics, each rollout once.
