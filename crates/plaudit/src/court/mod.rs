@@ -6,7 +6,7 @@ mod queue;
 pub use foresee::Foreseen;
 
 use crate::error::RunError;
-use crate::journal::Journal;
+use crate::journal::Store;
 use crate::judge::inquiry::{Answer, Inquiry};
 use crate::judge::{Form, Query, Verdict};
 use crate::plan::Plan;
@@ -15,7 +15,7 @@ use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use queue::{Place, Queue};
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ use tokio::time::Instant;
 /// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
 pub struct Setup<'s> {
     /// Where judgments are kept; without it, they live as long as the process.
-    pub journal: Option<Arc<Journal>>,
+    pub journal: Option<Store>,
     /// Whether judges may be asked, or only the journal.
     pub network: Network,
     /// Whether calls are only counted.
@@ -138,7 +138,7 @@ impl Court {
             None => random()?,
         };
         let record: Arc<dyn Record> = match &setup.journal {
-            Some(journal) => Arc::clone(journal) as Arc<dyn Record>,
+            Some(journal) => journal.record(),
             None => Arc::new(NoRecord::default()),
         };
         let caller = Caller::new(specs, Arc::clone(&record), setup.network)
@@ -183,12 +183,15 @@ impl Court {
     ) -> Vec<Option<Inquiry>> {
         let unheard =
             |hearings: Vec<Hearing>| hearings.into_iter().map(|hearing| Some(hearing.inquiry)).collect();
-        if let Some(foreseen) = &self.foreseen {
-            let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
-            hearings.iter().for_each(|hearing| self.foresee(plan, hearing, &mut foreseen));
+        let Some(runtime) = self.runtime.get_or_init(start) else { return unheard(hearings) };
+        if self.foreseen.is_some() {
+            runtime.block_on(async {
+                for hearing in &hearings {
+                    self.foresee(plan, hearing).await;
+                }
+            });
             return unheard(hearings);
         }
-        let Some(runtime) = self.runtime.get_or_init(start) else { return unheard(hearings) };
         let told = read.is_some();
         // A task a group, so that a reply is read on the thread that it came in on.
         let tasks: Vec<_> = (hearings.into_iter())
@@ -233,6 +236,10 @@ impl Court {
             let asked = self.ask_all(judge, &calls, deadline).await;
             if told {
                 for (call, asked) in calls.iter().zip(&asked) {
+                    let reply = match &asked.key {
+                        Some(key) => self.record.get(key).await.ok().flatten(),
+                        None => None,
+                    };
                     let attempt = asked.attempts.saturating_sub(1);
                     exchanges.push(Exchange {
                         component: component.clone(),
@@ -243,7 +250,7 @@ impl Court {
                         prompt: call
                             .text(asked.form, attempt)
                             .unwrap_or_else(|reason| reason.message.into_owned()),
-                        reply: asked.key.and_then(|key| self.record.get(&key).ok().flatten()),
+                        reply,
                         verdict: asked.verdict.clone(),
                         cached: asked.cached,
                         attempts: asked.attempts,

@@ -19,7 +19,7 @@ mod wire;
 
 pub use asked::{Asked, JudgeSpec, Network, Price, Secret, Unusable};
 pub use caller::Caller;
-pub use record::{NoRecord, Record};
+pub use record::{Allowance, Claim, Leave, NoRecord, Record};
 pub use tally::Tally;
 
 use rayon::prelude::*;
