@@ -1,11 +1,14 @@
-# What people do with this repository. Needs a Rust toolchain, python3 and make; nothing else.
+# What people do with this repository. Needs a Rust toolchain, python3 and make; what tests need besides, they install.
 
 CARGO ?= cargo
 PYTHON ?= python3
 RECIPE ?= quickstart
 FUZZ_SECONDS ?= 60
+VENVS := .venvs
+DEV := $(VENVS)/dev/bin
+EXTENSION := python/plaudit/_plaudit.abi3.so
 
-.PHONY: demo test check docs bench bench-stream fuzz clean
+.PHONY: demo test test-python test-trainers test-verl-e2e check check-python develop wheel wheel-dev docs bench fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
@@ -15,10 +18,47 @@ demo:
 	./target/release/plaudit score examples/rollouts.jsonl --recipe overlap --state out/state --out out/judged.jsonl
 	./target/release/plaudit explain g001-1 --state out/state
 
-# Every test there is.
+# Every test there is, but for those that need a trainer.
 test: check
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked
 	$(PYTHON) examples/make_rollouts.py --check
+	$(MAKE) test-python
+
+# The Python package, from a wheel in an environment of its own.
+test-python: wheel-dev
+	python/venv.sh dev target/wheels/plaudit-*.whl
+	$(DEV)/ruff format --check python examples bench
+	$(DEV)/ruff check python examples bench
+	$(DEV)/pyright --pythonpath $(DEV)/python
+	cd target && MYPYPATH=../python ../$(DEV)/stubtest plaudit._plaudit
+	PLAUDIT_BIN=$(CURDIR)/target/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers
+
+# The adapters, against the real trainers from the index: about 6 GB, in environments of their own.
+test-trainers: wheel-dev
+	python/tests/trainers/run.sh target/wheels/plaudit-*.whl
+
+# One real training run of verl on the CPU, with plaudit's rewards.
+test-verl-e2e: wheel-dev
+	python/venv.sh verl-0.9 target/wheels/plaudit-*.whl
+	examples/verl/cpu/run.sh
+
+# The extension where `PYTHONPATH=python` finds it, for work on the package.
+develop:
+	$(CARGO) build --locked -p plaudit-python
+	cp target/debug/lib_plaudit.so $(EXTENSION)
+
+# What is published: dist/plaudit-*.whl, also by `pip install .`.
+wheel:
+	python/venv.sh tools
+	rm -rf dist
+	$(VENVS)/tools/bin/maturin build --locked --profile dist --out dist
+
+# The same from what the tests have built.
+wheel-dev:
+	python/venv.sh tools
+	$(CARGO) build --locked -p plaudit-cli
+	rm -rf target/wheels
+	$(VENVS)/tools/bin/maturin build --quiet --locked --profile dev --out target/wheels
 
 # What a test cannot see: the format and the lints.
 check:
@@ -27,7 +67,7 @@ check:
 
 # Writes docs/reference anew from the types and their doc comments; a test fails where it is out of date.
 docs:
-	UPDATE=1 $(CARGO) test --locked --workspace reference
+	UPDATE=1 $(CARGO) test --locked reference
 
 # RM-Gallery and plaudit side by side, by rules and by judges, then the command on a large file. The raw figures go to
 # bench/runs.
@@ -44,4 +84,4 @@ fuzz:
 
 clean:
 	$(CARGO) clean
-	rm -rf out bench/.venv bench/data
+	rm -rf out dist bench/.venv bench/data $(VENVS) $(EXTENSION)

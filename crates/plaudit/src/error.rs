@@ -24,6 +24,8 @@ pub enum RunError {
     NoConnections(String),
     /// The system gives no random numbers, without which responses cannot be fenced.
     NoRandomness(String),
+    /// Something failed as it must not, and the rollouts have no outcomes: a mistake in the engine.
+    Panicked,
     /// The outcomes do not add up to the rollouts: a mistake in the engine.
     Unbalanced {
         /// How many rollouts came in.
@@ -41,6 +43,7 @@ impl RunError {
             Self::MissingKey { .. } => "judge.missing_key",
             Self::NoConnections(_) => "judge.no_connections",
             Self::NoRandomness(_) => "engine.no_randomness",
+            Self::Panicked => "engine.panic",
             Self::Unbalanced { .. } => "engine.unbalanced",
         }
     }
@@ -72,6 +75,9 @@ impl fmt::Display for RunError {
             Self::NoConnections(why) => write!(out, "judges cannot be asked: {why} ({})", self.code()),
             Self::NoRandomness(why) => {
                 write!(out, "the system gives no random numbers: {why} ({})", self.code())
+            }
+            Self::Panicked => {
+                write!(out, "the engine failed as it must not; please report it ({})", self.code())
             }
             Self::Unbalanced { rollouts, outcomes } => {
                 write!(out, "{rollouts} rollouts came in but {outcomes} outcomes went out ({})", self.code())

@@ -2,13 +2,25 @@
 
 use crate::rollout::Rollout;
 use rapidhash::RapidHashMap;
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::{Borrow, Cow};
 
 /// The rollouts of one prompt, by their places in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Places in the input, ascending.
     pub members: Vec<usize>,
+}
+
+/// What becomes of a group of which members never arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Partial {
+    /// Those who have arrived are scored without the others.
+    Score,
+    /// All of its members are invalid.
+    Invalid,
 }
 
 /// What makes two rollouts members of one group.
@@ -56,12 +68,12 @@ impl<'a> Key<'a> {
 }
 
 /// The groups of a batch, in the order of their first members.
-pub fn gather(rollouts: &[Rollout<'_>]) -> Vec<Group> {
+pub fn gather<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: RapidHashMap<Key<'_>, usize> = RapidHashMap::default();
     let mut previous: Option<(Key<'_>, usize)> = None;
     for (at, rollout) in rollouts.iter().enumerate() {
-        let Some(key) = Key::of(rollout) else {
+        let Some(key) = Key::of(rollout.borrow()) else {
             groups.push(Group { members: vec![at] });
             continue;
         };
@@ -98,7 +110,7 @@ pub fn uneven(groups: &[Group]) -> Option<(usize, Vec<(usize, usize)>)> {
 }
 
 /// For each member, the first one that is the same in everything a component may look at (itself, mostly).
-pub fn originals(rollouts: &[Rollout<'_>], members: &[usize]) -> Vec<usize> {
+pub fn originals<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], members: &[usize]) -> Vec<usize> {
     let same = |a: &Rollout<'_>, b: &Rollout<'_>| {
         a.response == b.response
             && a.tokens == b.tokens
@@ -110,15 +122,15 @@ pub fn originals(rollouts: &[Rollout<'_>], members: &[usize]) -> Vec<usize> {
     let small = members.len() <= 32;
     let mut originals = Vec::with_capacity(members.len());
     for (at, member) in members.iter().enumerate() {
-        let rollout = &rollouts[*member];
+        let rollout: &Rollout<'r> = rollouts[*member].borrow();
+        let earlier = |before: &usize| same(rollouts[members[*before]].borrow(), rollout);
         // Few members are told apart by length alone; many by length and hash, so that the work stays linear.
         let original = if small {
-            (0..at).find(|before| originals[*before] == *before && same(&rollouts[members[*before]], rollout))
+            (0..at).find(|before| originals[*before] == *before && earlier(before))
         } else {
             let hash = rapidhash::v3::rapidhash_v3(rollout.response.as_bytes());
             let alike = firsts.entry((rollout.response.len(), hash)).or_default();
-            let found =
-                alike.iter().copied().take(8).find(|before| same(&rollouts[members[*before]], rollout));
+            let found = alike.iter().copied().take(8).find(earlier);
             if found.is_none() {
                 alike.push(at);
             }

@@ -34,6 +34,7 @@ pub mod engine;
 pub mod error;
 pub mod group;
 pub mod input;
+pub mod join;
 pub mod journal;
 pub mod judge;
 pub mod outcome;

@@ -7,7 +7,7 @@ use std::fmt;
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)+) => {
         /// A cause, as reports count it. The first part of the code says whose it is: the model's, the input's,
-        /// the group's, the judge's, the recipe's or the engine's.
+        /// the group's, the judge's, the recipe's, the caller's own reward's or the engine's.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $($(#[doc = $doc])+ $variant,)+ }
 
@@ -59,6 +59,14 @@ codes! {
     GroupSplit = "group.split",
     /// The group's deadline passed before the component was asked.
     GroupDeadline = "group.deadline",
+    /// Members of the group never arrived, and the recipe scores no partial groups.
+    GroupIncomplete = "group.incomplete",
+    /// A member of the same name arrived before, with another response.
+    GroupDuplicate = "group.duplicate",
+    /// The rollout left its group before that was scored.
+    GroupLeft = "group.left",
+    /// The join was closed before the group was complete.
+    GroupClosed = "group.closed",
     /// The name of the judge's host could not be resolved.
     JudgeDns = "judge.dns",
     /// No connection to the judge could be made.
@@ -135,12 +143,18 @@ codes! {
     JournalDamaged = "engine.journal_damaged",
     /// The run was stopped before the judge was asked.
     Stopped = "engine.stopped",
+    /// Too many rollouts wait for their groups; hand it in again later.
+    Overloaded = "engine.overloaded",
     /// The weights of the components that apply add up to zero, so their mean does not exist.
     ZeroWeight = "engine.zero_weight",
     /// The recipe's own prompt cannot be filled in for this rollout.
     TemplateFailed = "recipe.template_failed",
     /// The tokenizer file that the recipe names cannot cut the text.
     TokenizerFailed = "recipe.tokenizer_failed",
+    /// A reward that the caller brought failed, or gave back something that is no list of numbers.
+    RewardFailed = "reward.failed",
+    /// A reward that the caller brought says that it does not apply.
+    RewardAbstained = "reward.abstained",
     /// A rule returned something that is not a finite number.
     NotFinite = "engine.not_finite",
     /// A rule failed in a way that it must not; please report it.

@@ -1,12 +1,13 @@
-//! Which rewards are there? The rules and the judges in one list, found by name.
+//! Which rewards are there? The rules, the judges and what callers brought, in one list, found by name.
 
 use crate::judge;
 use crate::reward::{Range, Refusal, Stated};
 use crate::rule;
+use crate::rule::custom::{Custom, CustomKind};
 use crate::tokenizer::Shelf;
 use serde_json::{Value, json};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// One reward of the registry.
 #[derive(Clone, Copy)]
@@ -15,6 +16,8 @@ pub enum Entry {
     Rule(&'static rule::Kind),
     /// Asks a judge.
     Judge(&'static judge::Kind),
+    /// Was brought by the caller.
+    Custom(&'static CustomKind),
 }
 
 /// A loaded reward, ready to score.
@@ -25,6 +28,8 @@ pub enum Scorer {
     Group(Box<dyn rule::GroupRule>),
     /// Asks a judge.
     Judged(Arc<judge::Question>),
+    /// Was brought by the caller, and looks at many groups at once.
+    Custom(Box<dyn Custom>),
 }
 
 impl fmt::Debug for Scorer {
@@ -33,6 +38,7 @@ impl fmt::Debug for Scorer {
             Self::Each(_) => "Each",
             Self::Group(_) => "Group",
             Self::Judged(_) => "Judged",
+            Self::Custom(_) => "Custom",
         })
     }
 }
@@ -44,6 +50,7 @@ impl Scorer {
             Self::Each(rule) => rule.as_ref(),
             Self::Group(rule) => rule.as_ref(),
             Self::Judged(question) => question.as_ref(),
+            Self::Custom(custom) => custom.as_ref(),
         }
     }
 
@@ -53,28 +60,52 @@ impl Scorer {
             Self::Each(_) => false,
             Self::Group(_) => true,
             Self::Judged(question) => question.compares(),
+            Self::Custom(custom) => custom.compares(),
         }
     }
 }
 
+/// What callers have brought. An entry is never given back, so that recipes may hold it; a name that is registered again
+/// means the newer one from then on.
+static BROUGHT: RwLock<Vec<&'static CustomKind>> = RwLock::new(Vec::new());
+
+/// Puts a reward of the caller's into the registry of this process, in the place of an earlier one of that name. A name
+/// that the engine itself gives a reward is refused.
+pub fn register(kind: CustomKind) -> Result<(), Refusal> {
+    if Entry::own().any(|entry| entry.name() == kind.name || entry.aliases().contains(&kind.name.as_str())) {
+        return Err(Refusal::new("name", format!("{:?} is a reward of the engine's own", kind.name)));
+    }
+    let mut brought = BROUGHT.write().unwrap_or_else(PoisonError::into_inner);
+    brought.retain(|known| known.name != kind.name);
+    brought.push(Box::leak(Box::new(kind)));
+    Ok(())
+}
+
 macro_rules! either {
-    ($entry:expr, $kind:ident => $what:expr) => {
+    ($entry:expr, $kind:ident => $what:expr, $custom:ident => $other:expr) => {
         match $entry {
             Entry::Rule($kind) => $what,
             Entry::Judge($kind) => $what,
+            Entry::Custom($custom) => $other,
         }
     };
 }
 
 impl Entry {
-    /// Every reward, rules first.
-    pub fn all() -> impl Iterator<Item = Self> + Clone {
+    /// Every reward that the engine itself has, rules first.
+    fn own() -> impl Iterator<Item = Self> + Clone {
         rule::KINDS.iter().map(Entry::Rule).chain(judge::KINDS.iter().map(Entry::Judge))
+    }
+
+    /// Every reward: rules, judges, and what callers brought.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        let brought = BROUGHT.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Self::own().chain(brought.into_iter().map(Entry::Custom))
     }
 
     /// The reward of that name or alias.
     pub fn find(name: &str) -> Option<Self> {
-        Self::all().find(|entry| either!(entry, kind => kind.is_called(name)))
+        Self::all().find(|entry| entry.name() == name || entry.aliases().contains(&name))
     }
 
     /// Every name and alias.
@@ -84,27 +115,29 @@ impl Entry {
 
     /// The name in recipes.
     pub fn name(self) -> &'static str {
-        either!(self, kind => kind.name)
+        either!(self, kind => kind.name, custom => &custom.name)
     }
 
     /// Other names under which it is found.
     pub fn aliases(self) -> &'static [&'static str] {
-        either!(self, kind => kind.aliases)
+        either!(self, kind => kind.aliases, _custom => &[])
     }
 
     /// Whether it compares with the rollout's reference.
     pub fn needs_reference(self) -> bool {
-        either!(self, kind => kind.needs_reference)
+        either!(self, kind => kind.needs_reference, _custom => false)
     }
 
     /// The JSON schema of its parameters, with their documentation.
     pub fn schema(self) -> Value {
-        either!(self, kind => (kind.schema)())
+        either!(self, kind => (kind.schema)(), custom => custom.schema.clone())
     }
 
     /// The summary and the page.
     pub fn page(self) -> (String, String) {
-        either!(self, kind => kind.page())
+        either!(self, kind => kind.page(), custom => {
+            (custom.page.lines().next().unwrap_or("").to_owned(), custom.page.clone())
+        })
     }
 
     /// Loads the reward from parameters that the schema allows.
@@ -115,6 +148,7 @@ impl Entry {
                 rule::Scorer::Group(rule) => Scorer::Group(rule),
             }),
             Self::Judge(kind) => Ok(Scorer::Judged(Arc::new((kind.build)(parameters, shelf)?))),
+            Self::Custom(kind) => Ok(Scorer::Custom((kind.build)(parameters)?)),
         }
     }
 

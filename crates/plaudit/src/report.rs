@@ -11,6 +11,7 @@ use crate::rollout::Rollout;
 use crate::statistics::Statistics;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// What the engine says of one rollout.
@@ -51,6 +52,9 @@ impl Row {
     }
 }
 
+/// About what one piece of evidence takes.
+const FACT: usize = 64;
+
 /// What the engine says of a batch.
 #[derive(Debug)]
 pub struct Report {
@@ -66,9 +70,9 @@ pub struct Report {
 
 impl Report {
     /// Puts the rows of the groups back into input order and counts them.
-    pub(crate) fn new(
+    pub(crate) fn new<'r, R: Borrow<Rollout<'r>>>(
         plan: Arc<Plan>,
-        rollouts: &[Rollout<'_>],
+        rollouts: &[R],
         groups: Vec<Group>,
         scored: Vec<Vec<Row>>,
         findings: &[(String, Findings)],
@@ -80,7 +84,7 @@ impl Report {
         for (group, members) in groups.iter().zip(scored) {
             statistics.observe_group(members.iter());
             for (place, row) in group.members.iter().zip(members) {
-                statistics.observe(&plan, &row, rollouts[*place].tokens);
+                statistics.observe(&plan, &row, rollouts[*place].borrow().tokens);
                 rows[*place] = Some(row);
             }
         }
@@ -90,14 +94,24 @@ impl Report {
     }
 
     /// The report of rollouts that a front could not hand in for scoring, all for the same cause.
-    pub(crate) fn refused(plan: Arc<Plan>, rollouts: &[Rollout<'_>], code: Code) -> Self {
+    pub(crate) fn refused<'r, R: Borrow<Rollout<'r>>>(plan: Arc<Plan>, rollouts: &[R], code: Code) -> Self {
         let mut statistics = Statistics::of(&plan);
-        let row = |rollout: &Rollout<'_>| Row::refused(rollout.response.chars().count(), code);
+        let row = |rollout: &R| Row::refused(rollout.borrow().response.chars().count(), code);
         let rows: Vec<Row> = rollouts.iter().map(row).collect();
         for (rollout, row) in rollouts.iter().zip(&rows) {
-            statistics.observe(&plan, row, rollout.tokens);
+            statistics.observe(&plan, row, rollout.borrow().tokens);
         }
         Self { plan, rows, groups: Vec::new(), statistics }
+    }
+
+    /// About how many bytes it takes, for whoever holds many.
+    pub(crate) fn bytes(&self) -> usize {
+        let facts = |outcome: &Outcome| outcome.info().map_or(0, |info| info.iter().count() * FACT);
+        let row = |row: &Row| {
+            let outcomes = row.outcomes.len() * size_of::<Option<Outcome>>();
+            size_of::<Row>() + outcomes + row.outcomes.iter().flatten().map(facts).sum::<usize>()
+        };
+        size_of::<Self>() + self.rows.iter().map(row).sum::<usize>() + self.statistics.bytes()
     }
 
     /// The totals as plain numbers, for a front that must hand out numbers: an invalid or skipped one is the recipe's

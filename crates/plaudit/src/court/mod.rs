@@ -10,8 +10,8 @@ use crate::journal::Store;
 use crate::judge::inquiry::{Answer, Inquiry};
 use crate::judge::{Form, Query, Verdict};
 use crate::plan::Plan;
-use crate::reason::Reason;
-use crate::schedule::{Asked, Caller, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
+use crate::reason::{Code, Reason};
+use crate::schedule::{Asked, Caller, Halt, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use queue::{Place, Queue};
 use std::fmt;
@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 /// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
@@ -47,6 +48,17 @@ pub(crate) struct Hearing {
     pub(crate) inquiry: Inquiry,
     /// The judge, and the one that gives a prior, as places in the plan.
     pub(crate) asks: (usize, Option<usize>),
+}
+
+/// What came of a hearing: the inquiry with its answers, or why it has none.
+pub(crate) type Heard = Result<Inquiry, Code>;
+
+/// The same, with the calls that were made.
+type Told = Result<(Inquiry, Vec<Exchange>), Code>;
+
+/// What came of the task of a hearing.
+fn landed(task: Result<Told, JoinError>) -> Told {
+    task.unwrap_or(Err(Code::Panic))
 }
 
 /// One call as a person may want to read it.
@@ -151,6 +163,11 @@ impl Court {
         Ok(Some(Self { caller, record, secret, runtime, timeout, queues, foreseen, abandoned }))
     }
 
+    /// Whether calls are only counted.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.foreseen.is_some()
+    }
+
     /// What fences, letters and nonces are derived from.
     pub(crate) fn secret(&self) -> &[u8; 32] {
         &self.secret
@@ -172,45 +189,89 @@ impl Court {
         self.abandoned.send_replace(true);
     }
 
-    /// Asks all questions of all groups, and gives the inquiries back with their answers, in their order; none for one that
-    /// failed as it must not. Where `read` is given, it
-    /// gets every call of the groups as well, in the order of asking.
+    /// Asks all questions of all groups, and gives back what was heard, in their order. Where `read` is given, it gets
+    /// every call of the groups as well, in the order of asking.
     pub(crate) fn hear(
         self: &Arc<Self>,
         plan: &Arc<Plan>,
         hearings: Vec<Hearing>,
+        halt: Option<&Halt>,
         mut read: Option<&mut Vec<Exchange>>,
-    ) -> Vec<Option<Inquiry>> {
-        let unheard =
-            |hearings: Vec<Hearing>| hearings.into_iter().map(|hearing| Some(hearing.inquiry)).collect();
-        let Some(runtime) = self.runtime.get_or_init(start) else { return unheard(hearings) };
-        if self.foreseen.is_some() {
-            runtime.block_on(async {
-                for hearing in &hearings {
-                    self.foresee(plan, hearing).await;
-                }
-            });
-            return unheard(hearings);
-        }
+    ) -> Vec<Heard> {
+        let (runtime, hearings) = match self.ready(plan, hearings) {
+            Ok(ready) => ready,
+            Err(unheard) => return unheard,
+        };
         let told = read.is_some();
-        // A task a group, so that a reply is read on the thread that it came in on.
-        let tasks: Vec<_> = (hearings.into_iter())
-            .map(|hearing| {
-                let (court, plan) = (Arc::clone(self), Arc::clone(plan));
-                runtime.spawn(async move { court.hear_one(&plan, hearing, told).await })
-            })
-            .collect();
+        let tasks = self.begin(runtime, plan, hearings, halt, told);
         let heard = runtime.block_on(futures_util::future::join_all(tasks));
-        let mut inquiries = Vec::with_capacity(heard.len());
-        for heard in heard {
-            inquiries.push(heard.ok().map(|(inquiry, exchanges)| {
-                if let Some(read) = read.as_deref_mut() {
-                    read.extend(exchanges);
-                }
-                inquiry
-            }));
+        let mut keep = |(inquiry, exchanges)| {
+            if let Some(read) = read.as_deref_mut() {
+                read.extend(exchanges);
+            }
+            inquiry
+        };
+        heard.into_iter().map(landed).map(|heard| heard.map(&mut keep)).collect()
+    }
+
+    /// As [`Court::hear`], but without a thread that waits: `then` gets what was heard, on a thread of the court's that it
+    /// must not hold up.
+    pub(crate) fn hear_then(
+        self: &Arc<Self>,
+        plan: &Arc<Plan>,
+        hearings: Vec<Hearing>,
+        halt: Option<&Halt>,
+        then: impl FnOnce(Vec<Heard>) + Send + 'static,
+    ) {
+        let (runtime, hearings) = match self.ready(plan, hearings) {
+            Ok(ready) => ready,
+            Err(unheard) => return then(unheard),
+        };
+        let tasks = self.begin(runtime, plan, hearings, halt, false);
+        runtime.spawn(async move {
+            let heard = futures_util::future::join_all(tasks).await;
+            then(heard.into_iter().map(landed).map(|heard| heard.map(|(inquiry, _)| inquiry)).collect());
+        });
+    }
+
+    /// What the hearings run on, or what they come to where nobody is asked.
+    fn ready(&self, plan: &Plan, hearings: Vec<Hearing>) -> Result<(&Runtime, Vec<Hearing>), Vec<Heard>> {
+        let unheard =
+            |hearings: Vec<Hearing>| hearings.into_iter().map(|hearing| Ok(hearing.inquiry)).collect();
+        let Some(runtime) = self.runtime.get_or_init(start) else { return Err(unheard(hearings)) };
+        if !self.is_dry() {
+            return Ok((runtime, hearings));
         }
-        inquiries
+        runtime.block_on(async {
+            for hearing in &hearings {
+                self.foresee(plan, hearing).await;
+            }
+        });
+        Err(unheard(hearings))
+    }
+
+    /// Starts a task a group, so that a reply is read on the thread that it came in on.
+    fn begin(
+        self: &Arc<Self>,
+        runtime: &Runtime,
+        plan: &Arc<Plan>,
+        hearings: Vec<Hearing>,
+        halt: Option<&Halt>,
+        told: bool,
+    ) -> Vec<JoinHandle<Told>> {
+        let task = |hearing| {
+            let (court, plan, halt) = (Arc::clone(self), Arc::clone(plan), halt.cloned());
+            runtime.spawn(async move {
+                let hearing = court.hear_one(&plan, hearing, told);
+                let Some(halt) = halt else { return Ok(hearing.await) };
+                tokio::select! {
+                    biased;
+                    () = halt.raised() => Err(Code::Stopped),
+                    heard = hearing => Ok(heard),
+                }
+            })
+        };
+        hearings.into_iter().map(task).collect()
     }
 
     async fn hear_one(&self, plan: &Plan, hearing: Hearing, told: bool) -> (Inquiry, Vec<Exchange>) {
@@ -279,6 +340,16 @@ impl Court {
             biased;
             asked = asked => asked,
             _ = abandoned.wait_for(|abandoned| *abandoned) => calls.iter().map(|_| Asked::stopped()).collect(),
+        }
+    }
+}
+
+impl Drop for Court {
+    fn drop(&mut self) {
+        // Nothing is under way, because every task holds the court. The last of them may drop it on a thread of the
+        // runtime itself, which must not wait for its own end.
+        if let Some(runtime) = self.runtime.take().flatten() {
+            runtime.shutdown_background();
         }
     }
 }

@@ -1,16 +1,18 @@
 //! Who is put before which judge? The questions of a group that rules cannot answer, and what becomes of the answers.
 
-use super::{Engine, with_floor};
-use crate::court::{Exchange, Hearing};
+use super::rules::with_floor;
+use super::{Engine, Terms};
+use crate::court::{Exchange, Heard, Hearing};
 use crate::judge::Question;
 use crate::judge::asking::Mode;
 use crate::judge::case::{Case, Member};
 use crate::judge::findings::Findings;
 use crate::judge::inquiry::Inquiry;
 use crate::outcome::Outcome;
-use crate::plan::{Branch, Scorer};
+use crate::plan::{Branch, Component, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
+use crate::schedule::Halt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -27,16 +29,19 @@ pub(super) struct Place {
 }
 
 impl Engine {
-    /// The questions of a branch about a group; what needs no judge to say is said at once.
+    /// The questions of a branch about a group, of those components that `which` chooses; what needs no judge to say is
+    /// said at once.
     pub(super) fn call_hearings(
         &self,
         index: usize,
         branch: &Branch,
         members: &[Member<'_>],
         rows: &mut [Row],
+        terms: &Terms,
+        which: impl Fn(&Component) -> bool,
     ) -> Vec<(Place, Hearing)> {
         let mut hearings = Vec::new();
-        for (component, settings) in branch.components.iter().enumerate() {
+        for (component, settings) in branch.components.iter().enumerate().filter(|(_, one)| which(one)) {
             let (Scorer::Judged(question), Some(asks), Some(court)) =
                 (&settings.scorer, settings.asks, self.court.as_ref())
             else {
@@ -55,13 +60,14 @@ impl Engine {
             }
             for part in self.parts(question, members, asked) {
                 let chosen: Vec<Member<'_>> = part.iter().map(|member| members[*member]).collect();
-                match self.refuse_part(question, &chosen, members.len()) {
+                let validates = self.validates(question, terms);
+                match refuse_part(question, &chosen, validates, members.len()) {
                     Some(outcome) => {
                         part.iter()
                             .for_each(|member| rows[*member].outcomes[component] = Some(outcome.clone()));
                     }
                     None => {
-                        let case = Case::new(question, &chosen, court.secret(), self.validates(question));
+                        let case = Case::new(question, &chosen, court.secret(), validates);
                         let inquiry = Inquiry::new(Arc::clone(question), case);
                         let hearing = Hearing { component: settings.name.clone(), inquiry, asks };
                         hearings.push((Place { component, members: part }, hearing));
@@ -72,8 +78,8 @@ impl Engine {
         hearings
     }
 
-    fn validates(&self, question: &Question) -> bool {
-        self.plan.validates && !question.is_scalar()
+    fn validates(&self, question: &Question, terms: &Terms) -> bool {
+        terms.validate.unwrap_or(self.plan.validates) && !question.is_scalar()
     }
 
     /// The members that are put before a judge together: all of them where they are compared, else those that share a
@@ -101,50 +107,34 @@ impl Engine {
         parts
     }
 
-    /// Why members cannot be put before a judge together, where that is so.
-    fn refuse_part(&self, question: &Question, members: &[Member<'_>], all: usize) -> Option<Outcome> {
-        if !question.compares() {
-            return None;
-        }
-        let first = members.first()?.rollout;
-        if members.iter().any(|member| member.rollout.prompt != first.prompt) {
-            return Some(Outcome::invalid(Code::GroupMixed));
-        }
-        let rival = self.validates(question) && first.reference.is_some();
-        if members.len() + usize::from(rival) >= 2 {
-            return None;
-        }
-        Some(if all < 2 {
-            Outcome::invalid(Code::GroupTooSmall)
-        } else {
-            Outcome::skipped(Code::GroupTooSmall)
-        })
-    }
-
     /// Asks the judges about all groups at once and puts what they say into the rows.
     pub(super) fn judge(
         &self,
         halves: Vec<Half>,
+        terms: &Terms,
         told: Option<&mut Vec<Exchange>>,
     ) -> (Vec<Vec<Row>>, Vec<(String, Findings)>) {
-        let mut scored = Vec::with_capacity(halves.len());
-        let (mut places, mut hearings) = (Vec::new(), Vec::new());
-        for (group, half) in halves.into_iter().enumerate() {
-            scored.push(half.rows);
-            for (place, hearing) in half.hearings {
-                places.push((group, place));
-                hearings.push(hearing);
-            }
-        }
-        let (Some(court), false) = (&self.court, hearings.is_empty()) else { return (scored, Vec::new()) };
-        let mut findings = Vec::with_capacity(places.len());
-        let inquiries = court.hear(&self.plan, hearings, told);
+        let (open, hearings) = Open::of(halves);
+        let (Some(court), false) = (&self.court, hearings.is_empty()) else {
+            return (open.scored, Vec::new());
+        };
+        let heard = court.hear(&self.plan, hearings, terms.halt.as_ref(), told);
         // Not while calls are under way, because scores take longer than a call may wait for its turn.
-        let finished = self.pool.map(&inquiries, |inquiry| {
-            catch_unwind(AssertUnwindSafe(|| inquiry.as_ref().map(Inquiry::finish))).ok().flatten()
-        });
+        let finished = self.pool.map(&heard, |heard| finish(heard, terms));
+        self.close(open, finished)
+    }
+
+    /// Puts what came of the hearings into the rows.
+    pub(super) fn close(
+        &self,
+        open: Open,
+        finished: Vec<Finished>,
+    ) -> (Vec<Vec<Row>>, Vec<(String, Findings)>) {
+        let Open { mut scored, places } = open;
+        let mut findings = Vec::with_capacity(places.len());
         for ((group, place), finished) in places.into_iter().zip(finished) {
-            let failed = || (vec![Outcome::invalid(Code::Panic); place.members.len()], Findings::default());
+            let failed =
+                |code: Code| (vec![Outcome::invalid(code); place.members.len()], Findings::default());
             let (outcomes, found) = finished.unwrap_or_else(failed);
             let rows = &mut scored[group];
             for (member, outcome) in place.members.iter().zip(outcomes) {
@@ -161,4 +151,56 @@ impl Engine {
         }
         (scored, findings)
     }
+}
+
+/// What a hearing comes to: one outcome a member, or why there is none.
+pub(super) type Finished = Result<(Vec<Outcome>, Findings), Code>;
+
+/// What a hearing comes to. Scores that fail as they must not are data.
+pub(super) fn finish(heard: &Heard, terms: &Terms) -> Finished {
+    let inquiry = heard.as_ref().map_err(|code| *code)?;
+    if terms.halt.as_ref().is_some_and(Halt::is_raised) {
+        return Err(Code::Stopped);
+    }
+    catch_unwind(AssertUnwindSafe(|| inquiry.finish())).map_err(|_| Code::Panic)
+}
+
+/// Groups whose questions are with the judges.
+pub(super) struct Open {
+    /// The rows so far, group by group.
+    pub(super) scored: Vec<Vec<Row>>,
+    /// Whom each hearing is about, and in which group.
+    places: Vec<(usize, Place)>,
+}
+
+impl Open {
+    /// Takes the hearings out of the groups, so that all are heard at once.
+    pub(super) fn of(halves: Vec<Half>) -> (Self, Vec<Hearing>) {
+        let mut open = Self { scored: Vec::with_capacity(halves.len()), places: Vec::new() };
+        let mut hearings = Vec::new();
+        for (group, half) in halves.into_iter().enumerate() {
+            open.scored.push(half.rows);
+            for (place, hearing) in half.hearings {
+                open.places.push((group, place));
+                hearings.push(hearing);
+            }
+        }
+        (open, hearings)
+    }
+}
+
+/// Why members cannot be put before a judge together, where that is so.
+fn refuse_part(question: &Question, members: &[Member<'_>], validates: bool, all: usize) -> Option<Outcome> {
+    if !question.compares() {
+        return None;
+    }
+    let first = members.first()?.rollout;
+    if members.iter().any(|member| member.rollout.prompt != first.prompt) {
+        return Some(Outcome::invalid(Code::GroupMixed));
+    }
+    let rival = validates && first.reference.is_some();
+    if members.len() + usize::from(rival) >= 2 {
+        return None;
+    }
+    Some(if all < 2 { Outcome::invalid(Code::GroupTooSmall) } else { Outcome::skipped(Code::GroupTooSmall) })
 }

@@ -115,7 +115,7 @@ pub(super) fn value(json: &serde_json::Value) -> Value {
         },
         Json::String(text) => Value::from(text.as_str()),
         Json::Array(items) => items.iter().map(value).collect(),
-        Json::Object(map) => map.iter().map(|(key, item)| (key.as_str(), value(item))).collect(),
+        Json::Object(map) => Value::from_pairs(map.iter().map(|(key, item)| (key.as_str(), value(item)))),
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn fields_of_extra_are_known_only_when_a_rollout_comes() {
         let template = load("{{ extra.level.name }} {{ response }}").expect("a template");
-        let extra = context! { level => context! { name => "hard" } };
+        let extra = value(&serde_json::json!({ "level": { "name": "hard" } }));
         assert_eq!(template.render(&context! { response => "r", extra }).expect("a prompt"), "hard r");
         assert!(template.render(&context! { response => "r", extra => context! {} }).is_err());
     }

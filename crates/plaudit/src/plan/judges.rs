@@ -47,6 +47,19 @@ pub struct Judge {
     pub price: Option<(f64, f64, f64)>,
 }
 
+impl Judge {
+    /// Keeps one part of `share` of every limit, for one of so many engines that together must not exceed them. At least one
+    /// call at a time is left.
+    pub fn take_share(&mut self, share: usize) {
+        let share = share.max(1);
+        self.concurrency = (self.concurrency / share).max(1);
+        self.per_minute =
+            self.per_minute.map(|limit| (limit / u32::try_from(share).unwrap_or(u32::MAX)).max(1));
+        self.budget_calls = self.budget_calls.map(|limit| limit / share as u64);
+        self.budget_cost = self.budget_cost.map(|limit| limit / share as f64);
+    }
+}
+
 impl Resolver<'_> {
     /// Takes the recipe's judges in. A judge that a recipe before has defined is that one, so that whoever routes to
     /// other recipes says where their judges are.

@@ -5,6 +5,7 @@ pub mod judges;
 mod resolve;
 
 use crate::compose::{Combine, Part};
+use crate::group::Partial;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
 pub use judges::Judge;
@@ -36,10 +37,16 @@ pub struct Plan {
 pub struct GroupPolicy {
     /// How many groups are scored at once; all cores where nothing is said.
     pub parallel: Option<usize>,
-    /// How long one group may take.
+    /// How long one group may take to be scored, and, in a join, to be complete.
     pub timeout: Duration,
     /// Whether groups of different sizes are refused.
     pub same_size: bool,
+    /// What becomes of a group of which members never arrive.
+    pub partial: Partial,
+    /// How long a group waits for its next member once half of them are there.
+    pub quiet: Option<Duration>,
+    /// How many scored groups a join remembers.
+    pub remember: usize,
 }
 
 /// The components of one recipe.

@@ -45,6 +45,7 @@ impl Resolver<'_> {
         let own = self.branch(&written);
         self.refuse_idle(&written, &own);
         let timeout = self.duration("groups.timeout", &written.groups.timeout);
+        let quiet = written.groups.quiet.as_ref().map(|quiet| self.duration("groups.quiet", quiet));
         if own.components.is_empty()
             && written.route.is_none()
             && !self.recipe.node.get("components").is_some_and(has_entries)
@@ -67,6 +68,9 @@ impl Resolver<'_> {
                 parallel: written.groups.parallel,
                 timeout: timeout?,
                 same_size: written.groups.same_size,
+                partial: written.groups.partial,
+                quiet: quiet.flatten(),
+                remember: written.groups.remember,
             },
             longest_response: written.limits.response_bytes,
         })
@@ -173,6 +177,9 @@ impl Resolver<'_> {
         if common.gate.is_some() && !matches!(scorer, Scorer::Each(_)) {
             let message = match scorer {
                 Scorer::Judged(_) => "a judged reward cannot be a gate, because gates decide who is judged",
+                Scorer::Custom(_) => {
+                    "a reward of the caller's cannot be a gate, because gates decide who is asked"
+                }
                 _ => "a reward that compares a group cannot be a gate, because gates decide who is compared",
             };
             self.mistakes.push(mistake(

@@ -60,6 +60,12 @@ impl Mistakes {
         Err(Self(found))
     }
 
+    /// The same mistakes without lines, for a recipe that did not come from a file.
+    #[must_use]
+    pub fn without_lines(self) -> Self {
+        Self(self.0.into_iter().map(|mistake| Mistake { line: None, ..mistake }).collect())
+    }
+
     /// The mistakes in order.
     pub fn as_slice(&self) -> &[Mistake] {
         &self.0

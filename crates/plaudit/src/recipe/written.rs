@@ -1,6 +1,7 @@
 //! What may a recipe say? The structs that it is read into; the schema for editors and the checks come from them.
 
 use crate::compose::Combine;
+use crate::group::Partial;
 use crate::recipe::judges::{WrittenJudge, WrittenValidation};
 use crate::registry::Entry;
 use crate::reward::inline_schema;
@@ -59,15 +60,31 @@ pub struct WrittenGroups {
     /// How many groups are scored at once; one a core where nothing is said.
     #[schemars(range(min = 1, max = 1024))]
     pub parallel: Option<usize>,
-    /// How long one group may take, such as `300s`, `500ms` or `5m`; what is not scored by then is invalid.
+    /// How long one group may take, such as `300s`, `500ms` or `5m`; what is not scored by then is invalid. Where
+    /// rollouts are handed in one at a time, a group waits that long for its members, from the first.
     pub timeout: String,
     /// Whether groups of different sizes are refused.
     pub same_size: bool,
+    /// What becomes of a group of which members never arrive, where rollouts are handed in one at a time.
+    pub partial: Partial,
+    /// How long a group waits for its next member once half of them are there, such as `30s`; where nothing is said, only
+    /// `timeout` counts.
+    pub quiet: Option<String>,
+    /// How many groups that have been scored are remembered, so that a member that comes late can be compared with them.
+    #[schemars(range(max = 1_000_000))]
+    pub remember: usize,
 }
 
 impl Default for WrittenGroups {
     fn default() -> Self {
-        Self { parallel: None, timeout: "300s".to_owned(), same_size: false }
+        Self {
+            parallel: None,
+            timeout: "300s".to_owned(),
+            same_size: false,
+            partial: Partial::Score,
+            quiet: None,
+            remember: 10_000,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod trial;
 
 pub mod accuracy;
 pub mod correct;
+pub mod custom;
 pub mod dapo_overlong;
 pub mod f1_score;
 pub mod kimi_length;

@@ -10,8 +10,10 @@ mod endpoint;
 mod fault;
 mod flight;
 mod gate;
+mod halt;
 mod pace;
 mod permit;
+mod pool;
 mod purchase;
 mod record;
 mod tally;
@@ -19,12 +21,13 @@ mod wire;
 
 pub use asked::{Asked, JudgeSpec, Network, Price, Secret, Unusable};
 pub use caller::Caller;
+pub use halt::Halt;
+pub use pool::Pool;
 pub use record::{Allowance, Claim, Leave, NoRecord, Record};
 pub use tally::Tally;
 
-use rayon::prelude::*;
+use crate::reason::Code;
 use std::fmt;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Where the engine takes its time from, so that tests can stop it.
@@ -69,34 +72,21 @@ impl<'c> Deadline<'c> {
     }
 }
 
-/// The threads that groups are scored on. They start with the first batch that has more than one group.
+/// What ends the work on a group before it is done: its deadline, or a caller who lets go of it.
 #[derive(Debug)]
-pub struct Pool {
-    threads: usize,
-    pool: OnceLock<Option<rayon::ThreadPool>>,
+pub(crate) struct Limit<'c> {
+    /// The group's deadline.
+    pub(crate) deadline: Deadline<'c>,
+    /// The caller's flag, where it has one.
+    pub(crate) halt: Option<&'c Halt>,
 }
 
-impl Pool {
-    /// A pool of so many threads, or of one a core.
-    pub fn new(threads: Option<usize>) -> Self {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads: threads.unwrap_or_else(cores).max(1), pool: OnceLock::new() }
-    }
-
-    /// What `work` makes of each item, in the order of the items, whatever order they were worked on.
-    pub fn map<T: Sync, R: Send>(&self, items: &[T], work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
-        if self.threads == 1 || items.len() < 2 {
-            return items.iter().map(work).collect();
+impl Limit<'_> {
+    /// Why nothing more may be started, where that is so.
+    pub(crate) fn reached(&self) -> Option<Code> {
+        if self.halt.is_some_and(Halt::is_raised) {
+            return Some(Code::Stopped);
         }
-        match self.pool.get_or_init(|| self.start()) {
-            Some(pool) => pool.install(|| items.par_iter().map(work).collect()),
-            None => items.iter().map(work).collect(),
-        }
-    }
-
-    /// Threads, or none where the system gives none; the work is then done on the caller's.
-    fn start(&self) -> Option<rayon::ThreadPool> {
-        let name = |at: usize| format!("plaudit-{at}");
-        rayon::ThreadPoolBuilder::new().num_threads(self.threads).thread_name(name).build().ok()
+        self.deadline.has_passed().then_some(Code::GroupDeadline)
     }
 }

@@ -3,6 +3,7 @@
 pub mod breakdown;
 pub mod distribution;
 pub mod judging;
+pub mod steps;
 
 use crate::error::RunError;
 use crate::judge::findings::Findings;
@@ -149,6 +150,9 @@ pub struct RepetitionStatistics {
     pub rate: Distribution,
 }
 
+/// About what the cells of one distribution of a few values take.
+const CELLS: usize = 512;
+
 /// A run or a step as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Statistics {
@@ -292,6 +296,12 @@ impl Statistics {
         self.length_correlation_in_groups.merge(&other.length_correlation_in_groups);
         self.repetition.duplicates += other.repetition.duplicates;
         self.repetition.rate.merge(&other.repetition.rate);
+    }
+
+    /// About how many bytes it takes while it is of a few rollouts.
+    pub(crate) fn bytes(&self) -> usize {
+        let column = size_of::<(String, ComponentStatistics)>() + CELLS;
+        size_of::<Self>() + 5 * CELLS + self.components.len() * column
     }
 
     /// Checks that every rollout that came in went out as exactly one outcome.

@@ -10,7 +10,7 @@ const LAYERS: [&[&str]; 4] = [
     &["reason", "error", "outcome", "rollout"],
     &["text", "tokenizer", "input", "aggregate", "reward"],
     &["group", "judge", "rule", "compose"],
-    &["registry", "recipe", "plan", "schedule", "journal", "court", "report", "statistics", "engine"],
+    &["registry", "recipe", "plan", "schedule", "journal", "court", "report", "statistics", "engine", "join"],
 ];
 
 fn layer(module: &str) -> usize {

@@ -1,0 +1,126 @@
+//! How does a Python function become a reward? It is called with lists, and what it raises is an outcome.
+
+use crate::failure;
+use crate::value::from_value;
+use plaudit::outcome::{Info, Outcome};
+use plaudit::reason::{Code, Reason};
+use plaudit::registry;
+use plaudit::reward::{Range, Stated};
+use plaudit::rule::Sample;
+use plaudit::rule::custom::{Custom, CustomKind, Unbounded};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyList, PyString};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A function of the caller's with the parameters of one component.
+struct Brought {
+    /// Takes lists of prompts, responses, references and extras, one a group, and the parameters; gives one list a group,
+    /// or the text of what went wrong with it.
+    ask: Arc<Py<PyAny>>,
+    parameters: Value,
+    compares: bool,
+}
+
+impl Stated for Brought {
+    fn range(&self) -> Range {
+        Unbounded.range()
+    }
+
+    fn floor(&self) -> f64 {
+        Unbounded.floor()
+    }
+
+    fn any_length(&self) -> bool {
+        Unbounded.any_length()
+    }
+}
+
+impl Custom for Brought {
+    fn compares(&self) -> bool {
+        self.compares
+    }
+
+    fn score(&self, groups: &[Vec<Sample<'_>>]) -> Vec<Vec<Outcome>> {
+        let gone = || failed(groups, "The interpreter is going away.");
+        Python::try_attach(|py| match self.call(py, groups) {
+            Ok(outcomes) => outcomes,
+            Err(error) => failed(groups, &error.to_string()),
+        })
+        .unwrap_or_else(gone)
+    }
+}
+
+impl Brought {
+    fn call(&self, py: Python<'_>, groups: &[Vec<Sample<'_>>]) -> PyResult<Vec<Vec<Outcome>>> {
+        let asked = PyList::empty(py);
+        for group in groups {
+            let lists = [PyList::empty(py), PyList::empty(py), PyList::empty(py), PyList::empty(py)];
+            for sample in group {
+                match sample.prompt {
+                    Some(prompt) => lists[0].append(from_value(py, &prompt.to_value())?)?,
+                    None => lists[0].append(py.None())?,
+                }
+                lists[1].append(PyString::new(py, sample.text.as_str()))?;
+                lists[2].append(sample.reference.map(|reference| PyString::new(py, reference.as_str())))?;
+                lists[3].append(from_value(py, &Value::Object(sample.extra.clone()))?)?;
+            }
+            asked.append(PyList::new(py, lists)?)?;
+        }
+        let answers = self.ask.call1(py, (asked, from_value(py, &self.parameters)?))?;
+        let answers = answers.bind(py).cast::<PyList>()?;
+        let mut outcomes = Vec::with_capacity(groups.len());
+        for (group, answer) in groups.iter().zip(answers.iter()) {
+            outcomes.push(match answer.cast::<PyString>() {
+                Ok(message) => all(group.len(), &message.to_string()),
+                Err(_) => answer.try_iter()?.map(|item| Ok(outcome(&item?))).collect::<PyResult<_>>()?,
+            });
+        }
+        Ok(outcomes)
+    }
+}
+
+/// What one item of an answer means: a number is a score, nothing says that the reward does not apply, and a text says what
+/// went wrong.
+fn outcome(item: &Bound<'_, PyAny>) -> Outcome {
+    if item.is_none() {
+        return Outcome::skipped(Code::RewardAbstained);
+    }
+    if let Ok(message) = item.cast::<PyString>() {
+        return wrong(&message.to_string());
+    }
+    match item.cast::<PyFloat>() {
+        Ok(number) => Outcome::scored(number.value(), Info::none()),
+        Err(_) => wrong("The reward gave back something that is no number."),
+    }
+}
+
+fn wrong(message: &str) -> Outcome {
+    Outcome::invalid(Reason::new(Code::RewardFailed, message.to_owned()))
+}
+
+fn all(count: usize, message: &str) -> Vec<Outcome> {
+    vec![wrong(message); count]
+}
+
+fn failed(groups: &[Vec<Sample<'_>>], message: &str) -> Vec<Vec<Outcome>> {
+    groups.iter().map(|group| all(group.len(), message)).collect()
+}
+
+/// Puts a function into the registry of this process.
+#[pyfunction]
+pub(crate) fn register(
+    name: String,
+    page: String,
+    schema: &Bound<'_, PyDict>,
+    compares: bool,
+    ask: Py<PyAny>,
+) -> PyResult<()> {
+    let schema = Value::Object(crate::core::parameters(schema)?);
+    let ask = Arc::new(ask);
+    let build = move |parameters| -> Result<Box<dyn Custom>, Vec<plaudit::error::Refusal>> {
+        Ok(Box::new(Brought { ask: Arc::clone(&ask), parameters, compares }))
+    };
+    registry::register(CustomKind { name, page, schema, build: Box::new(build) })
+        .map_err(|refusal| failure::value(refusal.message))
+}

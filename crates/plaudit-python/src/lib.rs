@@ -1,0 +1,42 @@
+//! How does Python reach the engine? Conversions and exceptions, nothing else; what users see is in `python/plaudit`.
+
+mod core;
+mod custom;
+mod failure;
+mod meeting;
+mod rollouts;
+mod scores;
+mod single;
+mod texts;
+mod value;
+
+use pyo3::prelude::*;
+use std::ffi::OsString;
+
+/// Runs the command and gives back its exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| plaudit_cli::main(arguments))
+}
+
+#[pymodule]
+mod _plaudit {
+    #[pymodule_export]
+    use super::core::{Call, Core};
+    #[pymodule_export]
+    use super::custom::register;
+    #[pymodule_export]
+    use super::failure::{PlauditError, RecipeError, RunError};
+    #[pymodule_export]
+    use super::main;
+    #[pymodule_export]
+    use super::meeting::Meeting;
+    #[pymodule_export]
+    use super::scores::Scores;
+    #[pymodule_export]
+    use super::single::{Single, aggregate, recipes, rewards};
+
+    /// The version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,188 @@
+//! What does a report look like from Python? Columns: numpy arrays for numbers, lists for words.
+
+use crate::rollouts::Batch;
+use numpy::PyArray1;
+use plaudit::outcome::{Fact, Outcome};
+use plaudit::report::{Report, Row};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A report, with the batch that it is about.
+#[pyclass(frozen, module = "plaudit._plaudit")]
+pub(crate) struct Scores {
+    pub(crate) report: Arc<Report>,
+    pub(crate) batch: Arc<Batch>,
+    pub(crate) seconds: Duration,
+}
+
+#[pymethods]
+impl Scores {
+    fn __len__(&self) -> usize {
+        self.report.rows.len()
+    }
+
+    /// How long the engine worked on it.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.seconds.as_secs_f64()
+    }
+
+    /// One number a rollout, as trainers take it.
+    fn totals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        let missing = self.report.plan.invalid_value.unwrap_or(f64::NAN);
+        #[allow(clippy::cast_possible_truncation, reason = "trainers work with 32 bits")]
+        let totals = self.report.rows.iter().map(|row| row.total.value().unwrap_or(missing) as f32);
+        PyArray1::from_iter(py, totals)
+    }
+
+    /// The totals in full, not a number where there is none.
+    fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_iter(py, self.report.rows.iter().map(|row| row.total.value().unwrap_or(f64::NAN)))
+    }
+
+    /// One word a rollout.
+    fn outcomes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let words = self.report.rows.iter().map(|row| PyString::intern(py, row.total.kind().as_str()));
+        PyList::new(py, words.collect::<Vec<_>>())
+    }
+
+    /// The names of the components, in the order of the recipe.
+    fn columns(&self) -> Vec<&str> {
+        self.report.plan.columns()
+    }
+
+    /// The values of one component, not a number where there is none.
+    fn component<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let places = self.places(name)?;
+        #[allow(clippy::cast_possible_truncation, reason = "trainers work with 32 bits")]
+        let values = (self.report.rows.iter())
+            .map(|row| outcome(row, &places).and_then(Outcome::value).map_or(f32::NAN, |value| value as f32));
+        Ok(PyArray1::from_iter(py, values))
+    }
+
+    /// What one component says of every rollout, in a word.
+    fn component_outcomes<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let places = self.places(name)?;
+        let word = |row: &Row| outcome(row, &places).map_or("skipped", |outcome| outcome.kind().as_str());
+        let words = self.report.rows.iter().map(|row| PyString::intern(py, word(row)));
+        PyList::new(py, words.collect::<Vec<_>>())
+    }
+
+    /// The evidence by component and name: one list a fact, with nothing where a rollout has none.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        let rows = &self.report.rows;
+        for (at, row) in rows.iter().enumerate() {
+            let Some(branch) = row.branch.map(|branch| &self.report.plan.branches[branch]) else { continue };
+            for (component, outcome) in branch.components.iter().zip(&row.outcomes) {
+                let Some(info) = outcome.as_ref().and_then(Outcome::info) else { continue };
+                for (name, fact) in info.iter() {
+                    let key = (component.name.as_str(), name);
+                    let list = match all.get_item(key)? {
+                        Some(list) => list.cast_into::<PyList>()?,
+                        None => {
+                            let list = PyList::new(py, (0..rows.len()).map(|_| py.None()))?;
+                            all.set_item(key, &list)?;
+                            list
+                        }
+                    };
+                    list.set_item(at, from_fact(py, fact)?)?;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Why a rollout has no plain number, where that is so.
+    fn reasons<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for row in &self.report.rows {
+            let Some(cause) = row.total.cause() else {
+                list.append(py.None())?;
+                continue;
+            };
+            let dict = PyDict::new(py);
+            dict.set_item("code", cause.reason.code.as_str())?;
+            let component = cause
+                .component
+                .zip(row.branch)
+                .map(|(at, branch)| self.report.plan.branches[branch].components[at].name.as_str());
+            dict.set_item("component", component)?;
+            dict.set_item("message", &*cause.reason.message)?;
+            list.append(dict)?;
+        }
+        Ok(list)
+    }
+
+    /// The places of the rollouts that were scored together.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        self.report.groups.iter().map(|group| group.members.clone()).collect()
+    }
+
+    /// The names of the rollouts and of their groups.
+    fn names(&self) -> Vec<(String, Option<String>)> {
+        let group = |at: usize| {
+            let rollout = self.batch.rollout(at);
+            plaudit::group::Key::of(&rollout).map(|key| key.label().into_owned())
+        };
+        (0..self.batch.len()).map(|at| (self.batch.id(at).into_owned(), group(at))).collect()
+    }
+
+    /// The statistics as JSON.
+    fn statistics(&self) -> PyResult<String> {
+        serde_json::to_string(&self.report.statistics).map_err(crate::failure::value)
+    }
+
+    /// One result as a line of JSON.
+    fn row(&self, at: usize) -> PyResult<String> {
+        if at >= self.report.rows.len() {
+            return Err(pyo3::exceptions::PyIndexError::new_err("there is no such rollout"));
+        }
+        let id = self.batch.id(at);
+        let rollout = self.batch.rollout(at);
+        let result = self.report.result(at, &id, &rollout);
+        serde_json::to_string(&result).map_err(crate::failure::value)
+    }
+}
+
+impl Scores {
+    /// Where a component stands in each branch of the plan.
+    fn places(&self, name: &str) -> PyResult<Vec<Option<usize>>> {
+        let branches = &self.report.plan.branches;
+        let place = |branch: &plaudit::plan::Branch| {
+            branch.components.iter().position(|component| component.name == name)
+        };
+        let places: Vec<Option<usize>> = branches.iter().map(place).collect();
+        if places.iter().all(Option::is_none) {
+            return Err(PyKeyError::new_err(name.to_owned()));
+        }
+        Ok(places)
+    }
+}
+
+/// What a component says of a row, whichever branch that took.
+fn outcome<'r>(row: &'r Row, places: &[Option<usize>]) -> Option<&'r Outcome> {
+    row.outcomes.get((*places.get(row.branch?)?)?)?.as_ref()
+}
+
+/// One fact of the evidence.
+pub(crate) fn from_fact<'py>(py: Python<'py>, fact: &Fact) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match fact {
+        Fact::Bool(flag) => pyo3::types::PyBool::new(py, *flag).to_owned().into_any(),
+        Fact::Count(count) => count.into_pyobject(py)?.into_any(),
+        Fact::Number(number) => number.into_pyobject(py)?.into_any(),
+        Fact::Word(word) => PyString::intern(py, word).into_any(),
+        Fact::Text(text) => PyString::new(py, text).into_any(),
+        Fact::Numbers(numbers) => PyList::new(py, numbers)?.into_any(),
+        Fact::Texts(texts) => PyList::new(py, texts)?.into_any(),
+    })
+}
+
+/// A JSON value of anything that can be written.
+pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<Value> {
+    serde_json::to_value(value).map_err(crate::failure::value)
+}

@@ -1,0 +1,114 @@
+//! How is one reward, or one way of putting comparisons together, used by itself?
+
+use crate::core::parameters;
+use crate::failure;
+use crate::meeting::asked;
+use crate::scores::{from_fact, json};
+use crate::value::{from_value, to_map};
+use plaudit::aggregate::{Comparison, Method};
+use plaudit::engine::Engine;
+use plaudit::outcome::Outcome;
+use plaudit::recipe::Recipe;
+use plaudit::registry::Entry;
+use plaudit::rollout::Rollout;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::PyDict;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// The name of the one component of such a recipe.
+const ONLY: &str = "reward";
+
+/// The word, the value, the reason and the evidence.
+type Said<'py> = (&'static str, Option<f64>, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>);
+/// The scores, their errors where the method knows them, and the evidence.
+type Made<'py> = (Vec<f64>, Option<Vec<f64>>, Bound<'py, PyAny>);
+
+/// One reward with its parameters.
+#[pyclass(frozen, module = "plaudit._plaudit")]
+pub(crate) struct Single {
+    engine: Engine,
+}
+
+#[pymethods]
+impl Single {
+    #[new]
+    fn new(py: Python<'_>, name: &str, params: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let mut component = parameters(params)?;
+        component.insert("reward".to_owned(), Value::from(name));
+        let judges = component.remove("judges").unwrap_or_else(|| Value::Object(Map::new()));
+        let mut components = Map::new();
+        components.insert(ONLY.to_owned(), Value::Object(component));
+        let mut whole = Map::new();
+        whole.insert("components".to_owned(), Value::Object(components));
+        whole.insert("judges".to_owned(), judges);
+        let plan = Recipe::from_value(&Value::Object(whole)).and_then(|recipe| recipe.plan());
+        let plan = plan.map_err(|mistakes| failure::recipe(py, mistakes, false))?;
+        Ok(Self { engine: Engine::new(plan).map_err(|stopped| failure::run(py, &stopped))? })
+    }
+
+    /// What the reward says of one response.
+    #[pyo3(signature = (response, prompt, reference, tokens, extra))]
+    fn score<'py>(
+        &self,
+        py: Python<'py>,
+        response: PyBackedStr,
+        prompt: Option<&Bound<'py, PyAny>>,
+        reference: Option<PyBackedStr>,
+        tokens: Option<u64>,
+        extra: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Said<'py>> {
+        let mut rollout = Rollout::new(Cow::Borrowed(&*response));
+        rollout.reference = reference.as_deref().map(Cow::Borrowed);
+        rollout.tokens = tokens;
+        rollout.prompt = asked(prompt)?;
+        if let Some(extra) = extra {
+            rollout.extra = to_map(extra, &|| "extra".to_owned())?;
+        }
+        let report = py.detach(|| self.engine.score(std::slice::from_ref(&rollout)));
+        let report = report.map_err(|stopped| failure::run(py, &stopped))?;
+        let said = report.rows.first().and_then(|row| row.outcomes.first()?.as_ref());
+        let info = PyDict::new(py);
+        for (name, fact) in said.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
+            info.set_item(name, from_fact(py, fact)?)?;
+        }
+        let reason = said.and_then(Outcome::reason).map(|reason| -> PyResult<_> {
+            let dict = PyDict::new(py);
+            dict.set_item("code", reason.code.as_str())?;
+            dict.set_item("message", &*reason.message)?;
+            Ok(dict)
+        });
+        let word = said.map_or("invalid", |outcome| outcome.kind().as_str());
+        Ok((word, said.and_then(Outcome::value), reason.transpose()?, info))
+    }
+}
+
+/// Scores from comparisons.
+#[pyfunction]
+pub(crate) fn aggregate<'py>(
+    py: Python<'py>,
+    name: &str,
+    n: usize,
+    comparisons: Vec<(usize, usize, Option<usize>)>,
+    params: &Bound<'py, PyDict>,
+) -> PyResult<Made<'py>> {
+    let method = Method::named(name, parameters(params)?).map_err(failure::value)?;
+    let comparisons: Vec<Comparison> =
+        comparisons.into_iter().map(|(first, second, winner)| Comparison { first, second, winner }).collect();
+    let made =
+        py.detach(|| plaudit::aggregate::aggregate(&method, n, &comparisons)).map_err(failure::value)?;
+    Ok((made.scores, made.errors, from_value(py, &json(&made.info)?)?))
+}
+
+/// Every reward with its summary, and what it needs.
+#[pyfunction]
+pub(crate) fn rewards() -> Vec<(String, String)> {
+    Entry::all().map(|entry| (entry.name().to_owned(), entry.page().0)).collect()
+}
+
+/// The names of the shipped recipes.
+#[pyfunction]
+pub(crate) fn recipes() -> Vec<&'static str> {
+    plaudit::recipe::shipped().iter().map(|(name, _)| *name).collect()
+}

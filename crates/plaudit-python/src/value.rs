@@ -1,0 +1,126 @@
+//! How do Python's dicts and lists become JSON values? Without trust: bounded in depth, and with the place of what does not fit.
+
+use crate::texts::kind;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use serde_json::{Map, Number, Value};
+
+/// How deep a value may be nested.
+const DEEPEST: usize = 64;
+
+/// A JSON value from whatever JSON can say, from tuples, and from numpy's scalars and arrays.
+pub(crate) fn to_value(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String) -> PyResult<Value> {
+    at_depth(item, place, 0)
+}
+
+/// A JSON object from a mapping; nothing gives an empty one.
+pub(crate) fn to_map(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String) -> PyResult<Map<String, Value>> {
+    if item.is_none() {
+        return Ok(Map::new());
+    }
+    match at_depth(item, place, 0)? {
+        Value::Object(map) => Ok(map),
+        _ => Err(PyTypeError::new_err(format!("{}: a dict is wanted, not {}", place(), kind(item)))),
+    }
+}
+
+fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -> PyResult<Value> {
+    if depth > DEEPEST {
+        return Err(PyValueError::new_err(format!("{}: nested deeper than {DEEPEST}", place())));
+    }
+    if item.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(text) = item.cast::<PyString>() {
+        let text: PyBackedStr = text.clone().try_into().map_err(|error: PyErr| {
+            PyValueError::new_err(format!("{} is not valid Unicode: {error}", place()))
+        })?;
+        return Ok(Value::String(text.to_string()));
+    }
+    if let Ok(flag) = item.cast::<PyBool>() {
+        return Ok(Value::Bool(flag.is_true()));
+    }
+    if item.is_instance_of::<PyInt>() {
+        if let Ok(whole) = item.extract::<i64>() {
+            return Ok(Value::from(whole));
+        }
+        return Ok(item.extract::<u64>().map_or_else(|_| Value::String(item.to_string()), Value::from));
+    }
+    if let Ok(number) = item.cast::<PyFloat>() {
+        // JSON has no word for a number that is not finite, and a text that says so is better than a silent null.
+        let value = number.value();
+        return Ok(Number::from_f64(value).map_or_else(|| Value::String(value.to_string()), Value::Number));
+    }
+    if let Ok(dict) = item.cast::<PyDict>() {
+        return entries(dict.iter().map(Ok), place, depth);
+    }
+    if item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>() {
+        return list(item, place, depth);
+    }
+    let py = item.py();
+    // A scalar or an array of numpy's, or a tensor.
+    for name in [pyo3::intern!(py, "tolist"), pyo3::intern!(py, "item")] {
+        if item.hasattr(name)? {
+            return at_depth(&item.call_method0(name)?, place, depth + 1);
+        }
+    }
+    if let Ok(mapping) = item.cast::<PyMapping>() {
+        let pairs = mapping.items()?;
+        return entries(pairs.iter().map(|pair| pair.extract()), place, depth);
+    }
+    Err(PyTypeError::new_err(format!(
+        "{}: {} cannot be handed over; text, numbers, lists and dicts can",
+        place(),
+        kind(item)
+    )))
+}
+
+fn list(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -> PyResult<Value> {
+    let mut all = Vec::with_capacity(item.len()?);
+    for (at, inner) in item.try_iter()?.enumerate() {
+        all.push(at_depth(&inner?, &|| format!("{}[{at}]", place()), depth + 1)?);
+    }
+    Ok(Value::Array(all))
+}
+
+fn entries<'py>(
+    pairs: impl Iterator<Item = PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)>>,
+    place: &dyn Fn() -> String,
+    depth: usize,
+) -> PyResult<Value> {
+    let mut map = Map::new();
+    for pair in pairs {
+        let (key, inner) = pair?;
+        let key = key.str()?.to_string_lossy().into_owned();
+        let inner = at_depth(&inner, &|| format!("{}[{key:?}]", place()), depth + 1)?;
+        map.insert(key, inner);
+    }
+    Ok(Value::Object(map))
+}
+
+/// A Python object from a JSON value.
+pub(crate) fn from_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(whole), _) => whole.into_pyobject(py)?.into_any(),
+            (None, Some(whole)) => whole.into_pyobject(py)?.into_any(),
+            (None, None) => PyFloat::new(py, number.as_f64().unwrap_or(f64::NAN)).into_any(),
+        },
+        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::Array(all) => {
+            let items: PyResult<Vec<_>> = all.iter().map(|inner| from_value(py, inner)).collect();
+            PyList::new(py, items?)?.into_any()
+        }
+        Value::Object(map) => {
+            let dict = PyDict::new(py);
+            for (key, inner) in map {
+                dict.set_item(key, from_value(py, inner)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}

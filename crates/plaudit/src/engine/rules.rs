@@ -1,0 +1,234 @@
+//! What do rules say of a group? Every component that looks at one rollout alone, then those that compare.
+
+use super::begin::Begun;
+use super::judged::Half;
+use super::{Batch, Engine, Terms};
+use crate::group::{self, Group};
+use crate::judge::case::Member;
+use crate::outcome::Outcome;
+use crate::plan::{Branch, Scorer};
+use crate::reason::{Code, Reason};
+use crate::report::Row;
+use crate::rollout::Rollout;
+use crate::rule::{GroupRule, Rule, Sample};
+use crate::schedule::{Deadline, Limit};
+use crate::text::Text;
+use std::borrow::Borrow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl Engine {
+    /// What ends the work on a group that is taken up now.
+    pub(super) fn limit<'c>(&'c self, terms: &'c Terms) -> Limit<'c> {
+        let deadline = Deadline::after(self.clock.as_ref(), self.plan.groups.timeout);
+        Limit { deadline, halt: terms.halt.as_ref() }
+    }
+
+    /// The rows of one group, in the order of its members, with what no judge is needed for, and the questions that
+    /// judges are to be asked.
+    pub(super) fn score_group<'r, R: Borrow<Rollout<'r>>>(
+        &self,
+        batch: &Batch<'_, R>,
+        group: &Group,
+    ) -> Half {
+        let Batch { rollouts, begun, terms } = *batch;
+        let limit = self.limit(terms);
+        let originals = group::originals(rollouts, &group.members);
+        let references = References::prepare(rollouts, &group.members);
+        let texts: Vec<Option<Text<'_>>> = (group.members.iter().zip(&originals).enumerate())
+            .map(|(at, (member, original))| {
+                let rollout: &Rollout<'_> = rollouts[*member].borrow();
+                (at == *original).then(|| Text::new(&*rollout.response))
+            })
+            .collect();
+        let samples: Vec<Sample<'_>> = (group.members.iter().zip(&originals).enumerate())
+            .filter_map(|(at, (member, original))| {
+                let rollout: &Rollout<'_> = rollouts[*member].borrow();
+                Some(Sample {
+                    text: texts[*original].as_ref()?,
+                    reference: references.of(at),
+                    prompt: rollout.prompt.as_ref(),
+                    tokens: rollout.tokens,
+                    extra: &rollout.extra,
+                })
+            })
+            .collect();
+        let mut rows: Vec<Row> = Vec::with_capacity(samples.len());
+        for (at, sample) in samples.iter().enumerate() {
+            let row = match originals[at] {
+                original if original < at => Row { duplicate: true, ..rows[original].clone() },
+                _ => match begun.get(group.members[at]).and_then(Begun::row) {
+                    Some(row) => row.clone(),
+                    None => self.score_alone(rollouts[group.members[at]].borrow(), sample, &limit),
+                },
+            };
+            rows.push(row);
+        }
+        let mut hearings = Vec::new();
+        for (index, branch) in self.plan.branches.iter().enumerate() {
+            self.score_together(index, branch, &samples, &mut rows, &limit);
+            let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
+                .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
+                .collect();
+            hearings.extend(self.call_hearings(index, branch, &members, &mut rows, terms, |_| true));
+        }
+        Half { rows, hearings }
+    }
+
+    /// What can be said of a rollout without its group.
+    pub(super) fn score_alone(&self, rollout: &Rollout<'_>, sample: &Sample<'_>, limit: &Limit<'_>) -> Row {
+        match self.plan.branch(rollout) {
+            Some(branch) => self.score_each(branch, sample, limit),
+            None => Row::refused(sample.text.chars(), Code::NoRoute),
+        }
+    }
+
+    /// Asks the components that look at one rollout alone: gates first, then the others.
+    fn score_each(&self, index: usize, sample: &Sample<'_>, limit: &Limit<'_>) -> Row {
+        let branch = &self.plan.branches[index];
+        let mut row = Row::empty(index, branch.components.len(), sample.text.chars());
+        let gates = branch.components.iter().enumerate().filter(|(_, component)| component.gate.is_some());
+        for (at, component) in gates {
+            let Scorer::Each(rule) = &component.scorer else { continue };
+            let outcome = self.ask(rule.as_ref(), component.floor, sample, limit);
+            let closed = match (&component.gate, outcome.value()) {
+                (Some(gate), Some(value)) => value < gate.min,
+                _ => matches!(outcome, Outcome::Invalid(_)),
+            };
+            row.outcomes[at] = Some(outcome);
+            if closed {
+                row.closed_by = Some(at);
+                return row;
+            }
+        }
+        for (at, component) in branch.components.iter().enumerate() {
+            if let (Scorer::Each(rule), None) = (&component.scorer, &row.outcomes[at]) {
+                row.outcomes[at] = Some(self.ask(rule.as_ref(), component.floor, sample, limit));
+            }
+        }
+        row
+    }
+
+    /// Asks one rule about one rollout, within the limits. A rule that fails is data.
+    fn ask(&self, rule: &dyn Rule, floor: f64, sample: &Sample<'_>, limit: &Limit<'_>) -> Outcome {
+        if let Some(code) = limit.reached() {
+            return Outcome::invalid(code);
+        }
+        if self.is_too_long(sample) && !rule.any_length() {
+            return Outcome::floored(floor, self.too_long());
+        }
+        match catch_unwind(AssertUnwindSafe(|| rule.score(sample))) {
+            Ok(outcome) => with_floor(outcome, floor),
+            Err(_) => Outcome::invalid(Code::Panic),
+        }
+    }
+
+    /// Asks the components that look at the group as a whole, with the members whose gates are open.
+    fn score_together(
+        &self,
+        index: usize,
+        branch: &Branch,
+        samples: &[Sample<'_>],
+        rows: &mut [Row],
+        limit: &Limit<'_>,
+    ) {
+        for (at, component) in branch.components.iter().enumerate() {
+            let Scorer::Group(rule) = &component.scorer else { continue };
+            let mut asked = Vec::new();
+            for (member, row) in rows.iter_mut().enumerate() {
+                if row.branch != Some(index) || row.closed_by.is_some() {
+                    continue;
+                }
+                match self.is_too_long(&samples[member]) && !rule.any_length() {
+                    true => row.outcomes[at] = Some(Outcome::floored(component.floor, self.too_long())),
+                    false => asked.push(member),
+                }
+            }
+            let outcomes = self.ask_together(rule.as_ref(), &asked, samples, limit);
+            for (member, outcome) in asked.into_iter().zip(outcomes) {
+                rows[member].outcomes[at] = Some(with_floor(outcome, component.floor));
+            }
+        }
+    }
+
+    fn ask_together(
+        &self,
+        rule: &dyn GroupRule,
+        asked: &[usize],
+        samples: &[Sample<'_>],
+        limit: &Limit<'_>,
+    ) -> Vec<Outcome> {
+        let all = |outcome: Outcome| vec![outcome; asked.len()];
+        if asked.len() < rule.smallest() {
+            let reason = Reason::new(
+                Code::GroupTooSmall,
+                format!(
+                    "The reward compares at least {}, and {} can be asked.",
+                    rule.smallest(),
+                    asked.len()
+                ),
+            );
+            // A group that was too small from the start cannot be what the trainer meant. One whose other members
+            // were turned away by gates or limits is the model's doing, and must not spoil those who passed.
+            let alone = samples.len() < rule.smallest();
+            return all(if alone { Outcome::invalid(reason) } else { Outcome::skipped(reason) });
+        }
+        if let Some(code) = limit.reached() {
+            return all(Outcome::invalid(code));
+        }
+        let group: Vec<Sample<'_>> = asked.iter().map(|member| samples[*member]).collect();
+        match catch_unwind(AssertUnwindSafe(|| rule.score(&group))) {
+            Ok(outcomes) if outcomes.len() == asked.len() => outcomes,
+            _ => all(Outcome::invalid(Code::Panic)),
+        }
+    }
+
+    fn is_too_long(&self, sample: &Sample<'_>) -> bool {
+        sample.text.as_str().len() > self.plan.longest_response
+    }
+
+    pub(super) fn too_long(&self) -> Reason {
+        Reason::new(
+            Code::ModelTooLong,
+            format!("The response is longer than the limit of {} bytes.", self.plan.longest_response),
+        )
+    }
+}
+
+/// The same outcome, but with the component's floor: a rule names the limit that was broken, and the recipe may have set
+/// another floor than the rule's own.
+pub(super) fn with_floor(outcome: Outcome, floor: f64) -> Outcome {
+    match outcome {
+        Outcome::Floored { reason, .. } => Outcome::floored(floor, reason),
+        other => other,
+    }
+}
+
+/// The references of a group, each prepared once.
+struct References<'a> {
+    texts: Vec<Text<'a>>,
+    /// For each member, its text.
+    of: Vec<Option<usize>>,
+}
+
+impl<'a> References<'a> {
+    fn prepare<'r: 'a, R: Borrow<Rollout<'r>>>(rollouts: &'a [R], members: &[usize]) -> Self {
+        let mut texts: Vec<Text<'a>> = Vec::new();
+        let of = members.iter().map(|member| {
+            let rollout: &'a Rollout<'r> = rollouts[*member].borrow();
+            let reference = rollout.reference.as_deref()?;
+            // A group mostly has one reference; a few are looked through, so that the work stays linear.
+            let recent = texts.len().saturating_sub(4);
+            let known = texts[recent..].iter().position(|text| text.as_str() == reference);
+            Some(known.map(|at| recent + at).unwrap_or_else(|| {
+                texts.push(Text::new(reference));
+                texts.len() - 1
+            }))
+        });
+        let of = of.collect();
+        Self { texts, of }
+    }
+
+    fn of(&self, member: usize) -> Option<&Text<'a>> {
+        self.of[member].map(|at| &self.texts[at])
+    }
+}

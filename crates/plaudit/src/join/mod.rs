@@ -1,0 +1,372 @@
+//! How do rollouts that come one at a time find their group? Callers hand in one rollout each, with the group's key and
+//! size; the group is scored once it is complete or its time is over, and every caller gets its own answer, exactly once.
+//!
+//! | Case | What happens |
+//! |---|---|
+//! | complete | as many members as expected: the group is scored at once |
+//! | size 1 | complete with its first member |
+//! | deadline | `groups.timeout` after the first member, or when a caller's own, shorter time is over: the group closes as it is |
+//! | quiet | half of the members are there and for `groups.quiet` nobody came: the group closes as it is |
+//! | closed as it is | `groups.partial`: `score` scores who is there (a comparison needs two), `invalid` makes all members invalid, `group.incomplete` |
+//! | late | scored together with the remembered members of its group, whose own answers stand; flagged `late` |
+//! | late, group forgotten | while its name is known: scored alone, or invalid where `groups.partial` is `invalid`; after that it begins a new group |
+//! | duplicate | same member name, same response: gets the answer of the first and is not counted; without names, equal responses are two members |
+//! | false duplicate | same member name, another response: the first stands, the second is invalid, `group.duplicate` |
+//! | members disagree about the size | the largest counts, so that nobody is left out |
+//! | more members than the size | the group was complete without them: they are late |
+//! | members disagree about `validate` | the first counts |
+//! | equal prompts, other keys | other groups: only the key counts |
+//! | caller vanishes | its rollout stays a member; its answer goes nowhere |
+//! | member leaves | one less is expected, also before anybody has arrived; a waiting one is answered `group.left`; one that comes all the same takes its place back |
+//! | nothing compares | nobody waits: each is scored and answered at once, only an invalid one waits to be told of its siblings; groups are counted all the same |
+//! | too many wait | refused at once, `engine.overloaded`: hand it in again later |
+//! | join closed | whoever waits for its group is answered `group.closed`; what is being scored is still answered |
+//! | something panics | whoever is concerned is answered `engine.panic` |
+//!
+//! A key must not come back for other rollouts while its group is remembered: those would be late, or duplicates.
+//!
+//! The heart is a state machine without clock or threads (`roster.rs`). Around it there is one lock, the engine's threads, on
+//! which groups are scored and callers told, and one thread that sleeps until the next group's time is over.
+
+mod answer;
+mod close;
+mod effect;
+mod gathering;
+mod memory;
+mod roster;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Deliver, Joined};
+
+use crate::engine::{Engine, Terms};
+use crate::group::Partial;
+use crate::plan::Plan;
+use crate::reason::Code;
+use crate::report::Report;
+use crate::rollout::Rollout;
+use crate::schedule::Halt;
+use crate::statistics::Statistics;
+use crate::statistics::steps::{Step, Steps};
+use answer::Caller;
+use effect::{Answer, Batch, Effect, Facts, Kind, Said, Ticket};
+use gathering::{Held, Name, Newcomer};
+use roster::Roster;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How a join waits, and what it holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Policy {
+    /// How long a group waits for its members, from the first.
+    pub timeout: Duration,
+    /// How long it waits for the next one once half of them are there.
+    pub quiet: Option<Duration>,
+    /// What becomes of it if members never arrive.
+    pub partial: Partial,
+    /// How many scored groups are remembered with their text.
+    pub remember: usize,
+    /// How many bytes those may take.
+    pub remember_bytes: usize,
+    /// How many callers may wait.
+    pub most_waiting: usize,
+    /// How many bytes their rollouts may take.
+    pub most_bytes: usize,
+}
+
+impl Policy {
+    /// What a recipe says.
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            timeout: plan.groups.timeout,
+            quiet: plan.groups.quiet,
+            partial: plan.groups.partial,
+            remember: plan.groups.remember,
+            remember_bytes: 256 << 20,
+            most_waiting: 1_000_000,
+            most_bytes: 4 << 30,
+        }
+    }
+}
+
+/// One rollout that is handed in.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    /// The group's key, which becomes the rollout's group.
+    pub group: String,
+    /// The rollout's name in its group, by which it is known when it is handed in twice.
+    pub member: Option<String>,
+    /// How many members the group has.
+    pub size: usize,
+    /// How long the caller waits for the group, where that is less than the policy says.
+    pub timeout: Option<Duration>,
+    /// Whether the reference takes part in comparisons; as the recipe says where nothing is said here.
+    pub validate: Option<bool>,
+    /// The rollout.
+    pub rollout: Rollout<'static>,
+}
+
+impl Arrival {
+    /// A rollout without a name of its own, in a group of so many.
+    pub fn new(group: impl Into<String>, size: usize, rollout: Rollout<'static>) -> Self {
+        Self { group: group.into(), member: None, size, timeout: None, validate: None, rollout }
+    }
+}
+
+/// Where a join stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// Groups that wait for members.
+    pub open: usize,
+    /// Callers that wait for an answer.
+    pub waiting: usize,
+    /// About how many bytes their rollouts take.
+    pub bytes: usize,
+    /// Scored groups that are remembered with their text.
+    pub remembered: usize,
+    /// Rollouts that have been scored.
+    pub scored: u64,
+    /// Groups that were closed before they were complete.
+    pub partial: u64,
+    /// Rollouts that came after their group was closed.
+    pub late: u64,
+    /// Rollouts of which a member of the same name had come before.
+    pub duplicates: u64,
+    /// Rollouts that were answered without being scored.
+    pub refused: u64,
+}
+
+/// Brings rollouts that come one at a time together. It starts nothing before the first one comes; dropping it closes it and
+/// lets go of what is being scored.
+#[derive(Debug)]
+pub struct Join(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    engine: Arc<Engine>,
+    plan: Arc<Plan>,
+    roster: Mutex<Roster<Caller>>,
+    /// Wakes the thread that watches the time.
+    wake: Condvar,
+    /// Whether that thread could be started.
+    watched: OnceLock<bool>,
+    steps: Mutex<Steps>,
+    halt: Halt,
+}
+
+impl Join {
+    /// A join in front of an engine, as its recipe says.
+    pub fn new(engine: &Arc<Engine>) -> Self {
+        Self::with(engine, Policy::of(engine.plan()))
+    }
+
+    /// A join with a policy of its own.
+    pub fn with(engine: &Arc<Engine>, policy: Policy) -> Self {
+        let plan = engine.shared_plan();
+        Self(Arc::new(Inner {
+            engine: Arc::clone(engine),
+            roster: Mutex::new(Roster::new(policy, !plan.compares_groups())),
+            wake: Condvar::new(),
+            watched: OnceLock::new(),
+            steps: Mutex::new(Steps::of(&plan)),
+            halt: Halt::new(),
+            plan,
+        }))
+    }
+
+    /// Hands one rollout in. `deliver` is called exactly once, with the answer: at once where there is one, else on a thread
+    /// of the engine's or the join's, which it must not hold up for long.
+    pub fn hand_in(&self, arrival: Arrival, deliver: impl FnOnce(Joined) + Send + 'static) {
+        let Arrival { group, member, size, timeout, validate, mut rollout } = arrival;
+        let caller = Caller::new(&self.0.plan, Box::new(deliver));
+        let newcomer =
+            Newcomer { group: Name::of(&group), member: member.map(Into::into), size, timeout, validate };
+        rollout.group = Some(Cow::Owned(group));
+        let rollout = Arc::new(rollout);
+        if !self.watch() {
+            let said = Said::Refused(rollout, Code::Overloaded);
+            return self.0.run(vec![Effect::Answer(
+                caller,
+                Answer { said, facts: Facts::default(), others: Vec::new() },
+            )]);
+        }
+        self.0.change(|roster, now| roster.arrive(now, newcomer, rollout, caller));
+    }
+
+    /// Says that a member of a group will not come, or goes: one less is expected.
+    pub fn leave(&self, group: &str, member: Option<&str>) {
+        self.0.change(|roster, now| roster.leave(now, Name::of(group), member));
+    }
+
+    /// Closes every open group now, as if its time were over.
+    pub fn flush(&self) {
+        self.0.change(|roster, now| roster.flush(now));
+    }
+
+    /// Lets nobody in any more and answers whoever waits for its group. What is being scored is still answered.
+    pub fn close(&self) {
+        self.0.change(|roster, now| roster.shut(now));
+        self.0.wake.notify_all();
+    }
+
+    /// Has the clock looked at again, for a clock that does not run by itself.
+    pub fn look(&self) {
+        // Taken, so that a thread that is about to sleep has looked at the clock before and is woken now.
+        drop(self.0.roster());
+        self.0.wake.notify_all();
+    }
+
+    /// Where it stands.
+    pub fn status(&self) -> Status {
+        self.0.roster().status()
+    }
+
+    /// Everything that has been scored so far.
+    pub fn statistics(&self) -> Statistics {
+        self.0.steps().statistics()
+    }
+
+    /// Ends a step of the training: what was scored since the one before.
+    pub fn take_step(&self, step: u64) -> Step {
+        self.0.steps().take(step)
+    }
+
+    /// The step that ended last.
+    pub fn last_step(&self) -> Option<Step> {
+        self.0.steps().last().cloned()
+    }
+
+    /// Sees to it that somebody watches the time.
+    fn watch(&self) -> bool {
+        *self.0.watched.get_or_init(|| {
+            let inner = Arc::clone(&self.0);
+            let thread = std::thread::Builder::new().name("plaudit-join".to_owned());
+            thread.spawn(move || inner.watch()).is_ok()
+        })
+    }
+}
+
+impl Drop for Join {
+    fn drop(&mut self) {
+        self.close();
+        self.0.halt.raise();
+    }
+}
+
+impl Inner {
+    fn roster(&self) -> MutexGuard<'_, Roster<Caller>> {
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the roster that something happened, and does what it says.
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Roster<Caller>, Duration) -> Vec<Effect<Caller>>) {
+        let mut roster = self.roster();
+        let before = roster.next_due();
+        let effects = change(&mut roster, self.engine.clock().now());
+        let earlier = roster.next_due().is_some_and(|due| before.is_none_or(|before| due < before));
+        drop(roster);
+        if earlier {
+            self.wake.notify_all();
+        }
+        self.run(effects);
+    }
+
+    /// Closes groups whose time is over, until the join is closed.
+    fn watch(self: Arc<Self>) {
+        let mut roster = self.roster();
+        while !roster.is_shut() {
+            let now = self.engine.clock().now();
+            let effects = roster.tick(now);
+            if !effects.is_empty() {
+                drop(roster);
+                self.run(effects);
+                roster = self.roster();
+                continue;
+            }
+            roster = match roster.next_due() {
+                None => self.wake.wait(roster).unwrap_or_else(PoisonError::into_inner),
+                Some(due) => {
+                    let left = due.saturating_sub(now);
+                    self.wake.wait_timeout(roster, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Does what the roster says, without its lock.
+    fn run(self: &Arc<Self>, effects: Vec<Effect<Caller>>) {
+        for effect in effects {
+            match effect {
+                Effect::Begin(rollout, begun, validate) => {
+                    self.engine.begin(rollout, &self.terms(validate), &begun);
+                }
+                Effect::Score(batch) => self.score(batch),
+                Effect::Answer(caller, answer) => caller.tell(self.joined(answer)),
+                Effect::Count(reports) => {
+                    self.steps().observe_group(reports.iter().map(|report| &report.rows[0]));
+                }
+            }
+        }
+    }
+
+    fn terms(&self, validate: Option<bool>) -> Terms {
+        Terms { validate, halt: Some(self.halt.clone()) }
+    }
+
+    fn score(self: &Arc<Self>, batch: Batch<Caller>) {
+        let Batch { rollouts, begun, validate, ticket } = batch;
+        let inner = Arc::clone(self);
+        self.engine.submit_begun(rollouts, begun, self.terms(validate), move |rollouts, report| {
+            let report = report.unwrap_or_else(|_| inner.engine.refuse(&rollouts, Code::Panic));
+            let report = Arc::new(report);
+            inner.count(&ticket, &rollouts, &report);
+            let effects = inner.roster().scored(ticket, &report);
+            inner.run(effects);
+        });
+    }
+
+    /// Takes what was scored into the statistics, each rollout once.
+    fn count(&self, ticket: &Ticket<Caller>, rollouts: &[Held], report: &Report) {
+        let mut steps = self.steps();
+        let known = if ticket.kind == Kind::Late { rollouts.len() - 1 } else { 0 };
+        for (row, rollout) in report.rows.iter().zip(rollouts).skip(known) {
+            steps.observe_row(row, rollout.tokens);
+        }
+        if ticket.facts.late {
+            steps.observe_late();
+        }
+        if ticket.kind != Kind::Late {
+            steps.observe_judging(report);
+        }
+        if ticket.kind == Kind::Whole {
+            steps.observe_group(report.rows.iter());
+        }
+    }
+
+    fn joined(&self, answer: Answer) -> Joined {
+        let Answer { said, facts, others } = answer;
+        let Facts { group_size, partial, late, duplicate, waited } = facts;
+        let (report, at) = match said {
+            Said::Row(report, at) => (report, at),
+            Said::Refused(rollout, code) => {
+                let report = self.engine.refuse(&[&*rollout], code);
+                // What is to be handed in again, and what only repeats another, does not count.
+                let counts = match code {
+                    Code::GroupIncomplete | Code::GroupLeft => !duplicate,
+                    code => code == Code::GroupDuplicate,
+                };
+                if counts {
+                    self.steps().observe_row(&report.rows[0], rollout.tokens);
+                }
+                (Arc::new(report), 0)
+            }
+        };
+        Joined { report, at, group_size, partial, late, duplicate, waited, others }
+    }
+}

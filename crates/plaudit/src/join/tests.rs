@@ -1,0 +1,680 @@
+//! Does every case end as the table says? The state machine on a clock that the test moves by hand, with a real engine that
+//! scores on the spot.
+
+use super::effect::{Answer, Effect, Facts, Said};
+use super::gathering::{Name, Newcomer};
+use super::roster::Roster;
+use super::{Policy, Status};
+use crate::engine::{Engine, Terms};
+use crate::group::Partial;
+use crate::outcome::OutcomeKind;
+use crate::reason::Code;
+use crate::recipe::Recipe;
+use crate::rollout::Rollout;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Compares the responses of a group by their words in common with the reference, and counts characters.
+const COMPARES: &str = "components:
+  principle: { reward: principle, mode: pairwise, judge: main, aggregate: winrate }
+  length: { reward: length_penalty, min_length: 4, penalty_rate: 1.0 }
+judges:
+  main: { kind: overlap }
+";
+
+/// Nothing is compared, and who has no number to show is invalid.
+const ALONE: &str = "components:
+  length: { reward: length_penalty, min_length: 4, penalty_rate: 1.0 }
+  number: { reward: number_accuracy, weight: 0, required: true }
+";
+
+fn engine(yaml: &str) -> Arc<Engine> {
+    Arc::new(Engine::new(Recipe::from_yaml(yaml).unwrap().plan().unwrap()).unwrap())
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// What one caller was told.
+#[derive(Debug, Clone, PartialEq)]
+struct Told {
+    total: Option<f64>,
+    code: Option<Code>,
+    facts: (usize, bool, bool, bool),
+    waited: Duration,
+    others: Vec<Option<f64>>,
+}
+
+/// The roster with an engine behind it, which scores when the test says so.
+struct Desk {
+    roster: Roster<u32>,
+    engine: Arc<Engine>,
+    now: Duration,
+    next: u32,
+    told: BTreeMap<u32, Vec<Told>>,
+    batches: VecDeque<super::effect::Batch<u32>>,
+    /// The sizes of the groups that were counted apart from their members.
+    counted: Vec<usize>,
+    begun: usize,
+}
+
+impl Desk {
+    fn new(engine: &Arc<Engine>, policy: impl FnOnce(Policy) -> Policy) -> Self {
+        let eager = !engine.plan().compares_groups();
+        let policy = policy(Policy { timeout: seconds(100), ..Policy::of(engine.plan()) });
+        Self {
+            roster: Roster::new(policy, eager),
+            engine: Arc::clone(engine),
+            now: Duration::ZERO,
+            next: 0,
+            told: BTreeMap::new(),
+            batches: VecDeque::new(),
+            counted: Vec::new(),
+            begun: 0,
+        }
+    }
+
+    fn take(&mut self, effects: Vec<Effect<u32>>) {
+        for effect in effects {
+            match effect {
+                Effect::Begin(..) => self.begun += 1,
+                Effect::Score(batch) => self.batches.push_back(batch),
+                Effect::Count(reports) => self.counted.push(reports.len()),
+                Effect::Answer(caller, Answer { said, facts, others }) => {
+                    let Facts { group_size, partial, late, duplicate, waited } = facts;
+                    let (total, code) = match &said {
+                        Said::Row(report, at) => {
+                            let total = &report.rows[*at].total;
+                            (total.value(), total.cause().map(|cause| cause.reason.code))
+                        }
+                        Said::Refused(_, code) => (None, Some(*code)),
+                    };
+                    let facts = (group_size, partial, late, duplicate);
+                    self.told.entry(caller).or_default().push(Told { total, code, facts, waited, others });
+                }
+            }
+        }
+    }
+
+    /// Scores one batch; whether there was one.
+    fn score(&mut self) -> bool {
+        let Some(batch) = self.batches.pop_front() else { return false };
+        let rollouts: Vec<Rollout<'static>> = batch.rollouts.iter().map(|held| (**held).clone()).collect();
+        let terms = Terms { validate: batch.validate, halt: None };
+        let report = Arc::new(self.engine.score_on(&rollouts, &terms).unwrap());
+        assert_eq!(report.groups.len(), 1, "a batch is one group");
+        let effects = self.roster.scored(batch.ticket, &report);
+        self.take(effects);
+        true
+    }
+
+    fn settle(&mut self) {
+        while self.score() {}
+    }
+
+    fn enter(&mut self, group: &str, member: Option<&str>, size: usize, text: &str) -> u32 {
+        self.enter_for(group, member, size, text, None)
+    }
+
+    fn enter_for(
+        &mut self,
+        group: &str,
+        member: Option<&str>,
+        size: usize,
+        text: &str,
+        timeout: Option<Duration>,
+    ) -> u32 {
+        let caller = self.next;
+        self.next += 1;
+        let (name, member) = (Name::of(group), member.map(Into::into));
+        let newcomer = Newcomer { group: name, member, size, timeout, validate: None };
+        let rollout = Rollout::new(text.to_owned())
+            .to_prompt("the same for all")
+            .in_group(group.to_owned())
+            .with_reference("one two three 4");
+        let effects = self.roster.arrive(self.now, newcomer, Arc::new(rollout), caller);
+        self.take(effects);
+        caller
+    }
+
+    fn leave(&mut self, group: &str, member: Option<&str>) {
+        let effects = self.roster.leave(self.now, Name::of(group), member);
+        self.take(effects);
+    }
+
+    fn at(&mut self, now: u64) {
+        self.now = seconds(now);
+        let effects = self.roster.tick(self.now);
+        self.take(effects);
+        self.settle();
+    }
+
+    fn told(&self, caller: u32) -> &Told {
+        match self.told.get(&caller).map(Vec::as_slice) {
+            Some([told]) => told,
+            other => panic!("caller {caller} was told {other:?}"),
+        }
+    }
+
+    fn is_told(&self, caller: u32) -> bool {
+        self.told.contains_key(&caller)
+    }
+
+    fn codes(&self, callers: &[u32]) -> Vec<Option<Code>> {
+        callers.iter().map(|caller| self.told(*caller).code).collect()
+    }
+
+    /// What the engine says of these texts as one group.
+    fn totals(&self, texts: &[&str]) -> Vec<Option<f64>> {
+        let rollout = |text: &&str| {
+            Rollout::new((*text).to_owned())
+                .to_prompt("the same for all")
+                .in_group("g")
+                .with_reference("one two three 4")
+        };
+        let rollouts: Vec<Rollout<'_>> = texts.iter().map(rollout).collect();
+        self.engine.score(&rollouts).unwrap().rows.iter().map(|row| row.total.value()).collect()
+    }
+}
+
+const TEXTS: [&str; 4] = ["one two three", "one two", "nothing at all", "three"];
+
+#[test]
+fn a_complete_group_is_scored_at_once_and_as_a_whole() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let callers: Vec<u32> = TEXTS.iter().take(3).map(|text| desk.enter("g", None, 4, text)).collect();
+    desk.at(7);
+    assert!(desk.told.is_empty() && desk.batches.is_empty() && desk.begun == 3);
+    let last = desk.enter("g", None, 4, TEXTS[3]);
+    desk.settle();
+    let wanted = desk.totals(&TEXTS);
+    for (at, caller) in callers.into_iter().chain([last]).enumerate() {
+        let waited = if caller == last { Duration::ZERO } else { seconds(7) };
+        let told =
+            Told { total: wanted[at], code: None, facts: (4, false, false, false), waited, others: vec![] };
+        assert_eq!(*desk.told(caller), told);
+    }
+    assert!(wanted.iter().all(Option::is_some) && wanted[0] > wanted[2]);
+    assert_eq!(desk.roster.next_due(), None);
+    let status = Status { remembered: 1, scored: 4, ..Status::default() };
+    assert_eq!(desk.roster.status(), status);
+}
+
+#[test]
+fn a_group_of_one_is_complete_with_its_first() {
+    for (size, code) in [(1, Some(Code::GroupTooSmall)), (0, Some(Code::GroupTooSmall))] {
+        let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+        let only = desk.enter("g", None, size, "one");
+        desk.settle();
+        assert_eq!((desk.told(only).code, desk.told(only).facts), (code, (1, false, false, false)));
+    }
+}
+
+#[test]
+fn the_time_of_a_group_counts_from_its_first_member() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let one = desk.enter("g", None, 3, TEXTS[0]);
+    desk.at(60);
+    let two = desk.enter("g", None, 3, TEXTS[1]);
+    assert_eq!(desk.roster.next_due(), Some(seconds(100)));
+    desk.at(99);
+    assert!(!desk.is_told(one));
+    desk.at(100);
+    let wanted = desk.totals(&TEXTS[..2]);
+    assert_eq!((desk.told(one).total, desk.told(two).total), (wanted[0], wanted[1]));
+    assert_eq!(
+        (desk.told(one).facts, desk.told(two).facts),
+        ((2, true, false, false), (2, true, false, false))
+    );
+    assert_eq!((desk.told(one).waited, desk.told(two).waited), (seconds(100), seconds(40)));
+}
+
+#[test]
+fn a_caller_may_have_less_time_than_its_group() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let one = desk.enter("g", None, 3, TEXTS[0]);
+    desk.at(10);
+    let two = desk.enter_for("g", None, 3, TEXTS[1], Some(seconds(5)));
+    let longer = desk.enter_for("other", None, 2, TEXTS[1], Some(seconds(900)));
+    desk.at(15);
+    assert!(desk.told(one).facts.1 && desk.told(two).facts.1 && !desk.is_told(longer));
+    desk.at(110);
+    assert!(desk.is_told(longer), "more time than the group has is of no use");
+}
+
+#[test]
+fn a_deadline_that_passed_before_the_clock_was_looked_at_has_passed() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let one = desk.enter("g", None, 3, TEXTS[0]);
+    let two = desk.enter("g", None, 3, TEXTS[1]);
+    desk.now = seconds(100);
+    let late = desk.enter("g", None, 3, TEXTS[2]);
+    desk.settle();
+    assert_eq!((desk.told(one).facts.0, desk.told(two).facts.0), (2, 2));
+    assert_eq!(desk.told(late).facts, (3, false, true, false));
+}
+
+#[test]
+fn a_group_that_has_gone_quiet_waits_no_longer_once_half_are_there() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| Policy { quiet: Some(seconds(10)), ..policy });
+    let one = desk.enter("g", None, 4, TEXTS[0]);
+    desk.at(50);
+    assert!(!desk.is_told(one), "a quarter is not half");
+    let two = desk.enter("g", None, 4, TEXTS[1]);
+    desk.at(59);
+    let three = desk.enter("g", None, 4, TEXTS[2]);
+    desk.at(68);
+    assert!(desk.told.is_empty(), "every arrival begins the quiet period anew");
+    desk.at(69);
+    assert!([one, two, three].iter().all(|caller| desk.told(*caller).facts == (3, true, false, false)));
+    let slow = desk.enter("h", None, 2, TEXTS[0]);
+    desk.at(79);
+    assert!(desk.told(slow).facts.1);
+    let many = desk.enter("i", None, 9, TEXTS[0]);
+    desk.at(178);
+    assert!(!desk.is_told(many));
+    desk.at(179);
+    assert!(desk.is_told(many), "the deadline holds all the same");
+}
+
+#[test]
+fn a_partial_group_is_invalid_where_the_recipe_says_so() {
+    let invalid = |policy| Policy { partial: Partial::Invalid, ..policy };
+    let mut desk = Desk::new(&engine(COMPARES), invalid);
+    let callers = [desk.enter("g", Some("a"), 3, TEXTS[0]), desk.enter("g", Some("b"), 3, TEXTS[1])];
+    let echo = desk.enter("g", Some("a"), 3, TEXTS[0]);
+    desk.at(100);
+    assert_eq!(desk.codes(&callers), [Some(Code::GroupIncomplete); 2]);
+    assert_eq!(desk.told(callers[0]).facts, (2, true, false, false));
+    assert_eq!(desk.told(echo).facts, (2, true, false, true));
+    let late = desk.enter("g", Some("c"), 3, TEXTS[2]);
+    assert_eq!((desk.told(late).code, desk.told(late).facts.2), (Some(Code::GroupIncomplete), true));
+    assert_eq!(desk.batches.len(), 0);
+    // Complete groups are none the worse for the policy, and one more than all is late.
+    let whole: Vec<u32> = TEXTS.iter().take(2).map(|text| desk.enter("h", None, 2, text)).collect();
+    desk.settle();
+    assert_eq!(desk.codes(&whole), [None; 2]);
+    let more = desk.enter("h", None, 2, TEXTS[2]);
+    desk.settle();
+    assert_eq!((desk.told(more).code, desk.told(more).facts), (None, (3, false, true, false)));
+}
+
+#[test]
+fn a_late_one_is_compared_with_those_who_were_in_time_and_changes_nothing_for_them() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let early = [desk.enter("g", None, 4, TEXTS[0]), desk.enter("g", None, 4, TEXTS[1])];
+    desk.now = seconds(100);
+    let effects = desk.roster.tick(desk.now);
+    desk.take(effects);
+    // The group is closed and not yet scored when the first late one comes.
+    let (first, second) = (desk.enter("g", None, 4, TEXTS[2]), desk.enter("g", None, 4, TEXTS[3]));
+    assert_eq!(desk.batches.len(), 3);
+    desk.settle();
+    let in_time = desk.totals(&TEXTS[..2]);
+    assert_eq!((desk.told(early[0]).total, desk.told(early[1]).total), (in_time[0], in_time[1]));
+    assert_eq!(desk.told(first).total, desk.totals(&TEXTS[..3])[2]);
+    assert_eq!(desk.told(second).total, desk.totals(&TEXTS)[3]);
+    assert_eq!(
+        (desk.told(first).facts, desk.told(second).facts),
+        ((3, true, true, false), (4, false, true, false))
+    );
+    assert_eq!((desk.roster.status().late, desk.roster.status().remembered), (2, 1));
+}
+
+#[test]
+fn what_is_forgotten_is_answered_by_the_policy_and_in_the_end_begins_anew() {
+    for partial in [Partial::Score, Partial::Invalid] {
+        let mut desk = Desk::new(&engine(COMPARES), |policy| Policy { partial, remember: 2, ..policy });
+        for group in 0..3 {
+            TEXTS.iter().take(2).for_each(|text| _ = desk.enter(&format!("g{group}"), None, 2, text));
+            desk.settle();
+        }
+        assert_eq!(desk.roster.status().remembered, 2);
+        let (forgotten, known) = (desk.enter("g0", None, 2, TEXTS[2]), desk.enter("g1", None, 2, TEXTS[2]));
+        desk.settle();
+        let code = if partial == Partial::Score { Code::GroupTooSmall } else { Code::GroupIncomplete };
+        assert_eq!(
+            (desk.told(forgotten).code, desk.told(forgotten).facts),
+            (Some(code), (1, true, true, false))
+        );
+        assert_eq!(desk.told(known).facts, (3, false, true, false));
+        // Names are known for ten times as many groups.
+        for group in 3..30 {
+            TEXTS.iter().take(2).for_each(|text| _ = desk.enter(&format!("g{group}"), None, 2, text));
+            desk.settle();
+        }
+        let anew = desk.enter("g0", None, 2, TEXTS[2]);
+        desk.settle();
+        assert!(!desk.is_told(anew), "nobody knows that it is late");
+        desk.at(100);
+        assert!(desk.told(anew).facts.1 && !desk.told(anew).facts.2);
+    }
+}
+
+#[test]
+fn memory_is_bounded_by_bytes_and_what_is_used_stays() {
+    let long = "word ".repeat(2000);
+    let mut desk = Desk::new(&engine(COMPARES), |policy| Policy { remember_bytes: 200_000, ..policy });
+    let group = |desk: &mut Desk, name: &str| {
+        [&long, "short"].iter().for_each(|text| _ = desk.enter(name, None, 2, text));
+        desk.settle();
+    };
+    group(&mut desk, "kept");
+    for at in 0..20 {
+        group(&mut desk, &format!("g{at}"));
+        if at % 4 == 0 {
+            let late = desk.enter("kept", None, 2, "x");
+            desk.settle();
+            assert_eq!(desk.told(late).facts.0, 3 + at / 4, "it was used not long ago");
+        }
+    }
+    assert!(desk.roster.status().remembered < 14, "{:?}", desk.roster.status());
+    let forgotten = desk.enter("g0", None, 2, "x");
+    desk.settle();
+    assert_eq!(desk.told(forgotten).facts, (1, true, true, false));
+}
+
+#[test]
+fn a_member_that_is_handed_in_again_gets_the_same_answer_and_is_not_counted() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let one = desk.enter("g", Some("a"), 2, TEXTS[0]);
+    desk.at(3);
+    let again = desk.enter("g", Some("a"), 2, TEXTS[0]);
+    assert!(desk.told.is_empty(), "it is one member");
+    let false_one = desk.enter("g", Some("a"), 2, "another text");
+    assert_eq!((desk.told(false_one).code, desk.told(false_one).facts.3), (Some(Code::GroupDuplicate), true));
+    desk.at(5);
+    let two = desk.enter("g", Some("b"), 2, TEXTS[1]);
+    let meanwhile = desk.enter("g", Some("b"), 2, TEXTS[1]);
+    desk.settle();
+    let after = desk.enter("g", Some("a"), 2, TEXTS[0]);
+    let wanted = desk.totals(&TEXTS[..2]);
+    for (caller, total, duplicate, waited) in [
+        (one, wanted[0], false, 5),
+        (again, wanted[0], true, 2),
+        (two, wanted[1], false, 0),
+        (meanwhile, wanted[1], true, 0),
+        (after, wanted[0], true, 0),
+    ] {
+        let told = desk.told(caller);
+        let facts = (2, false, false, duplicate);
+        assert_eq!((told.total, told.facts, told.waited), (total, facts, seconds(waited)), "{caller}");
+    }
+    let status = desk.roster.status();
+    assert_eq!((status.scored, status.duplicates, status.waiting, status.bytes), (2, 4, 0, 0));
+    // A late one that is handed in twice is late once.
+    let late = desk.enter("g", Some("c"), 2, TEXTS[2]);
+    let again = desk.enter("g", Some("c"), 2, TEXTS[2]);
+    desk.settle();
+    assert_eq!((desk.told(late).total, desk.told(again).facts.3), (desk.told(again).total, true));
+    assert_eq!(desk.roster.status().late, 1);
+}
+
+#[test]
+fn equal_responses_without_names_are_two_members() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let callers = [desk.enter("g", None, 2, TEXTS[0]), desk.enter("g", None, 2, TEXTS[0])];
+    desk.settle();
+    assert_eq!(
+        (desk.told(callers[0]).facts, desk.codes(&callers)),
+        ((2, false, false, false), vec![None; 2])
+    );
+}
+
+#[test]
+fn the_largest_size_counts_and_who_is_one_too_many_is_late() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let two = desk.enter("g", None, 3, TEXTS[0]);
+    desk.enter("g", None, 2, TEXTS[1]);
+    assert!(!desk.is_told(two));
+    desk.enter("g", None, 2, TEXTS[2]);
+    let extra = desk.enter("g", None, 3, TEXTS[3]);
+    desk.settle();
+    assert_eq!(desk.told(two).facts, (3, false, false, false));
+    assert_eq!(desk.told(extra).facts, (4, false, true, false));
+}
+
+#[test]
+fn equal_prompts_with_other_keys_are_other_groups() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let one = desk.enter("g", None, 2, TEXTS[0]);
+    let other = desk.enter("h", None, 2, TEXTS[1]);
+    desk.settle();
+    assert!(!desk.is_told(one) && !desk.is_told(other) && desk.roster.status().open == 2);
+}
+
+#[test]
+fn who_leaves_is_no_longer_expected() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let one = desk.enter("g", Some("a"), 4, TEXTS[0]);
+    let two = desk.enter("g", Some("b"), 4, TEXTS[1]);
+    desk.leave("g", Some("c"));
+    desk.leave("g", Some("c"));
+    assert!(!desk.is_told(one), "who leaves twice is missed once");
+    desk.at(4);
+    desk.leave("g", Some("b"));
+    assert_eq!((desk.told(two).code, desk.told(two).waited), (Some(Code::GroupLeft), seconds(4)));
+    let back = desk.enter("g", Some("c"), 4, TEXTS[2]);
+    assert!(!desk.is_told(one), "who comes all the same takes its place back");
+    desk.leave("g", None);
+    desk.settle();
+    assert_eq!(
+        (desk.told(one).facts, desk.told(back).facts),
+        ((2, false, false, false), (2, false, false, false))
+    );
+    desk.leave("g", None);
+    desk.leave("g", Some("a"));
+    assert_eq!(desk.roster.status().open, 0, "it is too late to leave");
+    // Before anybody has come.
+    desk.leave("h", None);
+    desk.leave("h", None);
+    let only = desk.enter("h", None, 4, TEXTS[0]);
+    let last = desk.enter("h", None, 4, TEXTS[1]);
+    desk.settle();
+    assert_eq!((desk.told(only).facts.0, desk.told(last).facts.1), (2, false));
+    desk.leave("i", None);
+    desk.at(200);
+    assert_eq!((desk.roster.status().open, desk.roster.next_due()), (0, None), "nobody came, nobody is told");
+}
+
+#[test]
+fn too_many_are_refused_at_once_and_may_come_again() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| Policy { most_waiting: 2, ..policy });
+    let held = [desk.enter("g", None, 3, TEXTS[0]), desk.enter("h", None, 2, TEXTS[1])];
+    let refused = desk.enter("g", None, 3, TEXTS[1]);
+    assert_eq!((desk.told(refused).code, desk.roster.status().waiting), (Some(Code::Overloaded), 2));
+    desk.at(100);
+    assert!(held.iter().all(|caller| desk.is_told(*caller)));
+    let again = desk.enter("i", None, 1, TEXTS[1]);
+    desk.settle();
+    assert_ne!(desk.told(again).code, Some(Code::Overloaded));
+    let mut desk = Desk::new(&engine(COMPARES), |policy| Policy { most_bytes: 10_000, ..policy });
+    let huge = desk.enter("g", None, 2, &"x".repeat(20_000));
+    assert_eq!(desk.told(huge).code, Some(Code::Overloaded));
+    assert_eq!((desk.roster.status().bytes, desk.roster.status().open), (0, 0));
+}
+
+#[test]
+fn nobody_is_left_waiting_when_the_join_is_closed() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let scored: Vec<u32> = TEXTS.iter().take(2).map(|text| desk.enter("g", None, 2, text)).collect();
+    let waiting = desk.enter("h", Some("a"), 2, TEXTS[0]);
+    let echo = desk.enter("h", Some("a"), 2, TEXTS[0]);
+    let effects = desk.roster.shut(desk.now);
+    desk.take(effects);
+    assert_eq!(desk.codes(&[waiting, echo]), [Some(Code::GroupClosed); 2]);
+    desk.settle();
+    assert_eq!(desk.codes(&scored), [None; 2], "what is being scored is still answered");
+    let after = desk.enter("i", None, 2, TEXTS[0]);
+    assert_eq!(desk.told(after).code, Some(Code::GroupClosed));
+    assert_eq!((desk.roster.status().waiting, desk.roster.next_due()), (0, None));
+}
+
+#[test]
+fn where_nothing_is_compared_nobody_waits_but_who_has_no_number() {
+    let mut desk = Desk::new(&engine(ALONE), |policy| policy);
+    let one = desk.enter("g", Some("a"), 3, "it is 4");
+    desk.settle();
+    let told = desk.told(one);
+    assert_eq!((told.total, told.facts, told.waited), (Some(0.0), (1, false, false, false), Duration::ZERO));
+    desk.at(2);
+    // Without a reference, the number cannot be compared, and the recipe requires that it can.
+    let caller = desk.next;
+    desk.next += 1;
+    let newcomer =
+        Newcomer { group: Name::of("g"), member: Some("b".into()), size: 3, timeout: None, validate: None };
+    let rollout = Arc::new(Rollout::new("3").in_group("g"));
+    let effects = desk.roster.arrive(desk.now, newcomer, rollout, caller);
+    desk.take(effects);
+    desk.settle();
+    assert!(!desk.is_told(caller), "it waits to be told of its siblings");
+    let again = desk.enter("g", Some("a"), 3, "it is 4");
+    assert_eq!((desk.told(again).total, desk.told(again).facts.3), (Some(0.0), true));
+    desk.at(5);
+    let three = desk.enter("g", Some("c"), 3, "x 4");
+    desk.settle();
+    assert_eq!((desk.told(three).total, desk.told(three).facts.0), (Some(-1.0), 3));
+    let told = desk.told(caller);
+    assert_eq!((told.code, told.waited), (Some(Code::MissingReference), seconds(3)));
+    assert_eq!(told.others, [Some(0.0), Some(-1.0)]);
+    assert_eq!(desk.counted, [3], "groups are counted all the same");
+    let late = desk.enter("g", Some("d"), 3, "4444");
+    desk.settle();
+    assert_eq!((desk.told(late).total, desk.told(late).facts), (Some(0.0), (4, false, true, false)));
+    // A group that is never complete is counted when its time is over.
+    desk.enter("h", None, 2, "4");
+    desk.settle();
+    desk.at(105);
+    assert_eq!((desk.counted.as_slice(), desk.roster.status().partial), ([3, 1].as_slice(), 1));
+}
+
+/// What may happen in a join.
+#[derive(Debug, Clone)]
+enum Event {
+    Arrive { group: u8, member: Option<u8>, text: u8, timeout: Option<u8> },
+    Leave { group: u8, member: Option<u8> },
+    Wait(u8),
+    Score,
+    Flush,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let member = || proptest::option::of(0..5u8);
+    prop_oneof![
+        8 => (0..4u8, member(), 0..4u8, proptest::option::weighted(0.1, 0..60u8))
+            .prop_map(|(group, member, text, timeout)| Event::Arrive { group, member, text, timeout }),
+        1 => (0..4u8, member()).prop_map(|(group, member)| Event::Leave { group, member }),
+        2 => (1..50u8).prop_map(Event::Wait),
+        4 => Just(Event::Score),
+        1 => Just(Event::Flush),
+    ]
+}
+
+fn shared(yaml: &'static str) -> &'static Arc<Engine> {
+    static ENGINES: [OnceLock<Arc<Engine>>; 2] = [const { OnceLock::new() }; 2];
+    ENGINES[usize::from(yaml == ALONE)].get_or_init(|| engine(yaml))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever happens, in whatever order: every caller is told exactly once, and nothing is left behind.
+    #[test]
+    fn every_caller_is_told_exactly_once(
+        events in proptest::collection::vec(event(), 1..60),
+        alone in any::<bool>(),
+        invalid in any::<bool>(),
+        quiet in proptest::option::of(1..40u64),
+        remember in 0..3usize,
+        most_waiting in prop_oneof![Just(1000usize), 1..6usize],
+        shut in any::<bool>(),
+    ) {
+        let engine = shared(if alone { ALONE } else { COMPARES });
+        let partial = if invalid { Partial::Invalid } else { Partial::Score };
+        let quiet = quiet.map(seconds);
+        let mut desk = Desk::new(engine, |policy| Policy { partial, quiet, remember, most_waiting, ..policy });
+        for event in events {
+            match event {
+                Event::Arrive { group, member, text, timeout } => {
+                    let (group, member) = (group.to_string(), member.map(|member| member.to_string()));
+                    let timeout = timeout.map(|timeout| seconds(timeout.into()));
+                    let size = 1 + usize::from(text) % 3 + group.len();
+                    desk.enter_for(&group, member.as_deref(), size, TEXTS[usize::from(text)], timeout);
+                }
+                Event::Leave { group, member } => {
+                    let member = member.map(|member| member.to_string());
+                    desk.leave(&group.to_string(), member.as_deref());
+                }
+                Event::Wait(time) => {
+                    desk.now += seconds(time.into());
+                    let effects = desk.roster.tick(desk.now);
+                    desk.take(effects);
+                }
+                Event::Score => drop(desk.score()),
+                Event::Flush => {
+                    let effects = desk.roster.flush(desk.now);
+                    desk.take(effects);
+                }
+            }
+            prop_assert!(desk.told.values().all(|told| told.len() == 1));
+            prop_assert!(desk.roster.next_due().is_none_or(|due| due > desk.now));
+        }
+        if shut {
+            let effects = desk.roster.shut(desk.now);
+            desk.take(effects);
+        } else {
+            desk.now += seconds(100);
+            let effects = desk.roster.tick(desk.now);
+            desk.take(effects);
+        }
+        while desk.score() {}
+        for caller in 0..desk.next {
+            prop_assert_eq!(desk.told.get(&caller).map(Vec::len), Some(1), "caller {}", caller);
+        }
+        let status = desk.roster.status();
+        prop_assert_eq!((status.open, status.waiting, status.bytes), (0, 0, 0));
+        prop_assert!(status.remembered <= remember);
+        prop_assert_eq!(status.scored + status.refused + status.duplicates >= u64::from(desk.next), true);
+    }
+
+    /// Members of a complete group get the same scores in whatever order they arrive.
+    #[test]
+    fn the_order_of_arrival_cannot_be_seen(
+        order in Just((0..6usize).collect::<Vec<_>>()).prop_shuffle(),
+        texts in proptest::collection::vec("[a-d ]{0,12}(one|two)?", 6),
+        named in any::<bool>(),
+    ) {
+        let mut desk = Desk::new(shared(COMPARES), |policy| policy);
+        let mut told = [None; 6];
+        let mut callers = Vec::new();
+        for at in &order {
+            let name = named.then(|| at.to_string());
+            callers.push((*at, desk.enter("g", name.as_deref(), 6, &texts[*at])));
+        }
+        desk.settle();
+        for (at, caller) in callers {
+            told[at] = desk.told(caller).total;
+        }
+        let all: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let wanted = desk.totals(&all);
+        for (told, wanted) in told.iter().zip(&wanted) {
+            prop_assert_eq!(told.map(f64::to_bits), wanted.map(f64::to_bits));
+        }
+    }
+}
+
+#[test]
+fn a_kind_that_is_not_invalid_has_a_total() {
+    // What the tests above take for granted of the two recipes.
+    for (yaml, texts) in [(COMPARES, TEXTS), (ALONE, ["4", "it is 4", "x", "4444"])] {
+        let rollouts: Vec<Rollout<'_>> = texts
+            .iter()
+            .map(|text| Rollout::new(*text).in_group("g").with_reference("one two three 4"))
+            .collect();
+        let report = shared(yaml).score(&rollouts).unwrap();
+        assert!(report.rows.iter().all(|row| row.total.kind() == OutcomeKind::Scored), "{:?}", report.rows);
+    }
+}

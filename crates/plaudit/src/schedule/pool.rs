@@ -1,0 +1,119 @@
+//! On which threads does work run? On the engine's own, which start with the first work that needs them.
+
+use rayon::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The threads that groups are scored on. They start with the first batch that has more than one group.
+#[derive(Debug)]
+pub struct Pool {
+    threads: usize,
+    pool: OnceLock<Option<rayon::ThreadPool>>,
+}
+
+/// How many parts a thread has on average, so that one long part does not leave the other threads idle.
+const PARTS: usize = 8;
+
+impl Pool {
+    /// A pool of so many threads, or of one a core.
+    pub fn new(threads: Option<usize>) -> Self {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Self { threads: threads.unwrap_or_else(cores).max(1), pool: OnceLock::new() }
+    }
+
+    /// What `work` makes of each item, in the order of the items, whatever order they were worked on.
+    pub fn map<T: Sync, R: Send>(&self, items: &[T], work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
+        if self.threads == 1 || items.len() < 2 {
+            return items.iter().map(work).collect();
+        }
+        match self.pool.get_or_init(|| self.start()) {
+            Some(pool) => pool.install(|| items.par_iter().map(work).collect()),
+            None => items.iter().map(work).collect(),
+        }
+    }
+
+    /// Has a job done on one of the threads, first come, first served. A job that panics is lost, and nothing else is.
+    pub fn spawn(&self, job: impl FnOnce() + Send + 'static) {
+        let job = move || drop(catch_unwind(AssertUnwindSafe(job)));
+        match self.pool.get_or_init(|| self.start()) {
+            Some(pool) => pool.spawn_fifo(job),
+            None => job(),
+        }
+    }
+
+    /// As [`Pool::map`], for so many items by their places, but without a thread that waits: `then` gets what became of
+    /// them, on one of the threads; nothing for an item over which `work` panicked.
+    pub(crate) fn map_then<R: Send + 'static>(
+        &self,
+        items: usize,
+        work: impl Fn(usize) -> R + Send + Sync + 'static,
+        then: impl FnOnce(Vec<Option<R>>) + Send + 'static,
+    ) {
+        let one = move |at: usize| catch_unwind(AssertUnwindSafe(|| work(at))).ok();
+        if items < 2 {
+            let only = move || then((0..items).map(one).collect());
+            return if self.is_own() { only() } else { self.spawn(only) };
+        }
+        let part = items.div_ceil(self.threads * PARTS);
+        let parts = items.div_ceil(part);
+        let done = Mutex::new(((0..items).map(|_| None).collect::<Vec<Option<R>>>(), Some(then)));
+        let shared = Arc::new((one, AtomicUsize::new(parts), done));
+        for number in 0..parts {
+            let shared = Arc::clone(&shared);
+            self.spawn(move || {
+                let (one, left, done) = &*shared;
+                let from = number * part;
+                let made: Vec<Option<R>> = (from..(from + part).min(items)).map(one).collect();
+                let mut all = done.lock().unwrap_or_else(PoisonError::into_inner);
+                all.0[from..from + made.len()].iter_mut().zip(made).for_each(|(place, made)| *place = made);
+                if left.fetch_sub(1, Ordering::AcqRel) > 1 {
+                    return;
+                }
+                let (made, then) = (std::mem::take(&mut all.0), all.1.take());
+                drop(all);
+                if let Some(then) = then {
+                    then(made);
+                }
+            });
+        }
+    }
+
+    /// Whether the caller runs on one of the threads.
+    fn is_own(&self) -> bool {
+        self.pool.get().and_then(Option::as_ref).is_some_and(|pool| pool.current_thread_index().is_some())
+    }
+
+    /// Threads, or none where the system gives none; the work is then done on the caller's.
+    fn start(&self) -> Option<rayon::ThreadPool> {
+        let name = |at: usize| format!("plaudit-{at}");
+        rayon::ThreadPoolBuilder::new().num_threads(self.threads).thread_name(name).build().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn what_is_made_stands_in_order_and_a_panic_is_a_gap() {
+        for (threads, items) in [(1, 0), (1, 1), (1, 9), (2, 2), (2, 1000), (8, 37)] {
+            let pool = Pool::new(Some(threads));
+            let (send, receive) = mpsc::channel();
+            let work = |at: usize| if at % 5 == 4 { panic!("at {at}") } else { at };
+            pool.map_then(items, work, move |made| send.send(made).unwrap());
+            let wanted: Vec<_> = (0..items).map(|at| (at % 5 != 4).then_some(at)).collect();
+            assert_eq!(receive.recv().unwrap(), wanted, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_job_that_panics_takes_nobody_with_it() {
+        let pool = Pool::new(Some(1));
+        let (send, receive) = mpsc::channel();
+        pool.spawn(|| panic!("a job"));
+        pool.spawn(move || send.send("the next").unwrap());
+        assert_eq!(receive.recv().unwrap(), "the next");
+    }
+}

@@ -1,0 +1,17 @@
+"""How is the command run from the package? As the same program, in this process."""
+
+import signal
+import sys
+
+from plaudit._plaudit import main as run
+
+
+def main() -> int:
+    """Runs the `plaudit` command with the arguments of this process."""
+    # Python's own handler only takes a note, which nothing reads while the command runs.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return run(["plaudit", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

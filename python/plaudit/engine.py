@@ -1,0 +1,306 @@
+"""How are rollouts scored from Python? An engine is made of a recipe and scores as many batches as one likes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plaudit import custom
+from plaudit._plaudit import Core
+from plaudit.report import Report
+
+if TYPE_CHECKING:
+    from plaudit.join import Join
+
+Messages = Sequence[Mapping[str, Any]]
+"""Chat messages, each with at least `role` and `content`."""
+
+
+class Engine:
+    """A loaded recipe that scores rollouts.
+
+    `recipe` is the name of a shipped recipe, the path of a file, or the recipe itself as a dict. `overrides` replaces
+    single values, such as `{"components.format.weight": 0.1}`. `state` keeps judgments, so that none is bought twice:
+    a folder of this machine, or `redis://host:port/db` for several. `share` is for one of so many engines that together
+    must keep to the recipe's limits of calls and money.
+
+    Making one loads the recipe and raises `RecipeError` with everything that is wrong with it. Threads start with the
+    first batch that needs them. An engine may be used from many threads at once, in a forked child, and in another process
+    to which it was pickled.
+    """
+
+    def __init__(
+        self,
+        recipe: str | os.PathLike[str] | Mapping[str, Any],
+        *,
+        overrides: Mapping[str, Any] | None = None,
+        state: str | os.PathLike[str] | None = None,
+        share: int = 1,
+    ) -> None:
+        if isinstance(recipe, Mapping):
+            self._name, self._text = "recipe", json.dumps(recipe, allow_nan=False, default=_plain)
+        else:
+            self._name, self._text = os.fspath(recipe), None
+        self._overrides = [(key, _written(value)) for key, value in (overrides or {}).items()]
+        self._state = None if state is None else os.fspath(state)
+        self._share = share
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._made: Core | None = self._make()
+
+    def _make(self) -> Core:
+        return Core(self._name, self._text, self._overrides, self._state, self._share)
+
+    @property
+    def _core(self) -> Core:
+        # Threads do not survive a fork, so a forked child makes an engine of its own. What it inherited is never let go
+        # of, because ending it would wait for threads that are not there.
+        if self._pid != os.getpid():
+            _inherited.append(self._made)
+            self._lock = threading.Lock()
+            self._made, self._pid = None, os.getpid()
+        if self._made is None:
+            with self._lock:
+                if self._made is None:
+                    self._made = self._make()
+        return self._made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        recipe = json.loads(self._text) if self._text is not None else self._name
+        overrides = {key: json.loads(value) for key, value in self._overrides}
+        return _rebuild, (recipe, overrides, self._state, self._share, custom.functions(self._core.parts))
+
+    def __repr__(self) -> str:
+        return f"plaudit.Engine({self.name!r}, components={list(self.components)})"
+
+    @property
+    def name(self) -> str:
+        """The recipe's name."""
+        return self._core.name
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The names of the components, in the order of the recipe."""
+        return tuple(self._core.columns)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each component."""
+        return {name: weight for name, _, weight in self._core.parts}
+
+    @property
+    def rewards(self) -> dict[str, str]:
+        """The reward of each component."""
+        return {name: reward for name, reward, _ in self._core.parts}
+
+    @property
+    def judges(self) -> dict[str, dict[str, Any]]:
+        """The limits of each judge: concurrency, calls a minute, budgets."""
+        return self._core.judges
+
+    @property
+    def compares_groups(self) -> bool:
+        """Whether some component needs the group as a whole."""
+        return self._core.compares_groups
+
+    @property
+    def validates(self) -> bool:
+        """Whether the recipe puts the reference among the responses that are compared."""
+        return self._core.validates
+
+    @property
+    def invalid_value(self) -> float | None:
+        """What stands for an invalid total where a number must be handed out."""
+        return self._core.invalid_value
+
+    @property
+    def timeout(self) -> float:
+        """How long one group may take, in seconds."""
+        return self._core.timeout
+
+    @property
+    def tallies(self) -> list[dict[str, Any]]:
+        """What each judge has been asked so far: calls, answers from the record, tokens, cost, latency."""
+        return self._core.tallies()
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that is equal for engines of equal recipes, overrides included."""
+        import hashlib
+
+        text = self._text if self._text is not None else _read(self._name)
+        return hashlib.sha256(json.dumps([text, self._overrides]).encode()).hexdigest()[:32]
+
+    def score(
+        self,
+        prompts: Sequence[str | Messages | None] | Any | None,
+        responses: Sequence[str] | Any,
+        references: Sequence[str | None] | Any | None = None,
+        groups: Sequence[str | int | None] | Any | None = None,
+        tokens: Sequence[int | None] | Any | None = None,
+        extras: Sequence[Mapping[str, Any] | None] | None = None,
+        *,
+        ids: Sequence[str | int | None] | Any | None = None,
+        validate: bool | None = None,
+    ) -> Report:
+        """Scores a batch and waits for it; other threads run meanwhile, and Ctrl-C is heard.
+
+        Rollouts with the same entry in `groups`, or where that is missing with the same prompt, are scored as one group. Each
+        column is a sequence or an Arrow array of text. `validate` says whether references take part in comparisons;
+        where it is missing, the recipe does.
+        """
+        return Report(self._core.score(prompts, responses, references, groups, tokens, extras, ids, validate))
+
+    async def ascore(
+        self,
+        prompts: Sequence[str | Messages | None] | Any | None,
+        responses: Sequence[str] | Any,
+        references: Sequence[str | None] | Any | None = None,
+        groups: Sequence[str | int | None] | Any | None = None,
+        tokens: Sequence[int | None] | Any | None = None,
+        extras: Sequence[Mapping[str, Any] | None] | None = None,
+        *,
+        ids: Sequence[str | int | None] | Any | None = None,
+        validate: bool | None = None,
+    ) -> Report:
+        """Scores a batch as `score` does, without blocking the event loop. A cancelled task lets go of the work."""
+        columns = (prompts, responses, references, groups, tokens, extras, ids, validate)
+        scores = await awaited(lambda done: self._core.start(done, *columns))
+        return Report(scores)
+
+    def score_table(self, table: Any, *, validate: bool | None = None) -> Report:
+        """Scores a table of Arrow's, with the columns that a line of JSON would have; any other column goes to `extra`."""
+        return Report(self._core.score(*_columns(table), validate))
+
+    async def ascore_table(self, table: Any, *, validate: bool | None = None) -> Report:
+        """Scores a table as `score_table` does, without blocking the event loop."""
+        columns = _columns(table)
+        scores = await awaited(lambda done: self._core.start(done, *columns, validate))
+        return Report(scores)
+
+    def join(
+        self, *, timeout: float | None = None, quiet: float | None = None, remember: int | None = None
+    ) -> Join:
+        """A place where callers hand in one rollout each, and get it scored with its group."""
+        from plaudit.join import Join
+
+        return Join(self, timeout=timeout, quiet=quiet, remember=remember)
+
+    def stop(self) -> None:
+        """Lets no further call to a judge begin. What is in flight is still answered and kept."""
+        self._core.stop()
+
+
+_inherited: list[Core | None] = []
+
+
+async def awaited(start: Callable[[Callable[[Any, BaseException | None], None]], Any]) -> Any:
+    """What a call gives back that tells its end on another thread."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+
+    def done(value: Any, error: BaseException | None) -> None:
+        try:
+            loop.call_soon_threadsafe(settle, value, error)
+        except RuntimeError:
+            pass  # The loop was closed, so nobody waits any more.
+
+    call = start(done)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        if call is not None:
+            call.cancel()
+        raise
+
+
+def _rebuild(
+    recipe: Any, overrides: dict[str, Any], state: str | None, share: int, functions: list[tuple[Any, ...]]
+) -> Engine:
+    custom.restore(functions)
+    return Engine(recipe, overrides=overrides, state=state, share=share)
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say of a value that it does not know: numpy's scalars, mappings such as OmegaConf's, paths."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    for name in ("tolist", "item"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} cannot stand in a recipe")
+
+
+def _read(name: str) -> str:
+    try:
+        with open(name, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return name
+
+
+_COLUMNS = ("prompt", "response", "reference", "group", "tokens", "extra", "id")
+
+
+def _columns(table: Any) -> tuple[Any, ...]:
+    """The columns of a table in the order of `score`, text still as Arrow holds it."""
+    import pyarrow as pa
+
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    elif not isinstance(table, pa.Table):
+        table = pa.table(table)
+    if "response" not in table.column_names:
+        raise ValueError(f"the table has no column 'response', only {table.column_names}")
+    found: dict[str, Any] = {}
+    for name in ("prompt", "response", "reference", "group", "id"):
+        if name in table.column_names:
+            found[name] = _text(table.column(name))
+    if "tokens" in table.column_names:
+        found["tokens"] = table.column("tokens").to_pylist()
+    others = [name for name in table.column_names if name not in _COLUMNS]
+    if others or "extra" in table.column_names:
+        found["extra"] = _extras(table, others)
+    columns = ("prompt", "response", "reference", "group", "tokens", "extra", "id")
+    return tuple(found.get(name) for name in columns)
+
+
+def _text(column: Any) -> Any:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_integer(kind):
+        return column.cast(pa.string())
+    if pa.types.is_nested(kind):
+        return column.to_pylist()
+    return column
+
+
+def _extras(table: Any, others: list[str]) -> list[dict[str, Any]]:
+    rows = table.select(others).to_pylist() if others else [{} for _ in range(table.num_rows)]
+    if "extra" in table.column_names:
+        for row, extra in zip(rows, table.column("extra").to_pylist(), strict=True):
+            row.update(json.loads(extra) if isinstance(extra, str) else extra or {})
+    return rows

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Makes the environment .venvs/NAME from python/requirements/NAME.txt and puts a wheel of plaudit into it, where one is given.
+#
+#     python/venv.sh NAME [WHEEL]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=$1 wheel=${2:-}
+python=${PYTHON:-python3}
+if [ ! -x .venvs/tools/bin/uv ]; then
+    "$python" -m venv .venvs/tools
+    .venvs/tools/bin/python -m pip install --quiet --disable-pip-version-check 'uv==0.13.7' 'maturin==1.16.0'
+fi
+uv=.venvs/tools/bin/uv
+[ "$name" = tools ] && exit 0
+stamp=.venvs/$name/requirements.txt
+if ! cmp --silent "python/requirements/$name.txt" "$stamp"; then
+    rm -rf ".venvs/$name"
+    "$uv" venv --quiet --python "$python" ".venvs/$name"
+    "$uv" pip install --quiet --python ".venvs/$name/bin/python" -r "python/requirements/$name.txt"
+    cp "python/requirements/$name.txt" "$stamp"
+fi
+if [ -n "$wheel" ]; then
+    "$uv" pip install --quiet --python ".venvs/$name/bin/python" --no-deps --force-reinstall "$wheel"
+fi
