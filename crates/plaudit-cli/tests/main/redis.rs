@@ -104,8 +104,8 @@ fn two_processes_at_once_buy_every_judgment_once() {
 }
 
 #[test]
-fn a_run_whose_redis_dies_stops_spending_and_says_so() {
-    let Some(mut scene) = Scene::new("dies", 2000, "20ms", &[]) else { return };
+fn a_run_whose_redis_dies_stops_spending_and_goes_on_when_it_is_back() {
+    let Some(mut scene) = Scene::new("dies", 2000, "20ms", &["--appendonly", "yes"]) else { return };
     let arguments = scene.arguments("score", &scene.server.url(), &[]);
     let child = start(&words(&arguments));
     while scene.calls() < 100 {
@@ -129,6 +129,15 @@ fn a_run_whose_redis_dies_stops_spending_and_says_so() {
     let scored = rows.iter().filter(|row| row["total"].is_number()).count();
     assert_eq!((rows.len(), lost + scored), (2000, 2000), "{}", ran.talk);
     assert!(lost > 1500 && scored > 50, "{lost} lost, {scored} scored");
+
+    scene.server.again();
+    let ran = run(&words(&arguments));
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    let keys: Vec<String> = ledger(&scene.folder, "ledger").into_iter().map(|(key, _)| key).collect();
+    let distinct: BTreeSet<&String> = keys.iter().collect();
+    // Eight were in flight.
+    assert!(distinct.len() == 2000 && keys.len() <= 2008, "{} calls", keys.len());
+    assert_eq!(scene.server.ask(&[b"GET", b"plaudit:1:judgments"]), b"2000");
 }
 
 #[test]

@@ -79,17 +79,21 @@ fn all_that_begin_at_one_moment_have_one_secret() {
 }
 
 #[test]
-fn a_claim_of_a_machine_that_died_is_waited_for_and_then_taken() {
+fn a_claim_is_waited_for_as_long_as_its_machine_is_alive() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&[]);
     let sample = samples("died", 1);
     let claim = key_of("claim", &mock, &sample);
     let before = mock.ledger().len();
-    assert_eq!(server.ask(&[b"SET", claim.as_bytes(), b"somebody", b"PX", b"1500"]), b"+OK");
+    assert_eq!(server.ask(&[b"SET", b"plaudit:1:alive:other", b"", b"PX", b"1500"]), b"+OK");
+    assert_eq!(server.ask(&[b"SET", claim.as_bytes(), b"other:1", b"PX", b"100000"]), b"+OK");
     let done = asks(&machine(&server), &judge(&mock), &sample, 30.0);
     assert!(done.scored() == 1 && done.took >= Duration::from_millis(1400), "{:?}", done.took);
+    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
     assert_eq!(mock.ledger().len() - before, 1);
     assert_eq!(server.ask(&[b"EXISTS", claim.as_bytes()]), b":0", "a claim ends with its judgment");
+    let alive = server.ask(&[b"KEYS", b"plaudit:1:alive:*"]);
+    assert_eq!(alive, b"*1", "its own sign of life is there, the other one's has ended");
 }
 
 #[test]
@@ -100,6 +104,7 @@ fn a_question_that_fails_is_left_to_others_at_once() {
     let broken = JudgeSpec { attempts: 1, ..judge(&mock) };
     let failing = [Sample { id: "fails".into(), fault: Some("http400") }];
     assert_eq!(asks(&machine, &broken, &failing, 20.0).scored(), 0);
+    machine.flush();
     assert_eq!(server.ask(&[b"KEYS", b"plaudit:1:claim:*"]), b"*0");
     let leaving = [Sample { id: "leaves".into(), fault: Some("hang") }];
     let gone = asks(&machine, &broken, &leaving, 0.3);

@@ -267,6 +267,11 @@ fn trouble(error: &JournalError) -> Option<Trouble> {
 /// What an error of Redis means. Its words never show a password.
 pub(super) fn read(client: &Client, error: &RedisError) -> JournalError {
     use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, NoPerm, NoScript, ReadOnly, TryAgain};
+    // Of several commands that failed together, the first tells why.
+    let errors = error.clone().into_server_errors();
+    let first = errors.as_ref().and_then(|errors| errors.first()).map(|(_, error)| error.clone());
+    let first = first.map(RedisError::from);
+    let error = first.as_ref().unwrap_or(error);
     let trouble = match (error.kind(), error.code()) {
         (_, Some("OOM" | "MISCONF")) => Trouble::Full,
         (_, Some("NOAUTH" | "WRONGPASS")) | (ErrorKind::AuthenticationFailed, _) => Trouble::Login,

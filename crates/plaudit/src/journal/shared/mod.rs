@@ -9,6 +9,7 @@
 //! | `judgment:KEY` | a judge's reply |
 //! | `judgments` | how many there are |
 //! | `claim:KEY` | who is asking, for as long as the call may take |
+//! | `alive:PROCESS` | a sign of life, without which a claim is void |
 //! | `fact:NAME` | a small settled fact |
 //! | `spent:JUDGE` | a hash of `calls`, `cost`, what is `held` for calls in flight, and calls `maybe_paid` for nothing |
 //! | `run`, `rollouts` | the last run that finished, and what it was over |
@@ -34,6 +35,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::OnceCell;
 
 /// What every key begins with; the number changes when the meaning of a value does.
 const PREFIX: &str = "plaudit:1:";
@@ -58,6 +60,8 @@ pub struct Redis {
     pending: Arc<Waiting>,
     stuck: Mutex<Option<JournalError>>,
     dice: AtomicU64,
+    /// Set when the first sign of life was given.
+    alive: OnceCell<()>,
 }
 
 impl fmt::Debug for Redis {
@@ -157,6 +161,7 @@ impl Redis {
             pending: Arc::default(),
             stuck: Mutex::new(None),
             dice: AtomicU64::new(u64::from_le_bytes(seed)),
+            alive: OnceCell::new(),
         };
         Ok((redis, Recovered { judgments, doubts, ..Recovered::default() }))
     }

@@ -15,6 +15,9 @@ use tokio::time::{Instant, sleep};
 
 /// For how much longer than its call a claim holds: the reply must still be kept.
 const SLACK: Duration = Duration::from_secs(15);
+/// How long a sign of life holds, and how often one is given.
+const ALIVE: Duration = Duration::from_secs(15);
+const BEAT: Duration = Duration::from_secs(4);
 /// The first and the longest pause between two looks at what another process is asking.
 const LOOK: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_millis(250);
@@ -65,7 +68,30 @@ impl Redis {
         pause.mul_f64(0.5 + (mixed >> 11) as f64 / (1u64 << 53) as f64)
     }
 
+    /// Gives a sign of life from now on, for as long as the journal is open. A process that has died is so told from one
+    /// that waits for a slow judge, and what it had claimed may be asked by others.
+    async fn live(&self) -> Result<(), Reason> {
+        let mut sign = redis::cmd("SET");
+        sign.arg(format!("{}{}", key("alive:"), self.name)).arg("").arg("PX").arg(ALIVE.as_millis() as u64);
+        let begin = || async {
+            self.ask::<redis::Value>(&sign).await?;
+            let (sign, link) = (sign.clone(), Arc::downgrade(&self.link));
+            let handle = self.link.handle().map_err(|error| reason(&error))?;
+            handle.spawn(async move {
+                loop {
+                    sleep(BEAT).await;
+                    let Some(link) = link.upgrade() else { return };
+                    // One that is lost is followed by the next.
+                    let _: Result<redis::Value, JournalError> = link.ask_once(&sign).await;
+                }
+            });
+            Ok(())
+        };
+        self.alive.get_or_try_init(begin).await.map(|()| ())
+    }
+
     async fn claim(&self, claim: Claim<'_>, allowance: Allowance) -> Result<Leave, Reason> {
+        self.live().await?;
         let keys = (
             key_of("judgment", claim.key),
             key_of("claim", claim.key),
@@ -77,7 +103,7 @@ impl Redis {
         command.arg(self.asker(&claim)).arg(milliseconds);
         command.arg(optional(allowance.calls.map(|calls| calls.to_string())));
         command.arg(optional(allowance.cost.map(|cost| cost.to_string())));
-        command.arg(allowance.reserved.to_string());
+        command.arg(allowance.reserved.to_string()).arg(key("alive:"));
         let started = Instant::now();
         loop {
             let said: String = self.ask(&command).await?;
@@ -110,15 +136,15 @@ impl Record for Redis {
 
     fn follow<'a>(&'a self, question: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
         Box::pin(async move {
-            let mut command = redis::cmd("MGET");
-            command.arg(key_of("judgment", question)).arg(key_of("claim", question));
+            let keys = (key_of("judgment", question), key_of("claim", question));
+            let mut command = self.scripts.look([&keys.0, &keys.1]);
+            command.arg(key("alive:"));
             let mut pause = LOOK;
             loop {
-                let (value, claim): (Option<Vec<u8>>, Option<Vec<u8>>) = self.ask(&command).await?;
-                match (value, claim) {
-                    (Some(value), _) => return self.judgment(question, &value).map(Some),
-                    (None, None) => return Ok(None),
-                    (None, Some(_)) => sleep(self.jittered(pause)).await,
+                match self.ask(&command).await? {
+                    redis::Value::BulkString(value) => return self.judgment(question, &value).map(Some),
+                    redis::Value::Int(_) => sleep(self.jittered(pause)).await,
+                    _ => return Ok(None),
                 }
                 pause = pause.mul_f64(1.5).min(LONGEST_LOOK);
             }

@@ -5,11 +5,14 @@ use redis::{Cmd, Script};
 /// Claims a question and counts its call, unless another asks it, it is answered, or the budget is spent.
 ///
 /// `KEYS`: the judgment, the claim, what was spent. `ARGV`: who asks, for how many milliseconds, the budget of calls, the
-/// budget of cost, what the call may cost. A sum that cannot be read keeps the purse shut.
+/// budget of cost, what the call may cost, what the sign of life of a process begins with. A sum that cannot be read keeps
+/// the purse shut.
 const INTEND: &str = "\
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'elsewhere' end
 local holder = redis.call('GET', KEYS[2])
-if holder and holder ~= ARGV[1] then return 'elsewhere' end
+if holder and holder ~= ARGV[1] and redis.call('EXISTS', ARGV[6] .. holder:match('^[^:]*')) == 1 then
+  return 'elsewhere'
+end
 local function spent(field) return tonumber(redis.call('HGET', KEYS[3], field) or '0') or math.huge end
 if ARGV[3] ~= '' and spent('calls') >= tonumber(ARGV[3]) then return 'spent' end
 if ARGV[4] ~= '' then
@@ -21,6 +24,16 @@ redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 redis.call('HINCRBY', KEYS[3], 'calls', 1)
 if tonumber(ARGV[5]) > 0 then redis.call('HINCRBYFLOAT', KEYS[3], 'held', ARGV[5]) end
 return 'granted'";
+
+/// Looks for a judgment: it, 1 where a process that is alive asks for it, else nothing.
+///
+/// `KEYS`: the judgment, the claim. `ARGV`: what the sign of life of a process begins with.
+const LOOK: &str = "\
+local judgment = redis.call('GET', KEYS[1])
+if judgment then return judgment end
+local holder = redis.call('GET', KEYS[2])
+if holder and redis.call('EXISTS', ARGV[1] .. holder:match('^[^:]*')) == 1 then return 1 end
+return false";
 
 /// Keeps a judgment, of which the first counts, and lets go of the claim.
 ///
@@ -45,9 +58,12 @@ if tonumber(ARGV[1]) > 0 then redis.call('HINCRBYFLOAT', KEYS[1], 'held', '-' ..
 if tonumber(ARGV[2]) > 0 then redis.call('HINCRBYFLOAT', KEYS[1], 'cost', ARGV[2]) end
 return 1";
 
+const ALL: [&str; 5] = [INTEND, LOOK, KEEP, RELEASE, SPEND];
+
 /// The scripts, by their hashes.
 pub(super) struct Scripts {
     intend: Script,
+    look: Script,
     keep: Script,
     release: Script,
     spend: Script,
@@ -55,19 +71,23 @@ pub(super) struct Scripts {
 
 impl Scripts {
     pub(super) fn new() -> Self {
-        let [intend, keep, release, spend] = [INTEND, KEEP, RELEASE, SPEND].map(Script::new);
-        Self { intend, keep, release, spend }
+        let [intend, look, keep, release, spend] = ALL.map(Script::new);
+        Self { intend, look, keep, release, spend }
     }
 
     /// What makes a server know all of them.
     pub(super) fn load(pipeline: &mut redis::Pipeline) {
-        for text in [INTEND, KEEP, RELEASE, SPEND] {
+        for text in ALL {
             pipeline.cmd("SCRIPT").arg("LOAD").arg(text).ignore();
         }
     }
 
     pub(super) fn intend(&self, keys: [&str; 3]) -> Cmd {
         invoke(&self.intend, &keys)
+    }
+
+    pub(super) fn look(&self, keys: [&str; 2]) -> Cmd {
+        invoke(&self.look, &keys)
     }
 
     pub(super) fn keep(&self, keys: [&str; 3]) -> Cmd {
