@@ -19,7 +19,6 @@ use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use plaudit::schedule::Network;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,14 +28,14 @@ Examples:
 
 /// Show how the total of one rollout of the last finished run came about
 ///
-/// Everything is derived again from the state folder; no judge is asked.
+/// Everything is derived again from the state; no judge is asked.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
     /// The rollout's id
     id: String,
-    /// The state folder of the run
-    #[arg(long, value_name = "DIR")]
+    /// The state of the run: its folder, or redis://host:port/database
+    #[arg(long, value_name = "STATE")]
     state: String,
     /// Show every prompt and every reply whole
     #[arg(long)]
@@ -50,10 +49,10 @@ impl Explain {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let state = State::existing(&self.state)?;
         let (kept, file) = state.last()?;
-        let setup =
-            Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
+        let journal = Some(state.journal.clone());
+        let setup = Setup { journal, network: Network::Replay, ..Setup::default() };
         let engine = Engine::open(kept.plan()?, &setup)?;
-        let rollouts = siblings(&file, &self.id, &engine)?;
+        let rollouts = siblings(file.path(), &self.id, &engine)?;
         let (report, exchanges) = engine.explain(&rollouts)?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
         let Some(at) = at else { return Err(missing(&self.id)) };

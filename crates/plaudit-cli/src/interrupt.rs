@@ -5,10 +5,9 @@ use crate::failure::Failure;
 use crate::summary::whole;
 use crate::talk::Talk;
 use plaudit::engine::Engine;
-use plaudit::journal::Journal;
+use plaudit::journal::Store;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -82,7 +81,7 @@ impl fmt::Display for Stopped {
 pub(crate) struct Watch<'w> {
     pub(crate) engine: &'w Engine,
     pub(crate) interrupt: &'w Interrupt,
-    pub(crate) journal: Option<Arc<Journal>>,
+    pub(crate) journal: Option<Store>,
     /// Files that are only whole when the run has finished.
     pub(crate) parts: Vec<PathBuf>,
 }
@@ -107,7 +106,7 @@ impl Watch<'_> {
     }
 
     fn stopped(&self, signal: Signal) -> Stopped {
-        Stopped { signal, kept: self.journal.as_ref().map(|journal| journal.judgments()) }
+        Stopped { signal, kept: self.journal.as_ref().map(Store::judgments) }
     }
 
     async fn listen(&self, mut ending: Ending, mut over: watch::Receiver<bool>) {

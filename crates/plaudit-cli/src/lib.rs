@@ -2,6 +2,7 @@
 //!
 //! It is a library as well, so that the Python package can bring the command without a second binary.
 
+mod copy;
 mod ending;
 mod explain;
 mod failure;

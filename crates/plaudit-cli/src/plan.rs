@@ -18,8 +18,6 @@ use plaudit::rollout::Rollout;
 use plaudit::schedule::Network;
 use plaudit::schedule::Pool;
 use serde_json::json;
-use std::path::Path;
-use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +39,7 @@ pub(crate) struct Plan {
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
     fields: Vec<(String, String)>,
     /// Count what this journal answers as paid
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "STATE")]
     state: Option<String>,
     /// As data
     #[arg(long)]
@@ -70,9 +68,9 @@ impl Sink for Nowhere {
 impl Plan {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         // A run that has not begun has paid for nothing, and a plan makes no folder.
-        let begun = self.state.as_deref().filter(|folder| Path::new(folder).exists());
+        let begun = self.state.as_deref().filter(|place| State::is_begun(place));
         let state = begun.map(State::existing).transpose()?;
-        let journal = state.as_ref().map(|state| Arc::clone(&state.journal));
+        let journal = state.as_ref().map(|state| state.journal.clone());
         let setup = Setup { journal, network: Network::Replay, dry: true, ..Setup::default() };
         let engine = Engine::open(self.recipe.recipe()?.plan()?, &setup)?;
         let fields = crate::scoring::fields(&self.fields, false)?;

@@ -9,7 +9,6 @@ use plaudit::court::Setup;
 use plaudit::engine::Engine;
 use plaudit::input::Fields;
 use plaudit::schedule::Network;
-use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,8 +22,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Replay {
-    /// The state folder of the run
-    #[arg(long, value_name = "DIR")]
+    /// The state of the run: its folder, or redis://host:port/database
+    #[arg(long, value_name = "STATE")]
     state: String,
     /// Where results go [default: stdout]
     #[arg(long, short, value_name = "FILE")]
@@ -41,10 +40,10 @@ impl Replay {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let state = State::existing(&self.state)?;
         let (kept, rollouts) = state.last()?;
-        let setup =
-            Setup { journal: Some(Arc::clone(&state.journal)), network: Network::Replay, ..Setup::default() };
+        let journal = Some(state.journal.clone());
+        let setup = Setup { journal, network: Network::Replay, ..Setup::default() };
         let engine = Engine::open(kept.plan()?, &setup)?;
-        let source = Source::open(&rollouts)?;
+        let source = Source::open(rollouts.path())?;
         let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
         let run = Run {
             engine: &engine,
@@ -53,7 +52,7 @@ impl Replay {
             hold: kept.hold,
             by: None,
             copy: None,
-            journal: Some(Arc::clone(&state.journal)),
+            journal: Some(state.journal.clone()),
             parts: self.out.iter().chain(&self.summary).filter_map(|path| Output::part(path)).collect(),
         };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };

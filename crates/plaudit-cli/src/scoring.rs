@@ -1,5 +1,6 @@
 //! What do `score` and `rank` have in common? The rollouts, the recipe, where results go, and the account at the end.
 
+use crate::copy::Copy;
 use crate::failure::Failure;
 use crate::files::{Output, Source};
 use crate::interrupt::{Interrupt, Watch};
@@ -12,14 +13,13 @@ use clap::Args;
 use plaudit::court::Setup;
 use plaudit::engine::Engine;
 use plaudit::input::{FIELDS, Fields};
-use plaudit::journal::Journal;
+use plaudit::journal::Store;
 use plaudit::outcome::OutcomeKind;
 use plaudit::plan::Plan;
 use plaudit::recipe::{Mistakes, Recipe, closest};
 use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// The flags of a run over rollouts.
@@ -44,8 +44,9 @@ pub(crate) struct Scoring {
     /// Close a group when so many rollouts have been read since its last member
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     hold: u64,
-    /// Keep every judgment in this folder before it is used, and go on from there after a crash
-    #[arg(long, value_name = "DIR")]
+    /// Keep every judgment in this folder before it is used, and go on from there after a crash; or in
+    /// redis://[user:password@]host:port[/database], which several machines can share
+    #[arg(long, value_name = "STATE")]
     state: Option<String>,
     /// Refuse lines with fields that are not known, instead of keeping them as extra
     #[arg(long)]
@@ -109,8 +110,8 @@ impl Scoring {
     pub(crate) fn engine(&self) -> Result<(Engine, Option<State>), Failure> {
         let plan = self.recipe.recipe()?.plan()?;
         let talk = if self.quiet { Talk::errors() } else { Talk::of_run(false, None) };
-        let state = self.state.as_deref().map(|folder| State::open(folder, &talk)).transpose()?;
-        let journal = state.as_ref().map(|state| Arc::clone(&state.journal));
+        let state = self.state.as_deref().map(|place| State::open(place, &talk)).transpose()?;
+        let journal = state.as_ref().map(|state| state.journal.clone());
         let keys = |name: &str| std::env::var(name).ok();
         let setup = Setup { journal, keys: &keys, ..Setup::default() };
         Ok((Engine::open(plan, &setup)?, state))
@@ -147,17 +148,17 @@ impl Scoring {
             hold: self.hold,
             by: self.by.as_deref(),
             copy: copy.as_mut(),
-            journal: state.as_ref().map(|state| Arc::clone(&state.journal)),
+            journal: state.as_ref().map(|state| state.journal.clone()),
             parts: self.parts(state.as_ref()),
         };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         let code = run.through(sink, &account, finish)?;
-        if let Some(stuck) = state.as_ref().and_then(|state| state.journal.is_stuck()) {
-            Talk::errors().error(&stuck.to_string());
-        }
         let kept = Kept::of(&self.recipe.recipe()?, &self.recipe.set, self.hold);
         if let (Some(state), Some(copy), Some(kept)) = (state, copy, kept) {
             state.keep(&kept, copy)?;
+        }
+        if let Some(stuck) = state.as_ref().and_then(|state| state.journal.is_stuck()) {
+            Talk::errors().error(&stuck.to_string());
         }
         Ok(code)
     }
@@ -173,9 +174,9 @@ pub(crate) struct Run<'r> {
     /// The field that statistics are told by.
     pub(crate) by: Option<&'r str>,
     /// Where the rollouts are kept.
-    pub(crate) copy: Option<&'r mut Output>,
+    pub(crate) copy: Option<&'r mut Copy>,
     /// Where judgments are kept.
-    pub(crate) journal: Option<Arc<Journal>>,
+    pub(crate) journal: Option<Store>,
     /// Where files are until they are whole.
     pub(crate) parts: Vec<PathBuf>,
 }

@@ -1,11 +1,12 @@
 //! What does a run leave behind, so that it can be gone on with, replayed and explained? The journal, the recipe and the
-//! rollouts, in one folder.
+//! rollouts, in a folder or in a Redis.
 
+use crate::copy::{Copy, Rollouts};
 use crate::failure::Failure;
 use crate::files::Output;
 use crate::summary::whole;
 use crate::talk::Talk;
-use plaudit::journal::{Journal, Recovered};
+use plaudit::journal::{LastRun, Recovered, Redis, Store};
 use plaudit::plan::Plan;
 use plaudit::recipe::{Mistakes, Recipe, Source};
 use serde::{Deserialize, Serialize};
@@ -18,10 +19,15 @@ const ROLLOUTS: &str = "rollouts.jsonl";
 /// Its recipe and how it was read.
 const RUN: &str = "run.json";
 
-/// The folder of `--state`.
+/// What `--state` names: a folder, or `redis://host:port/database`.
 pub(crate) struct State {
-    folder: PathBuf,
-    pub(crate) journal: Arc<Journal>,
+    place: Place,
+    pub(crate) journal: Store,
+}
+
+enum Place {
+    Folder(PathBuf),
+    Redis(Arc<Redis>),
 }
 
 /// A run, so that it can be done again.
@@ -52,66 +58,105 @@ impl Kept {
 }
 
 impl State {
-    /// Opens the folder, which no other process may have open, and says what it found there.
-    pub(crate) fn open(folder: &str, talk: &Talk) -> Result<Self, Failure> {
-        let (journal, found) = Journal::open(Path::new(folder))?;
+    /// Opens the state and says what it found there. No other process may have the same folder open.
+    pub(crate) fn open(place: &str, talk: &Talk) -> Result<Self, Failure> {
+        let (journal, found) = Store::open(place)?;
         told(&found, talk);
-        Ok(Self { folder: PathBuf::from(folder), journal: Arc::new(journal) })
+        let place = match &journal {
+            Store::Folder(_) => Place::Folder(PathBuf::from(place)),
+            Store::Redis(redis) => Place::Redis(Arc::clone(redis)),
+        };
+        Ok(Self { place, journal })
     }
 
-    /// Opens the folder of a run; one that is not there is not made.
-    pub(crate) fn existing(folder: &str) -> Result<Self, Failure> {
-        if !Path::new(folder).is_dir() {
+    /// Whether there may be a state at a place.
+    pub(crate) fn is_begun(place: &str) -> bool {
+        Store::is_redis(place) || Path::new(place).exists()
+    }
+
+    /// Opens the state of a run; a folder that is not there is not made.
+    pub(crate) fn existing(place: &str) -> Result<Self, Failure> {
+        if !Store::is_redis(place) && !Path::new(place).is_dir() {
             return Err(Failure::Arguments(format!(
-                "there is no folder {folder:?}: `plaudit score --state` makes one"
+                "there is no folder {place:?}: `plaudit score --state` makes one"
             )));
         }
-        Self::open(folder, &Talk::errors())
+        Self::open(place, &Talk::errors())
     }
 
-    fn path(&self, name: &str) -> String {
-        self.folder.join(name).to_string_lossy().into_owned()
-    }
-
-    /// The names of the files that a run writes here.
-    pub(crate) fn files(&self) -> [String; 2] {
-        [self.path(ROLLOUTS), self.path(RUN)]
+    /// The names of the files that a run writes.
+    pub(crate) fn files(&self) -> Vec<String> {
+        match &self.place {
+            Place::Folder(folder) => vec![path(folder, ROLLOUTS), path(folder, RUN)],
+            Place::Redis(_) => Vec::new(),
+        }
     }
 
     /// Where the rollouts of this run go; they appear when it has finished.
-    pub(crate) fn copy(&self) -> Result<Output, Failure> {
-        Output::open(&self.path(ROLLOUTS))
+    pub(crate) fn copy(&self) -> Result<Copy, Failure> {
+        match &self.place {
+            Place::Folder(folder) => Output::open(&path(folder, ROLLOUTS)).map(Copy::File),
+            Place::Redis(_) => Ok(Copy::small()),
+        }
     }
 
     /// Keeps the run that has finished.
-    pub(crate) fn keep(&self, run: &Kept, copy: Output) -> Result<(), Failure> {
-        copy.finish()?;
-        let name = self.path(RUN);
-        let mut file = Output::open(&name)?;
+    pub(crate) fn keep(&self, run: &Kept, copy: Copy) -> Result<(), Failure> {
         let text =
             serde_json::to_string_pretty(run).map_err(|error| Failure::Arguments(error.to_string()))?;
-        writeln!(file, "{text}").map_err(|error| Failure::writing(&name, error))?;
-        file.finish()
+        let rollouts = copy.finish()?;
+        match &self.place {
+            Place::Redis(redis) => Ok(redis.put_run(&LastRun { run: text.into_bytes(), rollouts })?),
+            Place::Folder(folder) => {
+                let name = path(folder, RUN);
+                let mut file = Output::open(&name)?;
+                writeln!(file, "{text}").map_err(|error| Failure::writing(&name, error))?;
+                file.finish()
+            }
+        }
     }
 
-    /// The last run that finished, and the file of its rollouts.
-    pub(crate) fn last(&self) -> Result<(Kept, String), Failure> {
-        let name = self.path(RUN);
-        let text = std::fs::read_to_string(&name).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Failure::Arguments(format!(
-                "{:?} holds no run that has finished: finish one with `plaudit score --state`",
-                self.folder
-            )),
-            _ => Failure::File(name.clone(), error),
-        })?;
-        let kept = serde_json::from_str(&text)
-            .map_err(|error| Failure::Arguments(format!("{name:?} cannot be read: {error}")))?;
-        Ok((kept, self.path(ROLLOUTS)))
+    /// The last run that finished, and its rollouts.
+    pub(crate) fn last(&self) -> Result<(Kept, Rollouts), Failure> {
+        let none = |place: &str| {
+            Failure::Arguments(format!(
+                "{place} holds no run that has finished: finish one with `plaudit score --state`"
+            ))
+        };
+        let (run, rollouts) = match &self.place {
+            Place::Redis(redis) => {
+                let last = redis.last_run()?.ok_or_else(|| none("Redis"))?;
+                let rollouts = last.rollouts.ok_or_else(|| {
+                    Failure::Arguments(
+                        "the last run was over more rollouts than Redis is given to keep: to replay and explain such \
+                         a run, give it a folder as its --state"
+                            .to_owned(),
+                    )
+                })?;
+                (last.run, Rollouts::beside(&rollouts)?)
+            }
+            Place::Folder(folder) => {
+                let name = path(folder, RUN);
+                let run = std::fs::read(&name).map_err(|error| match error.kind() {
+                    std::io::ErrorKind::NotFound => none(&format!("{folder:?}")),
+                    _ => Failure::File(name.clone(), error),
+                })?;
+                (run, Rollouts::at(path(folder, ROLLOUTS)))
+            }
+        };
+        let kept = serde_json::from_slice(&run)
+            .map_err(|error| Failure::Arguments(format!("the last run cannot be read: {error}")))?;
+        Ok((kept, rollouts))
     }
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    folder.join(name).to_string_lossy().into_owned()
 }
 
 /// Says what a person should know of a journal that was found.
 fn told(found: &Recovered, talk: &Talk) {
+    found.doubts.iter().for_each(|doubt| talk.warning(doubt));
     if found.damaged > 0 {
         talk.warning(&format!(
             "the journal is damaged: {} records are lost ({} bytes), and judged again where they are still needed",

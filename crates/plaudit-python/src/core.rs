@@ -6,14 +6,13 @@ use crate::scores::{Scores, json};
 use crate::value::from_value;
 use plaudit::court::Setup;
 use plaudit::engine::{Engine, Terms};
-use plaudit::journal::Journal;
+use plaudit::journal::Store;
 use plaudit::recipe::{Recipe, Source};
 use plaudit::report::Report;
 use plaudit::schedule::Halt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value};
-use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -264,10 +263,7 @@ impl Core {
             judge.take_share(share, counted_elsewhere);
         }
         let journal = match state {
-            Some(folder) => {
-                let (journal, _) = Journal::open(Path::new(folder)).map_err(Refused::State)?;
-                Some(Arc::new(journal))
-            }
+            Some(place) => Some(Store::open(place).map_err(Refused::State)?.0),
             None => None,
         };
         let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };

@@ -137,6 +137,10 @@ codes! {
     JudgeNoVerdicts = "judge.no_verdicts",
     /// The journal cannot be written, so nothing more is bought.
     JournalFull = "engine.journal_full",
+    /// The journal that is shared with other machines cannot be reached, so nothing more is bought.
+    JournalLost = "engine.journal_lost",
+    /// What the shared journal holds for this question is damaged or not plaudit's own.
+    JournalDamaged = "engine.journal_damaged",
     /// The run was stopped before the judge was asked.
     Stopped = "engine.stopped",
     /// Too many rollouts wait for their groups; hand it in again later.

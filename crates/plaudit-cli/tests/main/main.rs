@@ -9,6 +9,9 @@ mod judged;
 mod memory;
 mod parquet_files;
 mod process;
+mod redis;
+#[path = "../../../plaudit/tests/main/redis_server.rs"]
+mod redis_server;
 mod snapshots;
 mod streaming;
 mod support;

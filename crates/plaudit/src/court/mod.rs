@@ -6,7 +6,7 @@ mod queue;
 pub use foresee::Foreseen;
 
 use crate::error::RunError;
-use crate::journal::Journal;
+use crate::journal::Store;
 use crate::judge::inquiry::{Answer, Inquiry};
 use crate::judge::query::Voice;
 use crate::judge::{Form, Query, Verdict};
@@ -16,7 +16,7 @@ use crate::schedule::{Asked, Caller, Halt, JudgeSpec, Network, NoRecord, Price, 
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use queue::{Place, Queue};
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -26,7 +26,7 @@ use tokio::time::Instant;
 /// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
 pub struct Setup<'s> {
     /// Where judgments are kept; without it, they live as long as the process.
-    pub journal: Option<Arc<Journal>>,
+    pub journal: Option<Store>,
     /// Whether judges may be asked, or only the journal.
     pub network: Network,
     /// Whether calls are only counted.
@@ -154,7 +154,7 @@ impl Court {
             None => random()?,
         };
         let record: Arc<dyn Record> = match &setup.journal {
-            Some(journal) => Arc::clone(journal) as Arc<dyn Record>,
+            Some(journal) => journal.record(),
             None => Arc::new(NoRecord::default()),
         };
         let caller = Caller::new(specs, Arc::clone(&record), setup.network)
@@ -242,15 +242,16 @@ impl Court {
     fn ready(&self, plan: &Plan, hearings: Vec<Hearing>) -> Result<(&Runtime, Vec<Hearing>), Vec<Heard>> {
         let unheard =
             |hearings: Vec<Hearing>| hearings.into_iter().map(|hearing| Ok(hearing.inquiry)).collect();
-        if let Some(foreseen) = &self.foreseen {
-            let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
-            hearings.iter().for_each(|hearing| self.foresee(plan, hearing, &mut foreseen));
-            return Err(unheard(hearings));
+        let Some(runtime) = self.runtime.get_or_init(start) else { return Err(unheard(hearings)) };
+        if !self.is_dry() {
+            return Ok((runtime, hearings));
         }
-        match self.runtime.get_or_init(start) {
-            Some(runtime) => Ok((runtime, hearings)),
-            None => Err(unheard(hearings)),
-        }
+        runtime.block_on(async {
+            for hearing in &hearings {
+                self.foresee(plan, hearing).await;
+            }
+        });
+        Err(unheard(hearings))
     }
 
     /// Starts a task a group, so that a reply is read on the thread that it came in on.
@@ -303,6 +304,10 @@ impl Court {
             let asked = self.ask_all(judge, &calls, deadline).await;
             if told {
                 for (call, asked) in calls.iter().zip(&asked) {
+                    let reply = match &asked.key {
+                        Some(key) => self.record.get(key).await.ok().flatten(),
+                        None => None,
+                    };
                     let attempt = asked.attempts.saturating_sub(1);
                     exchanges.push(Exchange {
                         component: component.clone(),
@@ -313,7 +318,7 @@ impl Court {
                         prompt: call
                             .text(asked.form, attempt)
                             .unwrap_or_else(|reason| reason.message.into_owned()),
-                        reply: asked.key.and_then(|key| self.record.get(&key).ok().flatten()),
+                        reply,
                         verdict: asked.verdict.clone(),
                         cached: asked.cached,
                         attempts: asked.attempts,

@@ -1,5 +1,6 @@
 //! What can go wrong with a journal, and what is to be done about it?
 
+use super::trouble::Trouble;
 use crate::reason::Code;
 use std::fmt;
 use std::io;
@@ -51,6 +52,15 @@ pub enum JournalError {
         /// The system's own words.
         message: String,
     },
+    /// The journal that several machines share cannot be used.
+    Shared {
+        /// Where it is; never with a password.
+        place: String,
+        /// What is wrong with it.
+        trouble: Trouble,
+        /// Its own words, where it has any.
+        said: String,
+    },
 }
 
 impl JournalError {
@@ -63,6 +73,7 @@ impl JournalError {
             Self::Foreign { .. } => "journal.foreign",
             Self::TooLarge { .. } => "journal.too_large",
             Self::Io { .. } => "journal.io",
+            Self::Shared { trouble, .. } => trouble.code(),
         }
     }
 
@@ -117,6 +128,11 @@ impl fmt::Display for JournalError {
                 "cannot {doing} {}: {message}; check the disk and the rights of the folder, then run again",
                 path.display()
             )?,
+            Self::Shared { place, trouble, said } => {
+                let (what, advice) = trouble.advice();
+                let colon = if said.is_empty() { "" } else { ": " };
+                write!(out, "{place} {what}{colon}{said}; {advice}")?;
+            }
         }
         write!(out, " ({})", self.code())
     }

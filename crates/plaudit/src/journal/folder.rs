@@ -96,7 +96,7 @@ fn fresh_secret(folder: &Path) -> Result<[u8; 32], JournalError> {
 }
 
 /// The secret with its check.
-fn sealed_secret(secret: &[u8; 32]) -> Vec<u8> {
+pub(super) fn sealed_secret(secret: &[u8; 32]) -> Vec<u8> {
     let check = blake3::hash(secret);
     [secret.as_slice(), &check.as_bytes()[..16]].concat()
 }
@@ -108,7 +108,12 @@ fn read_secret(path: &Path) -> io::Result<Option<[u8; 32]>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    Ok(bytes.first_chunk().filter(|secret| sealed_secret(secret) == bytes).copied())
+    Ok(unsealed_secret(&bytes))
+}
+
+/// The secret, unless it is damaged.
+pub(super) fn unsealed_secret(bytes: &[u8]) -> Option<[u8; 32]> {
+    bytes.first_chunk().filter(|secret| sealed_secret(secret) == bytes).copied()
 }
 
 /// `magic 16 | version 4 | secret 32 | check 12`

@@ -22,13 +22,21 @@ mod frame;
 mod ledger;
 mod record;
 mod scan;
+#[cfg(feature = "redis")]
+mod shared;
+mod store;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 pub use commit::Ticket;
 pub use entry::{Judgment, Key};
 pub use error::JournalError;
 pub use ledger::Spent;
+#[cfg(feature = "redis")]
+pub use shared::{LastRun, Redis};
+pub use store::Store;
+pub use trouble::Trouble;
 
 use self::core::Core;
 use entry::Entry;
@@ -42,7 +50,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// What an opened journal held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
     /// Questions that are answered.
     pub judgments: u64,
@@ -56,6 +64,8 @@ pub struct Recovered {
     pub torn_tail: bool,
     /// Calls that were about to be sent and of which nothing more is known: they may have been paid.
     pub open_intents: u64,
+    /// How judgments could be lost, as sentences for a person.
+    pub doubts: Vec<String>,
 }
 
 /// The durable record of every judgment. All of its functions may be called from any thread and from async tasks: they
@@ -114,6 +124,7 @@ impl Journal {
             lost_bytes: seen.lost_bytes,
             torn_tail: seen.torn_tail,
             open_intents: ledger.left(),
+            doubts: Vec::new(),
         };
         let core = Core::new(Box::new(folder.log), folder.log_path, seal, (end, seen.next));
         core.lock().ledger = ledger;

@@ -2,8 +2,9 @@
 
 use super::{Journal, JournalError, Judgment, Key};
 use crate::reason::{Code, Reason};
-use crate::schedule::Record;
+use crate::schedule::{Allowance, Claim, Leave, Record};
 use futures_util::future::BoxFuture;
+use std::future::ready;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -17,48 +18,8 @@ fn cost_of(judge: &str) -> String {
     format!("cost:{judge}")
 }
 
-impl Record for Journal {
-    fn get(&self, key: &[u8; 32]) -> Result<Option<Vec<u8>>, Reason> {
-        let judgment = Journal::get(self, &Key::from(*key)).map_err(|error| full(&error))?;
-        Ok(judgment.map(|judgment| judgment.body))
-    }
-
-    fn intend(&self, key: &[u8; 32], judge: &str) -> Result<(), Reason> {
-        Journal::intend(self, &Key::from(*key), judge).map_err(|error| full(&error))
-    }
-
-    fn keep<'a>(
-        &'a self,
-        key: &[u8; 32],
-        judge: &str,
-        body: &[u8],
-        latency: Duration,
-    ) -> BoxFuture<'a, Result<(), Reason>> {
-        let judgment = Judgment { body: body.to_vec(), latency, judge: judge.to_owned() };
-        let ticket = self.record(&Key::from(*key), &judgment);
-        Box::pin(async move {
-            let ticket = ticket.map_err(|error| full(&error))?;
-            ticket.durable().await.map_err(|error| full(&error))
-        })
-    }
-
-    fn give_up(&self, key: &[u8; 32], code: Code, maybe_paid: bool) {
-        // What cannot be written here shows when the next call is intended.
-        let _ = Journal::give_up(self, &Key::from(*key), code.as_str(), maybe_paid);
-    }
-
-    fn recall(&self, name: &str) -> Option<String> {
-        Journal::recall(self, name)
-    }
-
-    fn remember(&self, name: &str, value: &str) {
-        let _ = Journal::remember(self, name, value);
-    }
-
-    fn calls(&self, judge: &str) -> u64 {
-        self.spent(judge).calls
-    }
-
+impl Journal {
+    /// What a judge has cost, by this process and all before it.
     fn cost(&self, judge: &str) -> f64 {
         match Journal::recall(self, &cost_of(judge)) {
             None => 0.0,
@@ -66,10 +27,55 @@ impl Record for Journal {
             Some(cost) => cost.parse().unwrap_or(f64::INFINITY),
         }
     }
+}
 
-    fn spend(&self, judge: &str, cost: f64) {
-        let _held = self.summing.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = Record::cost(self, judge) + cost;
-        let _ = Journal::remember(self, &cost_of(judge), &sum.to_string());
+impl Record for Journal {
+    fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
+        let judgment = Journal::get(self, &Key::from(*key)).map_err(|error| full(&error));
+        Box::pin(ready(judgment.map(|judgment| judgment.map(|judgment| judgment.body))))
+    }
+
+    fn intend<'a>(&'a self, claim: Claim<'a>, _: Allowance) -> BoxFuture<'a, Result<Leave, Reason>> {
+        let intended = Journal::intend(self, &Key::from(*claim.key), claim.judge);
+        Box::pin(ready(intended.map(|()| Leave::Granted).map_err(|error| full(&error))))
+    }
+
+    fn keep<'a>(
+        &'a self,
+        claim: Claim<'a>,
+        body: &[u8],
+        latency: Duration,
+    ) -> BoxFuture<'a, Result<(), Reason>> {
+        let judgment = Judgment { body: body.to_vec(), latency, judge: claim.judge.to_owned() };
+        let ticket = self.record(&Key::from(*claim.key), &judgment);
+        Box::pin(async move {
+            let ticket = ticket.map_err(|error| full(&error))?;
+            ticket.durable().await.map_err(|error| full(&error))
+        })
+    }
+
+    fn give_up(&self, claim: Claim<'_>, code: Code, maybe_paid: bool) {
+        // What cannot be written here shows when the next call is intended.
+        let _ = Journal::give_up(self, &Key::from(*claim.key), code.as_str(), maybe_paid);
+    }
+
+    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
+        Box::pin(ready(Ok(Journal::recall(self, name))))
+    }
+
+    fn remember(&self, name: &str, value: &str) {
+        let _ = Journal::remember(self, name, value);
+    }
+
+    fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>> {
+        Box::pin(ready(Ok((Journal::spent(self, judge).calls, self.cost(judge)))))
+    }
+
+    fn spend(&self, judge: &str, _: f64, cost: f64) {
+        if cost > 0.0 {
+            let _held = self.summing.lock().unwrap_or_else(PoisonError::into_inner);
+            let sum = self.cost(judge) + cost;
+            let _ = Journal::remember(self, &cost_of(judge), &sum.to_string());
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! May one more call be made? Calls and cost that hold exactly, and the shares for retries and hedges.
 
 use super::asked::{JudgeSpec, Price};
-use super::record::Record;
 use crate::judge::Usage;
 
 /// How many bytes of a prompt are about one token, and how many tokens an answer may take.
@@ -41,13 +40,12 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(spec: &JudgeSpec, record: &dyn Record) -> Self {
-        let left = |limit: u64| limit.saturating_sub(record.calls(&spec.name));
+    pub(super) fn new(spec: &JudgeSpec) -> Self {
         Self {
-            calls_left: spec.budget_calls.map(left),
+            calls_left: spec.budget_calls,
             cost_limit: spec.budget_cost,
             price: spec.price,
-            spent: record.cost(&spec.name),
+            spent: 0.0,
             reserved: 0.0,
             share_of_retries: spec.retries,
             share_of_hedges: spec.hedge,
@@ -55,6 +53,12 @@ impl Budget {
             retries: 0,
             hedges: 0,
         }
+    }
+
+    /// Takes in what was spent before.
+    pub(super) fn begin(&mut self, calls: u64, cost: f64) {
+        self.calls_left = self.calls_left.map(|left| left.saturating_sub(calls));
+        self.spent += cost;
     }
 
     /// What a call with a prompt of so many bytes is taken to cost until it is known.
@@ -122,7 +126,6 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::NoRecord;
     use super::*;
 
     fn spec() -> JudgeSpec {
@@ -131,10 +134,9 @@ mod tests {
 
     #[test]
     fn calls_hold_over_restarts() {
-        let record = NoRecord::default();
         let spec = JudgeSpec { budget_calls: Some(3), ..spec() };
-        record.intend(&[0; 32], "judge").unwrap();
-        let mut budget = Budget::new(&spec, &record);
+        let mut budget = Budget::new(&spec);
+        budget.begin(1, 0.0);
         budget.reserve(0.0, false);
         assert_eq!(budget.looks(0), Purse::Holds(0.0));
         budget.reserve(0.0, false);
@@ -147,7 +149,7 @@ mod tests {
     fn cost_waits_for_what_is_in_flight_and_then_holds() {
         let price = Some(Price { input: 0.0, cached: 0.0, output: 100.0 });
         let spec = JudgeSpec { budget_cost: Some(0.15), price, ..spec() };
-        let mut budget = Budget::new(&spec, &NoRecord::default());
+        let mut budget = Budget::new(&spec);
         let Purse::Holds(estimate) = budget.looks(0) else { panic!("it holds") };
         budget.reserve(estimate, false);
         assert_eq!(budget.looks(0), Purse::Depends);
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn retries_and_hedges_are_a_share_of_the_calls() {
-        let mut budget = Budget::new(&spec(), &NoRecord::default());
+        let mut budget = Budget::new(&spec());
         for _ in 0..100 {
             budget.reserve(0.0, false);
         }

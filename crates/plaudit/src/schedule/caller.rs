@@ -12,6 +12,7 @@ use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 /// What the keys of judgments begin with. It changes when the meaning of a judgment does.
@@ -23,6 +24,8 @@ pub(super) struct Judge {
     pub(super) gate: Gate,
     pub(super) wire: Box<dyn Wire>,
     pub(super) flights: Flights,
+    /// Set when what is known from before has been read.
+    begun: OnceCell<()>,
 }
 
 /// Asks judges. It starts nothing of its own: all work is done by the futures of [`Caller::ask`], so that dropping one
@@ -60,22 +63,30 @@ pub(super) fn key(identity: &str, request: &Request) -> [u8; 32] {
 const FORMS: [(Form, &str); 3] = [(Form::Logprobs, "logprobs"), (Form::Json, "json"), (Form::Tag, "tag")];
 
 impl Judge {
-    pub(super) fn new(spec: JudgeSpec, wire: Box<dyn Wire>, record: &dyn Record) -> Self {
-        let gate = Gate::new(&spec, record);
-        let judge = Self { spec, gate, wire, flights: Flights::default() };
-        let settled = record.recall(&judge.memory());
-        let mut state = held(&judge.gate.state);
-        for word in settled.iter().flat_map(|settled| settled.split(' ')) {
-            for (form, name) in FORMS {
-                match word.strip_suffix(name) {
-                    Some("+") => drop(state.works.insert(form)),
-                    Some("-") => drop(state.refused.insert(form)),
-                    _ => {}
+    pub(super) fn new(spec: JudgeSpec, wire: Box<dyn Wire>) -> Self {
+        let gate = Gate::new(&spec);
+        Self { spec, gate, wire, flights: Flights::default(), begun: OnceCell::new() }
+    }
+
+    /// Reads what is known of the judge from before: the forms that it takes, and what was spent on it.
+    async fn begin(&self, record: &dyn Record) -> Result<(), Reason> {
+        let read = || async {
+            let (calls, cost) = record.spent(&self.spec.name).await?;
+            let settled = record.recall(&self.memory()).await?;
+            let mut state = held(&self.gate.state);
+            state.budget.begin(calls, cost);
+            for word in settled.iter().flat_map(|settled| settled.split(' ')) {
+                for (form, name) in FORMS {
+                    match word.strip_suffix(name) {
+                        Some("+") => drop(state.works.insert(form)),
+                        Some("-") => drop(state.refused.insert(form)),
+                        _ => {}
+                    }
                 }
             }
-        }
-        drop(state);
-        judge
+            Ok(())
+        };
+        self.begun.get_or_try_init(read).await.map(|()| ())
     }
 
     /// The name under which the forms that it takes are remembered.
@@ -129,7 +140,7 @@ impl Caller {
                 return refuse("a budget of cost needs a price");
             }
             let wire = Http::new(&spec)?;
-            made.push(Judge::new(spec, Box::new(wire), record.as_ref()));
+            made.push(Judge::new(spec, Box::new(wire)));
         }
         Ok(Self { judges: made, record, network })
     }
@@ -137,7 +148,7 @@ impl Caller {
     /// A caller of one judge over a wire of the test's own.
     #[cfg(test)]
     pub(super) fn over(spec: JudgeSpec, wire: Box<dyn Wire>, record: Arc<dyn Record>) -> Self {
-        let judges = vec![Judge::new(spec, wire, record.as_ref())];
+        let judges = vec![Judge::new(spec, wire)];
         Self { judges, record, network: Network::Live }
     }
 
@@ -175,13 +186,14 @@ impl Caller {
     }
 
     /// Whether the record answers a question as it would be asked first.
-    pub fn is_known(&self, judge: usize, query: &dyn Query) -> bool {
+    pub async fn is_known(&self, judge: usize, query: &dyn Query) -> bool {
         let Some(judge) = self.judges.get(judge) else { return false };
-        let known = |form| {
-            let request = query.request(form, 0)?;
-            Ok::<bool, Reason>(self.record.get(&key(&judge.spec.identity, &request))?.is_some())
+        let known = async {
+            judge.begin(self.record.as_ref()).await?;
+            let request = query.request(judge.form(query)?.0, 0)?;
+            self.record.get(&key(&judge.spec.identity, &request)).await
         };
-        query.local().is_some() || judge.form(query).and_then(|(form, _)| known(form)).unwrap_or(false)
+        query.local().is_some() || known.await.is_ok_and(|judgment| judgment.is_some())
     }
 
     /// What has been counted so far, judge by judge.
@@ -210,13 +222,14 @@ impl Caller {
         deadline: Instant,
         progress: &mut Progress,
     ) -> Result<Verdict, Reason> {
+        judge.begin(self.record.as_ref()).await?;
         let mut turn = 0;
         loop {
             let (form, has_next) = judge.form(query)?;
             let request = query.request(form, turn)?;
             let key = key(&judge.spec.identity, &request);
             let wish = Wish { form, has_next, bytes: request.body.len(), deadline, hedge: None };
-            let question = Question { query, turn, request: &request, key, wish };
+            let question = Question::new((query, turn), &request, key, wish);
             (progress.form, progress.key) = (form, Some(key));
             let body = match self.buy(judge, &question, progress).await {
                 Ok(body) => body,
@@ -235,7 +248,7 @@ impl Caller {
                 continue;
             }
             held(&judge.gate.state).tally.misread(reason.code);
-            if !self.goes_on(judge, &question, progress)? {
+            if !self.goes_on(judge, &question, progress).await? {
                 return Err(reason);
             }
             turn += 1;
@@ -256,16 +269,21 @@ impl Caller {
 
     /// Whether another attempt follows an answer without a verdict. That none followed is written down, because the
     /// next run, which has retries to spare, would otherwise buy one.
-    fn goes_on(&self, judge: &Judge, question: &Question<'_>, progress: &Progress) -> Result<bool, Reason> {
+    async fn goes_on(
+        &self,
+        judge: &Judge,
+        question: &Question<'_>,
+        progress: &Progress,
+    ) -> Result<bool, Reason> {
         if question.turn + 1 >= judge.spec.attempts {
             return Ok(false);
         }
         let next = question.query.request(question.wish.form, question.turn + 1)?;
-        if self.record.get(&key(&judge.spec.identity, &next))?.is_some() {
+        if self.record.get(&key(&judge.spec.identity, &next)).await?.is_some() {
             return Ok(true);
         }
         let mark = format!("end:{}", blake3::Hash::from_bytes(question.key).to_hex());
-        if self.network == Network::Replay || self.record.recall(&mark).is_some() {
+        if self.network == Network::Replay || self.record.recall(&mark).await?.is_some() {
             return Ok(false);
         }
         if progress.tries >= judge.spec.attempts || !judge.gate.may_retry(true) {

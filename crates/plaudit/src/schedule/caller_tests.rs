@@ -346,7 +346,7 @@ async fn the_form_is_found_by_one_call_and_remembered() {
         let asked = stage.ask(&all(), 60).await;
         assert_eq!((scored(&asked), stage.calls().len()), (50, 51));
         assert!(asked.iter().all(|asked| asked.form == Form::Json));
-        assert_eq!(record.recall("form:judge").as_deref(), Some("-logprobs +json"));
+        assert_eq!(record.recall("form:judge").await.unwrap().as_deref(), Some("-logprobs +json"));
         let again = Stage::with(spec(), record, script);
         assert_eq!((scored(&again.ask(&all(), 60).await), again.calls().len()), (50, 0));
     }
@@ -375,7 +375,7 @@ async fn the_budget_of_cost_holds_and_is_used_up() {
     let asked = stage.ask_all(200, 60).await;
     let cost = stage.caller.tallies()[0].cost.unwrap();
     assert!((0.09..=0.1 + 1e-9).contains(&cost), "{cost}");
-    assert!((record.cost("judge") - cost).abs() < 1e-9);
+    assert!((record.spent("judge").await.unwrap().1 - cost).abs() < 1e-9);
     assert_eq!(scored(&asked) + failed(&asked, Code::JudgeBudget), 200);
 }
 

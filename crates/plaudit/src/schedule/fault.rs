@@ -15,6 +15,8 @@ pub(super) enum Again {
     Once,
     /// The judge asks to wait; whoever asks, waits.
     Later,
+    /// Another process is asking the same; its answer is waited for.
+    Elsewhere,
 }
 
 /// What a failure says of the endpoint.
@@ -54,6 +56,11 @@ impl Fault {
     /// A failure of our own, which says nothing of the judge.
     pub(super) fn ours(reason: Reason) -> Self {
         Self::new(reason, Again::Never, Health::Well)
+    }
+
+    /// A call that was not sent, because another process is asking the same.
+    pub(super) fn elsewhere() -> Self {
+        Self::new(Code::JudgeDeadline.into(), Again::Elsewhere, Health::Well)
     }
 
     /// Whether the call may have been paid for.

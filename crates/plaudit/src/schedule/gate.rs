@@ -6,7 +6,7 @@ use super::endpoint::{Endpoint, When};
 use super::fault::Health;
 use super::pace::{Dice, Latencies, Limit, Pace};
 use super::permit::Permit;
-use super::record::{Record, held};
+use super::record::held;
 use super::tally::Tally;
 use crate::judge::Form;
 use crate::reason::{Code, Reason};
@@ -203,7 +203,7 @@ impl State {
 }
 
 impl Gate {
-    pub(super) fn new(spec: &JudgeSpec, record: &dyn Record) -> Self {
+    pub(super) fn new(spec: &JudgeSpec) -> Self {
         // A call that waits for a judge to come back sees at least three probes of it, so that it is not lost to a judge
         // that has been back for a while.
         let longest = (spec.rest * 12).min(spec.rest.max(spec.patience / 3));
@@ -211,7 +211,7 @@ impl Gate {
             endpoints: spec.base_urls.iter().map(|_| Endpoint::new(spec.rest, longest)).collect(),
             limit: Limit::new(spec.concurrency),
             latencies: Latencies::none(),
-            budget: Budget::new(spec, record),
+            budget: Budget::new(spec),
             dice: Dice::new(&spec.name),
             tally: Tally::none(&spec.name, spec.price.is_some()),
             works: BTreeSet::new(),

@@ -23,7 +23,7 @@ pub use asked::{Asked, JudgeSpec, Network, Price, Secret, Unusable};
 pub use caller::Caller;
 pub use halt::Halt;
 pub use pool::Pool;
-pub use record::{NoRecord, Record};
+pub use record::{Allowance, Claim, Leave, NoRecord, Record};
 pub use tally::Tally;
 
 use crate::reason::Code;

@@ -56,6 +56,11 @@ impl<'g> Permit<'g> {
         self.place.endpoint
     }
 
+    /// What was set aside for the call.
+    pub(super) fn reserved(&self) -> f64 {
+        self.place.reserved
+    }
+
     /// Whether the call finds out if the judge takes its form.
     pub(super) fn tries_form(&self) -> bool {
         self.place.tries_form

@@ -6,14 +6,14 @@ use super::fault::{Again, Fault};
 use super::flight::{Ticket, follow};
 use super::gate::{Barred, LONGEST_WAIT, Wish};
 use super::permit::{Answer, Permit, Taken};
-use super::record::{Record, held};
+use super::record::{Allowance, Claim, Leave, Record, held};
 use super::wire::{Broken, Parcel};
 use crate::judge::Usage;
 use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -27,6 +27,42 @@ pub(super) struct Question<'q> {
     pub(super) request: &'q Request,
     pub(super) key: [u8; 32],
     pub(super) wish: Wish,
+    asker: u64,
+    /// Whether a call was intended, so that others may be waiting for its answer.
+    claimed: AtomicBool,
+}
+
+impl<'q> Question<'q> {
+    pub(super) fn new(
+        (query, turn): (&'q dyn Query, u32),
+        request: &'q Request,
+        key: [u8; 32],
+        wish: Wish,
+    ) -> Self {
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        let asker = ASKED.fetch_add(1, Ordering::Relaxed);
+        Self { query, turn, request, key, wish, asker, claimed: AtomicBool::new(false) }
+    }
+
+    fn claim<'c>(&'c self, judge: &'c Judge) -> Claim<'c> {
+        Claim { key: &self.key, judge: &judge.spec.name, asker: self.asker }
+    }
+}
+
+/// A question that is being asked. Dropped without a judgment, it is left to whoever waits for it.
+struct Asking<'c> {
+    record: &'c dyn Record,
+    judge: &'c Judge,
+    question: &'c Question<'c>,
+    kept: bool,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if !self.kept && self.question.claimed.load(Ordering::Relaxed) {
+            self.record.release(self.question.claim(self.judge));
+        }
+    }
 }
 
 /// A judgment as it came in.
@@ -78,16 +114,21 @@ impl Caller {
         question: &Question<'_>,
         progress: &mut Progress,
     ) -> Result<Vec<u8>, Barred> {
-        if let Some(body) = self.record.get(&question.key).map_err(Barred::Failed)? {
+        let record = self.record.as_ref();
+        let found = |body: Vec<u8>, progress: &mut Progress| {
             held(&judge.gate.state).tally.cached += 1;
             (progress.cached, progress.usage) = (true, question.query.usage(&body));
-            return Ok(body);
+            Ok(body)
+        };
+        if let Some(body) = record.get(&question.key).await.map_err(Barred::Failed)? {
+            return found(body, progress);
         }
         if self.network == Network::Replay {
             return Err(Code::JudgeNotRecorded.into());
         }
         progress.cached = false;
         let mut patience = Patience { doubtful: false, retries: 0 };
+        let mut asking = Asking { record, judge, question, kept: false };
         loop {
             let permit = judge.gate.admit(question.wish.clone()).await?;
             let sends = AtomicU32::new(0);
@@ -95,15 +136,21 @@ impl Caller {
             progress.sends += sends.into_inner();
             let fault = match attempt {
                 Ok(bought) => {
-                    let name = &judge.spec.name;
-                    let kept = self.record.keep(&question.key, name, &bought.body, bought.latency).await;
+                    let kept = record.keep(question.claim(judge), &bought.body, bought.latency).await;
                     kept.map_err(Barred::Failed)?;
+                    asking.kept = true;
                     progress.tries += 1;
                     (progress.latency, progress.usage) = (Some(bought.latency), bought.usage);
                     return Ok(bought.body);
                 }
                 Err(fault) => fault,
             };
+            if fault.again == Again::Elsewhere {
+                match record.follow(&question.key).await.map_err(Barred::Failed)? {
+                    Some(body) => return found(body, progress),
+                    None => continue,
+                }
+            }
             if fault.refused && question.wish.has_next && judge.refuses(question.wish.form) {
                 return Err(Barred::Form);
             }
@@ -125,7 +172,7 @@ impl Caller {
     ) -> Result<Duration, Reason> {
         let fail = || Err(fault.reason.clone());
         match fault.again {
-            Again::Never => return fail(),
+            Again::Never | Again::Elsewhere => return fail(),
             // The gate holds everybody back until the pause is over, and fails those who cannot wait for it.
             Again::Later => {
                 held(&judge.gate.state).tally.retries += 1;
@@ -209,13 +256,21 @@ impl Caller {
         sends: &AtomicU32,
     ) -> Result<Bought, Fault> {
         let record = self.record.as_ref();
-        record.intend(&question.key, &judge.spec.name).map_err(Fault::ours)?;
+        let spec = &judge.spec;
+        let (timeout, reserved) = (spec.timeout, permit.reserved());
+        let allowance = Allowance { timeout, calls: spec.budget_calls, cost: spec.budget_cost, reserved };
+        question.claimed.store(true, Ordering::Relaxed);
+        match record.intend(question.claim(judge), allowance).await {
+            Ok(Leave::Granted) => {}
+            Ok(Leave::Elsewhere) => return Err(Fault::elsewhere()),
+            Err(reason) => return Err(Fault::ours(reason)),
+        }
         let mut sent = Sent { record, judge, question, permit: Some(permit) };
         let endpoint = sent.send();
         sends.fetch_add(1, Ordering::Relaxed);
         let (begun, started) = (AtomicBool::new(false), Instant::now());
         let parcel = Parcel { endpoint, key: &question.key, request: question.request, begun: &begun };
-        let reply = tokio::time::timeout(judge.spec.timeout, judge.wire.send(parcel)).await;
+        let reply = tokio::time::timeout(timeout, judge.wire.send(parcel)).await;
         let latency = started.elapsed();
         let answer = match reply {
             Ok(Ok(reply)) => Fault::judge(reply),
@@ -245,18 +300,19 @@ impl Sent<'_> {
         })
     }
 
-    fn spend(&self, cost: Option<f64>) {
-        if let Some(cost) = cost.filter(|cost| *cost > 0.0) {
-            self.record.spend(&self.judge.spec.name, cost);
+    fn spend(&self, reserved: f64, cost: Option<f64>) {
+        let cost = cost.unwrap_or(0.0);
+        if reserved > 0.0 || cost > 0.0 {
+            self.record.spend(&self.judge.spec.name, reserved, cost);
         }
     }
 
     fn end(mut self, answer: Result<Vec<u8>, Fault>, latency: Duration) -> Result<Bought, Fault> {
-        let Question { query, turn, key, wish, .. } = self.question;
+        let Question { query, turn, wish, .. } = self.question;
         let Some(permit) = self.permit.take() else {
             return Err(Fault::ours(Code::Stopped.into()));
         };
-        let tries_form = permit.tries_form();
+        let (tries_form, reserved) = (permit.tries_form(), permit.reserved());
         let ended = match answer {
             Ok(body) => {
                 let usage = query.usage(&body);
@@ -267,12 +323,12 @@ impl Sent<'_> {
                     Some(_) => Taken::Yes,
                     None => Taken::Unknown,
                 };
-                self.spend(permit.answered(&Answer { latency, usage, taken }));
+                self.spend(reserved, permit.answered(&Answer { latency, usage, taken }));
                 Ok(Bought { body, latency, usage })
             }
             Err(fault) => {
-                self.spend(permit.failed(&fault, fault.refused && tries_form));
-                self.record.give_up(key, fault.reason.code, fault.maybe_paid());
+                self.spend(reserved, permit.failed(&fault, fault.refused && tries_form));
+                self.record.give_up(self.question.claim(self.judge), fault.reason.code, fault.maybe_paid());
                 Err(fault)
             }
         };
@@ -286,9 +342,9 @@ impl Sent<'_> {
 impl Drop for Sent<'_> {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
-            self.spend(permit.estimate());
+            self.spend(permit.reserved(), permit.estimate());
             drop(permit);
-            self.record.give_up(&self.question.key, Code::JudgeDeadline, true);
+            self.record.give_up(self.question.claim(self.judge), Code::JudgeDeadline, true);
         }
     }
 }

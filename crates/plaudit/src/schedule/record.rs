@@ -3,43 +3,84 @@
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// One question to one judge.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// What is asked.
+    pub key: &'a [u8; 32],
+    /// Which judge, by its name.
+    pub judge: &'a str,
+    /// Who asks: a number that no other question of this process has.
+    pub asker: u64,
+}
+
+/// What a call may take, for a record that several processes write.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    /// After how long the call has ended, whatever the judge does.
+    pub timeout: Duration,
+    /// How many calls may be made of the judge in all.
+    pub calls: Option<u64>,
+    /// What all calls of the judge may cost.
+    pub cost: Option<f64>,
+    /// What this one is taken to cost until it is known.
+    pub reserved: f64,
+}
+
+/// Whether a call may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// It is written down, and may be sent.
+    Granted,
+    /// Another process is asking the same, or has been answered just now.
+    Elsewhere,
+}
+
 /// What is written down about calls. Where it cannot be written, nothing is sent.
+///
+/// What returns no future is handed over and written soon.
 pub trait Record: Send + Sync {
     /// The body of a judgment that was bought before.
-    fn get(&self, key: &[u8; 32]) -> Result<Option<Vec<u8>>, Reason>;
+    fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>>;
 
     /// Writes down that a call is about to be sent. It is called before every one.
-    fn intend(&self, key: &[u8; 32], judge: &str) -> Result<(), Reason>;
+    fn intend<'a>(&'a self, claim: Claim<'a>, allowance: Allowance) -> BoxFuture<'a, Result<Leave, Reason>>;
+
+    /// The body of a judgment that another process is buying, once it is there; none where that process has given up,
+    /// so that the question may be asked here.
+    fn follow<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
+        self.get(key)
+    }
 
     /// Keeps a judgment; resolves when it would survive a crash.
     fn keep<'a>(
         &'a self,
-        key: &[u8; 32],
-        judge: &str,
+        claim: Claim<'a>,
         body: &[u8],
         latency: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>>;
 
     /// Writes down that a call ended without a judgment, and whether it may have been paid for all the same.
-    fn give_up(&self, key: &[u8; 32], code: Code, maybe_paid: bool);
+    fn give_up(&self, claim: Claim<'_>, code: Code, maybe_paid: bool);
+
+    /// Leaves a question that was not answered to others.
+    fn release(&self, _: Claim<'_>) {}
 
     /// A small settled fact, such as the form that a judge takes.
-    fn recall(&self, name: &str) -> Option<String>;
+    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>>;
 
     /// Keeps a small settled fact.
     fn remember(&self, name: &str, value: &str);
 
-    /// How many calls of a judge were intended, over all restarts.
-    fn calls(&self, judge: &str) -> u64;
+    /// How many calls of a judge were intended, and what they have cost, over all restarts.
+    fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>>;
 
-    /// What a judge has cost, over all restarts.
-    fn cost(&self, judge: &str) -> f64;
-
-    /// Adds to what a judge has cost.
-    fn spend(&self, judge: &str, cost: f64);
+    /// Adds to what a judge has cost, in the place of what was reserved for the call.
+    fn spend(&self, judge: &str, reserved: f64, cost: f64);
 }
 
 /// The most bytes of replies that [`NoRecord`] holds in each of its two generations.
@@ -106,45 +147,38 @@ pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Record for NoRecord {
-    fn get(&self, key: &[u8; 32]) -> Result<Option<Vec<u8>>, Reason> {
-        Ok(self.memory().judgments.get(key).cloned())
+    fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
+        Box::pin(ready(Ok(self.memory().judgments.get(key).cloned())))
     }
 
-    fn intend(&self, _: &[u8; 32], judge: &str) -> Result<(), Reason> {
-        *self.memory().calls.entry(judge.to_owned()).or_insert(0) += 1;
-        Ok(())
+    fn intend<'a>(&'a self, claim: Claim<'a>, _: Allowance) -> BoxFuture<'a, Result<Leave, Reason>> {
+        *self.memory().calls.entry(claim.judge.to_owned()).or_insert(0) += 1;
+        Box::pin(ready(Ok(Leave::Granted)))
     }
 
-    fn keep<'a>(
-        &'a self,
-        key: &[u8; 32],
-        _: &str,
-        body: &[u8],
-        _: Duration,
-    ) -> BoxFuture<'a, Result<(), Reason>> {
-        self.memory().judgments.put(*key, body.to_vec(), body.len() + 64, HELD);
-        Box::pin(std::future::ready(Ok(())))
+    fn keep<'a>(&'a self, claim: Claim<'a>, body: &[u8], _: Duration) -> BoxFuture<'a, Result<(), Reason>> {
+        self.memory().judgments.put(*claim.key, body.to_vec(), body.len() + 64, HELD);
+        Box::pin(ready(Ok(())))
     }
 
-    fn give_up(&self, _: &[u8; 32], _: Code, _: bool) {}
+    fn give_up(&self, _: Claim<'_>, _: Code, _: bool) {}
 
-    fn recall(&self, name: &str) -> Option<String> {
-        self.memory().facts.get(name).cloned()
+    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
+        Box::pin(ready(Ok(self.memory().facts.get(name).cloned())))
     }
 
     fn remember(&self, name: &str, value: &str) {
         self.memory().facts.put(name.to_owned(), value.to_owned(), 1, FACTS);
     }
 
-    fn calls(&self, judge: &str) -> u64 {
-        self.memory().calls.get(judge).copied().unwrap_or(0)
+    fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>> {
+        let memory = self.memory();
+        let calls = memory.calls.get(judge).copied().unwrap_or(0);
+        let cost = memory.costs.get(judge).copied().unwrap_or(0.0);
+        Box::pin(ready(Ok((calls, cost))))
     }
 
-    fn cost(&self, judge: &str) -> f64 {
-        self.memory().costs.get(judge).copied().unwrap_or(0.0)
-    }
-
-    fn spend(&self, judge: &str, cost: f64) {
+    fn spend(&self, judge: &str, _: f64, cost: f64) {
         *self.memory().costs.entry(judge.to_owned()).or_insert(0.0) += cost;
     }
 }

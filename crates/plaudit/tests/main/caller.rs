@@ -80,7 +80,9 @@ impl Mock {
             let number = |name: &str| value[name].as_f64().unwrap();
             Line { sample: text("sample"), mode: text("mode"), at: number("t"), score: number("score") }
         };
-        text.lines().map(line).collect()
+        // The last line may be half written.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(line).collect()
     }
 
     /// How many sockets of this process are connected to it.

@@ -17,6 +17,10 @@ mod judge_replies;
 mod judge_templates;
 mod properties;
 mod recipe;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "redis")]
+mod redis_server;
 mod reference;
 mod regex_cases;
 mod submit;

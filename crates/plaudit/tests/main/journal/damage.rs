@@ -20,8 +20,14 @@ fn a_tail_torn_anywhere_costs_one_record() {
         place.replace_log(&whole[..cut]);
         let (journal, recovered) = Journal::open(&place.0).unwrap();
         let lost = cut as u64 - before;
-        let expected =
-            Recovered { judgments: 4, damaged: 0, lost_bytes: lost, torn_tail: lost > 0, open_intents: 1 };
+        let expected = Recovered {
+            judgments: 4,
+            damaged: 0,
+            lost_bytes: lost,
+            torn_tail: lost > 0,
+            open_intents: 1,
+            ..Recovered::default()
+        };
         assert_eq!(recovered, expected, "cut at {cut}");
         assert_eq!(journal.get(&key(4)).unwrap(), None);
         assert_eq!(journal.get(&key(3)).unwrap(), Some(judgment(3)));

@@ -1,0 +1,179 @@
+//! Does the command share its judgments over a Redis? Every verb that takes `--state`, against a real server.
+
+use crate::crash::{POINTWISE, ended, ledger, rollouts, start};
+use crate::judge_sim::Sim;
+use crate::redis_server::Server;
+use crate::support::{Folder, Ran, command, run};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// A password that must be seen nowhere.
+const PASSWORD: &str = "s3cr3t-of-this-test";
+
+/// Rollouts, a recipe, a judge with a ledger, and a Redis.
+struct Scene {
+    folder: Folder,
+    sim: Sim,
+    server: Server,
+}
+
+impl Scene {
+    fn new(name: &str, count: usize, latency: &str, flags: &[&str]) -> Option<Self> {
+        let server = Server::start(flags)?;
+        let folder = Folder::new(&format!("redis-{name}"));
+        folder.file("rows.jsonl", rollouts(count));
+        folder.file("recipe.yaml", POINTWISE);
+        let sim = Sim::start(&["--latency", latency, "--ledger", &folder.path("ledger")]);
+        Some(Self { folder, sim, server })
+    }
+
+    /// The arguments of a verb over the rollouts.
+    fn arguments(&self, verb: &str, state: &str, more: &[&str]) -> Vec<String> {
+        let [rows, recipe] = ["rows.jsonl", "recipe.yaml"].map(|name| self.folder.path(name));
+        let own = [verb, &rows, "--recipe", &recipe, "--set", &self.sim.url(), "--state", state];
+        own.iter().chain(more).map(|word| (*word).to_owned()).collect()
+    }
+
+    fn run(&self, verb: &str, state: &str, more: &[&str]) -> Ran {
+        run(&words(&self.arguments(verb, state, more)))
+    }
+
+    fn calls(&self) -> usize {
+        ledger(&self.folder, "ledger").len()
+    }
+}
+
+fn words(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_run_is_resumed_replayed_and_explained_from_redis() {
+    let Some(scene) = Scene::new("verbs", 40, "0", &["--requirepass", PASSWORD, "--appendonly", "yes"])
+    else {
+        return;
+    };
+    let state = format!("redis://:{PASSWORD}@127.0.0.1:{}/3", scene.server.port);
+    let ran = run(&["replay", "--state", &state]);
+    assert!(ran.code == 2 && ran.talk.contains("holds no run"), "{}", ran.talk);
+    let mut talk = ran.talk;
+    let summary = scene.folder.path("summary.json");
+    let first = scene.run("score", &state, &["--summary", &summary]);
+    assert_eq!((first.code, scene.calls()), (0, 40), "{}", first.talk);
+    assert!(!first.talk.contains("warning"), "{}", first.talk);
+    let second = scene.run("score", &state, &[]);
+    assert_eq!((second.code, scene.calls()), (0, 40), "{}", second.talk);
+    assert!(second.talk.contains("going on with 40 judgments"), "{}", second.talk);
+    assert!(second.out == first.out);
+    let planned = scene.run("plan", &state, &["--json"]);
+    let plan: Value = serde_json::from_str(&planned.out).unwrap_or_else(|_| panic!("{}", planned.talk));
+    assert_eq!((&plan["components"][0]["calls"], &plan["components"][0]["known"]), (&40.into(), &40.into()));
+    let ranked = scene.run("rank", &state, &["--keep", "1"]);
+    assert_eq!((ranked.code, ranked.out.lines().count(), scene.calls()), (0, 10, 40), "{}", ranked.talk);
+    let replayed = run(&["replay", "--state", &state]);
+    assert!(replayed.code == 0 && replayed.out == first.out, "{}", replayed.talk);
+    let explained = run(&["explain", "r7", "--state", &state, "--json"]);
+    let told: Value = serde_json::from_str(&explained.out).unwrap_or_else(|_| panic!("{}", explained.talk));
+    assert_eq!(told["exchanges"].as_array().unwrap().len(), 1, "{told}");
+    assert!(told["exchanges"][0]["reply"].is_string(), "{told}");
+    for ran in [&first, &second, &planned, &ranked, &replayed, &explained] {
+        talk += &ran.talk;
+        talk += &ran.out;
+    }
+    talk += &scene.folder.read("summary.json");
+    let kept = String::from_utf8_lossy(
+        &std::fs::read(scene.server.folder.join("appendonlydir/appendonly.aof.1.incr.aof")).unwrap(),
+    )
+    .into_owned();
+    assert!(kept.contains("plaudit:1:run") && kept.contains("r39"));
+    assert!(!talk.contains(PASSWORD) && !kept.contains(PASSWORD), "a password is shown");
+}
+
+#[test]
+fn two_processes_at_once_buy_every_judgment_once() {
+    let Some(scene) = Scene::new("at-once", 600, "20ms", &[]) else { return };
+    let arguments = scene.arguments("score", &scene.server.url(), &[]);
+    let both = [start(&words(&arguments)), start(&words(&arguments))].map(ended);
+    assert_eq!(both.each_ref().map(|ran| ran.code), [0, 0], "{}{}", both[0].talk, both[1].talk);
+    assert!(both[0].out == both[1].out);
+    let asked: Vec<String> = ledger(&scene.folder, "ledger").into_iter().map(|(key, _)| key).collect();
+    let distinct: BTreeSet<&String> = asked.iter().collect();
+    assert_eq!((asked.len(), distinct.len()), (600, 600));
+    assert!(both[0].talk.contains("warning: Redis does not write"), "{}", both[0].talk);
+}
+
+#[test]
+fn a_run_whose_redis_dies_stops_spending_and_goes_on_when_it_is_back() {
+    let Some(mut scene) = Scene::new("dies", 2000, "20ms", &["--appendonly", "yes"]) else { return };
+    let arguments = scene.arguments("score", &scene.server.url(), &[]);
+    let child = start(&words(&arguments));
+    while scene.calls() < 100 {
+        std::thread::yield_now();
+    }
+    scene.server.kill();
+    // What was on its way to the judge when the server died may still arrive there.
+    std::thread::sleep(Duration::from_millis(500));
+    let asked = scene.calls();
+    let ran = ended(child);
+    assert_eq!(scene.calls(), asked, "a judge was asked without a record of it");
+    // The run itself cannot be put down either, so that it has failed as a whole.
+    assert_eq!(ran.code, 2, "{}", ran.talk);
+    assert!(
+        ran.talk.contains("error: Redis at 127.0.0.1") && ran.talk.contains("(journal.unreachable)"),
+        "{}",
+        ran.talk
+    );
+    let rows: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lost = rows.iter().filter(|row| row["reason"]["code"] == "engine.journal_lost").count();
+    let scored = rows.iter().filter(|row| row["total"].is_number()).count();
+    assert_eq!((rows.len(), lost + scored), (2000, 2000), "{}", ran.talk);
+    assert!(lost > 1500 && scored > 50, "{lost} lost, {scored} scored");
+
+    scene.server.again();
+    let ran = run(&words(&arguments));
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    let keys: Vec<String> = ledger(&scene.folder, "ledger").into_iter().map(|(key, _)| key).collect();
+    let distinct: BTreeSet<&String> = keys.iter().collect();
+    // Eight were in flight.
+    assert!(distinct.len() == 2000 && keys.len() <= 2008, "{} calls", keys.len());
+    assert_eq!(scene.server.ask(&[b"GET", b"plaudit:1:judgments"]), b"2000");
+}
+
+#[test]
+fn a_redis_that_cannot_be_used_is_said_before_anything_is_asked() {
+    let Some(mut scene) = Scene::new("refused", 4, "0", &["--requirepass", PASSWORD]) else { return };
+    let at = format!("127.0.0.1:{}", scene.server.port);
+    let wrong = format!("redis://:{PASSWORD}-not@{at}");
+    for (state, code) in [(wrong.as_str(), "journal.login"), ("redis://nowhere:none", "journal.address")] {
+        for verb in ["score", "plan"] {
+            let ran = scene.run(verb, state, &[]);
+            assert!(ran.code == 2 && ran.talk.contains(code), "{}", ran.talk);
+            assert!(!ran.talk.contains(PASSWORD), "{}", ran.talk);
+        }
+    }
+    scene.server.kill();
+    let started = Instant::now();
+    let ran = scene.run("score", &format!("redis://:{PASSWORD}@{at}"), &[]);
+    assert!(ran.code == 2 && ran.talk.contains("journal.unreachable"), "{}", ran.talk);
+    assert!(started.elapsed() < Duration::from_secs(7) && !ran.talk.contains(PASSWORD), "{}", ran.talk);
+    assert_eq!(scene.calls(), 0);
+}
+
+#[test]
+fn a_redis_with_tls_is_trusted_only_with_a_certificate_that_holds() {
+    let certificates = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/certificates");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (good, authority) = (format!("{certificates}/good.pem"), format!("{certificates}/authority.pem"));
+    let port = port.to_string();
+    let tls = ["--tls-port", &port, "--tls-cert-file", &good, "--tls-key-file", &good, "--tls-ca-cert-file"];
+    let flags = [&tls[..], &[&authority, "--tls-auth-clients", "no"]].concat();
+    let Some(scene) = Scene::new("tls", 4, "0", &flags) else { return };
+    let arguments = scene.arguments("score", &format!("rediss://127.0.0.1:{port}"), &["--quiet"]);
+    let known = command(&words(&arguments)).env("SSL_CERT_FILE", &authority).output().unwrap();
+    let said = String::from_utf8(known.stderr).unwrap();
+    assert_eq!((known.status.code(), scene.calls()), (Some(0), 4), "{said}");
+    let unknown = command(&words(&arguments)).output().unwrap();
+    let said = String::from_utf8(unknown.stderr).unwrap();
+    assert!(unknown.status.code() == Some(2) && said.contains("journal.unreachable"), "{said}");
+}

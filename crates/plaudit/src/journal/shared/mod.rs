@@ -1,0 +1,264 @@
+//! What is kept in a Redis, so that several machines buy every judgment once?
+//!
+//! Every key begins with `plaudit:1:`, and every value that a verdict could follow from is sealed like a record of a
+//! folder's log, so that what is damaged or foreign is an error and never a verdict:
+//!
+//! | Key | Value |
+//! |---|---|
+//! | `secret` | what fences and keys are derived from, drawn by the first that comes |
+//! | `judgment:KEY` | a judge's reply |
+//! | `judgments` | how many there are |
+//! | `claim:KEY` | who is asking, for as long as the call may take |
+//! | `alive:PROCESS` | a sign of life, without which a claim is void |
+//! | `fact:NAME` | a small settled fact |
+//! | `spent:JUDGE` | a hash of `calls`, `cost`, what is `held` for calls in flight, and calls `maybe_paid` for nothing |
+//! | `run`, `rollouts` | the last run that finished, and what it was over |
+//!
+//! Judgments have no time to live: they were paid for. A call is claimed and counted in one step before it is sent, and
+//! whoever finds it claimed waits for its judgment.
+
+mod link;
+mod record;
+mod script;
+mod server;
+
+use super::Recovered;
+use super::entry::{Entry, Key};
+use super::error::JournalError;
+use super::folder::{sealed_secret, unsealed_secret};
+use super::frame::{HEAD, Seal};
+use super::trouble::Trouble;
+use link::Link;
+use redis::{Client, RedisError};
+use script::Scripts;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// What every key begins with; the number changes when the meaning of a value does.
+const PREFIX: &str = "plaudit:1:";
+/// How long opening may take.
+const OPENING: Duration = Duration::from_secs(5);
+/// How long is waited for writes that were handed over.
+const FLUSH: Duration = Duration::from_secs(6);
+/// How long a whole run may take to be written or read.
+const RUN: Duration = Duration::from_secs(60);
+
+/// A journal in a Redis.
+pub struct Redis {
+    client: Client,
+    link: Arc<Link>,
+    secret: [u8; 32],
+    seal: Seal,
+    scripts: Scripts,
+    /// What this process is called in claims.
+    name: String,
+    judgments: AtomicU64,
+    /// Writes that nobody waits for.
+    pending: Arc<Waiting>,
+    stuck: Mutex<Option<JournalError>>,
+    dice: AtomicU64,
+    /// Set when the first sign of life was given.
+    alive: OnceCell<()>,
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Neither the secret nor the password may get into a log by accident.
+        out.debug_struct("Redis").field("place", &self.link.place()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Redis {
+    /// Leaves nothing behind that was handed over and not written.
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// How many writes were handed over and are not done.
+#[derive(Debug, Default)]
+struct Waiting {
+    count: Mutex<u64>,
+    none: Condvar,
+}
+
+/// One of them, until it is dropped.
+struct Pending(Arc<Waiting>);
+
+impl Pending {
+    fn new(waiting: &Arc<Waiting>) -> Self {
+        *waiting.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Self(Arc::clone(waiting))
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.0.none.notify_all();
+        }
+    }
+}
+
+/// The last run that finished, as a front has put it down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastRun {
+    /// What was done.
+    pub run: Vec<u8>,
+    /// What it was done over, unless that was too large.
+    pub rollouts: Option<Vec<u8>>,
+}
+
+impl Redis {
+    /// Opens the journal in a Redis, which is there for others at the same time. Nothing is left running; the first
+    /// question connects again.
+    pub fn open(url: &str) -> Result<(Self, Recovered), JournalError> {
+        // It fails only where the process has chosen a provider already, which then serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::open(url).map_err(|error| JournalError::Shared {
+            place: "what begins with redis".to_owned(),
+            trouble: Trouble::Address,
+            said: error.detail().unwrap_or(error.category()).to_owned(),
+        })?;
+        let (fresh, name, seed) = (drawn(&client)?, drawn(&client)?, drawn(&client)?);
+        let opened = Link::once(&client, OPENING, |mut connection| async move {
+            // Also where there is a secret: it shows whether anything can be written.
+            let (_, sealed, judgments): (bool, Vec<u8>, Option<u64>) = redis::pipe()
+                .cmd("SET")
+                .arg(key("secret"))
+                .arg(sealed_secret(&fresh))
+                .arg("NX")
+                .cmd("GET")
+                .arg(key("secret"))
+                .cmd("GET")
+                .arg(key("judgments"))
+                .query_async(&mut connection)
+                .await?;
+            let doubts = server::doubts(&mut connection).await?;
+            Ok::<_, RedisError>((sealed, judgments.unwrap_or(0), doubts))
+        });
+        let (sealed, judgments, doubts) = opened?;
+        let Some(secret) = unsealed_secret(&sealed) else {
+            return Err(JournalError::Shared {
+                place: link::place(&client),
+                trouble: Trouble::Damaged,
+                said: key("secret"),
+            });
+        };
+        let redis = Self {
+            link: Arc::new(Link::new(client.clone(), (key("secret"), sealed))),
+            client,
+            secret,
+            seal: Seal::of(&secret),
+            scripts: Scripts::new(),
+            name: format!("{:016x}", u64::from_le_bytes(name)),
+            judgments: AtomicU64::new(judgments),
+            pending: Arc::default(),
+            stuck: Mutex::new(None),
+            dice: AtomicU64::new(u64::from_le_bytes(seed)),
+            alive: OnceCell::new(),
+        };
+        Ok((redis, Recovered { judgments, doubts, ..Recovered::default() }))
+    }
+
+    /// Random bytes that are the same for all that share the journal.
+    pub fn secret(&self) -> [u8; 32] {
+        self.secret
+    }
+
+    /// How many judgments it held when it was opened, and what this process has added.
+    pub fn judgments(&self) -> u64 {
+        self.judgments.load(Ordering::Relaxed)
+    }
+
+    /// The first time that it could not be written or read.
+    pub fn is_stuck(&self) -> Option<JournalError> {
+        self.stuck.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns when all that was handed over is written, or after a moment: what is late is held or claimed until it ends
+    /// by itself.
+    pub fn flush(&self) {
+        let count = self.pending.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = self.pending.none.wait_timeout_while(count, FLUSH, |count| *count > 0);
+    }
+
+    /// Puts a finished run in the place of the last one.
+    pub fn put_run(&self, last: &LastRun) -> Result<(), JournalError> {
+        let mut both = redis::pipe();
+        both.atomic().set(key("run"), &last.run).ignore();
+        match &last.rollouts {
+            Some(rollouts) => both.set(key("rollouts"), rollouts).ignore(),
+            None => both.del(key("rollouts")).ignore(),
+        };
+        Link::once(&self.client, RUN, |mut connection| async move { both.exec_async(&mut connection).await })
+    }
+
+    /// The last run that finished, where there is one.
+    pub fn last_run(&self) -> Result<Option<LastRun>, JournalError> {
+        let (run, rollouts): (Option<Vec<u8>>, Option<Vec<u8>>) =
+            Link::once(&self.client, RUN, |mut connection| async move {
+                redis::cmd("MGET").arg(key("run")).arg(key("rollouts")).query_async(&mut connection).await
+            })?;
+        Ok(run.map(|run| LastRun { run, rollouts }))
+    }
+
+    /// Keeps an error, so that a run can tell it in the end.
+    fn noted<T>(&self, done: Result<T, JournalError>) -> Result<T, JournalError> {
+        if let Err(error) = &done {
+            let mut stuck = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+            stuck.get_or_insert_with(|| error.clone());
+        }
+        done
+    }
+
+    /// An entry as it is kept.
+    fn sealed(&self, entry: &Entry<'_>) -> Result<Vec<u8>, JournalError> {
+        Ok(self.seal.finish(self.seal.draft(|out| entry.write(out))?, 0))
+    }
+
+    /// The entry under a key, or an error where it is damaged or foreign.
+    fn unsealed<T>(
+        &self,
+        name: &str,
+        value: &[u8],
+        take: impl FnOnce(Entry<'_>) -> Option<T>,
+    ) -> Result<T, JournalError> {
+        let head = self.seal.head(value).filter(|head| self.seal.holds(head, &value[HEAD..]));
+        let taken = head.and_then(|_| Entry::read(&value[HEAD..])).and_then(take);
+        taken.ok_or_else(|| self.link.error(Trouble::Damaged, name))
+    }
+}
+
+/// Random bytes.
+fn drawn<const N: usize>(client: &Client) -> Result<[u8; N], JournalError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| JournalError::Shared {
+        place: link::place(client),
+        trouble: Trouble::Refused,
+        said: format!("the system gives no random numbers: {error}"),
+    })?;
+    Ok(bytes)
+}
+
+fn key(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+/// Under what the judgment or the claim of a question lies.
+fn key_of(kind: &str, question: &[u8; 32]) -> String {
+    format!("{PREFIX}{kind}:{}", blake3::Hash::from_bytes(*question).to_hex())
+}
+
+/// The body of a judgment, if it answers the question.
+fn body_of(entry: Entry<'_>, question: &[u8; 32]) -> Option<Vec<u8>> {
+    match entry {
+        Entry::Judgment { key, body, .. } if key == Key::from(*question) => Some(body.to_vec()),
+        _ => None,
+    }
+}

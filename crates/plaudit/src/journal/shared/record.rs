@@ -1,0 +1,239 @@
+//! How does the caller write into a Redis? Claims before calls, judgments before what follows from them.
+
+use super::{Pending, Redis, body_of, key, key_of};
+use crate::journal::JournalError;
+use crate::journal::entry::{Entry, Key};
+use crate::journal::trouble::Trouble;
+use crate::reason::{Code, Reason};
+use crate::schedule::{Allowance, Claim, Leave, Record};
+use futures_util::future::BoxFuture;
+use redis::Cmd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// For how much longer than its call a claim holds: the reply must still be kept.
+const SLACK: Duration = Duration::from_secs(15);
+/// How long a sign of life holds, and how often one is given.
+const ALIVE: Duration = Duration::from_secs(15);
+const BEAT: Duration = Duration::from_secs(4);
+/// The first and the longest pause between two looks at what another process is asking.
+const LOOK: Duration = Duration::from_millis(10);
+const LONGEST_LOOK: Duration = Duration::from_millis(250);
+
+/// What an error means for a rollout.
+fn reason(error: &JournalError) -> Reason {
+    let code = match error {
+        JournalError::Shared { trouble, .. } => trouble.reason(),
+        JournalError::Full { .. } | JournalError::TooLarge { .. } => Code::JournalFull,
+        _ => Code::JournalLost,
+    };
+    Reason::new(code, error.to_string())
+}
+
+impl Redis {
+    async fn ask<T: redis::FromRedisValue>(&self, command: &Cmd) -> Result<T, Reason> {
+        self.noted(self.link.ask(command).await).map_err(|error| reason(&error))
+    }
+
+    /// Hands a write over that is done once, whether or not anybody waits.
+    fn later(&self, command: Cmd) {
+        let pending = Pending::new(&self.pending);
+        let link = Arc::clone(&self.link);
+        if let Ok(handle) = self.link.handle() {
+            handle.spawn(async move {
+                // What cannot be written here shows when the next call is intended.
+                let _: Result<redis::Value, JournalError> = link.ask_once(&command).await;
+                drop(pending);
+            });
+        }
+    }
+
+    fn asker(&self, claim: &Claim<'_>) -> String {
+        format!("{}:{}", self.name, claim.asker)
+    }
+
+    fn judgment(&self, question: &[u8; 32], value: &[u8]) -> Result<Vec<u8>, Reason> {
+        let name = || key_of("judgment", question);
+        let body = self.unsealed(&name(), value, |entry| body_of(entry, question));
+        self.noted(body).map_err(|error| reason(&error))
+    }
+
+    /// A pause that is not the same for all who wait.
+    fn jittered(&self, pause: Duration) -> Duration {
+        let mut mixed = self.dice.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        pause.mul_f64(0.5 + (mixed >> 11) as f64 / (1u64 << 53) as f64)
+    }
+
+    /// Gives a sign of life from now on, for as long as the journal is open. A process that has died is so told from one
+    /// that waits for a slow judge, and what it had claimed may be asked by others.
+    async fn live(&self) -> Result<(), Reason> {
+        let mut sign = redis::cmd("SET");
+        sign.arg(format!("{}{}", key("alive:"), self.name)).arg("").arg("PX").arg(ALIVE.as_millis() as u64);
+        let begin = || async {
+            self.ask::<redis::Value>(&sign).await?;
+            let (sign, link) = (sign.clone(), Arc::downgrade(&self.link));
+            let handle = self.link.handle().map_err(|error| reason(&error))?;
+            handle.spawn(async move {
+                loop {
+                    sleep(BEAT).await;
+                    let Some(link) = link.upgrade() else { return };
+                    // One that is lost is followed by the next.
+                    let _: Result<redis::Value, JournalError> = link.ask_once(&sign).await;
+                }
+            });
+            Ok(())
+        };
+        self.alive.get_or_try_init(begin).await.map(|()| ())
+    }
+
+    async fn claim(&self, claim: Claim<'_>, allowance: Allowance) -> Result<Leave, Reason> {
+        self.live().await?;
+        let keys = (
+            key_of("judgment", claim.key),
+            key_of("claim", claim.key),
+            key(&format!("spent:{}", claim.judge)),
+        );
+        let mut command = self.scripts.intend([&keys.0, &keys.1, &keys.2]);
+        let optional = |limit: Option<String>| limit.unwrap_or_else(String::new);
+        let milliseconds = (allowance.timeout + SLACK).as_millis() as u64;
+        command.arg(self.asker(&claim)).arg(milliseconds);
+        command.arg(optional(allowance.calls.map(|calls| calls.to_string())));
+        command.arg(optional(allowance.cost.map(|cost| cost.to_string())));
+        command.arg(allowance.reserved.to_string()).arg(key("alive:"));
+        let started = Instant::now();
+        loop {
+            let said: String = self.ask(&command).await?;
+            match said.as_str() {
+                "granted" => return Ok(Leave::Granted),
+                "elsewhere" => return Ok(Leave::Elsewhere),
+                // What is held for longer than a call can take is of a process that died, and counts as spent.
+                "depends" if started.elapsed() < allowance.timeout + SLACK => {
+                    sleep(self.jittered(LONGEST_LOOK)).await
+                }
+                _ => return Err(Code::JudgeBudget.into()),
+            }
+        }
+    }
+}
+
+impl Record for Redis {
+    fn get<'a>(&'a self, question: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
+        Box::pin(async move {
+            let mut command = redis::cmd("GET");
+            command.arg(key_of("judgment", question));
+            let value: Option<Vec<u8>> = self.ask(&command).await?;
+            value.map(|value| self.judgment(question, &value)).transpose()
+        })
+    }
+
+    fn intend<'a>(&'a self, claim: Claim<'a>, allowance: Allowance) -> BoxFuture<'a, Result<Leave, Reason>> {
+        Box::pin(self.claim(claim, allowance))
+    }
+
+    fn follow<'a>(&'a self, question: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
+        Box::pin(async move {
+            let keys = (key_of("judgment", question), key_of("claim", question));
+            let mut command = self.scripts.look([&keys.0, &keys.1]);
+            command.arg(key("alive:"));
+            let mut pause = LOOK;
+            loop {
+                match self.ask(&command).await? {
+                    redis::Value::BulkString(value) => return self.judgment(question, &value).map(Some),
+                    redis::Value::Int(_) => sleep(self.jittered(pause)).await,
+                    _ => return Ok(None),
+                }
+                pause = pause.mul_f64(1.5).min(LONGEST_LOOK);
+            }
+        })
+    }
+
+    fn keep<'a>(
+        &'a self,
+        claim: Claim<'a>,
+        body: &[u8],
+        latency: Duration,
+    ) -> BoxFuture<'a, Result<(), Reason>> {
+        let question = Key::from(*claim.key);
+        let sealed = self.sealed(&Entry::Judgment { key: question, latency, judge: claim.judge, body });
+        let keys = (key_of("judgment", claim.key), key_of("claim", claim.key), key("judgments"));
+        let mut command = self.scripts.keep([&keys.0, &keys.1, &keys.2]);
+        let written = sealed.and_then(|sealed| {
+            command.arg(self.asker(&claim)).arg(sealed);
+            let (link, pending) = (Arc::clone(&self.link), Pending::new(&self.pending));
+            // It is paid for, so it is kept even if nobody waits for it any more.
+            Ok(self.link.handle()?.spawn(async move {
+                let kept: Result<redis::Value, JournalError> = link.ask(&command).await;
+                drop(pending);
+                kept
+            }))
+        });
+        Box::pin(async move {
+            let kept = match written {
+                Ok(written) => written
+                    .await
+                    .unwrap_or_else(|_| Err(self.link.error(Trouble::Unreachable, "the journal was closed"))),
+                Err(error) => Err(error),
+            };
+            self.noted(kept).map_err(|error| reason(&error))?;
+            self.judgments.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+
+    fn give_up(&self, claim: Claim<'_>, _: Code, maybe_paid: bool) {
+        if maybe_paid {
+            let mut command = redis::cmd("HINCRBY");
+            command.arg(key(&format!("spent:{}", claim.judge))).arg("maybe_paid").arg(1);
+            self.later(command);
+        }
+    }
+
+    fn release(&self, claim: Claim<'_>) {
+        let mut command = self.scripts.release(&key_of("claim", claim.key));
+        command.arg(self.asker(&claim));
+        self.later(command);
+    }
+
+    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
+        Box::pin(async move {
+            let under = key(&format!("fact:{name}"));
+            let mut command = redis::cmd("GET");
+            command.arg(&under);
+            let Some(value) = self.ask::<Option<Vec<u8>>>(&command).await? else { return Ok(None) };
+            let fact = self.unsealed(&under, &value, |entry| match entry {
+                Entry::Fact { name: found, value } if found == name => Some(value.to_owned()),
+                _ => None,
+            });
+            self.noted(fact).map(Some).map_err(|error| reason(&error))
+        })
+    }
+
+    fn remember(&self, name: &str, value: &str) {
+        if let Ok(sealed) = self.sealed(&Entry::Fact { name, value }) {
+            let mut command = redis::cmd("SET");
+            command.arg(key(&format!("fact:{name}"))).arg(sealed);
+            self.later(command);
+        }
+    }
+
+    fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>> {
+        Box::pin(async move {
+            let mut command = redis::cmd("HMGET");
+            command.arg(key(&format!("spent:{judge}"))).arg("calls").arg("cost");
+            let (calls, cost): (Option<String>, Option<String>) = self.ask(&command).await?;
+            // A sum that cannot be read must not open the purse again.
+            let calls = calls.map_or(0, |calls| calls.parse().unwrap_or(u64::MAX));
+            Ok((calls, cost.map_or(0.0, |cost| cost.parse().unwrap_or(f64::INFINITY))))
+        })
+    }
+
+    fn spend(&self, judge: &str, reserved: f64, cost: f64) {
+        let mut command = self.scripts.spend(&key(&format!("spent:{judge}")));
+        command.arg(reserved.to_string()).arg(cost.to_string());
+        self.later(command);
+    }
+}

@@ -1,0 +1,355 @@
+//! Do several machines with one Redis buy every judgment once, and stop buying when it is gone? Against a real server.
+
+use crate::caller::{Mock, Run, Sample, run, samples, spec};
+use crate::redis_server::Server;
+use plaudit::journal::{JournalError, Recovered, Redis, Store};
+use plaudit::reason::Code;
+use plaudit::schedule::{Claim, JudgeSpec, NoRecord, Price, Record};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Opens the journal of a server, as one machine of several.
+fn machine(server: &Server) -> Arc<Redis> {
+    Arc::new(Redis::open(&server.url()).unwrap().0)
+}
+
+fn asks(redis: &Arc<Redis>, spec: &JudgeSpec, samples: &[Sample], seconds: f64) -> Run {
+    let record: Arc<dyn Record> = Arc::clone(redis) as Arc<dyn Record>;
+    run(spec.clone(), &record, samples, seconds)
+}
+
+/// A judge that is asked for everything once.
+fn judge(mock: &Mock) -> JudgeSpec {
+    JudgeSpec { hedge: 0.0, timeout: Duration::from_secs(5), ..spec(&mock.url("ok")) }
+}
+
+fn only(run: &Run, code: Code) {
+    assert!(run.scored() == 0 && run.codes().keys().eq([&code]), "{:?}", run.codes());
+}
+
+/// The key under which the judgment or the claim of a sample lies.
+fn key_of(kind: &str, mock: &Mock, sample: &[Sample]) -> String {
+    let none: Arc<dyn Record> = Arc::new(NoRecord::default());
+    let asked = run(judge(mock), &none, sample, 20.0).asked;
+    let hex: String = asked[0].key.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("plaudit:1:{kind}:{hex}")
+}
+
+#[test]
+fn what_one_machine_bought_all_others_have() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&[]);
+    let (first, second) = (machine(&server), machine(&server));
+    assert_eq!(first.secret(), second.secret());
+    let bought = asks(&first, &judge(&mock), &samples("shared", 100), 30.0);
+    let found = asks(&second, &judge(&mock), &samples("shared", 100), 30.0);
+    assert_eq!((bought.scored(), bought.tally.calls), (100, 100));
+    assert_eq!((found.scored(), found.tally.calls, found.tally.cached), (100, 0, 100));
+    let verdicts = |run: &Run| run.asked.iter().map(|asked| asked.verdict.clone()).collect::<Vec<_>>();
+    assert_eq!(verdicts(&bought), verdicts(&found));
+    let (_, recovered) = Redis::open(&server.url()).unwrap();
+    assert_eq!(recovered.judgments, 100);
+}
+
+#[test]
+fn two_machines_at_once_buy_every_judgment_once_and_share_the_work() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&["--latency-ms", "20"]);
+    let all = samples("at-once", 400);
+    let both = std::thread::scope(|scope| {
+        let ask = || asks(&machine(&server), &JudgeSpec { concurrency: 16, ..judge(&mock) }, &all, 60.0);
+        let threads = [scope.spawn(ask), scope.spawn(ask)];
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(both.each_ref().map(Run::scored), [400, 400]);
+    let calls = both.each_ref().map(|run| run.tally.calls);
+    assert_eq!((calls.iter().sum::<u64>(), mock.ledger().len()), (400, 400), "{calls:?}");
+    assert!(calls.iter().all(|calls| *calls >= 40), "{calls:?}");
+}
+
+#[test]
+fn all_that_begin_at_one_moment_have_one_secret() {
+    let Some(server) = Server::start(&[]) else { return };
+    let secrets = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| machine(&server).secret())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(secrets.iter().all(|secret| *secret == secrets[0]));
+}
+
+#[test]
+fn a_claim_is_waited_for_as_long_as_its_machine_is_alive() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&[]);
+    let sample = samples("died", 1);
+    let claim = key_of("claim", &mock, &sample);
+    let before = mock.ledger().len();
+    assert_eq!(server.ask(&[b"SET", b"plaudit:1:alive:other", b"", b"PX", b"1500"]), b"+OK");
+    assert_eq!(server.ask(&[b"SET", claim.as_bytes(), b"other:1", b"PX", b"100000"]), b"+OK");
+    let done = asks(&machine(&server), &judge(&mock), &sample, 30.0);
+    assert!(done.scored() == 1 && done.took >= Duration::from_millis(1400), "{:?}", done.took);
+    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
+    assert_eq!(mock.ledger().len() - before, 1);
+    assert_eq!(server.ask(&[b"EXISTS", claim.as_bytes()]), b":0", "a claim ends with its judgment");
+    let alive = server.ask(&[b"KEYS", b"plaudit:1:alive:*"]);
+    assert_eq!(alive, b"*1", "its own sign of life is there, the other one's has ended");
+}
+
+#[test]
+fn a_question_that_fails_is_left_to_others_at_once() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&[]);
+    let machine = machine(&server);
+    let broken = JudgeSpec { attempts: 1, ..judge(&mock) };
+    let failing = [Sample { id: "fails".into(), fault: Some("http400") }];
+    assert_eq!(asks(&machine, &broken, &failing, 20.0).scored(), 0);
+    machine.flush();
+    assert_eq!(server.ask(&[b"KEYS", b"plaudit:1:claim:*"]), b"*0");
+    let leaving = [Sample { id: "leaves".into(), fault: Some("hang") }];
+    let gone = asks(&machine, &broken, &leaving, 0.3);
+    assert_eq!(gone.codes().keys().copied().collect::<Vec<_>>(), [Code::JudgeDeadline]);
+    machine.flush();
+    assert_eq!(server.ask(&[b"KEYS", b"plaudit:1:claim:*"]), b"*0");
+    assert_eq!(server.ask(&[b"HGET", b"plaudit:1:spent:judge", b"maybe_paid"]), b"1");
+}
+
+#[test]
+fn nothing_is_bought_once_the_server_is_dead() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&["--latency-ms", "50"]);
+    let (machine, judge) = (machine(&server), JudgeSpec { concurrency: 8, ..judge(&mock) });
+    let all = samples("dies", 400);
+    let (done, asked) = std::thread::scope(|scope| {
+        let run = scope.spawn(|| asks(&machine, &judge, &all, 60.0));
+        while mock.ledger().len() < 40 {
+            std::thread::yield_now();
+        }
+        server.kill();
+        // What was on its way to the judge when the server died may still arrive there.
+        std::thread::sleep(Duration::from_millis(300));
+        let asked = mock.ledger().len();
+        (run.join().unwrap(), asked)
+    });
+    assert_eq!(mock.ledger().len(), asked, "a judge was asked without a record of it");
+    assert!(done.took < Duration::from_secs(25), "{:?}", done.took);
+    assert!((20..200).contains(&done.scored()), "{}", done.scored());
+    assert!(done.codes().keys().eq([&Code::JournalLost]), "{:?}", done.codes());
+    let stuck = machine.is_stuck().unwrap();
+    assert_eq!(stuck.code(), "journal.unreachable");
+    // One that has been away for long costs no further patience.
+    let again = asks(&machine, &judge, &samples("later", 1000), 60.0);
+    only(&again, Code::JournalLost);
+    assert!(again.took < Duration::from_secs(3), "{:?}", again.took);
+}
+
+#[test]
+fn a_server_that_comes_back_is_gone_on_with() {
+    let Some(mut server) = Server::start(&["--appendonly", "yes", "--appendfsync", "always"]) else { return };
+    let mock = Mock::start(&["--latency-ms", "20"]);
+    let (machine, judge) = (machine(&server), JudgeSpec { concurrency: 8, ..judge(&mock) });
+    let all = samples("returns", 300);
+    let done = std::thread::scope(|scope| {
+        let run = scope.spawn(|| asks(&machine, &judge, &all, 60.0));
+        while mock.ledger().len() < 100 {
+            std::thread::yield_now();
+        }
+        server.kill();
+        std::thread::sleep(Duration::from_secs(1));
+        server.again();
+        run.join().unwrap()
+    });
+    assert_eq!(done.scored(), 300, "{:?}", done.codes());
+    assert_eq!(mock.ledger().len(), 300, "nothing is bought twice");
+    let again = asks(&machine, &judge, &all, 60.0);
+    assert_eq!((again.scored(), again.tally.calls), (300, 0));
+}
+
+#[test]
+fn a_server_that_came_back_empty_is_not_bought_for_again() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&[]);
+    let machine = machine(&server);
+    assert_eq!(asks(&machine, &judge(&mock), &samples("emptied", 10), 20.0).scored(), 10);
+    server.kill();
+    server.again();
+    let done = asks(&machine, &judge(&mock), &samples("emptied", 10), 20.0);
+    only(&done, Code::JournalLost);
+    assert_eq!(mock.ledger().len(), 10);
+    let said = machine.is_stuck().unwrap().to_string();
+    assert!(said.contains("lost its judgments") && said.ends_with("(journal.emptied)"), "{said}");
+}
+
+#[test]
+fn a_value_that_is_damaged_or_foreign_is_no_verdict() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&[]);
+    let (one, other) = (samples("one", 1), samples("other", 1));
+    let keys = [key_of("judgment", &mock, &one), key_of("judgment", &mock, &other)];
+    let machine = machine(&server);
+    assert_eq!(asks(&machine, &judge(&mock), &one, 20.0).scored(), 1);
+    assert_eq!(asks(&machine, &judge(&mock), &other, 20.0).scored(), 1);
+    let good = server.ask(&[b"GET", keys[0].as_bytes()]);
+    let asked = mock.ledger().len();
+    let mut flipped = good.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    let foreign = server.ask(&[b"GET", keys[1].as_bytes()]);
+    let text = br#"{"choices":[{"message":{"content":"{\"sample\":\"one-0\",\"score\":1.0}"}}]}"#;
+    for bad in [&flipped[..], &foreign, &good[..good.len() / 2], &text[..], b""] {
+        server.ask(&[b"SET", keys[0].as_bytes(), bad]);
+        let done = asks(&machine, &judge(&mock), &one, 20.0);
+        only(&done, Code::JournalDamaged);
+        let message = done.asked[0].verdict.as_ref().unwrap_err().message.to_string();
+        assert!(message.contains(&keys[0]), "{message}");
+    }
+    server.ask(&[b"SET", keys[0].as_bytes(), &good]);
+    assert_eq!(asks(&machine, &judge(&mock), &one, 20.0).scored(), 1);
+    assert_eq!(mock.ledger().len(), asked, "nobody was asked");
+}
+
+#[test]
+fn a_budget_of_calls_holds_over_all_machines() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&["--latency-ms", "5", "--mix", "ok=80,http500=20"]);
+    let judge = JudgeSpec { budget_calls: Some(50), concurrency: 16, ..judge(&mock) };
+    let machines = [machine(&server), machine(&server), machine(&server)];
+    for _ in 0..2 {
+        let runs = std::thread::scope(|scope| {
+            let ask = |at: usize| {
+                let (machine, judge) = (&machines[at], &judge);
+                scope.spawn(move || asks(machine, judge, &samples(&format!("budget-{at}"), 60), 30.0))
+            };
+            [0, 1, 2].map(ask).map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(mock.ledger().len(), 50);
+        let spent: usize = runs.iter().filter_map(|run| run.codes().get(&Code::JudgeBudget).copied()).sum();
+        assert!(spent >= 180 - 50, "{spent} of 180 were not asked");
+        assert!(machines.iter().all(|machine| machine.is_stuck().is_none()));
+    }
+    assert_eq!(server.ask(&[b"HGET", b"plaudit:1:spent:judge", b"calls"]), b"50");
+}
+
+#[test]
+fn a_budget_of_cost_holds_over_all_machines_and_is_used_up() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&["--latency-ms", "5"]);
+    // A call is taken to cost 1 until it is known to cost far less.
+    let price = Some(Price { input: 0.0, cached: 0.0, output: 1000.0 });
+    let judge = JudgeSpec { budget_cost: Some(3.0), price, concurrency: 16, ..judge(&mock) };
+    let machines = [machine(&server), machine(&server)];
+    let costs = std::thread::scope(|scope| {
+        let ask = |at: usize| {
+            let (machine, judge) = (&machines[at], &judge);
+            scope.spawn(move || asks(machine, judge, &samples(&format!("cost-{at}"), 300), 60.0))
+        };
+        [0, 1].map(ask).map(|thread| thread.join().unwrap().tally.cost.unwrap())
+    });
+    machines.iter().for_each(|machine| machine.flush());
+    let sum: f64 = costs.iter().sum();
+    assert!(sum <= 3.0 + 1e-9 && sum > 1.9, "{costs:?}");
+    let number = |field: &str| -> f64 {
+        let said = server.ask(&[b"HGET", b"plaudit:1:spent:judge", field.as_bytes()]);
+        String::from_utf8(said).unwrap().parse().unwrap()
+    };
+    assert!((number("cost") - sum).abs() < 1e-6 && number("held").abs() < 1e-6);
+}
+
+/// Why a Redis cannot be opened, and after how long that is said.
+fn refused(url: &str) -> (JournalError, Duration) {
+    let started = Instant::now();
+    let error = Store::open(url).unwrap_err();
+    (error, started.elapsed())
+}
+
+#[test]
+fn a_wrong_password_is_said_at_once_and_no_password_ever() {
+    let Some(server) = Server::start(&["--requirepass", "s3cr3t-right"]) else { return };
+    let at = format!("127.0.0.1:{}", server.port);
+    for url in [
+        format!("redis://:s3cr3t-wrong@{at}"),
+        format!("redis://me:s3cr3t-wrong@{at}/1"),
+        format!("redis://{at}"),
+    ] {
+        let (error, took) = refused(&url);
+        let said = format!("{error} {error:?}");
+        assert_eq!(error.code(), "journal.login", "{said}");
+        assert!(took < Duration::from_secs(5) && said.contains(&at) && !said.contains("s3cr3t"), "{said}");
+    }
+    let url = format!("redis://:s3cr3t-right@{at}");
+    let (store, _) = Store::open(&url).unwrap();
+    assert!(!format!("{store:?}").contains("s3cr3t"));
+}
+
+#[test]
+fn a_server_that_is_not_there_or_not_one_is_said_in_time() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let (error, took) = refused(&format!("redis://:s3cr3t@127.0.0.1:{port}"));
+    assert_eq!(error.code(), "journal.unreachable");
+    assert!(took < Duration::from_secs(7), "{took:?}");
+    drop(silent);
+    let (error, took) = refused(&format!("redis://:s3cr3t@127.0.0.1:{port}"));
+    assert_eq!(error.code(), "journal.unreachable");
+    assert!(took < Duration::from_secs(2) && !error.to_string().contains("s3cr3t"), "{error}");
+    for url in ["redis://:s3cr3t@", "redis://:s3cr3t@host:none/0", "redis://:s3cr3t@host:1/nought"] {
+        let error = refused(url).0;
+        assert_eq!(error.code(), "journal.address", "{url}: {error}");
+        assert!(!error.to_string().contains("s3cr3t"), "{error}");
+    }
+}
+
+#[test]
+fn a_replica_and_a_full_server_are_not_written() {
+    let Some(server) = Server::start(&["--replicaof", "127.0.0.1 1"]) else { return };
+    assert_eq!(refused(&server.url()).0.code(), "journal.read_only");
+    let Some(server) = Server::start(&[]) else { return };
+    let mock = Mock::start(&[]);
+    let machine = machine(&server);
+    assert_eq!(server.ask(&[b"CONFIG", b"SET", b"maxmemory", b"1"]), b"+OK");
+    let done = asks(&machine, &judge(&mock), &samples("full", 50), 20.0);
+    only(&done, Code::JournalFull);
+    assert_eq!(mock.ledger().len(), 0);
+    assert_eq!(refused(&server.url()).0.code(), "engine.journal_full");
+    assert_eq!(server.ask(&[b"CONFIG", b"SET", b"maxmemory", b"0"]), b"+OK");
+    assert_eq!(asks(&machine, &judge(&mock), &samples("full", 50), 20.0).scored(), 50);
+}
+
+#[test]
+fn how_judgments_could_be_lost_is_said() {
+    let doubts = |flags: &[&str]| -> Option<String> {
+        let server = Server::start(flags)?;
+        let Recovered { doubts, .. } = Redis::open(&server.url()).unwrap().1;
+        Some(doubts.join("\n"))
+    };
+    let Some(none) = doubts(&["--appendonly", "yes", "--maxmemory", "100mb"]) else { return };
+    assert_eq!(none, "");
+    let evicting = doubts(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]).unwrap();
+    assert!(evicting.contains("noeviction") && evicting.contains("appendonly yes"), "{evicting}");
+    let unknown = doubts(&["--rename-command", "CONFIG", ""]).unwrap();
+    assert!(unknown.contains("does not tell"), "{unknown}");
+}
+
+#[test]
+fn facts_and_sums_are_there_for_all_machines() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (one, other) = (machine(&server), machine(&server));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        assert_eq!(other.recall("form:judge").await.unwrap(), None);
+        one.remember("form:judge", "+json");
+        one.spend("judge", 0.0, 0.25);
+        one.spend("judge", 0.0, 0.5);
+        one.flush();
+        assert_eq!(other.recall("form:judge").await.unwrap().as_deref(), Some("+json"));
+        assert_eq!(other.spent("judge").await.unwrap(), (0, 0.75));
+        assert_eq!(server.ask(&[b"HSET", b"plaudit:1:spent:judge", b"cost", b"much"]), b":0");
+        assert_eq!(other.spent("judge").await.unwrap().1, f64::INFINITY, "the purse stays shut");
+    });
+    let question = [7; 32];
+    let claim = Claim { key: &question, judge: "judge", asker: 1 };
+    runtime.block_on(one.keep(claim, b"{}", Duration::ZERO)).unwrap();
+    assert_eq!(runtime.block_on(other.get(&question)).unwrap().as_deref(), Some(&b"{}"[..]));
+    let counts: BTreeMap<&str, u64> =
+        BTreeMap::from([("one", one.judgments()), ("other", other.judgments())]);
+    assert_eq!(counts, BTreeMap::from([("one", 1), ("other", 0)]));
+}
