@@ -258,14 +258,11 @@ impl Core {
         }
         let mut plan = recipe.plan().map_err(Refused::Recipe)?;
         // A shared store counts money and calls over all engines; how many are in flight, nobody else knows.
-        let counted_elsewhere = state.is_some_and(|state| state.contains("://"));
+        let counted_elsewhere = state.is_some_and(Store::is_redis);
         for judge in &mut plan.judges {
             judge.take_share(share, counted_elsewhere);
         }
-        let journal = match state {
-            Some(place) => Some(Store::open(place).map_err(Refused::State)?.0),
-            None => None,
-        };
+        let journal = state.map(Store::open).transpose().map_err(Refused::State)?.map(|(journal, _)| journal);
         let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
         let engine = Engine::open(plan, &setup).map_err(Refused::Run)?;
         Ok(Self { engine: Arc::new(engine) })

@@ -298,7 +298,7 @@ impl Court {
             }
             let voice = &plan.judges[judge].voice;
             if again {
-                wave = self.as_before(judge, &inquiry, voice, wave);
+                wave = self.as_before(judge, &inquiry, voice, wave).await;
             }
             let calls: Vec<_> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
             let asked = self.ask_all(judge, &calls, deadline).await;
@@ -332,20 +332,23 @@ impl Court {
     }
 
     /// The same calls, but with the sides on which the record knows them.
-    fn as_before(
+    async fn as_before(
         &self,
         judge: usize,
         inquiry: &Inquiry,
         voice: &Voice,
         wave: Vec<Vec<usize>>,
     ) -> Vec<Vec<usize>> {
-        let known = |shown: &[usize]| self.caller.is_known(judge, &inquiry.call(voice, shown));
-        let side = |shown: &Vec<usize>| {
+        let mut sides = Vec::with_capacity(wave.len());
+        for shown in &wave {
             let turned: Vec<usize> = shown.iter().rev().copied().collect();
-            let turns = shown.len() == 2 && !wave.contains(&turned) && !known(shown) && known(&turned);
-            if turns { turned } else { shown.clone() }
-        };
-        wave.iter().map(side).collect()
+            let turns = shown.len() == 2
+                && !wave.contains(&turned)
+                && !self.caller.is_known(judge, &inquiry.call(voice, shown)).await
+                && self.caller.is_known(judge, &inquiry.call(voice, &turned)).await;
+            sides.push(if turns { turned } else { shown.clone() });
+        }
+        sides
     }
 
     /// Asks all of a wave.
