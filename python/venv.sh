@@ -17,6 +17,9 @@ if ! cmp --silent "python/requirements/$name.txt" "$stamp"; then
     rm -rf ".venvs/$name"
     "$uv" venv --quiet --python "$python" ".venvs/$name"
     "$uv" pip install --quiet --python ".venvs/$name/bin/python" -r "python/requirements/$name.txt"
+    if [ -f "python/requirements/$name.alone.txt" ]; then
+        "$uv" pip install --quiet --python ".venvs/$name/bin/python" --no-deps -r "python/requirements/$name.alone.txt"
+    fi
     cp "python/requirements/$name.txt" "$stamp"
 fi
 if [ -n "$wheel" ]; then

@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+__all__: list[str]
 VERSION: str
 
 class PlauditError(Exception):

@@ -84,7 +84,7 @@ class Report:
         return [json.loads(self._scores.row(at)) for at in range(len(self))]
 
     def to_arrow(self) -> Any:
-        """The results as a table of Arrow's, with the columns of the command's Parquet files. Needs pyarrow."""
+        """The results as a table of Arrow's: names, totals, outcomes, reasons and components. Needs pyarrow."""
         import numpy as np
         import pyarrow as pa
 

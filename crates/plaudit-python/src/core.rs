@@ -148,10 +148,13 @@ impl Core {
         // On a thread of its own, because only this one can hear Ctrl-C.
         spawn(move || {
             let (engine, batch) = work;
+            let rollouts = batch.rollouts();
             let began = Instant::now();
-            let report = engine.score_on(&batch.rollouts(), &terms);
+            let report = engine.score_on(&rollouts, &terms);
+            let seconds = began.elapsed();
+            drop(rollouts);
             drop(batch);
-            let _ = tell.send((report, began.elapsed()));
+            let _ = tell.send((report, seconds));
         })?;
         let mut told = told;
         loop {
@@ -254,13 +257,12 @@ impl Core {
             recipe.set(key, value).map_err(Refused::Recipe)?;
         }
         let mut plan = recipe.plan().map_err(Refused::Recipe)?;
+        // A shared store counts money and calls over all engines; how many are in flight, nobody else knows.
+        let counted_elsewhere = state.is_some_and(Store::is_redis);
         for judge in &mut plan.judges {
-            judge.take_share(share);
+            judge.take_share(share, counted_elsewhere);
         }
-        let journal = match state {
-            Some(place) => Some(Store::open(place).map_err(Refused::State)?.0),
-            None => None,
-        };
+        let journal = state.map(Store::open).transpose().map_err(Refused::State)?.map(|(journal, _)| journal);
         let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
         let engine = Engine::open(plan, &setup).map_err(Refused::Run)?;
         Ok(Self { engine: Arc::new(engine) })

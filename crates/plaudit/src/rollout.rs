@@ -80,6 +80,20 @@ impl<'a> Rollout<'a> {
         size_of::<Self>() + prompt + names + self.response.len() + extra
     }
 
+    /// Gives back what its texts have room for and do not use, before it is held for long.
+    pub(crate) fn shrink(&mut self) {
+        let prompt = match &mut self.prompt {
+            Some(Prompt::Text(text)) => Some(text),
+            _ => None,
+        };
+        let texts = [Some(&mut self.response), self.reference.as_mut(), self.id.as_mut(), prompt];
+        for text in texts.into_iter().flatten() {
+            if let Cow::Owned(text) = text {
+                text.shrink_to_fit();
+            }
+        }
+    }
+
     /// The rollout as a flat line of JSON would have it.
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();

@@ -8,6 +8,7 @@ pub use foresee::Foreseen;
 use crate::error::RunError;
 use crate::journal::Store;
 use crate::judge::inquiry::{Answer, Inquiry};
+use crate::judge::query::Voice;
 use crate::judge::{Form, Query, Verdict};
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
@@ -48,6 +49,9 @@ pub(crate) struct Hearing {
     pub(crate) inquiry: Inquiry,
     /// The judge, and the one that gives a prior, as places in the plan.
     pub(crate) asks: (usize, Option<usize>),
+    /// Whether most of the group has been compared before, so that a pair that was shown the other way round is shown so
+    /// again rather than bought anew.
+    pub(crate) again: bool,
 }
 
 /// What came of a hearing: the inquiry with its answers, or why it has none.
@@ -275,7 +279,7 @@ impl Court {
     }
 
     async fn hear_one(&self, plan: &Plan, hearing: Hearing, told: bool) -> (Inquiry, Vec<Exchange>) {
-        let Hearing { component, mut inquiry, asks: (judge, prior) } = hearing;
+        let Hearing { component, mut inquiry, asks: (judge, prior), again } = hearing;
         let mut exchanges = Vec::new();
         // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
         self.queues[judge].admit().await;
@@ -288,11 +292,14 @@ impl Court {
             inquiry.expect(scores);
         }
         loop {
-            let wave = inquiry.next();
+            let mut wave = inquiry.next();
             if wave.is_empty() {
                 break;
             }
             let voice = &plan.judges[judge].voice;
+            if again {
+                wave = self.as_before(judge, &inquiry, voice, wave).await;
+            }
             let calls: Vec<_> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
             let asked = self.ask_all(judge, &calls, deadline).await;
             if told {
@@ -322,6 +329,26 @@ impl Court {
             inquiry.take(wave, asked.into_iter().map(|asked| asked.verdict).collect());
         }
         (inquiry, exchanges)
+    }
+
+    /// The same calls, but with the sides on which the record knows them.
+    async fn as_before(
+        &self,
+        judge: usize,
+        inquiry: &Inquiry,
+        voice: &Voice,
+        wave: Vec<Vec<usize>>,
+    ) -> Vec<Vec<usize>> {
+        let mut sides = Vec::with_capacity(wave.len());
+        for shown in &wave {
+            let turned: Vec<usize> = shown.iter().rev().copied().collect();
+            let turns = shown.len() == 2
+                && !wave.contains(&turned)
+                && !self.caller.is_known(judge, &inquiry.call(voice, shown)).await
+                && self.caller.is_known(judge, &inquiry.call(voice, &turned)).await;
+            sides.push(if turns { turned } else { shown.clone() });
+        }
+        sides
     }
 
     /// Asks all of a wave.

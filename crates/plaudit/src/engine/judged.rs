@@ -69,7 +69,8 @@ impl Engine {
                     None => {
                         let case = Case::new(question, &chosen, court.secret(), validates);
                         let inquiry = Inquiry::new(Arc::clone(question), case);
-                        let hearing = Hearing { component: settings.name.clone(), inquiry, asks };
+                        let hearing =
+                            Hearing { component: settings.name.clone(), inquiry, asks, again: false };
                         hearings.push((Place { component, members: part }, hearing));
                     }
                 }

@@ -20,6 +20,8 @@ struct Submission<R> {
     rollouts: Arc<Vec<R>>,
     begun: Arc<Vec<Begun>>,
     terms: Arc<Terms>,
+    /// Whether most of it has been scored before.
+    again: bool,
     done: Option<Done<R>>,
 }
 
@@ -64,7 +66,22 @@ impl Engine {
         done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
     ) {
         let (rollouts, begun, terms) = (Arc::new(rollouts), Arc::new(begun), Arc::new(terms));
-        let batch = Submission { rollouts, begun, terms, done: Some(Box::new(done)) };
+        self.send(Submission { rollouts, begun, terms, again: false, done: Some(Box::new(done)) });
+    }
+
+    /// Scores a group most of which has been scored before: what has been bought then is used, on the sides on which it was
+    /// shown.
+    pub(crate) fn submit_again<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        rollouts: Vec<R>,
+        terms: Terms,
+        done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
+    ) {
+        let (rollouts, begun, terms) = (Arc::new(rollouts), Arc::new(Vec::new()), Arc::new(terms));
+        self.send(Submission { rollouts, begun, terms, again: true, done: Some(Box::new(done)) });
+    }
+
+    fn send<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(self: &Arc<Self>, batch: Submission<R>) {
         let engine = Arc::clone(self);
         self.pool.spawn(move || match engine.gather(&batch.rollouts) {
             Ok(groups) => engine.ask_rules(batch, groups),
@@ -121,7 +138,8 @@ impl Engine {
         groups: Arc<Vec<Group>>,
         halves: Vec<Half>,
     ) {
-        let (open, hearings) = Open::of(halves);
+        let (open, mut hearings) = Open::of(halves);
+        hearings.iter_mut().for_each(|hearing| hearing.again = batch.again);
         let (Some(court), false) = (self.court.clone(), hearings.is_empty()) else {
             return self.conclude(batch, groups, open, Vec::new());
         };

@@ -52,7 +52,7 @@ impl<C> Roster<C> {
         let (mut rollouts, mut begun, mut waiters) = (Vec::new(), Vec::new(), Vec::new());
         for (at, member) in group.members.iter_mut().enumerate() {
             rollouts.extend(member.rollout.clone());
-            begun.push(std::mem::take(&mut member.begun));
+            begun.extend(member.begun.take());
             waiters.extend(member.waiter.take().map(|waiter| (at, waiter)));
         }
         let ticket = Ticket { name, kind: Kind::Whole, waiters, facts };

@@ -52,7 +52,8 @@ pub(super) struct Member<C> {
     text: u64,
     /// The rollout, for as long as others may be compared with it.
     pub(super) rollout: Option<Held>,
-    pub(super) begun: Begun,
+    /// What has been begun of it while it waits for others.
+    pub(super) begun: Option<Begun>,
     /// Who handed it in, until the group is scored.
     pub(super) waiter: Option<Waiter<C>>,
     /// Who handed the same in again.
@@ -70,7 +71,7 @@ impl<C> Member<C> {
             name,
             text,
             rollout: Some(rollout),
-            begun: Begun::default(),
+            begun: None,
             waiter: Some(waiter),
             echoes: Vec::new(),
             given: None,

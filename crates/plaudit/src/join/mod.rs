@@ -33,18 +33,17 @@ mod close;
 mod effect;
 mod gathering;
 mod memory;
+mod policy;
 mod roster;
-#[cfg(test)]
-mod tests;
 
 pub use answer::{Deliver, Joined};
+pub use policy::{Arrival, Policy, Status};
 
 use crate::engine::{Engine, Terms};
-use crate::group::Partial;
+use crate::error::RunError;
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Report;
-use crate::rollout::Rollout;
 use crate::schedule::Halt;
 use crate::statistics::Statistics;
 use crate::statistics::steps::{Step, Steps};
@@ -52,91 +51,9 @@ use answer::Caller;
 use effect::{Answer, Batch, Effect, Facts, Kind, Said, Ticket};
 use gathering::{Held, Name, Newcomer};
 use roster::Roster;
-use serde::Serialize;
 use std::borrow::Cow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-
-/// How a join waits, and what it holds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Policy {
-    /// How long a group waits for its members, from the first.
-    pub timeout: Duration,
-    /// How long it waits for the next one once half of them are there.
-    pub quiet: Option<Duration>,
-    /// What becomes of it if members never arrive.
-    pub partial: Partial,
-    /// How many scored groups are remembered with their text.
-    pub remember: usize,
-    /// How many bytes those may take.
-    pub remember_bytes: usize,
-    /// How many callers may wait.
-    pub most_waiting: usize,
-    /// How many bytes their rollouts may take.
-    pub most_bytes: usize,
-}
-
-impl Policy {
-    /// What a recipe says.
-    pub fn of(plan: &Plan) -> Self {
-        Self {
-            timeout: plan.groups.timeout,
-            quiet: plan.groups.quiet,
-            partial: plan.groups.partial,
-            remember: plan.groups.remember,
-            remember_bytes: 256 << 20,
-            most_waiting: 1_000_000,
-            most_bytes: 4 << 30,
-        }
-    }
-}
-
-/// One rollout that is handed in.
-#[derive(Debug, Clone)]
-pub struct Arrival {
-    /// The group's key, which becomes the rollout's group.
-    pub group: String,
-    /// The rollout's name in its group, by which it is known when it is handed in twice.
-    pub member: Option<String>,
-    /// How many members the group has.
-    pub size: usize,
-    /// How long the caller waits for the group, where that is less than the policy says.
-    pub timeout: Option<Duration>,
-    /// Whether the reference takes part in comparisons; as the recipe says where nothing is said here.
-    pub validate: Option<bool>,
-    /// The rollout.
-    pub rollout: Rollout<'static>,
-}
-
-impl Arrival {
-    /// A rollout without a name of its own, in a group of so many.
-    pub fn new(group: impl Into<String>, size: usize, rollout: Rollout<'static>) -> Self {
-        Self { group: group.into(), member: None, size, timeout: None, validate: None, rollout }
-    }
-}
-
-/// Where a join stands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Status {
-    /// Groups that wait for members.
-    pub open: usize,
-    /// Callers that wait for an answer.
-    pub waiting: usize,
-    /// About how many bytes their rollouts take.
-    pub bytes: usize,
-    /// Scored groups that are remembered with their text.
-    pub remembered: usize,
-    /// Rollouts that have been scored.
-    pub scored: u64,
-    /// Groups that were closed before they were complete.
-    pub partial: u64,
-    /// Rollouts that came after their group was closed.
-    pub late: u64,
-    /// Rollouts of which a member of the same name had come before.
-    pub duplicates: u64,
-    /// Rollouts that were answered without being scored.
-    pub refused: u64,
-}
 
 /// Brings rollouts that come one at a time together. It starts nothing before the first one comes; dropping it closes it and
 /// lets go of what is being scored.
@@ -184,6 +101,7 @@ impl Join {
         let newcomer =
             Newcomer { group: Name::of(&group), member: member.map(Into::into), size, timeout, validate };
         rollout.group = Some(Cow::Owned(group));
+        rollout.shrink();
         let rollout = Arc::new(rollout);
         if !self.watch() {
             let said = Said::Refused(rollout, Code::Overloaded);
@@ -322,13 +240,18 @@ impl Inner {
     fn score(self: &Arc<Self>, batch: Batch<Caller>) {
         let Batch { rollouts, begun, validate, ticket } = batch;
         let inner = Arc::clone(self);
-        self.engine.submit_begun(rollouts, begun, self.terms(validate), move |rollouts, report| {
+        let late = ticket.kind == Kind::Late;
+        let done = move |rollouts: Arc<Vec<Held>>, report: Result<Report, RunError>| {
             let report = report.unwrap_or_else(|_| inner.engine.refuse(&rollouts, Code::Panic));
             let report = Arc::new(report);
             inner.count(&ticket, &rollouts, &report);
             let effects = inner.roster().scored(ticket, &report);
             inner.run(effects);
-        });
+        };
+        match late {
+            true => self.engine.submit_again(rollouts, self.terms(validate), done),
+            false => self.engine.submit_begun(rollouts, begun, self.terms(validate), done),
+        }
     }
 
     /// Takes what was scored into the statistics, each rollout once.
@@ -370,3 +293,10 @@ impl Inner {
         Joined { report, at, group_size, partial, late, duplicate, waited, others }
     }
 }
+
+#[cfg(test)]
+mod desk;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use super::effect::{Batch, Effect, Facts, Kind, Ticket};
 use super::gathering::{Gathering, Held, Member, Name, Newcomer, Waiter};
 use super::memory::Memory;
 use super::{Policy, Status};
+use crate::engine::Begun;
 use crate::group::Partial;
 use crate::reason::Code;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,8 +96,9 @@ impl<C> Roster<C> {
             out.push(alone(group, newcomer, waiter, false));
         } else {
             let (rollout, validate) = (Arc::clone(&waiter.rollout), group.validate);
-            let member = Member::new(newcomer.member, waiter);
-            out.push(Effect::Begin(rollout, member.begun.clone(), validate));
+            let (mut member, begun) = (Member::new(newcomer.member, waiter), Begun::default());
+            member.begun = Some(begun.clone());
+            out.push(Effect::Begin(rollout, begun, validate));
             group.members.push(member);
         }
         self.look(now, name, out);

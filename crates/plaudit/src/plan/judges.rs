@@ -49,14 +49,16 @@ pub struct Judge {
 
 impl Judge {
     /// Keeps one part of `share` of every limit, for one of so many engines that together must not exceed them. At least one
-    /// call at a time is left.
-    pub fn take_share(&mut self, share: usize) {
+    /// call at a time is left. Budgets stay whole where they are counted over all engines.
+    pub fn take_share(&mut self, share: usize, counted_together: bool) {
         let share = share.max(1);
         self.concurrency = (self.concurrency / share).max(1);
         self.per_minute =
             self.per_minute.map(|limit| (limit / u32::try_from(share).unwrap_or(u32::MAX)).max(1));
-        self.budget_calls = self.budget_calls.map(|limit| limit / share as u64);
-        self.budget_cost = self.budget_cost.map(|limit| limit / share as f64);
+        if !counted_together {
+            self.budget_calls = self.budget_calls.map(|limit| limit / share as u64);
+            self.budget_cost = self.budget_cost.map(|limit| limit / share as f64);
+        }
     }
 }
 

@@ -10,6 +10,9 @@ use plaudit::outcome::OutcomeKind;
 use plaudit::reason::Code;
 use plaudit::rollout::Rollout;
 use plaudit::schedule::Clock;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -50,6 +53,127 @@ fn answer(receive: &Receiver<Joined>) -> Joined {
 
 fn code(joined: &Joined) -> Option<Code> {
     joined.row().total.cause().map(|cause| cause.reason.code)
+}
+
+/// A judge that always prefers the response that it is shown first, and counts what it is asked.
+struct Partisan {
+    url: String,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Partisan {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let count = Arc::clone(&count);
+                std::thread::spawn(move || Self::serve(&stream.unwrap(), &count));
+            }
+        });
+        Self { url, asked }
+    }
+
+    /// Answers what comes over one connection, until it is closed.
+    fn serve(stream: &TcpStream, asked: &AtomicUsize) -> Option<()> {
+        let mut reader = BufReader::new(stream);
+        loop {
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).ok()? == 0 {
+                    return None;
+                }
+                if let Some(said) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = said.trim().parse().ok()?;
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).ok()?;
+            let body: Value = serde_json::from_slice(&body).ok()?;
+            let verdict =
+                &body["response_format"]["json_schema"]["schema"]["properties"]["verdict"]["enum"][0];
+            asked.fetch_add(usize::from(verdict.is_string()), Ordering::SeqCst);
+            let content = json!({ "reason": "", "verdict": verdict }).to_string();
+            let message = json!({ "role": "assistant", "content": content });
+            let choice = json!({ "index": 0, "message": message, "finish_reason": "stop" });
+            let reply = json!({ "id": "1", "object": "chat.completion", "model": "m", "choices": [choice] })
+                .to_string();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                reply.len()
+            );
+            let mut stream = stream;
+            stream.write_all((head + &reply).as_bytes()).ok()?;
+        }
+    }
+}
+
+/// A late one buys only the comparisons that nobody has bought.
+#[test]
+fn a_late_one_buys_only_what_is_new() {
+    let judge = Partisan::start();
+    let yaml = format!(
+        "components: {{ principle: {{ reward: principle, mode: pairwise, judge: main, aggregate: winrate }} }}
+judges: {{ main: {{ base_url: \"{}\", model: m, verdict: json, hedge: 0 }} }}\n",
+        judge.url
+    );
+    let texts = ["one", "two", "three", "four"];
+    let (_, join) = stopped(&yaml);
+    let early: Vec<_> = texts[..3].iter().map(|text| hand_in(&join, arrival("g", 3, text))).collect();
+    assert!(early.iter().map(answer).all(|joined| joined.row().total.kind() == OutcomeKind::Scored));
+    assert_eq!(judge.asked.load(Ordering::SeqCst), 3);
+    let late = answer(&hand_in(&join, arrival("g", 3, texts[3])));
+    assert_eq!((judge.asked.load(Ordering::SeqCst), late.group_size, late.late), (6, 4, true));
+    assert_eq!(join.statistics().components[0].1.judging.as_ref().unwrap().0.verdicts, 3, "counted once");
+    let fresh = answer(&hand_in(&join, arrival("h", 1, texts[3])));
+    assert_eq!((code(&fresh), judge.asked.load(Ordering::SeqCst)), (Some(Code::GroupTooSmall), 6));
+}
+
+/// Many threads, short times, leaves, duplicates and a join that closes under them: everybody is told exactly once.
+#[test]
+fn nobody_is_forgotten_in_a_crowd() {
+    let engine = Arc::new(Engine::new(plan(OVERLAP)).unwrap());
+    for round in 0..6u64 {
+        let policy = Policy {
+            timeout: Duration::from_millis(1 + round),
+            quiet: round.is_multiple_of(2).then_some(Duration::from_millis(1)),
+            remember: 3 + round as usize,
+            most_waiting: if round == 5 { 20 } else { 10_000 },
+            ..Policy::of(engine.plan())
+        };
+        let join = Join::with(&engine, policy);
+        let told: Vec<AtomicUsize> = (0..8 * 300).map(|_| AtomicUsize::new(0)).collect();
+        let told = Arc::new(told);
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (join, told) = (&join, &told);
+                scope.spawn(move || {
+                    for at in 0..300 {
+                        let (caller, told) = (thread * 300 + at, Arc::clone(told));
+                        let mut arrival =
+                            arrival(&format!("g{}", at / 4), 8, &format!("text {}", caller % 50));
+                        arrival.member = (at % 3 == 0).then(|| format!("m{}", thread / 2));
+                        join.hand_in(arrival, move |_| _ = told[caller].fetch_add(1, Ordering::SeqCst));
+                        if at % 7 == thread {
+                            join.leave(&format!("g{}", at / 4), None);
+                        }
+                        if round == 4 && caller == 1200 {
+                            join.close();
+                        }
+                    }
+                });
+            }
+        });
+        until("everybody is told", || told.iter().all(|times| times.load(Ordering::SeqCst) > 0));
+        drop(join);
+        assert!(told.iter().all(|times| times.load(Ordering::SeqCst) == 1), "round {round}");
+    }
 }
 
 /// Every rollout of every recipe, handed in one by one and from many threads, gets what it gets in a batch.

@@ -1,0 +1,210 @@
+//! How do Python callers hand in one rollout each? Every answer is told once, to a function of the caller's.
+
+use crate::core::Core;
+use crate::failure;
+use crate::scores::{from_fact, json};
+use crate::value::{from_value, to_map, to_value};
+use plaudit::join::{Arrival, Join, Joined, Policy};
+use plaudit::outcome::Outcome;
+use plaudit::rollout::{Prompt, Rollout};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyDict, PyTuple};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::OnceLock;
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+
+/// A join and how it waits.
+#[pyclass(frozen, module = "plaudit._plaudit")]
+pub(crate) struct Meeting {
+    join: Join,
+    policy: Policy,
+    teller: OnceLock<Sender<(Py<PyAny>, Joined)>>,
+}
+
+#[pymethods]
+impl Meeting {
+    #[new]
+    fn new(core: &Core, timeout: Option<f64>, quiet: Option<f64>, remember: Option<usize>) -> PyResult<Self> {
+        let mut policy = Policy::of(core.engine.plan());
+        if let Some(timeout) = timeout {
+            policy.timeout = seconds("timeout", timeout)?;
+        }
+        if let Some(quiet) = quiet {
+            policy.quiet = Some(seconds("quiet", quiet)?);
+        }
+        if let Some(remember) = remember {
+            policy.remember = remember;
+        }
+        Ok(Self { join: Join::with(&core.engine, policy), policy, teller: OnceLock::new() })
+    }
+
+    #[getter]
+    fn timeout(&self) -> f64 {
+        self.policy.timeout.as_secs_f64()
+    }
+
+    #[getter]
+    fn quiet(&self) -> Option<f64> {
+        self.policy.quiet.map(|quiet| quiet.as_secs_f64())
+    }
+
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_value(py, &json(&self.join.status())?)
+    }
+
+    /// Everything that has been scored so far, as JSON.
+    fn statistics(&self) -> PyResult<String> {
+        serde_json::to_string(&self.join.statistics()).map_err(failure::value)
+    }
+
+    /// Ends a step of the training, as JSON.
+    fn take_step(&self, step: u64) -> PyResult<String> {
+        serde_json::to_string(&self.join.take_step(step)).map_err(failure::value)
+    }
+
+    /// The step that ended last, as JSON.
+    fn last_step(&self) -> PyResult<Option<String>> {
+        self.join.last_step().map(|step| serde_json::to_string(&step).map_err(failure::value)).transpose()
+    }
+
+    /// Hands one rollout in. `done` gets the fields of the answer and nothing else, on another thread.
+    #[pyo3(signature = (done, group, size, member, timeout, validate, prompt, response, reference, tokens, extra))]
+    #[allow(clippy::too_many_arguments, reason = "the fields of a rollout")]
+    fn hand_in(
+        &self,
+        done: Py<PyAny>,
+        group: String,
+        size: usize,
+        member: Option<String>,
+        timeout: Option<f64>,
+        validate: Option<bool>,
+        prompt: Option<&Bound<'_, PyAny>>,
+        response: PyBackedStr,
+        reference: Option<PyBackedStr>,
+        tokens: Option<u64>,
+        extra: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let mut rollout = Rollout::new(Cow::Owned(response.to_string()));
+        rollout.id = member.clone().map(Cow::Owned);
+        rollout.prompt = asked(prompt)?;
+        rollout.reference = reference.map(|reference| Cow::Owned(reference.to_string()));
+        rollout.tokens = tokens;
+        if let Some(extra) = extra {
+            rollout.extra = to_map(extra, &|| "extra".to_owned())?;
+        }
+        let timeout = timeout.map(|timeout| seconds("timeout", timeout)).transpose()?;
+        let arrival = Arrival { group, member, size, timeout, validate, rollout };
+        let teller = self.teller.get_or_init(teller).clone();
+        // With the lock, because this takes microseconds, and whoever gives the lock away waits milliseconds to get it back.
+        // Where nobody tells any more, Python is going away.
+        self.join.hand_in(arrival, move |joined| {
+            let _ = teller.send((done, joined));
+        });
+        Ok(())
+    }
+
+    fn leave(&self, py: Python<'_>, group: &str, member: Option<&str>) {
+        py.detach(|| self.join.leave(group, member));
+    }
+
+    fn flush(&self, py: Python<'_>) {
+        py.detach(|| self.join.flush());
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.join.close());
+    }
+}
+
+fn seconds(name: &str, given: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(given)
+        .map_err(|_| failure::value(format_args!("{name}: {given} is no time to wait")))
+}
+
+/// A prompt: text, messages, or nothing.
+pub(crate) fn asked(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Prompt<'static>>> {
+    match given.map(|prompt| to_value(prompt, &|| "prompt".to_owned())).transpose()? {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(Prompt::Text(Cow::Owned(text)))),
+        Some(Value::Array(messages)) if messages.iter().all(Value::is_object) => {
+            Ok(Some(Prompt::Messages(messages)))
+        }
+        Some(_) => Err(failure::value("prompt: text or a list of messages is wanted")),
+    }
+}
+
+/// A thread that tells callers their answers, all that there are at a time: a thread that wants the interpreter's lock waits
+/// for it some milliseconds, and a group has many members. It ends with the last one who could send to it.
+fn teller() -> Sender<(Py<PyAny>, Joined)> {
+    let (tell, told) = mpsc::channel::<(Py<PyAny>, Joined)>();
+    let thread = std::thread::Builder::new().name("plaudit-teller".to_owned());
+    let _ = thread.spawn(move || {
+        while let Ok(first) = told.recv() {
+            let answers: Vec<(Py<PyAny>, Joined)> = std::iter::once(first).chain(told.try_iter()).collect();
+            let told = Python::try_attach(|py| {
+                for (done, joined) in answers {
+                    tell_one(py, &done, &joined);
+                }
+            });
+            if told.is_none() {
+                return;
+            }
+        }
+    });
+    tell
+}
+
+fn tell_one(py: Python<'_>, done: &Py<PyAny>, joined: &Joined) {
+    let called = match fields(py, joined) {
+        Ok(fields) => done.call1(py, (fields, py.None())),
+        Err(error) => done.call1(py, (py.None(), error)),
+    };
+    if let Err(error) = called {
+        error.write_unraisable(py, Some(done.bind(py)));
+    }
+}
+
+/// The fields of a result, in the order in which the package's own class has them.
+fn fields<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyTuple>> {
+    let report = &joined.report;
+    let row = &report.rows[joined.at];
+    let (components, info) = (PyDict::new(py), PyDict::new(py));
+    let branch = row.branch.map(|branch| &report.plan.branches[branch]);
+    for name in report.plan.columns() {
+        components.set_item(name, py.None())?;
+    }
+    for (component, outcome) in branch.iter().flat_map(|branch| &branch.components).zip(&row.outcomes) {
+        let outcome = outcome.as_ref();
+        components.set_item(&component.name, outcome.and_then(Outcome::value))?;
+        for (name, fact) in outcome.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
+            info.set_item((component.name.as_str(), name), from_fact(py, fact)?)?;
+        }
+    }
+    let reason = row.total.cause().map(|cause| -> PyResult<_> {
+        let dict = PyDict::new(py);
+        dict.set_item("code", cause.reason.code.as_str())?;
+        let component = cause.component.zip(branch).map(|(at, branch)| branch.components[at].name.as_str());
+        dict.set_item("component", component)?;
+        dict.set_item("message", &*cause.reason.message)?;
+        Ok(dict)
+    });
+    let totals: Vec<Option<f64>> = std::iter::once(row.total.value()).chain(joined.siblings()).collect();
+    let told = (
+        row.total.value(),
+        row.total.kind().as_str(),
+        reason.transpose()?,
+        components,
+        info,
+        joined.group_size,
+        joined.partial,
+        joined.late,
+        joined.duplicate,
+        joined.waited.as_secs_f64(),
+        joined.siblings_mean(),
+        totals,
+    );
+    told.into_pyobject(py)
+}
