@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_is_beside_is_gone_when_it_was_read() {
-        let kept = Rollouts::beside(b"rows").ok().expect("a file");
+        let kept = Rollouts::beside(b"rows").expect("a file");
         let path = kept.path().to_owned();
         assert_eq!(std::fs::read(&path).expect("there"), b"rows");
         drop(kept);

@@ -106,7 +106,16 @@ impl State {
             serde_json::to_string_pretty(run).map_err(|error| Failure::Arguments(error.to_string()))?;
         let rollouts = copy.finish()?;
         match &self.place {
-            Place::Redis(redis) => Ok(redis.put_run(&LastRun { run: text.into_bytes(), rollouts })?),
+            Place::Redis(redis) => {
+                let put = redis.put_run(&LastRun { run: text.into_bytes(), rollouts });
+                // Its judgments are kept all the same, and what else was wrong with Redis is said in any case.
+                if let Err(error) = put
+                    && self.journal.is_stuck().is_none()
+                {
+                    Talk::errors().warning(&format!("the run cannot be replayed or explained: {error}"));
+                }
+                Ok(())
+            }
             Place::Folder(folder) => {
                 let name = path(folder, RUN);
                 let mut file = Output::open(&name)?;

@@ -84,9 +84,10 @@ impl Judge {
                     }
                 }
             }
-            Ok(())
+            Ok::<(), Reason>(())
         };
-        self.begun.get_or_try_init(read).await.map(|()| ())
+        self.begun.get_or_try_init(read).await?;
+        Ok(())
     }
 
     /// The name under which the forms that it takes are remembered.

@@ -141,13 +141,13 @@ impl Link {
             let (found,): (Option<Vec<u8>>,) = first.query_async(&mut connection).await?;
             Ok::<_, RedisError>((connection, found))
         };
-        // Whoever asks may be dropped; the connection then is there for the next.
-        let dialled = self.handle()?.spawn(tokio::time::timeout(PROMPT, work)).await;
+        // On the link's own runtime, which then drives the connection.
+        let dialled = tokio::time::timeout(PROMPT, self.handle()?.spawn(work)).await;
         let (connection, found) = match dialled {
             Ok(Ok(Ok(dialled))) => dialled,
             Ok(Ok(Err(error))) => return Err(read(&self.client, &error)),
-            Ok(Err(_)) => return Err(self.error(Trouble::Unreachable, "it does not answer in time")),
-            Err(_) => return Err(self.error(Trouble::Unreachable, "connecting was stopped")),
+            Ok(Err(_)) => return Err(self.error(Trouble::Unreachable, "connecting was stopped")),
+            Err(_) => return Err(self.error(Trouble::Unreachable, "it does not answer in time")),
         };
         match found {
             Some(found) if found == self.token.1 => Ok(connection),

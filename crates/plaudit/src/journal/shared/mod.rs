@@ -121,7 +121,7 @@ impl Redis {
         // It fails only where the process has chosen a provider already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::open(url).map_err(|error| JournalError::Shared {
-            place: "what begins with redis".to_owned(),
+            place: "the state".to_owned(),
             trouble: Trouble::Address,
             said: error.detail().unwrap_or(error.category()).to_owned(),
         })?;

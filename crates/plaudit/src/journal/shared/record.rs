@@ -71,11 +71,12 @@ impl Redis {
     /// Gives a sign of life from now on, for as long as the journal is open. A process that has died is so told from one
     /// that waits for a slow judge, and what it had claimed may be asked by others.
     async fn live(&self) -> Result<(), Reason> {
-        let mut sign = redis::cmd("SET");
-        sign.arg(format!("{}{}", key("alive:"), self.name)).arg("").arg("PX").arg(ALIVE.as_millis() as u64);
         let begin = || async {
+            let mut sign = redis::cmd("SET");
+            let name = format!("{}{}", key("alive:"), self.name);
+            sign.arg(name).arg("").arg("PX").arg(ALIVE.as_millis() as u64);
             self.ask::<redis::Value>(&sign).await?;
-            let (sign, link) = (sign.clone(), Arc::downgrade(&self.link));
+            let link = Arc::downgrade(&self.link);
             let handle = self.link.handle().map_err(|error| reason(&error))?;
             handle.spawn(async move {
                 loop {
@@ -85,9 +86,10 @@ impl Redis {
                     let _: Result<redis::Value, JournalError> = link.ask_once(&sign).await;
                 }
             });
-            Ok(())
+            Ok::<(), Reason>(())
         };
-        self.alive.get_or_try_init(begin).await.map(|()| ())
+        self.alive.get_or_try_init(begin).await?;
+        Ok(())
     }
 
     async fn claim(&self, claim: Claim<'_>, allowance: Allowance) -> Result<Leave, Reason> {
@@ -98,11 +100,10 @@ impl Redis {
             key(&format!("spent:{}", claim.judge)),
         );
         let mut command = self.scripts.intend([&keys.0, &keys.1, &keys.2]);
-        let optional = |limit: Option<String>| limit.unwrap_or_else(String::new);
         let milliseconds = (allowance.timeout + SLACK).as_millis() as u64;
         command.arg(self.asker(&claim)).arg(milliseconds);
-        command.arg(optional(allowance.calls.map(|calls| calls.to_string())));
-        command.arg(optional(allowance.cost.map(|cost| cost.to_string())));
+        command.arg(allowance.calls.map_or_else(String::new, |calls| calls.to_string()));
+        command.arg(allowance.cost.map_or_else(String::new, |cost| cost.to_string()));
         command.arg(allowance.reserved.to_string()).arg(key("alive:"));
         let started = Instant::now();
         loop {
