@@ -27,8 +27,8 @@ test: check
 # The Python package, from a wheel in an environment of its own.
 test-python: wheel-dev
 	python/venv.sh dev target/wheels/plaudit-*.whl
-	$(DEV)/ruff format --check python examples bench
-	$(DEV)/ruff check python examples bench
+	$(DEV)/ruff format --check python
+	$(DEV)/ruff check python
 	$(DEV)/pyright --pythonpath $(DEV)/python
 	cd target && MYPYPATH=../python ../$(DEV)/stubtest plaudit._plaudit
 	PLAUDIT_BIN=$(CURDIR)/target/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers
