@@ -36,9 +36,8 @@ import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import plaudit
 
@@ -69,8 +68,7 @@ _GATHERING = 65_536
 """How many groups may be waited for. Those whose samples never came are forgotten first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the environment says."""
 
     recipe: str
@@ -212,6 +210,7 @@ class Rewards:
         finally:
             cohort.settle(result.total if result is not None else None)
             self._answered(key, cohort)
+        assert result is not None
         return self._answer(result, cohort, size)
 
     async def ascore(
@@ -230,6 +229,7 @@ class Rewards:
                 result = await self.join.ascore(cohort.key, size, **rollout)
         finally:
             cohort.settle(result.total if result is not None else None)
+        assert result is not None
         if result.total is not None:
             return self._answer(result, cohort, size)
         return await asyncio.to_thread(self._answer, result, cohort, size)

@@ -138,7 +138,9 @@ def _finish(ds: Dataset, work: Work, folder: Folder, again: bool) -> None:
         )
         if not missing and not redone:
             return
-        done = {shard: note for shard, note in done.items() if shard not in redone}
+        for shard in redone:
+            folder.forget(shard)
+            del done[shard]
     for row in _scored(ds, work, frozenset(done)).iter_rows():
         if not folder.place(row["shard"]).exists():
             raise RuntimeError(
@@ -229,12 +231,16 @@ class Scorer:
     def __call__(self, shard: pa.Table) -> pa.Table:
         """The results of a shard, or, where they go to a folder, the note that they are there."""
         number, digests = shard[SHARD][0].as_py(), shard[DIGEST].to_pylist()
-        results = self.score(shard.drop_columns([SHARD, DIGEST]), digests)
+        table = shard.drop_columns([SHARD, DIGEST])
         if self.folder is None:
-            return results
-        outcomes = Counter(results["outcome"].to_pylist())
-        self.folder.finish(number, results, f"{fingerprint(digests):016x}", outcomes)
-        return pa.table({"shard": [number], "rows": [results.num_rows], "node": [os.uname().nodename]})
+            return self.score(table, digests)
+        # An actor that died may have finished some of the shards that Ray now hands to another one.
+        note, made_from = self.folder.note(number), f"{fingerprint(digests):016x}"
+        if note is None or (note.rows, note.fingerprint) != (table.num_rows, made_from):
+            results = self.score(table, digests)
+            outcomes = Counter(results["outcome"].to_pylist())
+            note = self.folder.finish(number, results, made_from, outcomes)
+        return pa.table({"shard": [number], "rows": [note.rows], "node": [os.uname().nodename]})
 
     def score(self, table: pa.Table, digests: Sequence[int]) -> pa.Table:
         """One result a row, in the order of their ids, so that a shard that is scored twice is the same twice."""

@@ -97,8 +97,16 @@ class Folder:
     def finished(self) -> dict[int, Note]:
         """The finished shards. One whose results are gone or damaged is not among them: it is scored again."""
         with ThreadPoolExecutor(8) as threads:
-            notes = threads.map(self._note, sorted(self.notes.glob("shard-*.json")))
+            notes = threads.map(self._read, sorted(self.notes.glob("shard-*.json")))
             return {note.shard: note for note in notes if note is not None}
+
+    def note(self, shard: int) -> Note | None:
+        """What is known of a shard, if it is finished."""
+        return self._read(self._note(shard))
+
+    def forget(self, shard: int) -> None:
+        """Makes a finished shard one that is not."""
+        self._note(shard).unlink(missing_ok=True)
 
     def finish(self, shard: int, results: pa.Table, fingerprint: str, outcomes: Mapping[str, int]) -> Note:
         """Writes a shard's results, and then the note that they are there."""
@@ -108,10 +116,13 @@ class Folder:
         size, checksum = _sum(hidden)
         _appear(hidden, place)
         note = Note(shard, results.num_rows, fingerprint, size, checksum, dict(outcomes))
-        _write(self.notes / f"{place.stem}.json", json.dumps(note._asdict(), sort_keys=True).encode())
+        _write(self._note(shard), json.dumps(note._asdict(), sort_keys=True).encode())
         return note
 
-    def _note(self, place: Path) -> Note | None:
+    def _note(self, shard: int) -> Path:
+        return self.notes / f"{self.place(shard).stem}.json"
+
+    def _read(self, place: Path) -> Note | None:
         try:
             note = Note(**json.loads(place.read_text()))
             return note if (note.bytes, note.checksum) == _sum(self.place(note.shard)) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,13 +59,10 @@ def test_groups_are_compared_through_reward_func(tmp_path: Path, judge: str) -> 
         2, {"PLAUDIT_RECIPE": written(tmp_path, pairwise(judge)), "PLAUDIT_GROUP_SIZE": "4"}
     )
     prompts = [f"q{number} q0" for number in range(22)] + ["q63", "q63"]
-    began = time.monotonic()
     got = stage.generate(engines, prompts, [""] * 24, 4)
-    took = time.monotonic() - began
     assert rewards(got) == pytest.approx(whole(pairwise(judge), got, 4), abs=1e-5)
     assert {each.info["plaudit/group_size"].item() for each in got} == {4.0}
-    assert {each.info["plaudit/partial"].item() for each in got} == {0.0}
-    assert took < 25.0, f"no group waited for its deadline of 30 s, but it took {took:.1f} s"
+    assert {each.info["plaudit/partial"].item() for each in got} == {0.0}, "none was closed by its deadline"
 
 
 def test_groups_are_compared_through_the_agent_whatever_their_size(tmp_path: Path, judge: str) -> None:
