@@ -7,6 +7,7 @@ use crate::value::from_value;
 use plaudit::court::Setup;
 use plaudit::engine::{Engine, Terms};
 use plaudit::journal::Store;
+use plaudit::plan::Scorer;
 use plaudit::recipe::{Recipe, Source};
 use plaudit::report::Report;
 use plaudit::schedule::Halt;
@@ -18,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// How often Ctrl-C is looked for while the engine works.
 const TICK: Duration = Duration::from_millis(20);
+/// So many bytes of responses are scored by rules before anybody could press Ctrl-C and wait for it: some 50 ms, and 300 ms of
+/// the most hostile text.
+const QUICK: usize = 6 << 20;
 
 /// An engine and what it was made of.
 #[pyclass(frozen, module = "plaudit._plaudit")]
@@ -143,18 +147,20 @@ impl Core {
         let batch = Arc::new(Batch::take(&columns)?);
         let halt = Halt::default();
         let terms = Terms { validate, halt: Some(halt.clone()) };
+        if batch.bytes() <= QUICK && self.is_quick() {
+            let (report, seconds) = py.detach(|| timed(&self.engine, &batch, &terms));
+            py.check_signals()?;
+            let report = Arc::new(report.map_err(|stopped| failure::run(py, &stopped))?);
+            return Ok(Scores { report, batch, seconds });
+        }
         let (tell, told) = mpsc::sync_channel(1);
         let work = (Arc::clone(&self.engine), Arc::clone(&batch));
         // On a thread of its own, because only this one can hear Ctrl-C.
         spawn(move || {
             let (engine, batch) = work;
-            let rollouts = batch.rollouts();
-            let began = Instant::now();
-            let report = engine.score_on(&rollouts, &terms);
-            let seconds = began.elapsed();
-            drop(rollouts);
+            let told = timed(&engine, &batch, &terms);
             drop(batch);
-            let _ = tell.send((report, seconds));
+            let _ = tell.send(told);
         })?;
         let mut told = told;
         loop {
@@ -238,6 +244,13 @@ impl Refused {
 }
 
 impl Core {
+    /// Whether only the engine's own rules are asked, which are over in a moment.
+    fn is_quick(&self) -> bool {
+        let plan = self.engine.plan();
+        let mut components = plan.branches.iter().flat_map(|branch| &branch.components);
+        plan.judges.is_empty() && !components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
+    }
+
     fn load(
         name: &str,
         text: Option<String>,
@@ -267,6 +280,18 @@ impl Core {
         let engine = Engine::open(plan, &setup).map_err(Refused::Run)?;
         Ok(Self { engine: Arc::new(engine) })
     }
+}
+
+/// Scores a batch, and says how long the engine worked on it.
+fn timed(
+    engine: &Engine,
+    batch: &Batch,
+    terms: &Terms,
+) -> (Result<Report, plaudit::error::RunError>, Duration) {
+    let rollouts = batch.rollouts();
+    let began = Instant::now();
+    let report = engine.score_on(&rollouts, terms);
+    (report, began.elapsed())
 }
 
 /// A thread for one call.

@@ -86,6 +86,11 @@ impl Batch {
         self.length
     }
 
+    /// How many bytes the responses take.
+    pub(crate) fn bytes(&self) -> usize {
+        (0..self.length).filter_map(|at| self.responses.get(at)).map(str::len).sum()
+    }
+
     /// The name of one rollout: the caller's, or its place, counted from one.
     pub(crate) fn id(&self, at: usize) -> Cow<'_, str> {
         self.ids.get(at).map_or_else(|| Cow::Owned((at + 1).to_string()), Cow::Borrowed)

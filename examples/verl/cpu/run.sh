@@ -58,6 +58,6 @@ exec "$python" -m verl.trainer.main_ppo \
     trainer.n_gpus_per_node=1 trainer.nnodes=1 trainer.device=cpu \
     trainer.total_training_steps="$steps" trainer.test_freq="$steps" trainer.save_freq=-1 \
     trainer.logger='["console"]' trainer.resume_mode=disable trainer.default_local_dir="$work/checkpoints" \
-    +ray_kwargs.ray_init.num_gpus=1 ray_kwargs.ray_init.num_cpus=4 \
+    +ray_kwargs.ray_init.num_gpus=1 ray_kwargs.ray_init.num_cpus=8 \
     +ray_kwargs.ray_init.include_dashboard=False \
     "$@"

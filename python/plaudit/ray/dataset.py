@@ -246,11 +246,9 @@ class Scorer:
         """One result a row, in the order of their ids, so that a shard that is scored twice is the same twice."""
         table = with_ids(table, digests).sort_by("id")
         faults = unreadable(table)
-        good = (
-            table
-            if not faults
-            else table.filter(pa.array([at not in faults for at in range(table.num_rows)]))
-        )
+        good = table
+        if faults:
+            good = table.filter(pa.array([at not in faults for at in range(table.num_rows)], pa.bool_()))
         results = self.engine.score_table(good).to_arrow()
         if faults:
             results = invalid(table, faults, results)
@@ -295,16 +293,18 @@ def _fit(engine: Engine, actors: int | None, state: str | None) -> int:
     if actors is not None and actors < 1:
         raise ValueError(f"actors: at least one is wanted, not {actors}")
     count = actors or sum(1 for node in ray.nodes() if node["Alive"])
+    shared = state is not None and "://" in state
     for name, limits in engine.judges.items():
-        for word in ("concurrency", "per_minute", "budget_calls"):
-            if limits[word] is not None and limits[word] < count:
-                count = max(1, limits[word])
-                log.warning("plaudit: %d actors, because judge %s has a %s of that", count, name, word)
         if state is None and (limits["budget_calls"] is not None or limits["budget_cost"] is not None):
             raise ValueError(
                 f"judge {name} has a budget, which an actor that is started anew would not know: give state=, a folder "
                 "or redis://host:port/db"
             )
+        # A shared state counts what was spent over all actors; everything else is divided.
+        for word in ("concurrency", "per_minute", *(() if shared else ("budget_calls",))):
+            if limits[word] is not None and limits[word] < count:
+                count = max(1, limits[word])
+                log.warning("plaudit: %d actors, because judge %s has a %s of that", count, name, word)
     return count
 
 

@@ -137,6 +137,19 @@ def test_judgments_are_kept_by_a_state(cluster, tmp_path: Path, judge_sim):
     assert calls(sim) == 96
 
 
+def test_redis_shares_judgments_and_budgets(cluster, tmp_path: Path, judge_sim, redis: str):
+    sim = judge_sim()
+    data = write(rollouts(groups=16, size=4), tmp_path / "data", 2)
+    recipe = pairwise(sim.judge(budget={"calls": 97}))
+    first = by_id(score_dataset(read(data), recipe, actors=2, shards=8, state=redis))
+    assert calls(sim) == 96 and {row["outcome"] for row in first.values()} == {"scored"}
+    assert by_id(score_dataset(read(data), recipe, actors=1, shards=3, state=redis)) == first
+    assert calls(sim) == 96, "another number of actors finds every judgment"
+    more = write(rollouts(groups=4, size=4, seed=2), tmp_path / "more", 1)
+    spent = by_id(score_dataset(read(more), recipe, actors=2, shards=4, state=redis))
+    assert calls(sim) == 97 and "invalid" in {row["outcome"] for row in spent.values()}
+
+
 def test_more_actors_than_calls_at_once_are_not_started(cluster, tmp_path: Path, judge_sim):
     sim = judge_sim("--latency", "10ms")
     data = write(rollouts(groups=8, size=3), tmp_path / "data", 1)

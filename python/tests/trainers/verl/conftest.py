@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import random
@@ -79,8 +80,15 @@ class Loop:
         return answers
 
     def end(self) -> None:
+        """Ends the workers and the engine that they share, so that a later loop has one of its own."""
+        from ray.util import list_named_actors
+
         for worker in self.manager.reward_loop_workers:
             self.ray.kill(worker)
+        for name in list_named_actors():
+            if name.startswith("plaudit-"):
+                with contextlib.suppress(ValueError):  # It has ended by itself.
+                    self.ray.kill(self.ray.get_actor(name))
 
 
 @pytest.fixture(scope="module")

