@@ -24,23 +24,27 @@ test: check
 	$(PYTHON) examples/make_rollouts.py --check
 	$(MAKE) test-python
 
-# The Python package, from a wheel in an environment of its own.
-test-python: wheel-dev
-	python/venv.sh dev target/wheels/plaudit-*.whl
-	$(DEV)/ruff format --check python examples bench
-	$(DEV)/ruff check python examples bench
+# The Python package: its format, its types, its tests, and the wheel in an environment that has nothing else.
+test-python: develop wheel-dev
+	python/venv.sh dev
+	$(DEV)/ruff format --check python
+	$(DEV)/ruff check python
 	$(DEV)/pyright --pythonpath $(DEV)/python
-	cd target && MYPYPATH=../python ../$(DEV)/stubtest plaudit._plaudit
-	PLAUDIT_BIN=$(CURDIR)/target/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers
+	cd target && MYPYPATH=../python PYTHONPATH=../python ../$(DEV)/stubtest plaudit._plaudit
+	PYTHONPATH=python PLAUDIT_BIN=$(CURDIR)/target/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers
+	python/venv.sh wheel target/wheels/plaudit-*.whl
+	cd target && ../$(VENVS)/wheel/bin/plaudit score ../examples/rollouts.jsonl --out wheel.jsonl
+	cd target && ../$(VENVS)/wheel/bin/python -c "import plaudit; print(plaudit.Engine('quickstart').score(None, ['a']))"
 
 # The adapters, against the real trainers from the index: about 6 GB, in environments of their own.
-test-trainers: wheel-dev
-	python/tests/trainers/run.sh target/wheels/plaudit-*.whl
+test-trainers: develop
+	$(CARGO) build --locked -p plaudit-cli
+	python/tests/trainers/run.sh
 
 # One real training run of verl on the CPU, with plaudit's rewards.
-test-verl-e2e: wheel-dev
-	python/venv.sh verl-0.9 target/wheels/plaudit-*.whl
-	examples/verl/cpu/run.sh
+test-verl-e2e: develop
+	python/venv.sh verl-0.9
+	PYTHONPATH=python PYTHON=$(CURDIR)/$(VENVS)/verl-0.9/bin/python examples/verl/cpu/run.sh
 
 # The extension where `PYTHONPATH=python` finds it, for work on the package.
 develop:

@@ -16,7 +16,7 @@ stamp=.venvs/$name/requirements.txt
 if ! cmp --silent "python/requirements/$name.txt" "$stamp"; then
     rm -rf ".venvs/$name"
     "$uv" venv --quiet --python "$python" ".venvs/$name"
-    "$uv" pip install --quiet --python ".venvs/$name/bin/python" -r "python/requirements/$name.txt"
+    "$uv" pip install --quiet --compile-bytecode --python ".venvs/$name/bin/python" -r "python/requirements/$name.txt"
     if [ -f "python/requirements/$name.alone.txt" ]; then
         "$uv" pip install --quiet --python ".venvs/$name/bin/python" --no-deps -r "python/requirements/$name.alone.txt"
     fi

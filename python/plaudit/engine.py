@@ -174,13 +174,15 @@ class Engine:
 
     def score_table(self, table: Any, *, validate: bool | None = None) -> Report:
         """Scores a table of Arrow's, with the columns that a line of JSON would have; any other column goes to `extra`."""
-        return Report(self._core.score(*_columns(table), validate))
+        prompts, responses, references, groups, tokens, extras, ids = _columns(table)
+        return self.score(prompts, responses, references, groups, tokens, extras, ids=ids, validate=validate)
 
     async def ascore_table(self, table: Any, *, validate: bool | None = None) -> Report:
         """Scores a table as `score_table` does, without blocking the event loop."""
-        columns = _columns(table)
-        scores = await awaited(lambda done: self._core.start(done, *columns, validate))
-        return Report(scores)
+        prompts, responses, references, groups, tokens, extras, ids = _columns(table)
+        return await self.ascore(
+            prompts, responses, references, groups, tokens, extras, ids=ids, validate=validate
+        )
 
     def join(
         self, *, timeout: float | None = None, quiet: float | None = None, remember: int | None = None

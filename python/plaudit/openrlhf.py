@@ -36,9 +36,8 @@ import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import plaudit
 
@@ -69,8 +68,7 @@ _GATHERING = 65_536
 """How many groups may be waited for. Those whose samples never came are forgotten first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the environment says."""
 
     recipe: str
@@ -104,8 +102,9 @@ class Settings:
         if recipe is None:
             raise ValueError("PLAUDIT_RECIPE must name a recipe, such as `math` or the path of a file")
         for name in ("GROUP_SIZE", "SHARE"):
-            if said[name] is not None and not (said[name].isdecimal() and int(said[name]) > 0):
-                raise ValueError(f"PLAUDIT_{name} must be a whole number above 0, not `{said[name]}`")
+            number = said[name]
+            if number is not None and not (number.isdecimal() and int(number) > 0):
+                raise ValueError(f"PLAUDIT_{name} must be a whole number above 0, not `{number}`")
         if join not in (None, "ray"):
             raise ValueError(f"PLAUDIT_JOIN is `ray` or not set, not `{join}`")
         try:
@@ -197,7 +196,7 @@ class Rewards:
         # All samples of a prompt are made by one Ray task, which tells two groups with equal prompts apart.
         key = (_ray_task(), prompt)
         cohort = self._arrive(key, size)
-        result = None
+        result: Any = None
         try:
             rollout = {
                 "prompt": prompt,
@@ -211,6 +210,7 @@ class Rewards:
         finally:
             cohort.settle(result.total if result is not None else None)
             self._answered(key, cohort)
+        assert result is not None
         return self._answer(result, cohort, size)
 
     async def ascore(
@@ -220,7 +220,7 @@ class Rewards:
         await cohort.begun.wait()
         size = cohort.members
         rollout = {"prompt": prompt, "response": response, "tokens": tokens, **_said_of(label)}
-        result = None
+        result: Any = None
         try:
             if self.shared is not None:
                 asked = asyncio.wrap_future(self.shared.submit(cohort.key, size, **rollout))
@@ -229,6 +229,7 @@ class Rewards:
                 result = await self.join.ascore(cohort.key, size, **rollout)
         finally:
             cohort.settle(result.total if result is not None else None)
+        assert result is not None
         if result.total is not None:
             return self._answer(result, cohort, size)
         return await asyncio.to_thread(self._answer, result, cohort, size)
@@ -308,7 +309,11 @@ class Rewards:
         if self.settings.invalid == "mean":
             # Where nothing is compared, nobody has waited for the siblings yet.
             waits = result.siblings_mean is None and not self.engine.compares_groups
-            mean = cohort.mean(size, self.settings.timeout) if waits else result.siblings_mean
+            mean = (
+                cohort.mean(size, min(self.settings.timeout, self.join.timeout))
+                if waits
+                else result.siblings_mean
+            )
         if mean is None:
             reason = result.reason or {"code": result.outcome, "message": "the recipe does not apply to it"}
             siblings = (

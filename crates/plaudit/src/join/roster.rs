@@ -110,10 +110,12 @@ impl<C> Roster<C> {
         self.status.duplicates += 1;
         let facts = Facts { duplicate: true, ..group.facts() };
         let others = if self.eager { group.others(at) } else { Vec::new() };
+        // Where the first waits to be told of its siblings, so does the second.
+        let held = group.held.iter().any(|(held, ..)| *held == at);
         let member = &mut group.members[at];
         if !member.says(&waiter.rollout) {
             self.refuse(waiter, Code::GroupDuplicate, facts, out);
-        } else if let Some((report, row)) = member.given.clone() {
+        } else if let Some((report, row)) = member.given.clone().filter(|_| !held) {
             self.tell(waiter, (report, row), facts, others, out);
         } else {
             // The text is held once.

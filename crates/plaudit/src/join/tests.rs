@@ -2,13 +2,11 @@
 //! scores on the spot.
 
 use super::desk::{ALONE, COMPARES, Desk, TEXTS, Told, engine, seconds, shared};
-use super::gathering::{Name, Newcomer};
 use super::{Policy, Status};
 use crate::group::Partial;
 use crate::outcome::OutcomeKind;
 use crate::reason::Code;
 use crate::rollout::Rollout;
-use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -351,24 +349,24 @@ fn where_nothing_is_compared_nobody_waits_but_who_has_no_number() {
     assert_eq!((told.total, told.facts, told.waited), (Some(0.0), (1, false, false, false), Duration::ZERO));
     desk.at(2);
     // Without a reference, the number cannot be compared, and the recipe requires that it can.
-    let caller = desk.next;
-    desk.next += 1;
-    let newcomer =
-        Newcomer { group: Name::of("g"), member: Some("b".into()), size: 3, timeout: None, validate: None };
-    let rollout = Arc::new(Rollout::new("3").in_group("g"));
-    let effects = desk.roster.arrive(desk.now, newcomer, rollout, caller);
-    desk.take(effects);
+    let bare = [desk.enter("g", Some("b"), 3, "nothing"), desk.enter("g", Some("b"), 3, "nothing")];
     desk.settle();
-    assert!(!desk.is_told(caller), "it waits to be told of its siblings");
+    let third = desk.enter("g", Some("b"), 3, "nothing");
+    assert!(
+        ![bare[0], bare[1], third].iter().any(|caller| desk.is_told(*caller)),
+        "they wait for their siblings"
+    );
     let again = desk.enter("g", Some("a"), 3, "it is 4");
     assert_eq!((desk.told(again).total, desk.told(again).facts.3), (Some(0.0), true));
     desk.at(5);
     let three = desk.enter("g", Some("c"), 3, "x 4");
     desk.settle();
     assert_eq!((desk.told(three).total, desk.told(three).facts.0), (Some(-1.0), 3));
-    let told = desk.told(caller);
-    assert_eq!((told.code, told.waited), (Some(Code::MissingReference), seconds(3)));
-    assert_eq!(told.others, [Some(0.0), Some(-1.0)]);
+    for (caller, duplicate) in [(bare[0], false), (bare[1], true), (third, true)] {
+        let told = desk.told(caller);
+        assert_eq!((told.code, told.waited), (Some(Code::MissingReference), seconds(3)));
+        assert_eq!((told.facts, &told.others), ((3, false, false, duplicate), &vec![Some(0.0), Some(-1.0)]));
+    }
     assert_eq!(desk.counted, [3], "groups are counted all the same");
     let late = desk.enter("g", Some("d"), 3, "4444");
     desk.settle();

@@ -1,0 +1,63 @@
+#!/bin/sh
+# verl's own trainer, unmodified, on a CPU with plaudit's rewards: a few minutes, most of them Ray starting processes.
+#
+#   examples/verl/cpu/run.sh                       verl 0.9, its V1 trainer
+#   TRAINER=v0 examples/verl/cpu/run.sh            the trainer of 0.7 and 0.8 (still in 0.9)
+#   SCORING=agent examples/verl/cpu/run.sh         scored in the agent loop instead of the reward workers
+#   BROKEN_ROLLOUTS=0.05 SCORING=agent ...         one rollout in twenty fails (V1 goes on without it)
+#
+# Needs verl, torch and Ray in the Python that PYTHON names, and plaudit.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+python=${PYTHON:-python3}
+work=${WORK:-$(mktemp -d)}
+steps=${STEPS:-2}
+"$python" "$here/make_inputs.py" "$work"
+
+set -- \
+    reward.reward_manager.source=importlib \
+    reward.reward_manager.module.path=pkg://plaudit.verl \
+    reward.reward_manager.name=PlauditRewardManager \
+    +reward.reward_kwargs.recipe="$here/recipe.yaml" \
+    +reward.reward_kwargs.num_examine=1 \
+    "$@"
+if [ "${TRAINER:-v1}" = v1 ]; then
+    set -- "$@" \
+        trainer.v1.sampler.custom_sampler.path=pkg://plaudit.verl \
+        trainer.v1.sampler.custom_sampler.name=PlauditSampler \
+        transfer_queue.backend.SimpleStorage.num_data_storage_units=1
+else
+    set -- "$@" trainer.use_v1=False
+fi
+if [ "${SCORING:-workers}" = agent ]; then
+    set -- "$@" \
+        actor_rollout_ref.rollout.agent.agent_loop_config_path="$here/../agents.yaml" \
+        actor_rollout_ref.rollout.agent.default_agent_loop=plaudit
+fi
+
+export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
+export VERL_USE_EXTERNAL_MODULES=cpu_platform VERL_PLATFORM=cpu VERL_ENGINE_DEVICE=cuda
+export HYDRA_FULL_ERROR=1 TOKENIZERS_PARALLELISM=false OMP_NUM_THREADS=1
+export RAY_raylet_start_wait_time_s=300 RAY_worker_register_timeout_seconds=300 RAY_worker_niceness=0
+exec "$python" -m verl.trainer.main_ppo \
+    algorithm.adv_estimator=grpo \
+    data.train_files="$work/train.parquet" data.val_files="$work/test.parquet" \
+    data.train_batch_size=4 data.val_batch_size=8 data.max_prompt_length=16 data.max_response_length=12 \
+    data.dataloader_num_workers=0 \
+    actor_rollout_ref.model.path="$work/policy" \
+    actor_rollout_ref.model.use_remove_padding=False \
+    +actor_rollout_ref.model.override_config.attn_implementation=eager \
+    actor_rollout_ref.actor.strategy=fsdp2 \
+    actor_rollout_ref.actor.ppo_mini_batch_size=4 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 \
+    actor_rollout_ref.actor.use_kl_loss=False actor_rollout_ref.actor.optim.lr=0.01 \
+    actor_rollout_ref.rollout.name=tiny actor_rollout_ref.rollout.n=4 \
+    actor_rollout_ref.rollout.tensor_model_parallel_size=1 \
+    actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=4 \
+    actor_rollout_ref.rollout.agent.num_workers=2 \
+    reward.num_workers=2 \
+    trainer.n_gpus_per_node=1 trainer.nnodes=1 trainer.device=cpu \
+    trainer.total_training_steps="$steps" trainer.test_freq="$steps" trainer.save_freq=-1 \
+    trainer.logger='["console"]' trainer.resume_mode=disable trainer.default_local_dir="$work/checkpoints" \
+    +ray_kwargs.ray_init.num_gpus=1 ray_kwargs.ray_init.num_cpus=4 \
+    +ray_kwargs.ray_init.include_dashboard=False \
+    "$@"

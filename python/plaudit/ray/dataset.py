@@ -1,0 +1,338 @@
+"""How is a data set scored that no machine can hold? Shard by shard, on Ray, by actors with an engine each.
+
+Every row gets the shard of its group, Ray brings the rows of a shard together, and an actor scores it whole. With a folder
+for the results, a shard is finished when its file and its note are there, and a later run goes on with the others.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from plaudit import Engine, RunError, __version__
+from plaudit.ray.folder import Folder, Note
+from plaudit.ray.readable import invalid, unreadable
+from plaudit.ray.shards import DIGEST, SHARD, Rows, check_fields, fingerprint, with_ids
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+log = logging.getLogger("plaudit")
+
+# Enough to spread a data set over a cluster and to lose little work with an actor, and few enough to be files in a folder.
+SHARDS = 128
+
+# What an override may change between a run and its continuation: where a judge is and how hard it is asked, but not what
+# it is asked.
+_FREE = (
+    "api_key_env",
+    "attempts",
+    "base_url",
+    "budget",
+    "concurrency",
+    "connect_timeout",
+    "hedge",
+    "patience",
+    "per_minute",
+    "price",
+    "retries",
+    "timeout",
+)
+
+
+class Work(NamedTuple):
+    """What an actor is told when it starts."""
+
+    engine: Engine
+    recipe: str | os.PathLike[str] | Mapping[str, Any]
+    overrides: Mapping[str, Any] | None
+    state: str | None
+    out: str | None
+    actors: int
+    rows: Rows
+    keep_columns: bool
+
+
+def score_dataset(
+    ds: Dataset,
+    recipe: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    actors: int | None = None,
+    state: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    group: str = "group",
+    shards: int | None = None,
+    fields: Mapping[str, str] | None = None,
+    keep_columns: bool = False,
+    again: bool = False,
+) -> Dataset:
+    """Scores every row of a data set, each with its group, wherever its rows lie.
+
+    The result has a row for each of the data set, in no particular order, with the columns of the command's Parquet files:
+    id, group, total, outcome, reason and each component; with `keep_columns` those of the data set as well.
+
+    `group` names the column that holds the group; where that is missing, and with "prompt", equal prompts make a group.
+    `fields` says under which names the data set has plaudit's columns, such as `{"prompt": "question"}`; a dot leads into
+    a struct. `actors` engines work at once, one a machine where nothing is said, and keep to the recipe's limits together.
+    `state` keeps judgments: redis://host:port/db for all actors, or a folder with a part for each.
+
+    With `out`, a folder that all machines see, everything is scored before this returns, each of `shards` shards is
+    written there once, and a second call scores only what is missing; `again` scores shards with invalid rollouts anew.
+    Another recipe or other data are refused. Without `out`, the data set is scored when its rows are asked for.
+    """
+    fields = dict(fields or {})
+    check_fields(fields, group)
+    folder = None if out is None else Folder(os.path.abspath(os.fspath(out)))
+    if shards is None:
+        shards = SHARDS if folder is None else folder.shards() or SHARDS
+    if shards < 1:
+        raise ValueError(f"shards: at least one is wanted, not {shards}")
+    where = None if state is None else os.fspath(state)
+    engine = Engine(recipe, overrides=overrides)
+    count = _fit(engine, actors, where)
+    work = Work(
+        engine=Engine(recipe, overrides=overrides, share=count),
+        recipe=recipe,
+        overrides=overrides,
+        state=where if where is None or "://" in where else os.path.abspath(where),
+        out=None if folder is None else str(folder.path),
+        actors=count,
+        rows=Rows(shards, group, fields),
+        keep_columns=keep_columns,
+    )
+    if folder is None:
+        return _scored(ds, work, frozenset())
+    run = {
+        "recipe": engine.name,
+        "recipe_fingerprint": _fingerprint(recipe),
+        "overrides": _fixed(overrides or {}),
+        "plaudit": __version__,
+        "shards": shards,
+        "group": group,
+        "fields": fields,
+        "keep_columns": keep_columns,
+    }
+    with folder.owned():
+        folder.begin(run)
+        _finish(ds, work, folder, again)
+    return _results(folder)
+
+
+def _finish(ds: Dataset, work: Work, folder: Folder, again: bool) -> None:
+    """Scores the shards that are not finished."""
+    done = folder.finished()
+    if done:
+        missing = _compared(ds, work.rows, folder, done)
+        redone = {shard for shard, note in done.items() if again and note.outcomes.get("invalid", 0)}
+        log.info(
+            "plaudit: %d shards are finished, %d are to do", len(done) - len(redone), len(missing | redone)
+        )
+        if not missing and not redone:
+            return
+        for shard in redone:
+            folder.forget(shard)
+            del done[shard]
+    for row in _scored(ds, work, frozenset(done)).iter_rows():
+        if not folder.place(row["shard"]).exists():
+            raise RuntimeError(
+                f"an actor on {row['node']} has written shard {row['shard']} to {folder.path}, but it is not there on "
+                "this machine: out must be a folder that all machines of the cluster share"
+            )
+
+
+def _compared(ds: Dataset, rows: Rows, folder: Folder, done: Mapping[int, Note]) -> set[int]:
+    """The shards that are not finished, or a refusal where finished ones were made from other data."""
+    counts: Counter[int] = Counter()
+    sums: Counter[int] = Counter()
+
+    def scan(table: pa.Table) -> pa.Table:
+        return _scan(table, rows)
+
+    for row in ds.map_batches(scan, batch_format="pyarrow", zero_copy_batch=True).iter_rows():
+        counts[row["shard"]] += row["rows"]
+        sums[row["shard"]] += int(row["sum"], 16)
+    for shard, note in sorted(done.items()):
+        now = f"{fingerprint([sums[shard]]):016x}"
+        if (note.rows, note.fingerprint) != (counts[shard], now):
+            raise ValueError(
+                f"the data have changed since {folder.path} was begun: shard {shard} was made from {note.rows} rows, now "
+                f"it has {counts[shard]}{'' if note.rows != counts[shard] else ' others'}. Name another folder, or delete "
+                "this one"
+            )
+    return set(counts) - set(done)
+
+
+def _scan(table: pa.Table, rows: Rows) -> pa.Table:
+    """How many rows of a batch each shard has, and the sum of their digests."""
+    counts: Counter[int] = Counter()
+    sums: Counter[int] = Counter()
+    for shard, digest in zip(*rows.split(rows.read(table)), strict=True):
+        counts[shard] += 1
+        sums[shard] += digest
+    found = sorted(counts)
+    return pa.table(
+        {
+            "shard": pa.array(found, pa.int32()),
+            "rows": pa.array([counts[shard] for shard in found], pa.int64()),
+            "sum": pa.array([f"{fingerprint([sums[shard]]):016x}" for shard in found], pa.string()),
+        }
+    )
+
+
+def _scored(ds: Dataset, work: Work, done: frozenset[int]) -> Dataset:
+    """The data set, scored but for the shards that are done."""
+    from ray.data import ActorPoolStrategy
+
+    rows = work.rows
+
+    def split(table: pa.Table) -> pa.Table:
+        return _split(table, rows, done)
+
+    # The engines' actors reserve no CPU: they would keep Ray from running the tasks that bring them their rows.
+    return (
+        ds.map_batches(split, batch_format="pyarrow", zero_copy_batch=True)
+        .groupby(SHARD, num_partitions=rows.shards)
+        .map_groups(
+            Scorer,
+            batch_format="pyarrow",
+            compute=ActorPoolStrategy(size=work.actors),
+            fn_constructor_args=(work,),
+            num_cpus=0,
+        )
+    )
+
+
+def _split(table: pa.Table, rows: Rows, done: frozenset[int]) -> pa.Table:
+    """The rows of shards that are to be scored, each with its shard and its digest."""
+    table = rows.read(table)
+    shards, digests = rows.split(table)
+    table = table.append_column(SHARD, pa.array(shards, pa.int32()))
+    table = table.append_column(DIGEST, pa.array(digests, pa.uint64()))
+    return table.filter(pa.array([shard not in done for shard in shards], pa.bool_())) if done else table
+
+
+class Scorer:
+    """An actor: one engine that scores shard after shard."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.engine = _engine(work)
+        self.folder = None if work.out is None else Folder(work.out)
+
+    def __call__(self, shard: pa.Table) -> pa.Table:
+        """The results of a shard, or, where they go to a folder, the note that they are there."""
+        number, digests = shard[SHARD][0].as_py(), shard[DIGEST].to_pylist()
+        table = shard.drop_columns([SHARD, DIGEST])
+        if self.folder is None:
+            return self.score(table, digests)
+        # An actor that died may have finished some of the shards that Ray now hands to another one.
+        note, made_from = self.folder.note(number), f"{fingerprint(digests):016x}"
+        if note is None or (note.rows, note.fingerprint) != (table.num_rows, made_from):
+            results = self.score(table, digests)
+            outcomes = Counter(results["outcome"].to_pylist())
+            note = self.folder.finish(number, results, made_from, outcomes)
+        return pa.table({"shard": [number], "rows": [note.rows], "node": [os.uname().nodename]})
+
+    def score(self, table: pa.Table, digests: Sequence[int]) -> pa.Table:
+        """One result a row, in the order of their ids, so that a shard that is scored twice is the same twice."""
+        table = with_ids(table, digests).sort_by("id")
+        faults = unreadable(table)
+        good = (
+            table
+            if not faults
+            else table.filter(pa.array([at not in faults for at in range(table.num_rows)]))
+        )
+        results = self.engine.score_table(good).to_arrow()
+        if faults:
+            results = invalid(table, faults, results)
+        return _beside(results, table) if self.work.keep_columns else results
+
+
+def _engine(work: Work) -> Engine:
+    """The actor's engine. One with a folder of state takes the first part that no other actor has."""
+    if work.state is None:
+        return work.engine
+    if "://" in work.state:
+        return Engine(work.recipe, overrides=work.overrides, state=work.state, share=work.actors)
+    for part in range(work.actors):
+        place = Path(work.state) / f"actor-{part}"
+        try:
+            return Engine(work.recipe, overrides=work.overrides, state=place, share=work.actors)
+        except RunError as error:
+            if error.code != "journal.in_use":
+                raise
+    raise RuntimeError(
+        f"all {work.actors} parts of {work.state} are in use: is another run going on with it?"
+    )
+
+
+def _beside(results: pa.Table, table: pa.Table) -> pa.Table:
+    """The results with the columns of the data set beside them, which stand in the same order."""
+    for name in table.column_names:
+        if name in ("id", "group"):
+            continue
+        if name in results.column_names:
+            raise ValueError(
+                f"the data set has a column {name!r}, as the results do: rename it, or do not keep columns"
+            )
+        results = results.append_column(name, table[name])
+    return results
+
+
+def _fit(engine: Engine, actors: int | None, state: str | None) -> int:
+    """How many actors there can be, each with its part of the recipe's limits."""
+    import ray
+
+    if actors is not None and actors < 1:
+        raise ValueError(f"actors: at least one is wanted, not {actors}")
+    count = actors or sum(1 for node in ray.nodes() if node["Alive"])
+    for name, limits in engine.judges.items():
+        for word in ("concurrency", "per_minute", "budget_calls"):
+            if limits[word] is not None and limits[word] < count:
+                count = max(1, limits[word])
+                log.warning("plaudit: %d actors, because judge %s has a %s of that", count, name, word)
+        if state is None and (limits["budget_calls"] is not None or limits["budget_cost"] is not None):
+            raise ValueError(
+                f"judge {name} has a budget, which an actor that is started anew would not know: give state=, a folder "
+                "or redis://host:port/db"
+            )
+    return count
+
+
+def _fingerprint(recipe: str | os.PathLike[str] | Mapping[str, Any]) -> str:
+    """What the recipe says before anything is overridden: its text, or the name of a shipped one."""
+    if isinstance(recipe, Mapping):
+        text = json.dumps(recipe, default=str).encode()
+    else:
+        place = Path(recipe)
+        text = place.read_bytes() if place.is_file() else os.fspath(recipe).encode()
+    return blake2b(text, digest_size=16).hexdigest()
+
+
+def _fixed(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The overrides that change what is scored."""
+
+    def free(key: str) -> bool:
+        path = key.split(".")
+        return (path[0] == "judges" and len(path) > 2 and path[2] in _FREE) or key in (
+            "groups.parallel",
+            "groups.timeout",
+        )
+
+    return {key: value for key, value in sorted(overrides.items()) if not free(key)}
+
+
+def _results(folder: Folder) -> Dataset:
+    """The results in a folder, as a data set."""
+    from ray import data
+
+    return data.read_parquet(str(folder.results)) if any(folder.results.iterdir()) else data.from_items([])

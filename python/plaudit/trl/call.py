@@ -1,0 +1,206 @@
+"""What does a trainer hand over in one call, and which completions belong together?
+
+TRL calls a reward function with lists: prompts and completions as text or as messages, token ids, and every further column of
+the data set. Here they become rows that the engine knows, and every row gets the number of its group.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+REFERENCES = ("answer", "solution", "reference", "ground_truth")
+"""The columns that hold the reference where `columns=` does not say it: the first of them that the data set has."""
+
+_OWN = ("trainer_state", "log_extra", "log_metric", "environments")
+"""What TRL passes beside the columns of the data set."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One completion, in the words of the engine."""
+
+    prompt: str | list[dict[str, str]] | None
+    response: str
+    reference: str | None
+    tokens: int | None
+    extra: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Score:
+    """What became of one row: `total` is None where nothing can be said of it."""
+
+    total: float | None
+    outcome: str
+    reason: str | None
+    components: dict[str, float | None]
+    against_reference: dict[str, float] = field(default_factory=dict)
+    partial: bool = False
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a trainer's process: its rows, and where they stand in the trainer's whole batch."""
+
+    rows: list[Row]
+    keys: list[Hashable]
+    size: int | None
+    start: int
+    evaluates: bool
+    log_metric: Callable[[str, float], None] | None
+    log_extra: Callable[[str, list[Any]], None] | None
+
+    @property
+    def positions(self) -> range:
+        """The places of the rows in the batch of all ranks."""
+        return range(self.start, self.start + len(self.rows))
+
+    def groups(self) -> list[int]:
+        """The number of each row's group.
+
+        A trainer puts the completions of a prompt next to one another, so where the size of a group is known, the place
+        of a row tells its group: two equal prompts that follow one another stay two groups, and the numbers agree on all
+        ranks. A batch in another order is grouped by its keys alone, each cut into groups of that size.
+        """
+        if self.in_order:
+            assert self.size is not None
+            return [position // self.size for position in self.positions]
+        numbers: dict[tuple[Hashable, int], int] = {}
+        seen: dict[Hashable, int] = {}
+        groups = []
+        for key in self.keys:
+            before = seen.get(key, 0)
+            seen[key] = before + 1
+            cohort = (key, before // self.size if self.size else 0)
+            groups.append(numbers.setdefault(cohort, len(numbers)))
+        return groups
+
+    def groups_of(self, places: Iterable[int]) -> list[int]:
+        """The groups of rows by their places, which may be rows of other ranks where the batch is in order."""
+        own = dict(zip(self.positions, self.groups(), strict=True))
+        return [own[place] if place in own else place // (self.size or 1) for place in places]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the rows of every group follow one another, as TRL has them."""
+        if self.size is None:
+            return False
+        firsts: dict[int, Hashable] = {}
+        return all(
+            firsts.setdefault(position // self.size, key) == key
+            for position, key in zip(self.positions, self.keys, strict=True)
+        )
+
+
+def read(
+    prompts: Sequence[Any],
+    completions: Sequence[Any],
+    completion_ids: Sequence[Sequence[int]] | None,
+    others: Mapping[str, Any],
+    columns: Mapping[str, str | None],
+    group: str,
+) -> tuple[list[Row], list[Hashable]]:
+    """The rows of a call, and the key of each row's group."""
+    count = len(completions)
+    if len(prompts) != count:
+        raise ValueError(f"{len(prompts)} prompts came with {count} completions")
+    data = {
+        name: list(values)
+        for name, values in others.items()
+        if name not in _OWN and isinstance(values, (list, tuple)) and len(values) == count
+    }
+    named = [column for column, role in columns.items() if role == "reference"]
+    reference = next((name for name in (named or REFERENCES) if name in data), None)
+    if named and reference is None:
+        raise ValueError(f"columns= names `{named[0]}` as the reference, but the data set has no such column")
+    if group != "prompt" and group not in data:
+        raise ValueError(f"group= names the column `{group}`, but the data set has {sorted(data)}")
+
+    rows = []
+    for at in range(count):
+        extra = {}
+        for name, values in data.items():
+            role = columns.get(name, name)
+            if role is not None and name != reference:
+                extra.update((role, value) for value in _plain(values[at]))
+        rows.append(
+            Row(
+                prompt=_prompt(prompts[at]),
+                response=_text(completions[at]),
+                reference=_reference(reference, data[reference][at]) if reference else None,
+                tokens=len(completion_ids[at]) if completion_ids is not None else None,
+                extra=extra,
+            )
+        )
+    if group == "prompt":
+        return rows, [_key(row.prompt) for row in rows]
+    return rows, [_key(value) for value in data[group]]
+
+
+def _key(value: Any) -> Hashable:
+    """Something that is equal where the values are, whatever they are."""
+    return (
+        value
+        if isinstance(value, (str, int)) or value is None
+        else json.dumps(value, sort_keys=True, default=str)
+    )
+
+
+def _reference(column: str, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)):
+        return str(value)
+    raise ValueError(
+        f"the column `{column}` was taken for the reference, but holds a {type(value).__name__}, not a text; "
+        f"name the right one with columns={{'NAME': 'reference'}}"
+    )
+
+
+def _plain(value: Any) -> Iterator[Any]:
+    """The value, if it can be written as JSON; nothing for an image and its like, which no reward reads."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return
+    yield value
+
+
+def _prompt(prompt: Any) -> str | list[dict[str, str]] | None:
+    if prompt is None or isinstance(prompt, str):
+        return prompt
+    return [{"role": str(message["role"]), "content": _content(message)} for message in prompt]
+
+
+def _text(completion: Any) -> str:
+    """What the model said: of messages, those of the assistant, with a blank line between them."""
+    if isinstance(completion, str):
+        return completion
+    messages = [completion] if isinstance(completion, Mapping) else completion
+    said = [_said(message) for message in messages if message.get("role", "assistant") == "assistant"]
+    return "\n\n".join(text for text in said if text)
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """One message as the model wrote it: a chat template may have taken thought and tool calls out of the content."""
+    parts = []
+    thought = message.get("reasoning_content") or message.get("thinking")
+    if thought:
+        parts.append(f"<think>\n{thought}\n</think>")
+    if content := _content(message):
+        parts.append(content)
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", call)
+        parts.append(f"<tool_call>\n{json.dumps(function, ensure_ascii=False, default=str)}\n</tool_call>")
+    return "\n\n".join(parts)
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    """The text of a message; its other parts, such as images, are left out."""
+    content = message.get("content")
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(part.get("text") or "" for part in content if isinstance(part, Mapping))

@@ -1,0 +1,182 @@
+"""How do the components of one recipe become reward functions of their own, without being evaluated once each?
+
+A trainer calls one column after the other, or all at once in threads, always with the same completions. The first one that
+comes evaluates the recipe for all; the others take their numbers from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from .call import Call, Score
+from .reward import Reward
+
+KEPT = 256
+"""How many evaluations wait for columns that have not asked yet; the oldest are forgotten first."""
+
+Table = dict[str, list["float | None"]]
+
+
+@dataclass(slots=True, eq=False)
+class _Evaluation:
+    """One evaluation of the recipe: what it was about, and which columns have had their part."""
+
+    about: bytes
+    table: Future[Table] = field(default_factory=Future)
+    taken: set[str] = field(default_factory=set)
+
+
+class Evaluations:
+    """The evaluations that the columns of one `Reward` share."""
+
+    def __init__(self, reward: Reward) -> None:
+        self.reward = reward
+        self._lock = threading.Lock()
+        self._open: list[_Evaluation] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"reward": self.reward}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["reward"])
+
+    def columns(self) -> list[Column]:
+        """One reward function a component, in the order of the recipe."""
+        return [Column(self, component) for component in self.reward.components]
+
+    def async_columns(self) -> list[AsyncColumn]:
+        """The same, to be awaited."""
+        return [AsyncColumn(self, component) for component in self.reward.components]
+
+    def take(self, component: str, call: Call) -> list[float | None]:
+        """The column of a call, evaluated here if no other column has begun to."""
+        evaluation, first = self._enter(component, call)
+        if first:
+            try:
+                evaluation.table.set_result(self._table(self.reward.evaluate(call)))
+            except BaseException as error:
+                self._fail(evaluation, error)
+                raise
+        return evaluation.table.result(self.reward.timeout)[component]
+
+    async def atake(self, component: str, call: Call) -> list[float | None]:
+        """The same, without blocking the loop."""
+        evaluation, first = self._enter(component, call)
+        if first:
+            try:
+                evaluation.table.set_result(self._table(await self.reward.aevaluate(call)))
+            except BaseException as error:
+                self._fail(evaluation, error)
+                raise
+        # Cancelling one column must not cancel what the others wait for.
+        waiting = asyncio.shield(asyncio.wrap_future(evaluation.table))
+        return (await asyncio.wait_for(waiting, self.reward.timeout))[component]
+
+    def _enter(self, component: str, call: Call) -> tuple[_Evaluation, bool]:
+        """The evaluation for this call, and whether it is for the caller to make it.
+
+        A column that has had its part of an evaluation and asks again with the same completions means another call.
+        """
+        about = hashlib.blake2b(repr(call.rows).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        with self._lock:
+            for evaluation in self._open:
+                if evaluation.about == about and component not in evaluation.taken:
+                    evaluation.taken.add(component)
+                    if len(evaluation.taken) == len(self.reward.components):
+                        self._open.remove(evaluation)
+                    return evaluation, False
+            evaluation = _Evaluation(about, taken={component})
+            if len(self.reward.components) > 1:
+                self._open.append(evaluation)
+            if len(self._open) > KEPT:
+                done = next((other for other in self._open if other.table.done()), None)
+                if done is not None:
+                    self._open.remove(done)
+            return evaluation, True
+
+    def _fail(self, evaluation: _Evaluation, error: BaseException) -> None:
+        """Passes a failure on to the columns that wait; a column that comes later tries again."""
+        with self._lock:
+            if evaluation in self._open:
+                self._open.remove(evaluation)
+        passed = (
+            error if isinstance(error, Exception) else RuntimeError(f"the evaluation was stopped: {error!r}")
+        )
+        evaluation.table.set_exception(passed)
+
+    def _table(self, scores: Sequence[Score]) -> Table:
+        """The columns of a call.
+
+        A completion whose total is invalid is None in every column: left out of one column only, it would be compared
+        with its siblings as if that component had given it 0.
+        """
+        table: Table = {component: [] for component in self.reward.components}
+        for score in scores:
+            if score.total is not None:
+                self._check(score)
+            for component, column in table.items():
+                column.append(None if score.total is None else score.components[component])
+        return table
+
+    def _check(self, score: Score) -> None:
+        """Whether the trainer's weighted sum of the columns will be the recipe's total."""
+        parts = [
+            weight * value
+            for weight, component in zip(self.reward.weights, self.reward.components, strict=True)
+            if (value := score.components[component]) is not None
+        ]
+        assert score.total is not None
+        if abs(sum(parts) - score.total) > 1e-4 * (1.0 + sum(abs(part) for part in parts)):
+            raise ValueError(
+                f"the total of the recipe `{self.reward.__name__}` is {score.total:g}, but the weighted sum of its columns is "
+                f"{sum(parts):g}: a recipe with `combine: mean`, a gate or a route cannot be taken apart into columns; use the "
+                "recipe as one reward"
+            )
+
+
+class Column:
+    """One component of a recipe as a reward function, named as the component is."""
+
+    __name__: str
+
+    def __init__(self, shared: Evaluations, component: str) -> None:
+        self._evaluations = shared
+        self.__name__ = component
+
+    def __call__(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]] | None = None,
+        **kwargs: Any,
+    ) -> list[float | None]:
+        """The component's value for every completion, None where it has none or where the total is invalid."""
+        call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
+        return self._evaluations.take(self.__name__, call)
+
+
+class AsyncColumn:
+    """The same, to be awaited."""
+
+    __name__: str
+
+    def __init__(self, shared: Evaluations, component: str) -> None:
+        self._evaluations = shared
+        self.__name__ = component
+
+    async def __call__(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]] | None = None,
+        **kwargs: Any,
+    ) -> list[float | None]:
+        """The component's value for every completion, None where it has none or where the total is invalid."""
+        call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
+        return await self._evaluations.atake(self.__name__, call)

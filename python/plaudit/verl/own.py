@@ -1,0 +1,266 @@
+"""How does a reward function of one's own run over groups, and cost only its own when it fails or hangs?
+
+Two signatures are known. The one of RM-Gallery's VERL tutorial, `compute_score(prompt, responses, extras,
+**kwargs)`, returns the scores, or the scores and a dict of lists, or these and details. The one of
+RM-Gallery's training example, `compute_score(data_source, solution_str, ground_truth, extra_info,
+group_evaluation, ...)`, returns a dict with `group_scores`. Both may be `async`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import functools
+import inspect
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+#: What the tutorial's functions return where they could not score. It is a failure here, and no number.
+INVALID = -999.0
+
+#: Names that verl fills itself, so that a column of this name would make its lists of unequal length.
+TAKEN = {"reward": "own_reward"}
+
+
+@dataclass
+class Group:
+    """The rollouts of one prompt, as a function of one's own is shown them."""
+
+    prompt: str
+    responses: list[str]
+    extras: list[dict[str, Any]]
+    reference: str | None = None  # A rival that is scored with the group; its own score is taken out again.
+
+
+@dataclass
+class Answer:
+    """What a function says of a group: a number for each rollout, or None where it has none."""
+
+    scores: list[float | None]
+    info: dict[str, list[Any]] = field(default_factory=dict)
+    details: list[Any] | None = None
+    reason: str | None = None
+
+
+class OwnFunction:
+    """A function of one's own, and the keyword arguments that it is always given."""
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], kwargs: Mapping[str, Any]):
+        self.function = function
+        accepted = _parameters(function)
+        self.by_solution = "solution_str" in (accepted or ())
+        if self.by_solution and {"group_evaluation", "all_responses"}.isdisjoint(accepted or ()):
+            raise ValueError(
+                f"{_name(function)} scores one solution at a time; a function of a group takes "
+                "(prompt, responses, extras, **kwargs), and verl's own `naive` manager takes this one"
+            )
+        self._accepts = None if accepted is None or "**" in accepted else accepted
+        # The trainer's options are an offer; what was set for the function itself must be wanted.
+        unwanted = [name for name in kwargs if self._accepts is not None and name not in self._accepts]
+        if unwanted:
+            names = ", ".join(map(repr, unwanted))
+            raise ValueError(f"{_name(function)} takes no argument {names}, but reward_kwargs sets it")
+        self.kwargs = {**self.wanted(options), **kwargs}
+
+    def wanted(self, offered: Mapping[str, Any]) -> dict[str, Any]:
+        """What the function accepts of what it is offered."""
+        return {
+            name: value for name, value in offered.items() if self._accepts is None or name in self._accepts
+        }
+
+    def arguments(self, group: Group) -> dict[str, Any]:
+        responses, extras = list(group.responses), list(group.extras)
+        if group.reference is not None:
+            responses.append(group.reference)
+            extras.append(group.extras[0])
+        if not self.by_solution:
+            return {"prompt": group.prompt, "responses": responses, **self.wanted({"extras": extras})}
+        return {
+            "data_source": extras[0].get("data_source", "alignment"),
+            "solution_str": responses,
+            "ground_truth": extras[0],
+            **self.wanted(
+                {
+                    "extra_info": extras[0],
+                    "group_evaluation": True,
+                    "prompt_str": group.prompt,
+                    "all_responses": responses,
+                    "all_extra_infos": extras,
+                }
+            ),
+        }
+
+    def score(
+        self, groups: Sequence[Group], *, workers: int, timeout: float, fed_back: Mapping[str, Any]
+    ) -> list[Answer]:
+        """One answer a group, in order, after at most `timeout` seconds for every `workers` groups."""
+        kwargs = {**self.kwargs, **self.wanted(fed_back)}
+        calls = [functools.partial(self.function, **{**self.arguments(group), **kwargs}) for group in groups]
+        results = run(calls, workers=workers, timeout=timeout)
+        return [_answer(result, group) for result, group in zip(results, groups, strict=True)]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a call has no result."""
+
+    reason: str
+
+
+def run(calls: Sequence[Callable[[], Any]], *, workers: int, timeout: float) -> list[Any]:
+    """The result of every call, or a `Failure`: at most `workers` run at a time, each for `timeout` seconds.
+
+    Every call has a daemonic thread of its own. A thread that hangs cannot be stopped: it is left behind, and
+    neither the other calls nor the end of the process wait for it.
+    """
+    finished: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+    results: list[Any] = [None] * len(calls)
+    waiting = collections.deque(range(len(calls)))
+    deadlines: dict[int, float] = {}
+
+    def work(at: int) -> None:
+        try:
+            result = calls[at]()
+            if inspect.isawaitable(result):
+                result = asyncio.run(_within(result, timeout))
+        except (asyncio.TimeoutError, TimeoutError) as error:
+            result = Failure(f"group.deadline: {str(error) or f'no answer within {timeout:g} s'}")
+        except BaseException as error:
+            # Whatever ends the thread ends the group: a `SystemExit` would otherwise be waited for until the
+            # deadline.
+            result = Failure(f"{type(error).__name__}: {error}")
+        finished.put((at, result))
+
+    while waiting or deadlines:
+        while waiting and len(deadlines) < workers:
+            at = waiting.popleft()
+            deadlines[at] = time.monotonic() + timeout
+            threading.Thread(target=work, args=(at,), name=f"plaudit-group-{at}", daemon=True).start()
+        try:
+            at, result = finished.get(timeout=max(0.0, min(deadlines.values()) - time.monotonic()))
+        except queue.Empty:
+            now = time.monotonic()
+            for at in [at for at, deadline in deadlines.items() if deadline <= now]:
+                results[at] = Failure(f"group.deadline: no answer within {timeout:g} s")
+                del deadlines[at]
+            continue
+        # An answer that comes after its deadline is too late: its group is decided.
+        if deadlines.pop(at, None) is not None:
+            results[at] = result
+    return results
+
+
+async def _within(awaitable: Any, timeout: float) -> Any:
+    return await asyncio.wait_for(awaitable, timeout)
+
+
+def inner(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function behind what verl wraps around one that it loads from a file."""
+    while True:
+        if isinstance(function, functools.partial):
+            wraps = getattr(function.func, "__name__", "").startswith("_call_with_kwargs")
+            function = function.args[0] if wraps and function.args else function.func
+        elif getattr(function, "__name__", "") == "wrapped_fn" and function.__closure__:
+            held = inspect.getclosurevars(function).nonlocals.get("raw_fn")
+            if held is None:
+                return function
+            function = held
+        else:
+            return inspect.unwrap(function)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(inner(function), "__name__", repr(function))
+
+
+def _parameters(function: Callable[..., Any]) -> set[str] | None:
+    """The names that a function accepts, with `**` where it accepts any; None where that cannot be told."""
+    try:
+        parameters = inspect.signature(inner(function)).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    names = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
+    return (
+        names | {"**"} if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters) else names
+    )
+
+
+def _answer(result: Any, group: Group) -> Answer:
+    count = len(group.responses)
+    try:
+        if isinstance(result, Failure):
+            raise ValueError(result.reason)
+        return _read(result, count, rival=group.reference is not None)
+    except Exception as error:
+        return Answer([None] * count, reason=str(error) or type(error).__name__)
+
+
+def _read(result: Any, count: int, *, rival: bool) -> Answer:
+    shown = count + rival
+    info: Mapping[str, Any] = {}
+    details: list[Any] | None = None
+    if isinstance(result, Mapping):
+        if result.get("error"):
+            raise ValueError(str(result["error"]))
+        info = {key: value for key, value in result.items() if key not in ("group_scores", "score")}
+        scores = result["group_scores"] if "group_scores" in result else [result["score"]]
+    elif (
+        isinstance(result, tuple)
+        and len(result) > 1
+        and (result[1] is None or isinstance(result[1], Mapping))
+    ):
+        scores, info = result[0], result[1] or {}
+        details = _listed(result[2]) if len(result) > 2 else None
+    else:
+        scores = result
+    listed = _listed(scores)
+    if listed is None or len(listed) != shown:
+        raise ValueError(f"{shown} scores are wanted, the function returned {scores!r:.200}")
+    numbers = [_number(score) for score in listed]
+    columns: dict[str, list[Any]] = {}
+    for key, value in info.items():
+        values = _listed(value)
+        if values is None:
+            values = [value] * shown
+        # A list of any other length cannot be told apart by rollout.
+        if len(values) in (count, shown):
+            columns[TAKEN.get(str(key), str(key))] = values
+    if rival:
+        compared = [_number(score) for score in columns.get("comparison_score", numbers)]
+        columns.update(_against(compared, count))
+    columns = {key: values[:count] for key, values in columns.items()}
+    return Answer(numbers[:count], columns, details[:count] if details else None)
+
+
+def _against(compared: list[float | None], count: int) -> dict[str, list[Any]]:
+    """How each rollout fares against the rival, which is the last one."""
+    rival = compared[-1] if len(compared) > count else None
+    if rival is None:
+        return {}
+    scores = compared[:count]
+    return {
+        "comparison_score": list(scores),
+        "win": [None if score is None else float(score > rival) for score in scores],
+        "win_and": [None if score is None else float(score >= rival) for score in scores],
+    }
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """A list of what a list, a tuple, an array or a tensor holds; None for anything else."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return list(value) if isinstance(value, (list, tuple)) else None
+
+
+def _number(value: Any) -> float | None:
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is None or isinstance(value, str):
+        return None
+    number = float(value)
+    return number if math.isfinite(number) and number != INVALID else None

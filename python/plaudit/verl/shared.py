@@ -1,0 +1,70 @@
+"""Which engine does a whole-batch manager score with? One a process for the same recipe, whoever asks."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import plaudit
+from plaudit.verl.options import flat
+from plaudit.verl.rows import plain
+
+_engines: dict[str, plaudit.Engine] = {}
+_engines_lock = threading.Lock()
+
+
+def shared_engine(
+    recipe: Any,
+    overrides: Mapping[str, Any],
+    state: str | None,
+    make: Callable[[], plaudit.Engine] | None = None,
+) -> plaudit.Engine:
+    """The engine of a recipe: managers of training and validation share its judges and its state."""
+    written = os.stat(recipe).st_mtime_ns if isinstance(recipe, str) and os.path.isfile(recipe) else None
+    key = json.dumps([recipe, written, overrides, state], sort_keys=True)
+    with _engines_lock:
+        if key not in _engines:
+            _engines[key] = make() if make else plaudit.Engine(recipe, overrides=overrides, state=state)
+        return _engines[key]
+
+
+def source_of(
+    recipe: Any, overrides: Mapping[str, Any] | None, state: Any, given: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any], str | None]:
+    """What the engine is made of. Paths are made absolute, since another process may make it again."""
+    recipe = "tutorial" if recipe is None else plain(recipe)
+    if isinstance(recipe, str) and os.path.isfile(recipe):
+        recipe = os.path.abspath(recipe)
+    if state is not None:
+        state = os.fspath(state)
+        state = state if "://" in state else os.path.abspath(state)
+    # Sizes are compared by the manager, because groups of validation need not be equal.
+    settings: dict[str, Any] = {"groups.same_size": False}
+    if "max_workers" in given:
+        settings["groups.parallel"] = given["max_workers"]
+    if "timeout" in given:
+        settings["groups.timeout"] = f"{given['timeout']:g}s"
+    settings.update(_paths(plain(overrides or {})))
+    if given.get("use_group_reward") is False:
+        settings.update(_one_by_one(plaudit.Engine(recipe, overrides=settings)))
+        if plaudit.Engine(recipe, overrides=settings).compares_groups:
+            raise ValueError("use_group_reward is false, but a component of the recipe compares the group")
+    return recipe, settings, state
+
+
+def _paths(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides by path: a tree, as Hydra makes it, is taken apart; what has a path stays whole."""
+    found: dict[str, Any] = {}
+    for path, value in overrides.items():
+        found.update({path: value} if "." in path else flat({path: value}))
+    return found
+
+
+def _one_by_one(engine: plaudit.Engine) -> dict[str, Any]:
+    """What makes the principles of a recipe be judged one response at a time."""
+    judged = [name for name, reward in engine.rewards.items() if reward == "principle"]
+    each = {"mode": "pointwise", "audit": 0}
+    return {f"components.{name}.{key}": value for name in judged for key, value in each.items()}

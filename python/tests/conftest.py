@@ -1,0 +1,56 @@
+"""What do the tests share? A simulated judge that they can start, and that notes what it is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BINARY = os.environ.get("PLAUDIT_BIN", str(ROOT / "target/release/plaudit"))
+
+
+class Sim:
+    """A running `plaudit judge-sim`."""
+
+    def __init__(self, ledger: Path, *flags: str) -> None:
+        self._ledger = ledger
+        command = [BINARY, "judge-sim", "--port", "0", "--ledger", str(ledger), *flags]
+        if "--latency" not in flags:
+            command += ["--latency", "0"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+        assert self.url.startswith("http://"), f"{command} did not start"
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The requests that have been settled so far: n, key, status, latency_ms, in_flight."""
+        whole = self._ledger.read_text().rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def judge(self, **settings: Any) -> dict[str, Any]:
+        """How a recipe names it; nothing is sent twice, so that calls can be counted."""
+        return {"base_url": self.url, "model": "sim", "hedge": 0.0, **settings}
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def judge_sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Sim]]:
+    """Starts simulated judges, which end with the test."""
+    started: list[Sim] = []
+
+    def start(*flags: str) -> Sim:
+        started.append(Sim(tmp_path_factory.mktemp("judge") / "ledger.jsonl", *flags))
+        return started[-1]
+
+    yield start
+    for sim in started:
+        sim.end()

@@ -1,0 +1,237 @@
+"""Does a Python function work as a reward, and does its failure touch only the rollouts that it was called with?"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+
+import numpy as np
+import plaudit
+import pytest
+
+names = (f"test_reward_{number}" for number in itertools.count())
+
+
+def engine(function, per: str = "batch", **parameters) -> plaudit.Engine:
+    """An engine with one component: the function under a name of its own."""
+    name = next(names)
+    plaudit.register(name, per=per)(function)
+    return plaudit.Engine({"components": {"mine": {"reward": name, **parameters}}})
+
+
+def test_a_batch_at_once():
+    seen = []
+
+    def lengths(prompts, responses, references, extras):
+        """Longer is better."""
+        seen.append((prompts, responses, references, extras))
+        return [len(response) for response in responses]
+
+    report = engine(lengths).score(["p", "q"], ["a", "bb"], ["r", None], extras=[{"k": 1}, None])
+    assert report.totals.tolist() == [1.0, 2.0]
+    assert seen == [(["p", "q"], ["a", "bb"], ["r", None], [{"k": 1}, {}])]
+
+
+def test_the_name_is_listed_and_taken_once_for_all():
+    name = next(names)
+    plaudit.register(name)(lambda prompts, responses, references, extras: [1.0] * len(responses))
+    assert name in plaudit.rewards()
+    with pytest.raises(ValueError, match="rouge"):
+        plaudit.register("rouge")(lambda prompts, responses, references, extras: [])
+    with pytest.raises(ValueError, match="per is"):
+        plaudit.register(next(names), per="row")  # type: ignore[arg-type]
+
+
+def test_a_group_at_a_time():
+    seen = []
+
+    def ranks(prompts, responses, references, extras):
+        seen.append(responses)
+        order = sorted(responses, key=len)
+        return [order.index(response) for response in responses]
+
+    own = engine(ranks, per="group")
+    assert own.compares_groups
+    report = own.score(None, ["aaa", "b", "c", "dd"], groups=["x", "y", "x", "y"])
+    assert sorted(seen) == [["aaa", "c"], ["b", "dd"]]
+    assert report.totals.tolist() == [1.0, 0.0, 0.0, 1.0]
+
+
+def test_a_rollout_at_a_time():
+    def one(prompt, response, reference, extra):
+        return len(response) + extra.get("bonus", 0)
+
+    report = engine(one, per="rollout").score(["p"] * 3, ["a", "bb", "ccc"], extras=[{}, {"bonus": 10}, None])
+    assert report.totals.tolist() == [1.0, 12.0, 3.0]
+
+
+@pytest.mark.parametrize("per", ["batch", "group", "rollout"])
+def test_a_coroutine_function(per: str):
+    async def slow(prompts, responses, references, extras):
+        await asyncio.sleep(0)
+        return 1.0 if per == "rollout" else [1.0] * len(responses)
+
+    assert (
+        engine(slow, per=per).score(None, ["a"] * 6, groups=[1, 1, 2, 2, 3, 3]).totals.tolist() == [1.0] * 6
+    )
+
+
+def test_coroutines_of_a_batch_are_under_way_at_once():
+    gathered = []
+
+    async def together(prompt, response, reference, extra):
+        gathered.append(response)
+        while len(gathered) < 8:
+            await asyncio.sleep(0)
+        return 1.0
+
+    # One after the other, the first would wait for ever.
+    report = engine(together, per="rollout").score(None, [str(at) for at in range(8)], groups=list(range(8)))
+    assert report.totals.tolist() == [1.0] * 8
+
+
+def test_a_coroutine_function_inside_a_running_loop():
+    async def one(prompts, responses, references, extras):
+        await asyncio.sleep(0)
+        return [2.0] * len(responses)
+
+    own = engine(one)
+
+    async def main() -> list[float]:
+        return (await own.ascore(None, ["a", "b"])).totals.tolist()
+
+    assert asyncio.run(main()) == [2.0, 2.0]
+
+
+def test_none_says_that_it_does_not_apply():
+    report = engine(lambda prompts, responses, references, extras: [1.0, None]).score(None, ["a", "b"])
+    assert report.outcomes == ["scored", "skipped"] and report.reasons[1]["code"] == "reward.abstained"
+
+
+def test_an_exception_is_invalid_with_the_last_line_of_its_traceback():
+    def broken(prompts, responses, references, extras):
+        raise KeyError("no such thing")
+
+    report = engine(broken).score(None, ["a", "b"])
+    assert report.outcomes == ["invalid", "invalid"] and np.isnan(report.values).all()
+    assert report.reasons[0] == {
+        "code": "reward.failed",
+        "component": "mine",
+        "message": "KeyError: 'no such thing'",
+    }
+
+
+def test_an_exception_touches_its_own_group_only():
+    def picky(prompts, responses, references, extras):
+        if "bad" in responses:
+            raise ValueError("a bad one")
+        return [1.0] * len(responses)
+
+    report = engine(picky, per="group").score(None, ["a", "b", "bad", "c"], groups=["x", "x", "y", "y"])
+    assert report.outcomes == ["scored", "scored", "invalid", "invalid"]
+    assert report.reasons[2]["message"] == report.reasons[3]["message"] == "ValueError: a bad one"
+
+
+@pytest.mark.parametrize("awaits", [False, True])
+def test_an_exception_touches_its_own_rollout_only(awaits: bool):
+    def picky(prompt, response, reference, extra):
+        if response == "bad":
+            raise ValueError("a bad one")
+        return 1.0
+
+    async def later(prompt, response, reference, extra):
+        return picky(prompt, response, reference, extra)
+
+    report = engine(later if awaits else picky, per="rollout").score(
+        None, ["a", "bad", "c"], groups=["x"] * 3
+    )
+    assert report.outcomes == ["scored", "invalid", "scored"]
+    assert report.reasons[1]["message"] == "ValueError: a bad one"
+
+
+def test_other_components_keep_their_values():
+    name = next(names)
+    plaudit.register(name)(lambda prompts, responses, references, extras: 1 / 0)
+    components = {"format": {"reward": "reasoning_format"}, "mine": {"reward": name, "weight": 0}}
+    report = plaudit.Engine({"components": components}).score(None, ["a"])
+    assert report.outcomes == ["scored"], "a component of weight 0 cannot spoil the total"
+    assert report.component_outcomes["mine"] == ["invalid"] and math.isnan(report.components["mine"][0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([1.0], "gave back 1 numbers for 2 responses"),
+        ([1.0] * 3, "gave back 3 numbers for 2 responses"),
+        (None, "gave back NoneType, not a list of numbers"),
+        (1.0, "gave back float, not a list of numbers"),
+        ("ab", "gave back str, not a list of numbers"),
+    ],
+)
+def test_an_answer_that_is_no_list_of_numbers_is_invalid(answer, message):
+    report = engine(lambda prompts, responses, references, extras: answer).score(None, ["a", "b"])
+    assert report.outcomes == ["invalid", "invalid"]
+    assert message in report.reasons[0]["message"]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, "1", [1.0], b"1"])
+def test_one_item_that_is_no_number_is_invalid_alone(bad):
+    report = engine(lambda prompts, responses, references, extras: [1.0, bad]).score(None, ["a", "b"])
+    assert report.outcomes == ["scored", "invalid"] and math.isnan(report.values[1])
+    assert report.reasons[1]["code"] == "reward.failed"
+
+
+@pytest.mark.parametrize(
+    "answer", [np.array([1, 2]), np.array([1.0, 2.0], np.float32), (1, 2), [True, 2], [np.float64(1), 2]]
+)
+def test_numbers_of_every_kind(answer):
+    report = engine(lambda prompts, responses, references, extras: answer).score(None, ["a", "b"])
+    assert report.totals.tolist() == [1.0, 2.0]
+
+
+def test_parameters_come_from_the_recipe():
+    def scaled(prompts, responses, references, extras, factor, *, plus=0.0, words=()):
+        return [len(response) * factor + plus + len(words) for response in responses]
+
+    assert engine(scaled, factor=2.0).score(None, ["aa"]).totals.tolist() == [4.0]
+    assert engine(scaled, factor=2.0, plus=0.5, words=["x", "y"]).score(None, ["aa"]).totals.tolist() == [6.5]
+    with pytest.raises(plaudit.RecipeError, match="factr"):
+        engine(scaled, factr=2.0)
+    with pytest.raises(plaudit.RecipeError, match="factor"):
+        engine(scaled)
+
+
+def test_a_function_that_cannot_be_called_so_is_refused():
+    with pytest.raises(TypeError, match="prompts, responses, references, extras"):
+        plaudit.register(next(names))(lambda responses: [])
+
+
+def test_a_reward_by_itself():
+    name = next(names)
+    plaudit.register(name)(
+        lambda prompts, responses, references, extras, by=1.0: [by * len(each) for each in responses]
+    )
+    assert plaudit.reward(name, by=3.0).score("aa").value == 6.0
+
+
+def test_messages_reach_the_function_as_they_are():
+    seen = []
+
+    def look(prompt, response, reference, extra):
+        seen.append((prompt, extra))
+        return 0.0
+
+    messages = [{"role": "user", "content": "hi", "n": 1.5}]
+    engine(look, per="rollout").score([messages], ["a"], extras=[{"deep": {"list": [1, None, "x"]}}])
+    assert seen == [(messages, {"deep": {"list": [1, None, "x"]}})]
+
+
+def test_a_function_that_scores_with_plaudit_itself():
+    inner = plaudit.reward("reasoning_format")
+
+    def nested(prompts, responses, references, extras):
+        return [inner.score(response).value for response in responses]
+
+    report = engine(nested).score(None, ["<think>a</think><answer>b</answer>", "no"])
+    assert report.totals.tolist() == [1.0, 0.0]

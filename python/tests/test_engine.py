@@ -1,0 +1,236 @@
+"""Does an engine take what trainers have, and say clearly what it cannot take?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import plaudit
+import pyarrow as pa
+import pytest
+
+FORMAT = {"components": {"format": {"reward": "reasoning_format"}}}
+GOOD = "<think>Six sevens.</think><answer>42</answer>"
+
+
+@pytest.fixture(scope="module")
+def engine() -> plaudit.Engine:
+    return plaudit.Engine("quickstart")
+
+
+def test_a_shipped_recipe_a_file_and_a_dict(tmp_path: Path):
+    place = tmp_path / "mine.yaml"
+    place.write_text("name: mine\ncomponents:\n  format: { reward: reasoning_format, weight: 0.5 }\n")
+    for recipe in (
+        place,
+        str(place),
+        {"name": "mine", "components": {"format": {"reward": "reasoning_format", "weight": 0.5}}},
+    ):
+        engine = plaudit.Engine(recipe)
+        assert (engine.name, engine.components, engine.weights) == ("mine", ("format",), {"format": 0.5})
+        assert engine.score(None, [GOOD, "no"]).totals.tolist() == [0.5, 0.0]
+
+
+def test_the_numbers_are_those_of_the_recipe(engine: plaudit.Engine):
+    report = engine.score(["6 * 7?", "6 * 7?"], [GOOD, "forty-two"], ["42", "42"])
+    assert report.totals.tolist() == pytest.approx([1.2, 0.0])
+    assert report.totals.dtype == np.float32 and report.values.dtype == np.float64
+    assert len(report) == 2 and report.outcomes == ["scored", "scored"]
+
+
+def test_what_an_engine_says_of_itself(engine: plaudit.Engine):
+    assert engine.components == ("accuracy", "format", "length", "ngram", "privacy", "thought")
+    assert engine.weights["format"] == 0.2 and engine.weights["thought"] == 0.0
+    assert engine.rewards["ngram"] == "ngram_repetition_penalty"
+    assert not engine.compares_groups and plaudit.Engine("lengths").compares_groups
+    assert engine.invalid_value is None and plaudit.Engine("tutorial").invalid_value == -999.0
+    assert engine.timeout == 300.0 and engine.tallies == [] and engine.judges == {}
+    assert plaudit.Engine("tutorial").judges["main"]["concurrency"] == 256
+    assert "quickstart" in repr(engine)
+
+
+def test_a_dict_keeps_the_order_of_its_components():
+    names = ["zebra", "ape", "mole", "bee"]
+    engine = plaudit.Engine({"components": {name: {"reward": "reasoning_format"} for name in names}})
+    assert list(engine.components) == names == list(engine.score(None, [GOOD]).components)
+
+
+def test_overrides_replace_single_values():
+    overrides = {"components.format.weight": 0.7, "groups.timeout": "60s", "name": "other"}
+    engine = plaudit.Engine("quickstart", overrides=overrides)
+    assert (engine.weights["format"], engine.timeout, engine.name) == (0.7, 60.0, "other")
+    with pytest.raises(plaudit.RecipeError, match="components.format.wieght"):
+        plaudit.Engine("quickstart", overrides={"components.format.wieght": 1})
+
+
+def test_a_share_of_the_limits():
+    overrides = {
+        "judges.main.concurrency": 10,
+        "judges.main.per_minute": 90,
+        "judges.main.budget": {"calls": 7},
+    }
+    judge = plaudit.Engine("tutorial", overrides=overrides, share=4).judges["main"]
+    assert (judge["concurrency"], judge["per_minute"], judge["budget_calls"]) == (2, 22, 1)
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [
+        [GOOD, "no", GOOD],
+        (GOOD, "no", GOOD),
+        np.array([GOOD, "no", GOOD], dtype=object),
+        np.array([GOOD, "no", GOOD]),
+        pa.array([GOOD, "no", GOOD]),
+        pa.array([GOOD, "no", GOOD], pa.large_string()),
+        pa.array([GOOD, "no", GOOD], pa.string_view()),
+        pa.chunked_array([[GOOD], ["no", GOOD]]),
+    ],
+    ids=["list", "tuple", "objects", "unicode", "arrow", "large", "view", "chunks"],
+)
+def test_sequences_of_every_kind(responses):
+    assert plaudit.Engine(FORMAT).score(None, responses).totals.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_a_generator_is_taken_whole():
+    engine = plaudit.Engine(FORMAT)
+    assert engine.score(None, (text for text in (GOOD, "no"))).totals.tolist() == [1.0, 0.0]
+
+
+def test_nothing_is_scored_as_nothing():
+    report = plaudit.Engine(FORMAT).score([], [])
+    assert len(report) == 0 and report.totals.shape == (0,) and report.rows == []
+    assert report.to_arrow().num_rows == 0
+
+
+def test_groups_by_name_by_number_and_by_prompt():
+    engine = plaudit.Engine("lengths")
+    assert engine.score(None, ["a"] * 4, groups=["x", "y", "x", "y"]).groups == [[0, 2], [1, 3]]
+    assert engine.score(None, ["a"] * 4, groups=[1, 2, 1, 2]).groups == [[0, 2], [1, 3]]
+    assert engine.score(None, ["a"] * 4, groups=np.array([1, 2, 1, 2])).groups == [[0, 2], [1, 3]]
+    assert engine.score(["p", "q", "p", None], ["a"] * 4).groups == [[0, 2], [1], [3]]
+    messages = [[{"role": "user", "content": "p"}], [{"content": "p", "role": "user"}]]
+    assert engine.score(messages, ["a"] * 2).groups == [[0, 1]]
+
+
+def test_tokens_and_extras_reach_the_rewards():
+    recipe = {"components": {"length": {"reward": "total_length", "max": 100, "band": 20, "unit": "token"}}}
+    for tokens in ([90, 200], np.array([90, 200]), (90, 200), pa.array([90, 200])):
+        assert plaudit.Engine(recipe).score(None, ["a", "a"], tokens=tokens).totals.tolist() == [-0.5, -1.0]
+    cosine = plaudit.Engine({"components": {"it": {"reward": "open_r1.cosine_length"}}})
+    assert cosine.score(None, ["a", "a"], extras=[{"correct": True}, {"correct": np.False_}]).totals[1] < 0
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "error", "message"),
+    [
+        ("responses", "text", TypeError, "responses: a list is wanted, not one string"),
+        ("responses", ["a", None], TypeError, r"responses\[1\]: text is wanted, not None"),
+        ("responses", ["a", 1.5], TypeError, r"responses\[1\]: text is wanted, not float"),
+        ("responses", ["a", b"b"], TypeError, r"responses\[1\]: text is wanted, not bytes"),
+        ("responses", 7, TypeError, "responses: a list is wanted, not int"),
+        ("responses", ["a", "\ud800"], ValueError, r"responses\[1\] is not valid Unicode"),
+        ("prompts", ["a", "\udfff"], ValueError, r"prompts\[1\] is not valid Unicode"),
+        ("prompts", ["a", 3], TypeError, r"prompts\[1\]: text or a list of messages is wanted, not int"),
+        ("references", ["\ud83d", "a"], ValueError, r"references\[0\] is not valid Unicode"),
+        ("prompts", ["a"], ValueError, "prompts has 1 items, but responses has 2"),
+        ("references", ["a"] * 3, ValueError, "references has 3 items, but responses has 2"),
+        ("groups", ["a"], ValueError, "groups has 1 items, but responses has 2"),
+        ("tokens", [1], ValueError, "tokens has 1 items, but responses has 2"),
+        ("tokens", [1, -1], TypeError, r"tokens\[1\]: a count is wanted"),
+        ("tokens", [1, "2"], TypeError, r"tokens\[1\]: a count is wanted, not str"),
+        ("extras", [{}], ValueError, "extras has 1 items, but responses has 2"),
+        ("extras", [{}, 3], TypeError, r"extras\[1\]: a dict is wanted, not int"),
+        ("extras", [{}, {"a": {"b": "\ud800"}}], ValueError, r"extras\[1\].* is not valid Unicode"),
+        (
+            "extras",
+            [{}, {"a": {"b": object()}}],
+            TypeError,
+            r'extras\[1\]\["a"\]\["b"\]: object cannot be handed over',
+        ),
+        ("ids", ["a"], ValueError, "ids has 1 items, but responses has 2"),
+    ],
+)
+def test_what_does_not_fit_is_named(column, value, error, message):
+    columns = {"prompts": ["p", "p"], "responses": ["a", "b"], column: value}
+    with pytest.raises(error, match=message):
+        plaudit.Engine(FORMAT).score(**columns)
+
+
+def test_one_response_too_long_is_floored_and_not_lost():
+    engine = plaudit.Engine({**FORMAT, "limits": {"response_bytes": 10}})
+    report = engine.score(None, ["short", "x" * 11])
+    assert report.outcomes == ["scored", "floored"]
+    assert report.reasons[1]["code"] == "model.too_long"
+
+
+def test_missing_references_are_skipped_and_not_zero():
+    engine = plaudit.Engine({"components": {"accuracy": {"reward": "number_accuracy"}}})
+    report = engine.score(None, ["42", "42"], ["42", None])
+    assert (
+        report.outcomes == ["scored", "skipped"] and report.values[0] == 1.0 and math.isnan(report.values[1])
+    )
+    assert report.reasons[1]["code"] == "input.missing_reference"
+
+
+def test_every_mistake_of_a_recipe_is_told_at_once():
+    recipe = {
+        "components": {"a": {"reward": "lenght_penalty"}, "b": {"reward": "length_penalty", "wieght": 1.0}},
+        "combine": "some",
+    }
+    with pytest.raises(plaudit.RecipeError) as caught:
+        plaudit.Engine(recipe)
+    error = caught.value
+    assert isinstance(error, plaudit.PlauditError) and not isinstance(error, plaudit.RunError)
+    assert {mistake["path"] for mistake in error.mistakes} == {
+        "components.a.reward",
+        "components.b.wieght",
+        "combine",
+    }
+    assert [mistake["code"] for mistake in error.mistakes if mistake["path"] == "components.a.reward"] == [
+        "recipe.unknown_reward"
+    ]
+    assert all(mistake["message"] for mistake in error.mistakes)
+    assert str(error).count("\n") == 2 and 'did you mean "length_penalty"?' in str(error)
+    with pytest.raises(plaudit.RecipeError, match="quickstart"):
+        plaudit.Engine("quickstrat")
+
+
+def test_a_missing_key_is_named_before_anything_is_asked():
+    overrides = {"judges.main.api_key_env": "PLAUDIT_TEST_NO_SUCH_KEY"}
+    with pytest.raises(plaudit.RunError, match="PLAUDIT_TEST_NO_SUCH_KEY") as caught:
+        plaudit.Engine("tutorial", overrides=overrides)
+    assert caught.value.code == "judge.missing_key"
+
+
+def test_uneven_groups_are_refused_where_the_recipe_says_so():
+    engine = plaudit.Engine({**FORMAT, "groups": {"same_size": True}})
+    with pytest.raises(plaudit.RunError, match="size") as caught:
+        engine.score(None, ["a", "b", "c"], groups=["x", "x", "y"])
+    assert caught.value.code == "group.uneven"
+
+
+def test_the_lists_of_names():
+    assert {"rouge", "principle", "kimi.length"} <= set(plaudit.rewards())
+    assert {"quickstart", "tutorial", "math"} <= set(plaudit.recipes())
+    for name in plaudit.recipes():
+        assert plaudit.Engine(name).name == name
+
+
+def test_one_reward_by_itself():
+    reward = plaudit.reward("ngram_repetition_penalty", n=3, tokenizer_type="simple", penalty_threshold=0.1)
+    outcome = reward.score("a b c a b c a b c a b c")
+    assert outcome.outcome == "scored" and outcome.value < 0 and outcome.reason is None and outcome.info
+    assert plaudit.reward("accuracy").score("a").outcome == "skipped"
+    assert plaudit.reward("accuracy").score("a", reference="a").value == 1.0
+    with pytest.raises(plaudit.RecipeError, match="m_typo"):
+        plaudit.reward("ngram_repetition_penalty", m_typo=3)
+
+
+def test_comparisons_become_scores():
+    made = plaudit.aggregate("bradley_terry", n=3, comparisons=[(0, 1, 0), (0, 2, None), (1, 2, 2)])
+    assert len(made.scores) == 3 == len(made.errors) and made.scores[0] > made.scores[1]
+    with pytest.raises(ValueError, match="no_such"):
+        plaudit.aggregate("no_such", n=2, comparisons=[])
+    with pytest.raises(ValueError, match="response 2"):
+        plaudit.aggregate("winrate", n=3, comparisons=[(0, 1, 0)])

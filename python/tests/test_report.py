@@ -1,0 +1,113 @@
+"""Are the columns of a report what its rows say?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import plaudit
+import pytest
+
+RESPONSES = [
+    "<think>Six sevens.</think><answer>42</answer>",
+    "forty-two",
+    "x" * 12_000,
+    "<think>Hm.</think><answer>41</answer>",
+]
+REFERENCES = ["42", "42", "42", None]
+
+
+@pytest.fixture(scope="module")
+def report() -> plaudit.Report:
+    engine = plaudit.Engine("quickstart", overrides={"limits.response_bytes": 10_000})
+    return engine.score(["6 * 7?"] * 4, RESPONSES, REFERENCES, ids=["a", "b", "c", "d"])
+
+
+def test_columns_agree_with_rows(report: plaudit.Report):
+    rows = report.rows
+    assert [row["id"] for row in rows] == ["a", "b", "c", "d"]
+    assert [row["outcome"] for row in rows] == report.outcomes == ["scored", "scored", "floored", "scored"]
+    for at, row in enumerate(rows):
+        assert row["total"] == report.values[at] and np.float32(row["total"]) == report.totals[at]
+        for name, column in report.components.items():
+            value = row["components"][name]["value"] if "value" in row["components"][name] else None
+            assert (math.isnan(column[at]) and value is None) or column[at] == np.float32(value)
+            assert report.component_outcomes[name][at] == row["components"][name]["outcome"]
+
+
+def test_components_are_numbers_or_nothing(report: plaudit.Report):
+    assert set(report.components) == set(plaudit.Engine("quickstart").components)
+    accuracy = report.components["accuracy"]
+    assert accuracy.dtype == np.float32
+    assert math.isnan(accuracy[3]) and accuracy[0] == 1.0
+    with pytest.raises(KeyError):
+        report.components["no_such"]
+
+
+def test_reasons_stand_where_there_is_no_plain_number(report: plaudit.Report):
+    assert [reason and reason["code"] for reason in report.reasons] == [None, None, "model.too_long", None]
+    assert set(report.reasons[2]) == {"code", "component", "message"}
+
+
+def test_evidence_is_found_with_and_without_its_component(report: plaudit.Report):
+    both = {name for name in report.info if name.startswith("thought.")}
+    assert both and all(len(report.info[name]) == 4 for name in both)
+    for name in both:
+        fact = name.removeprefix("thought.")
+        if fact in report.info:
+            assert report.info[fact] == report.info[name]
+    rows = report.rows
+    name = sorted(both)[0]
+    assert report.info[name][0] == rows[0]["components"]["thought"]["info"][name.removeprefix("thought.")]
+
+
+def test_statistics_count_every_rollout(report: plaudit.Report):
+    counts = report.statistics["outcomes"] if "outcomes" in report.statistics else report.statistics
+    assert sum(counts[word] for word in ("scored", "floored", "skipped", "invalid")) == 4
+
+
+def test_groups_are_places(report: plaudit.Report):
+    assert report.groups == [[0, 1, 2, 3]]
+
+
+def test_as_arrow(report: plaudit.Report):
+    table = report.to_arrow()
+    assert table.column_names[:7] == [
+        "id", "group", "total", "outcome", "reason_code", "reason_component", "reason_message",
+    ]  # fmt: skip
+    assert table["id"].to_pylist() == ["a", "b", "c", "d"]
+    assert table["total"].to_pylist() == report.values.tolist()
+    assert table["accuracy.value"].null_count == 1 and table["accuracy.outcome"][3].as_py() == "skipped"
+    assert table["reason_code"].to_pylist() == [None, None, "model.too_long", None]
+    assert len(set(table["group"].to_pylist())) == 1
+
+
+def test_as_pandas(report: plaudit.Report):
+    frame = report.to_pandas()
+    assert list(frame["outcome"]) == report.outcomes and frame.shape[0] == 4
+
+
+def test_an_invalid_total_is_no_number_but_where_the_recipe_names_one():
+    recipe = {"components": {"kimi": {"reward": "kimi.length"}}}
+    alone = plaudit.Engine(recipe).score(None, ["a"], groups=["g"])
+    assert alone.outcomes == ["invalid"] and alone.reasons[0]["code"] == "group.too_small"
+    assert math.isnan(alone.totals[0]) and math.isnan(alone.values[0])
+    assert alone.to_arrow()["total"].to_pylist() == [None] and alone.rows[0]["total"] is None
+    sentinel = plaudit.Engine({**recipe, "invalid_value": -999.0}).score(None, ["a"], groups=["g"])
+    assert sentinel.totals.tolist() == [-999.0] and math.isnan(sentinel.values[0])
+    assert sentinel.rows[0]["total"] is None
+
+
+def test_a_report_says_what_it_is(report: plaudit.Report):
+    assert repr(report) == "<plaudit.Report of 4 rollouts: 3 scored, 1 floored>"
+
+
+def test_rollouts_without_names_are_numbered():
+    rows = plaudit.Engine("quickstart").score(None, ["a", "b"]).rows
+    assert len({row["id"] for row in rows}) == 2
+
+
+def test_columns_outlive_their_report():
+    totals = plaudit.Engine("quickstart").score(None, ["a"] * 1000).totals
+    assert totals.flags.owndata or totals.base is not None
+    assert totals.shape == (1000,) and totals.sum() == pytest.approx(1000 * totals[0])

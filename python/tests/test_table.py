@@ -1,0 +1,123 @@
+"""Are Arrow tables scored as lists are, without their text becoming Python's?"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import plaudit
+import pyarrow as pa
+import pytest
+
+RESPONSES = ["<think>Six sevens.</think><answer>42</answer>", "forty-two", "<answer>42</answer>", "42"]
+LISTS = {
+    "prompt": ["p", "p", "q", "q"],
+    "response": RESPONSES,
+    "reference": ["42", "42", None, "42"],
+    "group": ["a", "a", "b", "b"],
+    "id": ["r1", "r2", "r3", "r4"],
+    "tokens": [10, 20, None, 40],
+}
+RECIPE = {
+    "components": {
+        "accuracy": {"reward": "number_accuracy"},
+        "kimi": {"reward": "kimi.length"},
+        "length": {"reward": "total_length", "max": 30, "band": 10, "unit": "token"},
+        "cosine": {"reward": "open_r1.cosine_length", "weight": 0.5},
+    }
+}
+EXTRAS = [{"correct": True}, {"correct": False}, {"correct": True}, {}]
+
+
+@pytest.fixture(scope="module")
+def engine() -> plaudit.Engine:
+    return plaudit.Engine(RECIPE)
+
+
+@pytest.fixture(scope="module")
+def rows(engine: plaudit.Engine) -> list[dict]:
+    columns = [LISTS[name] for name in ("prompt", "response", "reference", "group", "tokens")]
+    return engine.score(*columns, EXTRAS, ids=LISTS["id"]).rows
+
+
+def test_a_table_is_scored_as_lists_are(engine: plaudit.Engine, rows: list[dict]):
+    assert len({row["total"] for row in rows}) == 4
+    table = pa.table({**LISTS, "extra": EXTRAS})
+    assert engine.score_table(table).rows == rows
+    flat = pa.table({**LISTS, "correct": [extra.get("correct") for extra in EXTRAS]})
+    assert [row["total"] for row in engine.score_table(flat).rows] == [row["total"] for row in rows]
+
+
+def test_the_types_of_columns_do_not_matter(engine: plaudit.Engine, rows: list[dict]):
+    table = pa.table(
+        {**LISTS, "extra": ['{"correct": true}', '{"correct": false}', '{"correct": true}', None]}
+    )
+    assert engine.score_table(table).rows == rows
+    for name, kind in [("response", pa.large_string()), ("prompt", pa.string_view()), ("tokens", pa.int16())]:
+        other = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
+        assert engine.score_table(other).rows == rows, name
+    words = table.set_column(3, "group", table["group"].dictionary_encode())
+    assert engine.score_table(words).rows == rows
+    chunks = pa.concat_tables([table.slice(0, 1), table.slice(1, 2), table.slice(3)])
+    assert engine.score_table(chunks).rows == rows
+    assert engine.score_table(table.combine_chunks().to_batches()[0]).rows == rows
+
+
+def test_anything_that_speaks_arrow(engine: plaudit.Engine, rows: list[dict]):
+    class Stream:
+        def __init__(self, table: pa.Table) -> None:
+            self.table = table
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return self.table.__arrow_c_stream__(requested_schema)
+
+    assert engine.score_table(Stream(pa.table({**LISTS, "extra": EXTRAS}))).rows == rows
+
+
+def test_slices_keep_their_place(engine: plaudit.Engine, rows: list[dict]):
+    table = pa.table({**LISTS, "extra": EXTRAS})
+    assert [row["id"] for row in engine.score_table(table.slice(2)).rows] == ["r3", "r4"]
+    assert engine.score_table(table.slice(2)).rows == rows[2:]
+
+
+def test_messages_in_a_table():
+    messages = [[{"role": "user", "content": "p"}], [{"role": "user", "content": "p"}]]
+    report = plaudit.Engine("lengths").score_table(pa.table({"prompt": messages, "response": ["a", "bb"]}))
+    assert report.groups == [[0, 1]]
+
+
+def test_whole_numbers_are_names():
+    report = plaudit.Engine("lengths").score_table(
+        pa.table({"group": [7, 8, 7], "response": ["a", "b", "c"]})
+    )
+    assert report.groups == [[0, 2], [1]] and report.rows[0]["group"] == "7"
+
+
+def test_a_table_without_responses_is_refused(engine: plaudit.Engine):
+    with pytest.raises(ValueError, match="no column 'response', only \\['answer'\\]"):
+        engine.score_table(pa.table({"answer": ["a"]}))
+
+
+def test_bytes_that_are_no_text_never_reach_a_rule(engine: plaudit.Engine):
+    broken = pa.array([b"good", b"\xff\xfe\xfd"], pa.binary())
+    column = pa.Array.from_buffers(pa.string(), 2, broken.buffers())
+    with pytest.raises(ValueError, match="(?i)utf-8|unicode"):
+        engine.score_table(pa.table({"response": column}))
+    with pytest.raises(ValueError, match="(?i)utf-8|unicode"):
+        engine.score(None, column)
+
+
+def test_text_is_lent_and_not_copied():
+    """The peak of Python's and Arrow's memory while 64 MB of text are scored is far below that."""
+    engine = plaudit.Engine({"components": {"format": {"reward": "reasoning_format"}}})
+    text = "x" * 65_536
+    column = pa.array([text] * 1024)
+    engine.score(None, column.slice(0, 1))
+    gc.collect()
+    before = pa.total_allocated_bytes()
+    tracemalloc.start()
+    report = engine.score(None, column)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(report) == 1024 and peak < 8 << 20, f"{peak >> 20} MiB of Python's"
+    assert pa.total_allocated_bytes() - before < 8 << 20

@@ -1,0 +1,38 @@
+"""What do all tests with OpenRLHF share? A simulated judge, and recipes on disk, since OpenRLHF's processes read them there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stage
+
+
+@pytest.fixture
+def judge(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a simulated judge that prefers the higher `[[quality:N]]`."""
+    command = [stage.PLAUDIT, "judge-sim", "--port", "0", "--latency", "0", *getattr(request, "param", ())]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    process.terminate()
+    process.wait(10)
+
+
+def pairwise(url: str) -> dict[str, Any]:
+    return {
+        "name": "taste",
+        "components": {"quality": {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}},
+        "judges": {"main": {"base_url": url, "model": "sim"}},
+        "groups": {"timeout": "30s"},
+    }
+
+
+def written(folder: Path, recipe: dict[str, Any]) -> str:
+    path = folder / "recipe.yaml"
+    path.write_text(json.dumps(recipe))
+    return str(path)

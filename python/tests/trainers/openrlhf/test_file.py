@@ -1,0 +1,201 @@
+"""What does the file do that OpenRLHF loads, sample by sample, and what if a sample cannot be scored?"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import plaudit
+import pytest
+import stage
+from conftest import pairwise, written
+from plaudit import openrlhf
+
+
+@plaudit.register("picky")
+def picky(prompts: list[Any], responses: list[str], references: list[Any], extras: list[Any]) -> list[Any]:
+    """The number that a response is; `nan` cannot be scored, which is not the model's fault."""
+    return [float(response) for response in responses]
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Makes the rewards of this process anew, for one environment."""
+
+    def make(recipe: dict[str, Any], **environment: str) -> openrlhf.Rewards:
+        for name in ("GROUP_SIZE", "INVALID", "SCORE", "SET", "STATE"):
+            monkeypatch.delenv(f"PLAUDIT_{name}", raising=False)
+        monkeypatch.setenv("PLAUDIT_RECIPE", written(tmp_path, recipe))
+        for name, value in environment.items():
+            monkeypatch.setenv(f"PLAUDIT_{name}", value)
+        monkeypatch.setattr(openrlhf, "_made", [])
+        return openrlhf.rewards()
+
+    return make
+
+
+PICKY = {"name": "picky", "components": {"picky": {"reward": "picky"}}}
+
+
+def ask(samples: list[tuple[str, str]]) -> list[Any]:
+    """Hands in samples of (prompt, response) as OpenRLHF's executor does, all at once; an exception is an answer too."""
+    from openrlhf.utils.agent import SingleTurnAgentExecutor
+
+    async def all_of_them() -> list[Any]:
+        executor = SingleTurnAgentExecutor(None)
+        executor.reward_func = openrlhf.reward_func
+        fetched = (
+            executor._fetch_rewards_via_func([prompt + said], [prompt], [""]) for prompt, said in samples
+        )
+        return await asyncio.gather(*fetched, return_exceptions=True)
+
+    return [each if isinstance(each, Exception) else each[0] for each in asyncio.run(all_of_them())]
+
+
+def test_what_could_not_be_scored_gets_the_mean_of_its_siblings(desk: Any) -> None:
+    desk(PICKY, GROUP_SIZE="4")
+    got = ask([("q ", "1"), ("q ", "nan"), ("q ", "2"), ("q ", "6")])
+    assert [each["rewards"] for each in got] == [1.0, 3.0, 2.0, 6.0]
+    assert [each["extra_logs"]["plaudit/invalid"] for each in got] == [0.0, 1.0, 0.0, 0.0]
+    assert [each["extra_logs"]["plaudit/picky_missing"] for each in got] == [0.0, 1.0, 0.0, 0.0]
+
+
+def test_a_group_in_which_nothing_could_be_scored_raises(desk: Any) -> None:
+    desk(PICKY, GROUP_SIZE="2")
+    got = ask([("q ", "nan"), ("q ", "nan"), ("r ", "1"), ("r ", "2")])
+    assert [type(each) for each in got] == [RuntimeError, RuntimeError, dict, dict]
+    assert "none of its siblings" in str(got[0]) or "nor could any" in str(got[0])
+
+
+def test_raising_is_a_choice(desk: Any) -> None:
+    desk(PICKY, GROUP_SIZE="2", INVALID="raise")
+    got = ask([("q ", "1"), ("q ", "nan")])
+    assert got[0]["rewards"] == 1.0 and isinstance(got[1], RuntimeError)
+
+
+def test_the_filter_may_look_at_one_component(desk: Any) -> None:
+    recipe = {
+        "name": "two",
+        "components": {"picky": {"reward": "picky"}, "half": {"reward": "picky", "weight": 0.5}},
+    }
+    desk(recipe, SCORE="half")
+    (got,) = ask([("q ", "2")])
+    assert (got["rewards"], got["scores"]) == (3.0, 2.0)
+
+
+def test_equal_prompts_without_any_id_are_groups_in_the_order_of_arrival(desk: Any, judge: str) -> None:
+    desk(pairwise(judge), GROUP_SIZE="2")
+    first = ask([("q ", "[[quality:3]]"), ("q ", "[[quality:0]]")])
+    second = ask([("q ", "[[quality:1]]"), ("q ", "[[quality:2]]")])
+    values = [each["rewards"] for each in first + second]
+    assert values[0] > 0.0 > values[1] and values[3] > 0.0 > values[2]
+
+
+def test_a_sibling_that_never_comes_ends_its_group_and_not_the_next(desk: Any, judge: str) -> None:
+    recipe = pairwise(judge)
+    recipe["groups"] = {"timeout": "1s"}
+    desk(recipe, GROUP_SIZE="3")
+    got = ask([("q ", "[[quality:3]]"), ("q ", "[[quality:0]]")])
+    assert [each["extra_logs"]["plaudit/partial"] for each in got] == [1.0, 1.0]
+    got = ask([("q ", f"[[quality:{number}]]") for number in range(3)])
+    assert [each["extra_logs"]["plaudit/group_size"] for each in got] == [3.0, 3.0, 3.0]
+
+
+def test_a_generation_that_fails_lets_its_siblings_go_on(desk: Any, judge: str) -> None:
+    """The agent tells the join, so nobody waits for the deadline of 30 s."""
+    desk(pairwise(judge))
+    words = stage.tokenizer()
+    calls = iter(range(100))
+    passed = threading.Event()
+
+    class Engine:
+        async def generate(self, tokens: list[int], parameters: Any, multi_modal_data: Any = None) -> Any:
+            number = next(calls)
+            await asyncio.sleep(0)
+            if number == 1:
+                passed.set()
+                raise RuntimeError("out of memory")
+            return SimpleNamespace(
+                outputs=[SimpleNamespace(token_ids=[3 + number, 1], finish_reason="stop", logprobs=None)]
+            )
+
+    async def group() -> list[Any]:
+        executor = openrlhf.AgentExecutor()
+        parameters = SimpleNamespace(max_tokens=8, logprobs=None)
+        samples = (executor.execute("q1", "", parameters, 64, words, Engine()) for _ in range(3))
+        return await asyncio.wait_for(asyncio.gather(*samples, return_exceptions=True), 20)
+
+    got = asyncio.run(group())
+    assert passed.is_set() and isinstance(got[1], RuntimeError)
+    assert got[0]["reward"] < 0.0 < got[2]["reward"]
+
+
+def test_a_recipe_that_compares_needs_the_size(desk: Any, judge: str) -> None:
+    desk(pairwise(judge))
+    (got,) = ask([("q ", "red")])
+    assert isinstance(got, ValueError) and "PLAUDIT_GROUP_SIZE" in str(got)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RECIPE", ""),
+        ("GROUP_SIZE", "many"),
+        ("INVALID", "zero"),
+        ("SET", "weight"),
+        ("JOIN", "torch"),
+        ("TIMEOUT", "5s"),
+    ],
+)
+def test_a_wrong_variable_is_named(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"PLAUDIT_{name}"):
+        openrlhf.Settings.read({"PLAUDIT_RECIPE": "math", f"PLAUDIT_{name}": value})
+
+
+def test_overrides_are_read_as_on_the_command_line() -> None:
+    said = "judges.main.base_url=http://h:1/v1 components.a.n=3 components.a.b='two words'"
+    settings = openrlhf.Settings.read({"PLAUDIT_RECIPE": "math", "PLAUDIT_SET": said})
+    assert settings.overrides == {
+        "judges.main.base_url": "http://h:1/v1",
+        "components.a.n": 3,
+        "components.a.b": "two words",
+    }
+
+
+def test_state_folders_do_not_collide(tmp_path: Path) -> None:
+    settings = openrlhf.Settings.read({"PLAUDIT_RECIPE": "overlap", "PLAUDIT_STATE": str(tmp_path)})
+    first, second = openrlhf._open_engine(settings), openrlhf._open_engine(settings)
+    assert first is not second
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["process-0", "process-1"]
+
+
+def test_the_response_is_the_query_without_its_prompt(desk: Any) -> None:
+    assert openrlhf.response_of("why? because", "why?") == " because"
+    assert openrlhf.response_of("<s>why? because", "why?") == " because"
+    prompt = "a long story about nothing that ends with a question, why?"
+    assert openrlhf.response_of(prompt[20:] + " because", prompt) == " because"
+    with pytest.raises(ValueError, match="agent_func_path"):
+        openrlhf.response_of("something else", "why? and how?")
+    made = desk(PICKY, STOP="[END]")
+    assert made.clean(" yes [END]<|im_end|>\n<|endoftext|>") == " yes"
+
+
+def test_the_overlap_of_prompt_and_query_is_the_longest() -> None:
+    def slow(prompt: str, query: str) -> int:
+        return max(size for size in range(min(len(prompt), len(query)) + 1) if prompt.endswith(query[:size]))
+
+    for prompt in ("", "a", "ab", "aab", "abab", "aaaa", "abcabc"):
+        for query in ("", "a", "b", "aab", "abab", "ababab", "bcabc", "aaaaaa", "cabcx"):
+            assert openrlhf._overlap(prompt, query) == slow(prompt, query), (prompt, query)
+
+
+def test_the_module_prints_the_path_to_give_to_openrlhf() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "plaudit.openrlhf"], capture_output=True, text=True, check=True
+    )
+    assert Path(done.stdout.strip()) == Path(openrlhf.__file__).resolve()

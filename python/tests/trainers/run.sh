@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs the adapters against the real trainers, each in an environment of its own; `make develop` comes first.
+#
+#     python/tests/trainers/run.sh [ENVIRONMENT]...
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+export PLAUDIT_BIN=${PLAUDIT_BIN:-$PWD/target/debug/plaudit}
+export PYTHONPATH=$PWD/python
+export OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1 RAY_USAGE_STATS_ENABLED=0
+suites() {
+    case $1 in
+        verl-0.9) echo verl batch ray ;;
+        verl-0.7) echo verl ;;
+        verl-0.6) echo batch ;;
+        trl) echo trl ;;
+        openrlhf) echo openrlhf ;;
+    esac
+}
+for name in ${@:-verl-0.9 verl-0.7 verl-0.6 trl openrlhf}; do
+    python/venv.sh "$name"
+    for suite in $(suites "$name"); do
+        echo "== $suite in $name"
+        ".venvs/$name/bin/python" -m pytest "python/tests/trainers/$suite"
+    done
+done

@@ -1,0 +1,321 @@
+"""What does `plaudit.trl.Reward` make of what a trainer hands over?"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import multiprocessing
+import threading
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import child
+import plaudit
+import pytest
+import torch
+from conftest import Judge, pairwise
+from plaudit.trl import Reward
+from plaudit.trl.call import read
+from trl.trainer.utils import get_callable_name, is_async_callable
+
+RULES: dict[str, Any] = {
+    "name": "rules",
+    "components": {
+        "right": {"reward": "accuracy", "weight": 1.0},
+        "short": {"reward": "total_length", "weight": 0.5, "unit": "token", "max": 4, "band": 2},
+        "shape": {"reward": "reasoning_format", "weight": 0},
+    },
+}
+REQUIRED = {**RULES, "components": {**RULES["components"], "right": {"reward": "accuracy", "required": True}}}
+_SEQUENCE = SimpleNamespace(input_ids=[1], completion_mask=[1], old_log_probs=[0.0])
+
+
+def test_names_and_signatures_are_what_trainers_look_for() -> None:
+    reward = Reward(RULES)
+    assert get_callable_name(reward) == "rules"
+    assert get_callable_name(Reward(RULES, name="mine")) == "mine"
+    assert [get_callable_name(column) for column in reward.as_columns()] == ["right", "short", "shape"]
+    assert reward.weights == [1.0, 0.5, 0.0]
+    for plain in (reward, *reward.as_columns()):
+        assert not is_async_callable(plain)
+        assert len(inspect.signature(plain).parameters) >= 2
+    for awaited in (reward.as_async(), *reward.as_async().as_columns()):
+        assert is_async_callable(awaited)
+        assert len(inspect.signature(awaited).parameters) >= 2
+
+
+def test_a_mistake_in_the_recipe_is_told_at_once() -> None:
+    with pytest.raises(plaudit.RecipeError):
+        Reward({"components": {"a": {"reward": "no_such_reward"}}})
+    with pytest.raises(ValueError, match="join"):
+        Reward(RULES, join="torch")
+    with pytest.raises(ValueError, match="size"):
+        Reward(RULES, size=0)
+
+
+def test_token_counts_come_from_the_ids_and_the_reference_from_its_column() -> None:
+    reward = Reward(RULES)
+    got = reward(["q", "q"], ["red", "blue"], [[1, 2], [1, 2, 3]], answer=["red", "red"])
+    assert got == [1.0, -0.25]
+    assert reward(["q"], ["red"], solution=["red"]) == [1.0]
+    assert reward(["q"], ["red"], answer=["blue"], gold=["red"]) == [0.0]
+    mapped = Reward(RULES, columns={"gold": "reference"})
+    assert mapped(["q"], ["red"], answer=["blue"], gold=["red"]) == [1.0]
+    assert Reward(RULES)(["q"], ["7"], answer=[7]) == [1.0]
+    with pytest.raises(ValueError, match="columns="):
+        reward(["q"], ["red"], answer=[["red"]])
+    with pytest.raises(ValueError, match="no such column"):
+        mapped(["q"], ["red"], answer=["red"])
+
+
+def test_messages_become_text() -> None:
+    prompt = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "why?"}]}]
+    completion = [
+        {
+            "role": "assistant",
+            "reasoning_content": "hm",
+            "content": "let me see",
+            "tool_calls": [{"function": {"name": "f"}}],
+        },
+        {"role": "tool", "content": "42"},
+        {"role": "assistant", "content": "it is 42"},
+    ]
+    rows, keys = read([prompt], [completion], None, {}, {}, "prompt")
+    assert rows[0].prompt == [{"role": "user", "content": "why?"}]
+    assert rows[0].response == (
+        '<think>\nhm\n</think>\n\nlet me see\n\n<tool_call>\n{"name": "f"}\n</tool_call>\n\nit is 42'
+    )
+    assert keys == read([prompt], [completion], None, {}, {}, "prompt")[1]
+    reward = Reward(RULES)
+    assert reward([prompt], [[{"role": "assistant", "content": "red"}]], answer=["red"]) == [1.0]
+
+
+def test_other_columns_reach_the_rewards_as_extra() -> None:
+    others = {
+        "source": ["a"],
+        "image": [object()],
+        "level": [3],
+        "trainer_state": object(),
+        "log_metric": print,
+    }
+    rows, _ = read(["q"], ["r"], None, others, {"source": "data_source", "level": None}, "prompt")
+    assert rows[0].extra == {"data_source": "a"}
+
+
+def test_completions_without_a_number_are_none() -> None:
+    only = {"name": "only", "components": {"right": {"reward": "accuracy", "required": True}}}
+    assert Reward(only)(["q", "q"], ["red", "red"], answer=["red", None]) == [1.0, None]
+
+
+def test_none_rows_are_none_in_every_column() -> None:
+    columns = Reward(REQUIRED).as_columns()
+    handed = {
+        "prompts": ["q", "q"],
+        "completions": ["red", "red"],
+        "completion_ids": [[1], [1]],
+        "answer": ["red", None],
+    }
+    assert [column(**handed) for column in columns] == [[1.0, None], [0.0, None], [0.0, None]]
+
+
+def test_a_component_that_does_not_apply_is_none_in_its_column_alone() -> None:
+    columns = Reward(RULES).as_columns()
+    got = [column(["q"], ["red"], [[1]]) for column in columns]
+    assert got == [[None], [0.0], [0.0]]
+
+
+def test_a_recipe_that_is_no_sum_is_not_taken_apart() -> None:
+    columns = Reward({**RULES, "combine": "mean"}).as_columns()
+    with pytest.raises(ValueError, match="combine: mean"):
+        columns[0](["q"], ["red"], [[1, 2, 3]], answer=["red"])
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_columns_share_one_evaluation(monkeypatch: pytest.MonkeyPatch, order: tuple[int, ...]) -> None:
+    reward = Reward(RULES)
+    calls = _count_evaluations(monkeypatch, reward)
+    columns = reward.as_columns()
+    for answer in ("red", "blue", "red"):
+        got = {at: columns[at](["q"], ["red"], [[1, 2, 3]], answer=[answer]) for at in order}
+        assert got == {0: [float(answer == "red")], 1: [-0.5], 2: [0.0]}
+    assert len(calls) == 3
+
+
+def test_columns_in_threads_share_one_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As AsyncGRPOTrainer calls them: every column in a thread of its own, several groups at once."""
+    reward = Reward(RULES)
+    calls = _count_evaluations(monkeypatch, reward)
+    columns = reward.as_columns()
+
+    async def group(number: int) -> list[list[float | None]]:
+        handed = {
+            "prompts": [f"q{number}"],
+            "completions": [str(number)],
+            "completion_ids": [[1]],
+            "answer": ["7"],
+        }
+        return await asyncio.gather(*(asyncio.to_thread(column, **handed) for column in columns))
+
+    async def groups() -> list[list[list[float | None]]]:
+        return await asyncio.gather(*(group(number) for number in range(50)))
+
+    got = asyncio.run(groups())
+    assert got == [[[float(number == 7)], [0.0], [0.0]] for number in range(50)]
+    assert len(calls) == 50
+
+
+def test_columns_that_nobody_asks_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plaudit.trl.columns.KEPT", 8)
+    column = Reward(RULES).as_columns()[0]
+    for number in range(30):
+        column([f"q{number}"], ["red"], [[1]], answer=["red"])
+    assert len(column._evaluations._open) == 8
+
+
+def test_a_failed_evaluation_fails_every_column_and_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reward = Reward(RULES)
+    columns = reward.as_columns()
+    evaluate = reward.evaluate
+    broken = threading.Event()
+    broken.set()
+
+    def sometimes(call: Any) -> Any:
+        if broken.is_set():
+            raise RuntimeError("the disk is full")
+        return evaluate(call)
+
+    monkeypatch.setattr(reward, "evaluate", sometimes)
+    with pytest.raises(RuntimeError, match="disk"):
+        columns[0](["q"], ["red"], [[1]], answer=["red"])
+    broken.clear()
+    assert [column(["q"], ["red"], [[1]], answer=["red"]) for column in columns] == [[1.0], [0.0], [0.0]]
+
+
+def test_async_columns_share_one_evaluation() -> None:
+    columns = Reward(RULES).as_async().as_columns()
+
+    async def all_of_them() -> list[list[float | None]]:
+        return await asyncio.gather(
+            *(column(["q"], ["red"], [[1, 2, 3]], answer=["red"]) for column in columns)
+        )
+
+    assert asyncio.run(all_of_them()) == [[1.0], [-0.5], [0.0]]
+
+
+def test_equal_prompts_next_to_one_another_stay_two_groups(judge: Judge) -> None:
+    """In one group of four, the two best would win against the others; in two groups of two, one of each wins."""
+    texts = [f"[[quality:{number}]]" for number in (3, 2, 1, 0)]
+    as_one = Reward(pairwise(judge), size=4)(["q"] * 4, texts)
+    as_two = Reward(pairwise(judge), size=2)(["q"] * 4, texts)
+    assert all(isinstance(value, float) for value in as_one + as_two)
+    assert as_one[0] > as_one[1] > 0.0 > as_one[2] > as_one[3]
+    assert as_two[0] > 0.0 > as_two[1] and as_two[2] > 0.0 > as_two[3]
+
+
+def test_a_column_can_say_what_a_group_is(judge: Judge) -> None:
+    texts = [f"[[quality:{number}]]" for number in (3, 2, 1, 0)]
+    got = Reward(pairwise(judge), group="topic")(["q"] * 4, texts, topic=["x", "y", "x", "y"])
+    assert got[0] > 0.0 > got[2] and got[1] > 0.0 > got[3]
+    with pytest.raises(ValueError, match="topic"):
+        Reward(pairwise(judge), group="topic")(["a"], ["b"])
+
+
+def test_a_part_of_a_group_is_scored_and_said_once(judge: Judge) -> None:
+    reward = Reward(pairwise(judge), size=4)
+    with pytest.warns(RuntimeWarning, match="of 1 groups only a part was here"):
+        got = reward(["q"] * 3, [f"[[quality:{number}]]" for number in (3, 2, 0)])
+    assert got[0] > got[1] > got[2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reward(["q"] * 3, [f"[[quality:{number}]]" for number in (3, 2, 0)])
+
+
+@plaudit.register("stated")
+def stated(prompts: list[Any], responses: list[str], references: list[Any], extras: list[Any]) -> list[float]:
+    """The number that the response is."""
+    return [float(response) for response in responses]
+
+
+@pytest.mark.parametrize("size", [5, 6, 8, 16])
+def test_a_group_without_differences_has_no_advantage_at_all(size: int) -> None:
+    """TRL's own arithmetic, in single precision: the mean of equal numbers must be that number."""
+    from trl.trainer.utils import nanstd
+
+    numbers = (16.0 * torch.rand(1000, generator=torch.Generator().manual_seed(0)) - 8.0).tolist()
+    handed = [str(number) for number in numbers for _ in range(size)]
+    prompts = [f"q{row // size}" for row in range(len(handed))]
+    differing = {}
+    for rounds in (True, False):
+        recipe = {"name": "stated", "components": {"stated": {"reward": "stated"}}}
+        got = Reward(recipe, round=rounds)(prompts, handed)
+        rewards = torch.tensor(got, dtype=torch.float32).view(-1, size)
+        advantages = (rewards - torch.nanmean(rewards, dim=1, keepdim=True)) / (
+            nanstd(rewards, dim=1, keepdim=True) + 1e-4
+        )
+        differing[rounds] = int((advantages != 0.0).any(dim=1).sum())
+    assert differing[True] == 0
+    assert differing[False] > 0 or size in (8, 16), (
+        "without rounding, some groups of equal rewards do have advantages"
+    )
+
+
+def test_everything_works_in_a_spawned_child() -> None:
+    reward = Reward(RULES)
+    reward(["q"], ["red"])
+    spawn = multiprocessing.get_context("spawn")
+    answers = spawn.Queue()
+    process = spawn.Process(
+        target=child.score, args=(reward, reward.as_columns(), reward.as_async(), answers)
+    )
+    process.start()
+    assert answers.get(timeout=300) == ([0.75], [[1.0], [-0.5], [0.0]], [0.75])
+    process.join(60)
+    assert process.exitcode == 0
+
+
+def test_the_group_scoring_of_async_grpo_takes_it() -> None:
+    """TRL's own code of its asynchronous trainer: whole groups, sync rewards in threads, None left out."""
+    from accelerate import PartialState
+    from trl.experimental.async_grpo import async_rollout_worker as worker
+
+    PartialState()  # which the trainer has made before
+    loop_class = next(
+        member for _, member in inspect.getmembers(worker, inspect.isclass) if "_score_group" in vars(member)
+    )
+    reward = Reward(REQUIRED)
+    loop = loop_class.__new__(loop_class)
+    loop.reward_funcs = [*reward.as_columns(), reward.as_async()]
+    loop.reward_func_names = [get_callable_name(function) for function in loop.reward_funcs]
+    loop._env_reward_types = []
+    fields = {name: [] for name in inspect.signature(worker.RolloutGroup).parameters}
+    group = worker.RolloutGroup(
+        **{
+            **fields,
+            "prompts": [[{"role": "user", "content": "q"}]] * 3,
+            "completions": [[{"role": "assistant", "content": text}] for text in ("red", "blue", "red")],
+            "completions_ids": [[1], [1], [1]],
+            "completions_sequences": [[_SEQUENCE], [_SEQUENCE], [_SEQUENCE]],
+            "reward_kwargs": {"answer": ["red", "red", None]},
+            "tool_call_counts": [0, 0, 0],
+            "tool_failure_counts": [0, 0, 0],
+        }
+    )
+    samples = asyncio.run(loop._score_group(group))
+    assert [sample.metrics["rewards/rules"] for sample in samples[:2]] == [1.0, 0.0]
+    assert [sample.metrics["rewards/right"] for sample in samples[:2]] == [1.0, 0.0]
+    assert samples[0].advantage > 0.0 > samples[1].advantage
+    assert samples[2].advantage == 0.0 and math.isnan(samples[2].metrics["reward"])
+
+
+def _count_evaluations(monkeypatch: pytest.MonkeyPatch, reward: Reward) -> list[int]:
+    calls: list[int] = []
+    evaluate = reward.evaluate
+
+    def counted(call: Any) -> Any:
+        calls.append(len(call.rows))
+        return evaluate(call)
+
+    monkeypatch.setattr(reward, "evaluate", counted)
+    return calls

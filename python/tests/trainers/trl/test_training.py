@@ -1,0 +1,119 @@
+"""Does a real GRPO trainer learn from plaudit's rewards?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stage
+from conftest import Judge, pairwise
+from plaudit.trl import Reward
+
+WORDS = {
+    "name": "words",
+    "components": {
+        "overlap": {"reward": "f1_score", "weight": 1.0, "tokenizer_type": "simple"},
+        "length": {"reward": "total_length", "weight": 0.25, "unit": "token", "max": 16, "band": 8},
+    },
+}
+ANSWER = "red green blue"
+
+
+def quality(completions: list[str], **_: Any) -> list[float]:
+    """What the judge sees in a completion, in absolute terms: relative rewards have the same mean at every step."""
+    marks = [re.findall(r"\[\[quality:(\d)\]\]", completion) for completion in completions]
+    return [float(found[-1]) if found else 0.0 for found in marks]
+
+
+def test_a_rule_reward_rises(tmp_path: Path) -> None:
+    trained = stage.trainer(tmp_path, Reward(WORDS), stage.questions(answer=ANSWER))
+    trained.train()
+    first, last = stage.fifths(stage.logged(trained, "rewards/words/mean"))
+    assert last > first + 0.3, f"from {first:.3f} to {last:.3f}"
+
+
+def test_a_pairwise_reward_rises_as_an_absolute_monitor_shows(tmp_path: Path, judge: Judge) -> None:
+    rewards = [Reward(pairwise(judge)), quality]
+    trained = stage.trainer(tmp_path, rewards, stage.questions(), reward_weights=[1.0, 0.0], max_steps=24)
+    trained.train()
+    first, last = stage.fifths(stage.logged(trained, "rewards/quality/mean"))
+    assert last > first + 0.6, f"from {first:.3f} to {last:.3f}"
+    relative = stage.logged(trained, "rewards/taste/mean")
+    assert max(map(abs, relative)) < 0.2, "a comparison within the group has a mean of about zero"
+    assert judge.asked() > 0
+
+
+def test_columns_train_as_the_whole_recipe_does(tmp_path: Path) -> None:
+    reward = Reward(WORDS)
+    columns = reward.as_columns()
+    data = stage.questions(answer=ANSWER)
+    apart = stage.trainer(tmp_path / "apart", columns, data, reward_weights=reward.weights, max_steps=6)
+    apart.train()
+    whole = stage.trainer(tmp_path / "whole", Reward(WORDS), data, max_steps=6)
+    whole.train()
+    assert stage.logged(apart, "reward") == pytest.approx(stage.logged(whole, "reward"), abs=1e-4)
+    for step in range(6):
+        overlap = stage.logged(apart, "rewards/overlap/mean")[step]
+        assert stage.logged(apart, "words/overlap")[step] == pytest.approx(overlap, abs=1e-4)
+
+
+def test_the_async_twin_trains_alike(tmp_path: Path) -> None:
+    data = stage.questions(answer=ANSWER, chat=True)
+    curves = []
+    for name, reward in (("sync", Reward(WORDS)), ("async", Reward(WORDS).as_async())):
+        trained = stage.trainer(tmp_path / name, reward, data, max_steps=4)
+        trained.train()
+        curves.append(stage.logged(trained, "reward"))
+    assert curves[0] == curves[1]
+    assert len(curves[0]) == 4
+
+
+def test_metrics_and_tables_reach_the_trainer(tmp_path: Path) -> None:
+    trained = stage.trainer(
+        tmp_path, Reward(WORDS), stage.questions(answer=ANSWER), max_steps=2, log_completions=True
+    )
+    trained.train()
+    for name in ("words/overlap", "words/length", "words/invalid", "words/zero_variance", "words/cut_groups"):
+        assert len(stage.logged(trained, name)) == 2, name
+    assert stage.logged(trained, "words/invalid") == [0.0, 0.0]
+    table = trained._logs["extra"]
+    assert list(table["words/outcome"]) == ["scored"] * 32
+    assert list(table["words/reason"]) == [""] * 32
+    assert all(0.0 <= value <= 1.0 for value in table["words/overlap"])
+
+
+@pytest.mark.parametrize("judge", [("--error-rate", "1")], indirect=True)
+def test_what_could_not_be_judged_moves_nothing(tmp_path: Path, judge: Judge) -> None:
+    """A judge that always fails: no completion gets a number, TRL leaves all of them out, and no weight changes."""
+    recipe = pairwise(judge, timeout="5s")
+    trained = stage.trainer(tmp_path, Reward(recipe), stage.questions(), max_steps=1)
+    before = {name: value.clone() for name, value in trained.model.state_dict().items()}
+    trained.train()
+    table = trained._logs["extra"]
+    # A completion without a word gets its floor without being judged; alone in its group, it has no advantage either.
+    judged = [
+        row for row in zip(table["taste/outcome"], table["taste/reason"], strict=True) if row[0] != "floored"
+    ]
+    assert len(judged) > 24
+    assert all(outcome == "invalid" and reason.startswith("judge.") for outcome, reason in judged), judged
+    assert stage.logged(trained, "taste/invalid") == [len(judged) / 32]
+    assert set(trained._logs["advantages"]) == {0.0}
+    assert all((before[name] == value).all() for name, value in trained.model.state_dict().items())
+
+
+def test_an_evaluation_compares_with_the_reference(tmp_path: Path, judge: Judge) -> None:
+    data = stage.questions(8, answer="[[quality:2]]")
+    trained = stage.trainer(
+        tmp_path,
+        Reward(pairwise(judge)),
+        data,
+        max_steps=1,
+        num_generations_eval=1,
+        per_device_eval_batch_size=8,
+    )
+    trained.eval_dataset = data
+    metrics = trained.evaluate()
+    assert 0.0 <= metrics["eval_taste/win"] <= metrics["eval_taste/win_and"] <= 1.0
+    assert metrics["eval_taste/invalid"] == 0.0

@@ -1,0 +1,282 @@
+"""Are mistakes told before a rollout is lost to them, and does each setting do what it says?"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import stage
+from omegaconf import OmegaConf
+from plaudit.ray.actor import Answer, Rollout
+from plaudit.ray.siblings import Siblings
+from plaudit.ray.steps import Steps
+from plaudit.verl import guard
+from plaudit.verl.desk import Desk, InvalidRollout, show
+from plaudit.verl.keys import Keys
+from plaudit.verl.options import Options
+from plaudit.verl.rollouts import Finished, Reader, extra
+
+
+def options(**said: Any) -> Options:
+    return Options.read(OmegaConf.create({"reward": {"reward_kwargs": {"recipe": "math", **said}}}))
+
+
+def check(model: Any, *changes: str, compares: bool = True, waits_in_ray: bool = True, **said: Any) -> None:
+    config = stage.compose(model, *changes)
+    size = int(config.actor_rollout_ref.rollout.n)
+    guard.check(config, options(**said), compares=compares, size=size, waits_in_ray=waits_in_ray)
+
+
+def test_an_unknown_setting_names_the_near_one() -> None:
+    with pytest.raises(
+        ValueError, match="`group_timeouts` is not a setting of plaudit; did you mean `group_timeout`"
+    ):
+        options(group_timeouts=3)
+
+
+def test_the_recipe_must_be_named() -> None:
+    with pytest.raises(ValueError, match=r"\+reward.reward_kwargs.recipe=NAME_OR_PATH"):
+        Options.read(OmegaConf.create({"reward": {}}))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"invalid": "zero"},
+        {"group_timeout": 0},
+        {"quiet": "5s"},
+        {"shards": 0},
+        {"validation": {"fields": 1}},
+    ],
+)
+def test_values_without_sense_are_refused(said: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"reward_kwargs.{next(iter(said))}"):
+        options(**said)
+
+
+def test_overrides_may_be_a_tree() -> None:
+    terms = options(overrides={"judges": {"main": {"model": "m", "base_url": "u"}}}).terms()
+    assert terms.overrides == {"judges.main.model": "m", "judges.main.base_url": "u"}
+
+
+def test_a_hosted_judge_is_found_at_the_router() -> None:
+    terms = options(router="main").terms("10.0.0.1:8000", "judge-model")
+    assert terms.overrides == {
+        "judges.main.base_url": "http://10.0.0.1:8000/v1",
+        "judges.main.model": "judge-model",
+    }
+
+
+def test_too_few_workers_for_the_waiting_calls_are_refused(model: Any) -> None:
+    batch = ("data.train_batch_size=1024", "actor_rollout_ref.rollout.n=16", "reward.num_workers=8")
+    with pytest.raises(ValueError, match="Set reward.num_workers=19"):
+        check(model, *batch)
+    check(model, *batch, waits_in_ray=False)
+    check(model, *batch, compares=False)
+    check(model, *batch[:2], "reward.num_workers=19")
+
+
+def test_groups_of_one_cannot_be_compared(model: Any) -> None:
+    with pytest.raises(ValueError, match=r"actor_rollout_ref.rollout.n to 2 or more"):
+        check(model, "actor_rollout_ref.rollout.n=1")
+    check(model, "actor_rollout_ref.rollout.n=1", compares=False)
+
+
+def test_a_reward_model_that_bypasses_the_manager_is_refused(model: Any) -> None:
+    group = ("actor_rollout_ref.rollout.n=4", "reward.reward_model.enable=True")
+    with pytest.raises(ValueError, match="never the reward manager"):
+        check(model, *group)
+    judge = (*group, "reward.custom_reward_function.path=pkg://plaudit.verl")
+    with pytest.raises(ValueError, match="without their group"):
+        check(model, *judge)
+    check(model, *judge, "reward.reward_model.enable_resource_pool=True")
+
+
+def test_ignored_keys_are_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "plaudit"):
+        check(
+            model,
+            "actor_rollout_ref.rollout.n=4",
+            "reward_model.reward_manager=dapo",
+            "custom_reward_function.path=/x.py",
+        )
+    assert (
+        "verl ignores reward_model.reward_manager=dapo; what it reads is reward.reward_manager.name"
+        in caplog.text
+    )
+    assert "reward.custom_reward_function.path" in caplog.text
+
+
+def test_dropping_needs_a_trainer_that_survives_it(model: Any) -> None:
+    old = "trainer.use_v1" not in str(stage.compose(model)) and not guard.runs_v1(stage.compose(model))
+    if not old:
+        check(model, "actor_rollout_ref.rollout.n=4", invalid="drop")
+    changes = () if old else ("trainer.use_v1=False",)
+    with pytest.raises(ValueError, match="invalid=drop needs verl's V1 trainer"):
+        check(model, "actor_rollout_ref.rollout.n=4", *changes, invalid="drop")
+
+
+def desk(**said: Any) -> Desk:
+    """A desk that is only asked what an answer is worth."""
+    made = Desk.__new__(Desk)
+    made.options = options(**said)
+    made.invalid = made.options.invalid_value()
+    made.said = {}
+    return made
+
+
+def test_an_invalid_rollout_is_worth_what_was_chosen() -> None:
+    failed = Answer.invalid("judge.timeout", "late")._replace(siblings_mean=0.4)
+    assert desk().settle(failed, False) == (0.4, True)
+    assert desk().settle(failed._replace(siblings_mean=None), False) == (0.0, True)
+    assert desk().settle(failed, True) == (0.0, True)
+    assert desk(invalid="value:-999").settle(failed, False) == (-999.0, True)
+    assert desk(invalid=-1).settle(failed, False) == (-1.0, True)
+    with pytest.raises(InvalidRollout, match="judge.timeout: late"):
+        desk(invalid="drop").settle(failed, False)
+    for odd in (math.nan, math.inf):
+        assert desk().settle(failed._replace(total=odd, siblings_mean=odd), False) == (0.0, True)
+
+
+def test_a_failure_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    made = desk()
+    with caplog.at_level(logging.ERROR, "plaudit"):
+        for _ in range(5):
+            made.settle(Answer.invalid("judge.timeout", "late"), False)
+    assert len(caplog.records) == 1 and "no rollout of a group is valid" in caplog.text
+
+
+def test_accuracy_is_the_win_or_the_right_answer_or_the_total() -> None:
+    scored = Answer(0.7, "scored", components={"right": 1.0, "style": 0.2})
+    keys = Keys({"right": "number_accuracy", "style": "rouge"})
+    assert keys.fill(scored, 0.7, False)["acc"] == 1.0
+    assert Keys({"style": "rouge"}).fill(scored, 0.7, False)["acc"] == 0.7
+    lost = scored._replace(info={"style.win": False, "style.win_and": True, "style.comparison_score": -0.5})
+    columns = keys.fill(lost, 0.7, False)
+    assert (columns["acc"], columns["plaudit/win_and"], columns["plaudit/comparison_score"]) == (
+        0.0,
+        1.0,
+        -0.5,
+    )
+    assert set(columns) == set(keys.names)
+
+
+def reader(words: Any, **said: Any) -> Reader:
+    return Reader(words, options(**said), 4)
+
+
+def test_rollouts_are_read_from_either_trainer(words: Any) -> None:
+    new = reader(words)
+    made = new.read(new.of_batch(stage.rollout(words, "yes no", uid="u", session=2, step=7, padding=3)))
+    assert (made.group, made.member, made.size, made.response, made.tokens) == ("u", "2", 4, "yes no", 2)
+    assert (made.step, made.source, made.validate, made.reference) == (7, "words", False, "yes")
+    assert made.prompt == [{"role": "user", "content": "is the answer forty two"}]
+    assert made.extra == {"split": "train", "index": 0, "data_source": "words"}
+    old = stage.rollout(words, "", session=None, step=8)
+    old.non_tensor_batch["priority"] = np.array([11])
+    made = new.read(new.of_batch(old))
+    assert (made.member, made.step, made.response, made.tokens) == ("11", 8, "", 0)
+
+
+def test_several_outputs_are_scored_by_the_last(words: Any) -> None:
+    from verl import DataProto
+
+    both = [stage.rollout(words, text, uid="u") for text in ("yes yes", "no dog")]
+    new = reader(words)
+    assert new.read(new.of_batch(DataProto.concat(both))).response == "no dog"
+
+
+def test_a_rollout_without_a_group_is_refused(words: Any) -> None:
+    with pytest.raises(KeyError, match="no `uid`"):
+        reader(words).read(Finished({}, [], []))
+
+
+def test_references_are_where_verl_or_the_tutorial_puts_them(words: Any) -> None:
+    new = reader(words)
+    assert new.reference({"reward_model": {"ground_truth": 42}}) == "42"
+    assert (
+        new.reference({"reward_model": {"ground_truth": {"tests": np.array([1, 2])}}}) == '{"tests": [1, 2]}'
+    )
+    chat = [{"role": "assistant", "content": "from the tutorial"}]
+    assert (
+        new.reference({"reward_model": {"ground_truth": ""}, "extra_info": {"y": chat}})
+        == "from the tutorial"
+    )
+    assert new.reference({"reward_model": None, "extra_info": {"y": []}}) is None
+    assert reader(words, reference="extra_info.answer").reference({"extra_info": {"answer": "a"}}) == "a"
+
+
+def test_validation_is_recognised_by_a_field_of_the_data(words: Any) -> None:
+    new = reader(words)
+    assert [new.validates({"extra_info": {"split": split}}) for split in ("test", "val", "train", None)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    other = reader(words, validation={"field": "data_source", "values": ["aime"]})
+    assert other.validates({"data_source": "aime"}) and not other.validates({"data_source": "gsm8k"})
+
+
+def test_extras_are_plain(words: Any) -> None:
+    fields = {
+        "extra_info": {"index": np.int64(3), "list": np.array([1.5])},
+        "ability": "math",
+        "uid": "u",
+        "__x": 1,
+    }
+    assert extra(fields) == {"index": 3, "list": [1.5], "ability": "math"}
+
+
+def test_samples_are_chosen_once_a_step_and_source(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = Steps(("a",), examine=1)
+    answer = Answer(1.0, "scored", components={"a": 1.0})
+    shown = [
+        steps.count(Rollout("g", None, 2, "r", source=source, step=step), answer).examine
+        for step in (1, 1, 2)
+        for source in ("x", "x", "y")
+    ]
+    assert shown == [True, False, True, False, False, False, True, False, True]
+    show(Rollout("g", None, 2, "said", prompt="asked", reference="right"), {"score": 0.5})
+    assert capsys.readouterr().out == "[prompt] asked\n[response] said\n[reference] right\n[score] 0.5\n"
+
+
+def test_the_last_step_is_fed_to_rewards() -> None:
+    steps = Steps(("a",))
+    for step, total in ((1, 1.0), (1, 3.0), (2, 5.0)):
+        steps.count(
+            Rollout("g", None, 2, "r", step=step), Answer(total, "scored", components={"a": total / 2})
+        )
+    fed = steps.feed(Rollout("g", None, 2, "r", extra={"index": 1}))
+    assert fed == {
+        "index": 1,
+        "last_mean_std": {
+            "total": {"count": 2.0, "mean": 2.0, "std": 1.0},
+            "a": {"count": 2.0, "mean": 1.0, "std": 0.5},
+        },
+    }
+
+
+def test_siblings_are_waited_for_and_forgotten() -> None:
+    import asyncio
+
+    async def play() -> None:
+        siblings = Siblings(remember=2)
+        siblings.add("g", 3, 1.0)
+        siblings.add("g", 3, None)
+        waiting = asyncio.ensure_future(siblings.mean("g", 3, 60.0))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        siblings.add("g", 3, 2.0)
+        assert await waiting == 1.5
+        assert await siblings.mean("h", 2, 0.0) is None
+        waiting = asyncio.ensure_future(siblings.mean("i", 2, 60.0))
+        await asyncio.sleep(0)
+        for other in "jkl":
+            siblings.leave(other, 2)
+        assert await waiting is None, "a forgotten group must not be waited for"
+
+    asyncio.run(play())
