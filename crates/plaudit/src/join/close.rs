@@ -135,12 +135,9 @@ impl<C> Roster<C> {
             self.groups.remove(&name);
             return;
         }
-        let weight = group.weight();
-        group.kept = Some((self.memory.keep(name, weight), weight));
-        while let Some(oldest) = self.memory.exceeding(self.policy.remember, self.policy.remember_bytes) {
-            if let Some(kept) = self.groups.remove(&oldest).and_then(|group| group.kept) {
-                self.memory.take(kept);
-            }
+        group.kept = Some(self.memory.keep(name, group.weight()));
+        while let Some(oldest) = self.memory.pop(self.policy.remember, self.policy.remember_bytes) {
+            self.groups.remove(&oldest);
             self.memory.forget(oldest, self.policy.remember);
         }
     }

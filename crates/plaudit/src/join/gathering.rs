@@ -120,8 +120,8 @@ pub(super) struct Gathering<C> {
     pub(super) counted: bool,
     /// Callers whose own rollout is invalid, and who wait to be told of their siblings.
     pub(super) held: Vec<(usize, Waiter<C>, Facts)>,
-    /// Its place among the remembered ones, and what it weighs there.
-    pub(super) kept: Option<(u64, usize)>,
+    /// Its place among the remembered ones.
+    pub(super) kept: Option<u64>,
 }
 
 impl<C> Gathering<C> {

@@ -10,8 +10,8 @@ const NAMES: usize = 10;
 /// The order in which groups are forgotten. What they hold is elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// Remembered groups, the one that was used longest ago first.
-    order: BTreeMap<u64, Name>,
+    /// Remembered groups and what they weigh, the one that was used longest ago first.
+    order: BTreeMap<u64, (Name, usize)>,
     next: u64,
     bytes: usize,
     /// Groups whose text is gone, and the order in which their names go as well.
@@ -23,25 +23,29 @@ impl Memory {
     /// Takes a group in as the one that was used last, and returns its place.
     pub(super) fn keep(&mut self, name: Name, weight: usize) -> u64 {
         self.next += 1;
-        self.order.insert(self.next, name);
+        self.order.insert(self.next, (name, weight));
         self.bytes += weight;
         self.next
     }
 
     /// Takes a group out, because it is in use.
-    pub(super) fn take(&mut self, (place, weight): (u64, usize)) {
-        if self.order.remove(&place).is_some() {
+    pub(super) fn take(&mut self, place: u64) {
+        if let Some((_, weight)) = self.order.remove(&place) {
             self.bytes -= weight;
         }
     }
 
-    /// The group that is to be forgotten next, where there is more than there may be.
-    pub(super) fn exceeding(&self, groups: usize, bytes: usize) -> Option<Name> {
-        let more = self.order.len() > groups || self.bytes > bytes;
-        self.order.values().next().copied().filter(|_| more)
+    /// Takes out the group that is to be forgotten next, where there is more than there may be.
+    pub(super) fn pop(&mut self, groups: usize, bytes: usize) -> Option<Name> {
+        if self.order.len() <= groups && self.bytes <= bytes {
+            return None;
+        }
+        let (_, (name, weight)) = self.order.pop_first()?;
+        self.bytes -= weight;
+        Some(name)
     }
 
-    /// Forgets all of a group but its name.
+    /// Keeps of a group nothing but its name.
     pub(super) fn forget(&mut self, name: Name, groups: usize) {
         if self.forgotten.insert(name) {
             self.names.push_back(name);
