@@ -19,6 +19,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
 from datasets import Dataset
+from plaudit.trl import Reward
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -30,8 +31,6 @@ from transformers import (
     TrainerCallback,
 )
 from trl import GRPOConfig, GRPOTrainer
-
-from plaudit.trl import Reward
 
 COLOURS = ["red", "green", "blue"]
 MARKS = [f"[[quality:{number}]]" for number in range(4)]  # what the simulated judge looks for

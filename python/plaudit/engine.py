@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,10 @@ class Engine:
         self._made: Core | None = self._make()
 
     def _make(self) -> Core:
-        return Core(self._name, self._text, self._overrides, self._state, self._share)
+        core = Core(self._name, self._text, self._overrides, self._state, self._share)
+        for doubt in core.doubts:
+            warnings.warn(doubt, stacklevel=3)
+        return core
 
     @property
     def _core(self) -> Core:

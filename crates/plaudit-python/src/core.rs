@@ -27,6 +27,8 @@ const QUICK: usize = 6 << 20;
 #[pyclass(frozen, module = "plaudit._plaudit")]
 pub(crate) struct Core {
     pub(crate) engine: Arc<Engine>,
+    /// What a person should know of the store that judgments are kept in.
+    doubts: Vec<String>,
 }
 
 /// A call under way, which can be let go of.
@@ -59,6 +61,11 @@ impl Core {
         let lines = text.is_none();
         py.detach(|| Self::load(name, text, &overrides, state, share))
             .map_err(|refused| refused.raise(py, lines))
+    }
+
+    #[getter]
+    fn doubts(&self) -> Vec<String> {
+        self.doubts.clone()
     }
 
     #[getter]
@@ -275,10 +282,11 @@ impl Core {
         for judge in &mut plan.judges {
             judge.take_share(share, counted_elsewhere);
         }
-        let journal = state.map(Store::open).transpose().map_err(Refused::State)?.map(|(journal, _)| journal);
+        let (journal, recovered) = state.map(Store::open).transpose().map_err(Refused::State)?.unzip();
+        let doubts = recovered.map_or_else(Vec::new, |recovered| recovered.doubts);
         let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
         let engine = Engine::open(plan, &setup).map_err(Refused::Run)?;
-        Ok(Self { engine: Arc::new(engine) })
+        Ok(Self { engine: Arc::new(engine), doubts })
     }
 }
 

@@ -106,6 +106,21 @@ class PlatformCPU(PlatformBase):
         return None
 
 
+def accept_one_device() -> None:
+    """verl joins processes by `cpu:gloo,DEVICE:BACKEND`, and torch refuses to be told of the same device twice."""
+    import functools
+
+    import torch.distributed as distributed
+
+    joined = distributed.init_process_group
+
+    @functools.wraps(joined)
+    def join(backend: str | None = None, *args: Any, **kwargs: Any) -> Any:
+        return joined("gloo" if backend == "cpu:gloo,cpu:gloo" else backend, *args, **kwargs)
+
+    distributed.init_process_group = join
+
+
 def register_generator() -> None:
     """Makes `actor_rollout_ref.rollout.name=tiny` known: the server of tokens, and how weights reach it."""
     from verl.workers.rollout import base
@@ -247,4 +262,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(name)
 
 
+accept_one_device()
 register_generator()

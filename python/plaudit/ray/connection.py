@@ -186,12 +186,15 @@ class Line:
         if not self.life:
             return
         tickets, self.unsent = self.unsent, []
-        rollouts = [(ticket, self.waiting[ticket][0]) for ticket in tickets if ticket in self.waiting]
-        if rollouts:
-            self.actor.hand_in.options(num_returns=0).remote(self.caller, self.life, rollouts)
         left, self.left = self.left, []
-        for group, member, size in left:
-            self.actor.leave.options(num_returns=0).remote(group, member, size)
+        rollouts = [(ticket, self.waiting[ticket][0]) for ticket in tickets if ticket in self.waiting]
+        try:
+            if rollouts:
+                self.actor.hand_in.options(num_returns=0).remote(self.caller, self.life, rollouts)
+            for group, member, size in left:
+                self.actor.leave.options(num_returns=0).remote(group, member, size)
+        except Exception as error:  # noqa: BLE001 - what was not sent goes out with the next connection.
+            self._lost(error)
 
     async def _collect(self) -> None:
         """Brings answers for as long as the process lives, over every loss of the actor."""

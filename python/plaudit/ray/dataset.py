@@ -10,17 +10,17 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from plaudit import Engine, RunError, __version__
+from plaudit import Engine, __version__
 from plaudit.ray.folder import Folder, Note
-from plaudit.ray.readable import invalid, unreadable
-from plaudit.ray.shards import DIGEST, SHARD, Rows, check_fields, fingerprint, with_ids
+from plaudit.ray.scorer import Scorer, Work
+from plaudit.ray.shards import DIGEST, SHARD, Rows, check_fields, fingerprint
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -46,19 +46,6 @@ _FREE = (
     "retries",
     "timeout",
 )
-
-
-class Work(NamedTuple):
-    """What an actor is told when it starts."""
-
-    engine: Engine
-    recipe: str | os.PathLike[str] | Mapping[str, Any]
-    overrides: Mapping[str, Any] | None
-    state: str | None
-    out: str | None
-    actors: int
-    rows: Rows
-    keep_columns: bool
 
 
 def score_dataset(
@@ -98,7 +85,7 @@ def score_dataset(
         raise ValueError(f"shards: at least one is wanted, not {shards}")
     where = None if state is None else os.fspath(state)
     engine = Engine(recipe, overrides=overrides)
-    count = _fit(engine, actors, where)
+    count = fit(engine, actors, where)
     work = Work(
         engine=Engine(recipe, overrides=overrides, share=count),
         recipe=recipe,
@@ -220,73 +207,7 @@ def _split(table: pa.Table, rows: Rows, done: frozenset[int]) -> pa.Table:
     return table.filter(pa.array([shard not in done for shard in shards], pa.bool_())) if done else table
 
 
-class Scorer:
-    """An actor: one engine that scores shard after shard."""
-
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.engine = _engine(work)
-        self.folder = None if work.out is None else Folder(work.out)
-
-    def __call__(self, shard: pa.Table) -> pa.Table:
-        """The results of a shard, or, where they go to a folder, the note that they are there."""
-        number, digests = shard[SHARD][0].as_py(), shard[DIGEST].to_pylist()
-        table = shard.drop_columns([SHARD, DIGEST])
-        if self.folder is None:
-            return self.score(table, digests)
-        # An actor that died may have finished some of the shards that Ray now hands to another one.
-        note, made_from = self.folder.note(number), f"{fingerprint(digests):016x}"
-        if note is None or (note.rows, note.fingerprint) != (table.num_rows, made_from):
-            results = self.score(table, digests)
-            outcomes = Counter(results["outcome"].to_pylist())
-            note = self.folder.finish(number, results, made_from, outcomes)
-        return pa.table({"shard": [number], "rows": [note.rows], "node": [os.uname().nodename]})
-
-    def score(self, table: pa.Table, digests: Sequence[int]) -> pa.Table:
-        """One result a row, in the order of their ids, so that a shard that is scored twice is the same twice."""
-        table = with_ids(table, digests).sort_by("id")
-        faults = unreadable(table)
-        good = table
-        if faults:
-            good = table.filter(pa.array([at not in faults for at in range(table.num_rows)], pa.bool_()))
-        results = self.engine.score_table(good).to_arrow()
-        if faults:
-            results = invalid(table, faults, results)
-        return _beside(results, table) if self.work.keep_columns else results
-
-
-def _engine(work: Work) -> Engine:
-    """The actor's engine. One with a folder of state takes the first part that no other actor has."""
-    if work.state is None:
-        return work.engine
-    if "://" in work.state:
-        return Engine(work.recipe, overrides=work.overrides, state=work.state, share=work.actors)
-    for part in range(work.actors):
-        place = Path(work.state) / f"actor-{part}"
-        try:
-            return Engine(work.recipe, overrides=work.overrides, state=place, share=work.actors)
-        except RunError as error:
-            if error.code != "journal.in_use":
-                raise
-    raise RuntimeError(
-        f"all {work.actors} parts of {work.state} are in use: is another run going on with it?"
-    )
-
-
-def _beside(results: pa.Table, table: pa.Table) -> pa.Table:
-    """The results with the columns of the data set beside them, which stand in the same order."""
-    for name in table.column_names:
-        if name in ("id", "group"):
-            continue
-        if name in results.column_names:
-            raise ValueError(
-                f"the data set has a column {name!r}, as the results do: rename it, or do not keep columns"
-            )
-        results = results.append_column(name, table[name])
-    return results
-
-
-def _fit(engine: Engine, actors: int | None, state: str | None) -> int:
+def fit(engine: Engine, actors: int | None, state: str | None) -> int:
     """How many actors there can be, each with its part of the recipe's limits."""
     import ray
 

@@ -44,7 +44,7 @@ class Cluster:
         mine = (ray.get_runtime_context().get_job_id(), uuid.uuid4().hex)
         if world()[1] > 1:
             self._ranks.open()
-            jobs = self._ranks.gather(mine)
+            jobs = self._ranks.agree(mine)
             if len({job for job, _ in jobs}) > 1:
                 raise RuntimeError(
                     "join='ray' needs all ranks in one Ray job, as under Ray Train, but these ranks are drivers of their own; "

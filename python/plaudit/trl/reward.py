@@ -161,48 +161,59 @@ class Reward:
         except Exception as error:
             way = self._way()
             way.open()
-            way.pass_rows(error)
+            way.fail(error)
             raise
         return Call(rows, keys, size, rank * len(rows), evaluates, log_metric, log_extra)
 
     def evaluate(self, call: Call) -> list[Score]:
         """The scores of a call's rows."""
-        way = self._way()
-        way.open()
+        way = self._open()
         here = way.pass_rows(call)
         try:
             if self._cluster is not None:
                 scores = self._of_answers(self._cluster.wait(self._hand_in(call, here)))
+            elif here:
+                scores = self._of_report(here, self.engine.score(**self._question(call, here)))
             else:
-                scores = (
-                    self._of_report(here, self.engine.score(**self._question(call, here))) if here else {}
-                )
+                scores = {}
         except Exception as error:
-            scores = self._explained(error)
-        return self._finish(call, here, way.pass_scores(call, scores), scores)
+            way.fail(error)
+            self._explain(error)
+            raise
+        return self._finish(call, scores, way.pass_scores(call, scores))
 
     async def aevaluate(self, call: Call) -> list[Score]:
         """The same, without blocking the loop."""
-        way = self._way()
-        way.open()
-        here = await asyncio.to_thread(way.pass_rows, call)
+        way = self._open()
+        passes = way is not self._alone
+        here = await asyncio.to_thread(way.pass_rows, call) if passes else way.pass_rows(call)
         try:
             if self._cluster is not None:
                 scores = self._of_answers(
                     await asyncio.to_thread(self._cluster.wait, self._hand_in(call, here))
                 )
+            elif here:
+                scores = self._of_report(here, await self.engine.ascore(**self._question(call, here)))
             else:
-                scores = (
-                    self._of_report(here, await self.engine.ascore(**self._question(call, here)))
-                    if here
-                    else {}
-                )
+                scores = {}
         except Exception as error:
-            scores = self._explained(error)
-        return self._finish(call, here, await asyncio.to_thread(way.pass_scores, call, scores), scores)
+            if passes:
+                await asyncio.to_thread(way.fail, error)
+            self._explain(error)
+            raise
+        own = await asyncio.to_thread(way.pass_scores, call, scores) if passes else scores
+        return self._finish(call, scores, own)
+
+    def _open(self) -> Alone | Ranks:
+        """The way on which rows of cut groups find one another, opened before anything waits, in the same order everywhere."""
+        way = self._way()
+        way.open()
+        if self._cluster is not None:
+            self._cluster.open()
+        return way
 
     def _way(self) -> Alone | Ranks:
-        """How rows of cut groups find one another. A recipe that compares nothing needs no whole groups."""
+        """A recipe that compares nothing needs no whole groups."""
         joins = self._join == "ranks" and self._plan.compares_groups and world()[1] > 1
         return self._ranks if joins else self._alone
 
@@ -228,7 +239,6 @@ class Reward:
 
     def _hand_in(self, call: Call, here: Mapping[int, Row]) -> dict[int, Future[Answer]]:
         assert self._cluster is not None
-        self._cluster.open()
         return self._cluster.hand_in(call, here, self._validates(call, here))
 
     def _validates(self, call: Call, here: Mapping[int, Row]) -> bool:
@@ -292,14 +302,12 @@ class Reward:
     def _finish(
         self,
         call: Call,
-        here: Mapping[int, Row],
+        scores: Mapping[int, Score],
         own: Mapping[int, Score],
-        scores: Mapping[int, Score] | Exception,
     ) -> list[Score]:
         """Logs what was scored here, says what was cut, and gives this rank's rows their scores."""
-        assert not isinstance(scores, Exception), "a failure is raised where scores are passed"
         groups: dict[int, list[Score]] = {}
-        for group, score in zip(call.groups_of(here), scores.values(), strict=True):
+        for group, score in zip(call.groups_of(scores), scores.values(), strict=True):
             groups.setdefault(group, []).append(score)
         cut = [members for members in groups.values() if self._is_cut(members, call.size)]
         if cut and self._plan.compares_groups and not self._told:
@@ -318,18 +326,13 @@ class Reward:
                 )
         return mine
 
-    def _explained(self, error: Exception) -> Exception:
-        """The error, with what can be done about it here: a recipe with `same_size` refuses what is left of a cut group."""
-        if (
-            isinstance(error, plaudit.RunError)
-            and error.code == "group.uneven"
-            and self._join is None
-            and world()[1] > 1
-        ):
-            return ValueError(
-                f"{error}; the border between two ranks cuts groups: give join='ranks' to have them scored whole"
-            )
-        return error
+    def _explain(self, error: Exception) -> None:
+        """Says what can be done, where a recipe with `same_size` refuses what the border of a rank left of a group."""
+        uneven = isinstance(error, plaudit.RunError) and error.code == "group.uneven"
+        if uneven and self._join is None and world()[1] > 1:
+            raise ValueError(
+                f"{error}; the border between two ranks cuts groups: give join='ranks'"
+            ) from error
 
     def _is_cut(self, members: list[Score], size: int | None) -> bool:
         """Whether a group was scored without some of its members."""

@@ -94,7 +94,7 @@ def test_one_engine_serves_all_actors_through_ray(tmp_path: Path, judge: str) ->
     environment = {
         "PLAUDIT_RECIPE": written(tmp_path, pairwise(judge)),
         "PLAUDIT_JOIN": "ray",
-        "PLAUDIT_TIMEOUT": "60",
+        "PLAUDIT_TIMEOUT": "300",
     }
     for agent in (True, False):
         size = {} if agent else {"PLAUDIT_GROUP_SIZE": "4"}

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import plaudit
 import pyarrow as pa
-from plaudit.ray.dataset import Scorer, Work
+import pytest
+from plaudit.ray.dataset import fit
 from plaudit.ray.folder import Folder
+from plaudit.ray.scorer import Scorer, Work
 from plaudit.ray.shards import DIGEST, SHARD, Rows
 from rollouts import RULES, pairwise, rollouts
 
@@ -74,3 +76,16 @@ def test_actors_take_the_parts_of_a_folder_that_are_free(tmp_path: Path, judge_s
     one, two = Scorer(told), Scorer(told)
     assert sorted(place.name for place in tmp_path.iterdir()) == ["actor-0", "actor-1"]
     assert one.engine.judges["main"]["concurrency"] == two.engine.judges["main"]["concurrency"] == 4
+
+
+def test_there_are_no_more_actors_than_every_limit_can_be_divided_by(judge_sim):
+    def actors(wanted: int, state: str | None = None, **limits) -> int:
+        return fit(plaudit.Engine(pairwise(judge_sim().judge(**limits))), wanted, state)
+
+    assert actors(3, concurrency=64) == 3
+    assert actors(3, concurrency=2) == 2
+    assert actors(300, concurrency=512, per_minute=200) == 200
+    assert actors(8, "folder", budget={"calls": 5}) == 5
+    assert actors(8, "redis://127.0.0.1:6379/0", budget={"calls": 5}) == 8
+    with pytest.raises(ValueError, match="at least one is wanted, not 0"):
+        actors(0)

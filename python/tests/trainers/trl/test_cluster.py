@@ -36,7 +36,7 @@ class Rank:
         from plaudit.trl import Reward
 
         half = slice(6 * self.rank, 6 * self.rank + 6)
-        reward = Reward(recipe, size=4, join="ray", timeout=120.0)
+        reward = Reward(recipe, size=4, join="ray", timeout=300.0)
         return [
             reward(PROMPTS[half], TEXTS[half]),
             asyncio.run(reward.as_async()(PROMPTS[half], TEXTS[half])),

@@ -95,7 +95,7 @@ def test_ranks_without_a_trainer(tmp_path: Path, judge: Judge) -> None:
     assert shape == [0.0] * 12
 
     for rank, said in (
-        (0, "ValueError: rank 1: the column `answer`"),
+        (0, "RuntimeError: rank 1 could not score its part of the batch: ValueError: the column `answer`"),
         (1, "ValueError: the column `answer`"),
     ):
         assert ranks[rank]["unread"]["said"].startswith(said)
@@ -103,7 +103,7 @@ def test_ranks_without_a_trainer(tmp_path: Path, judge: Judge) -> None:
         assert "give size=" in ranks[rank]["no size"]["said"]
     assert "journal.in_use" in ranks[1]["folder in use"]["said"]
     assert ranks[0]["folder in use"]["said"].startswith(
-        "RuntimeError: rank 1 could not score its groups: RunError"
+        "RuntimeError: rank 1 could not score its part of the batch: RunError"
     )
     assert [value for rank in ranks for value in rank["together"]["said"]] == pytest.approx(
         whole, abs=2.0**-16

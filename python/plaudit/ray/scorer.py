@@ -1,0 +1,95 @@
+"""What does an actor do with a shard? It scores the rows whole groups at a time, and notes that they are scored."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from plaudit import Engine, RunError
+from plaudit.ray.folder import Folder
+from plaudit.ray.readable import invalid, unreadable
+from plaudit.ray.shards import DIGEST, SHARD, Rows, fingerprint, with_ids
+
+
+class Work(NamedTuple):
+    """What an actor is told when it starts."""
+
+    engine: Engine
+    recipe: str | os.PathLike[str] | Mapping[str, Any]
+    overrides: Mapping[str, Any] | None
+    state: str | None
+    out: str | None
+    actors: int
+    rows: Rows
+    keep_columns: bool
+
+
+class Scorer:
+    """An actor: one engine that scores shard after shard."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.engine = _engine(work)
+        self.folder = None if work.out is None else Folder(work.out)
+
+    def __call__(self, shard: pa.Table) -> pa.Table:
+        """The results of a shard, or, where they go to a folder, the note that they are there."""
+        number, digests = shard[SHARD][0].as_py(), shard[DIGEST].to_pylist()
+        table = shard.drop_columns([SHARD, DIGEST])
+        if self.folder is None:
+            return self.score(table, digests)
+        # An actor that died may have finished some of the shards that Ray now hands to another one.
+        note, made_from = self.folder.note(number), f"{fingerprint(digests):016x}"
+        if note is None or (note.rows, note.fingerprint) != (table.num_rows, made_from):
+            results = self.score(table, digests)
+            outcomes = Counter(results["outcome"].to_pylist())
+            note = self.folder.finish(number, results, made_from, outcomes)
+        return pa.table({"shard": [number], "rows": [note.rows], "node": [os.uname().nodename]})
+
+    def score(self, table: pa.Table, digests: Sequence[int]) -> pa.Table:
+        """One result a row, in the order of their ids, so that a shard that is scored twice is the same twice."""
+        table = with_ids(table, digests).sort_by("id")
+        faults = unreadable(table)
+        good = table
+        if faults:
+            good = table.filter(pa.array([at not in faults for at in range(table.num_rows)], pa.bool_()))
+        results = self.engine.score_table(good).to_arrow()
+        if faults:
+            results = invalid(table, faults, results)
+        return _beside(results, table) if self.work.keep_columns else results
+
+
+def _engine(work: Work) -> Engine:
+    """The actor's engine. One with a folder of state takes the first part that no other actor has."""
+    if work.state is None:
+        return work.engine
+    if "://" in work.state:
+        return Engine(work.recipe, overrides=work.overrides, state=work.state, share=work.actors)
+    for part in range(work.actors):
+        place = Path(work.state) / f"actor-{part}"
+        try:
+            return Engine(work.recipe, overrides=work.overrides, state=place, share=work.actors)
+        except RunError as error:
+            if error.code != "journal.in_use":
+                raise
+    raise RuntimeError(
+        f"all {work.actors} parts of {work.state} are in use: is another run going on with it?"
+    )
+
+
+def _beside(results: pa.Table, table: pa.Table) -> pa.Table:
+    """The results with the columns of the data set beside them, which stand in the same order."""
+    for name in table.column_names:
+        if name in ("id", "group"):
+            continue
+        if name in results.column_names:
+            raise ValueError(
+                f"the data set has a column {name!r}, as the results do: rename it, or do not keep columns"
+            )
+        results = results.append_column(name, table[name])
+    return results
