@@ -8,7 +8,7 @@ VENVS := .venvs
 DEV := $(VENVS)/dev/bin
 EXTENSION := python/plaudit/_plaudit.abi3.so
 
-.PHONY: demo test test-python test-trainers test-verl-e2e check check-python develop wheel wheel-dev docs bench fuzz clean
+.PHONY: demo test test-python test-trainers test-verl-e2e check check-python develop wheel wheel-dev docs bench bench-python fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
@@ -79,6 +79,18 @@ bench:
 	$(PYTHON) bench/run.py
 	$(PYTHON) bench/judges.py
 	$(PYTHON) bench/stream.py
+	$(CARGO) run --release --locked -p plaudit --example join 100000 100000
+	$(MAKE) bench-python
+
+# The way from Python and back, RM-Gallery's tutorial, and verl's reward loop.
+bench-python:
+	$(CARGO) build --release --locked -p plaudit-python -p plaudit-cli
+	cp target/release/lib_plaudit.so $(EXTENSION)
+	python/venv.sh dev
+	python/venv.sh verl-0.9
+	PYTHONPATH=python $(DEV)/python bench/border.py
+	PYTHONPATH=python $(DEV)/python bench/tutorial.py
+	PYTHONPATH=python $(VENVS)/verl-0.9/bin/python bench/reward_loop.py
 
 # Needs `cargo install cargo-fuzz` and a nightly toolchain.
 fuzz:
