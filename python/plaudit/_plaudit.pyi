@@ -6,7 +6,22 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-__all__: list[str]
+__all__ = [
+    "VERSION",
+    "Call",
+    "Core",
+    "Meeting",
+    "PlauditError",
+    "RecipeError",
+    "RunError",
+    "Scores",
+    "Single",
+    "aggregate",
+    "main",
+    "recipes",
+    "register",
+    "rewards",
+]
 VERSION: str
 
 class PlauditError(Exception):
