@@ -134,7 +134,7 @@ def engine_pids(ray):
     from ray.util import list_named_actors
 
     actors = [ray.get_actor(name) for name in list_named_actors() if name.startswith("plaudit-")]
-    return ray.get([actor.__ray_call__.remote(lambda self: os.getpid()) for actor in actors])
+    return [status["pid"] for status in ray.get([actor.status.remote() for actor in actors])]
 
 
 def measure(options):

@@ -39,6 +39,9 @@ class Device(types.ModuleType):
     def get_device_name(self, *_: Any) -> str:
         return "cpu"
 
+    def mem_get_info(self, *_: Any) -> tuple[int, int]:
+        return 0, 0
+
     def get_rng_state(self, *_: Any) -> torch.Tensor:
         return torch.get_rng_state()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import time
 import uuid
 from collections.abc import Sequence
@@ -177,6 +178,7 @@ class SharedEngine:
         """What goes on, for people and tests."""
         return {
             "life": self.life,
+            "pid": os.getpid(),
             "join": None if self.join is None else dict(self.join.status),
             "callers": {name: len(box.answers) for name, box in self.outboxes.items()},
             "scoring": len(self.tasks),

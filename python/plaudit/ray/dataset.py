@@ -117,6 +117,8 @@ def score_dataset(
 def _finish(ds: Dataset, work: Work, folder: Folder, again: bool) -> None:
     """Scores the shards that are not finished."""
     done = folder.finished()
+    if ds.limit(1).count() == 0:
+        return  # Ray's shuffle cannot sort blocks that have no columns.
     if done:
         missing = _compared(ds, work.rows, folder, done)
         redone = {shard for shard, note in done.items() if again and note.outcomes.get("invalid", 0)}

@@ -39,10 +39,10 @@ class PlauditSamplerAsync(_Metrics, ReplayBufferAsync):
 def read(batch: Any) -> list[dict[str, float]]:
     """The extra columns of every rollout of the batch."""
     data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"])
-    held = [
-        field.get("reward_extra_info") if isinstance(field, dict) else None
-        for field in data["extra_fields"].tolist()
-    ]
+    fields = data["extra_fields"]
+    # An array, or a list of TransferQueue's own.
+    fields = fields.tolist() if hasattr(fields, "tolist") else list(fields)
+    held = [field.get("reward_extra_info") if isinstance(field, dict) else None for field in fields]
     return [info for info in held if info]
 
 
