@@ -217,8 +217,13 @@ impl Inner {
         }
     }
 
-    /// Does what the roster says, without its lock.
+    /// Does what the roster says, without its lock. Whoever is told finds itself and its group counted.
     fn run(self: &Arc<Self>, effects: Vec<Effect<Caller>>) {
+        for effect in &effects {
+            if let Effect::Count(reports) = effect {
+                self.steps().observe_group(reports.iter().map(|report| &report.rows[0]));
+            }
+        }
         for effect in effects {
             match effect {
                 Effect::Begin(rollout, begun, validate) => {
@@ -226,9 +231,7 @@ impl Inner {
                 }
                 Effect::Score(batch) => self.score(batch),
                 Effect::Answer(caller, answer) => caller.tell(self.joined(answer)),
-                Effect::Count(reports) => {
-                    self.steps().observe_group(reports.iter().map(|report| &report.rows[0]));
-                }
+                Effect::Count(_) => {}
             }
         }
     }
