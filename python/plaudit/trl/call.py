@@ -52,6 +52,7 @@ class Call:
     evaluates: bool
     log_metric: Callable[[str, float], None] | None
     log_extra: Callable[[str, list[Any]], None] | None
+    step: int | None = None
 
     @property
     def positions(self) -> range:

@@ -94,7 +94,7 @@ class Ranks:
         if fault is not None:
             self.fail(fault)
             raise fault
-        cut = {at: (call.keys[at - call.start], call.rows[at - call.start]) for at in _cut(call)}
+        cut = {at: (call.keys[at - call.start], call.rows[at - call.start]) for at in cut_places(call)}
         parts: list[_Part] = self.agree(_Part(len(call.rows), cut))
         lengths = [part.length for part in parts]
         if len(set(lengths)) > 1:
@@ -109,7 +109,7 @@ class Ranks:
 
     def pass_scores(self, call: Call, scores: Mapping[int, Score]) -> Mapping[int, Score]:
         """The scores of this rank's own rows, by place, from whichever rank has them."""
-        cut = _cut(call)
+        cut = cut_places(call)
         own = call.positions
         given = {at: score for at, score in scores.items() if at in cut or at not in own}
         scored = dict(scores)
@@ -142,7 +142,7 @@ def _fault(call: Call) -> ValueError | None:
     return None
 
 
-def _cut(call: Call) -> set[int]:
+def cut_places(call: Call) -> set[int]:
     """The places of the rows whose group reaches over this rank's borders."""
     size = call.size or 1
     own = call.positions

@@ -20,10 +20,12 @@ import plaudit
 from .call import Call, Row, Score, read
 from .cluster import Cluster
 from .ranks import Alone, Ranks, world
+from .service import Remote
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from plaudit import remote
     from plaudit.ray.actor import Answer
 
     from .columns import AsyncColumn, Column
@@ -50,6 +52,10 @@ class Reward:
       the reference, `source` the field `data_source` of `extra`, and leaves `image` out. Every other column reaches the
       rewards in `extra` under its own name; the reference is in `answer`, `solution`, `reference` or `ground_truth`.
     - `round`: whether rewards are rounded to multiples of 2^-16, which gives a group of equal rewards no advantage at all.
+    - `url`: the address of a running `plaudit serve` that scores in place of an engine here. `recipe` is then the name of one
+      of its recipes, `token` or `token_env` is what it asks for, and `run` the name under which it keeps the figures. Groups
+      that the border between two ranks cuts are joined there. A service that does not answer within `timeout` makes the
+      completions None, `engine.unreachable`.
 
     In an evaluation of the trainer, completions are compared with the references as well, where the recipe compares.
     """
@@ -69,9 +75,19 @@ class Reward:
         timeout: float = 1800.0,
         columns: Mapping[str, str | None] | None = None,
         round: bool = True,
+        url: str | None = None,
+        token: str | None = None,
+        token_env: str | None = None,
+        run: str | None = None,
     ) -> None:
         if join not in (None, "ranks", "ray"):
             raise ValueError(f"join is 'ranks', 'ray' or None, not {join!r}")
+        if url is None and not (token is token_env is run is None):
+            raise ValueError("token=, token_env= and run= are for a service: give its address as url=")
+        if url is not None and not (overrides is None and state is None and join in (None, "ranks")):
+            raise ValueError(
+                "with url= the service has the recipe, its overrides and its state, and joins cut groups"
+            )
         if size is not None and size < 1:
             raise ValueError(f"size is the number of completions of a group, not {size}")
         self._recipe = recipe
@@ -84,9 +100,10 @@ class Reward:
         self._rounds = round
         self._ranks = Ranks(timeout)
         self._alone = Alone()
-        self._cluster = self._reach_cluster(timeout) if join == "ray" else None
         self.timeout = timeout
-        self._plan = plaudit.Engine(recipe, overrides=overrides)
+        self._cluster = self._reach_cluster(timeout) if join == "ray" else None
+        self._remote = None if url is None else self._reach_service(url, token, token_env, run)
+        self._plan = self._remote.plan if self._remote else plaudit.Engine(recipe, overrides=overrides)
         self._engine: plaudit.Engine | None = None
         self._lock = threading.Lock()
         self._told = False
@@ -163,7 +180,8 @@ class Reward:
             way.open()
             way.fail(error)
             raise
-        return Call(rows, keys, size, rank * len(rows), evaluates, log_metric, log_extra)
+        step = getattr(others.get("trainer_state"), "global_step", None)
+        return Call(rows, keys, size, rank * len(rows), evaluates, log_metric, log_extra, step)
 
     def evaluate(self, call: Call) -> list[Score]:
         """The scores of a call's rows."""
@@ -172,6 +190,8 @@ class Reward:
         try:
             if self._cluster is not None:
                 scores = self._of_answers(self._cluster.wait(self._hand_in(call, here)))
+            elif self._remote is not None:
+                scores = self._of_answers(self._remote.score(call, here, self._validates(call, here)))
             elif here:
                 scores = self._of_report(here, self.engine.score(**self._question(call, here)))
             else:
@@ -192,6 +212,9 @@ class Reward:
                 scores = self._of_answers(
                     await asyncio.to_thread(self._cluster.wait, self._hand_in(call, here))
                 )
+            elif self._remote is not None:
+                validates = self._validates(call, here)
+                scores = self._of_answers(await asyncio.to_thread(self._remote.score, call, here, validates))
             elif here:
                 scores = self._of_report(here, await self.engine.ascore(**self._question(call, here)))
             else:
@@ -210,6 +233,8 @@ class Reward:
         way.open()
         if self._cluster is not None:
             self._cluster.open()
+        if self._remote is not None:
+            self._remote.open()
         return way
 
     def _way(self) -> Alone | Ranks:
@@ -223,6 +248,14 @@ class Reward:
         recipe = os.fspath(self._recipe) if isinstance(self._recipe, os.PathLike) else self._recipe
         overrides = dict(self._overrides) if self._overrides else None
         return Cluster(Terms(recipe, overrides, self._state), self._ranks, timeout)
+
+    def _reach_service(self, url: str, token: str | None, token_env: str | None, run: str | None) -> Remote:
+        from plaudit.remote import Service
+
+        if not isinstance(self._recipe, str):
+            raise ValueError("with url= the recipe is the name of one that the service has")
+        service = Service(url, token=token, token_env=token_env, timeout=self.timeout)
+        return Remote(service, self._recipe, run, self._ranks, joins=self._join is None)
 
     def _question(self, call: Call, here: Mapping[int, Row]) -> dict[str, Any]:
         """The arguments of the engine for the rows that are scored here."""
@@ -265,7 +298,7 @@ class Reward:
             for at, place in enumerate(here)
         }
 
-    def _of_answers(self, answers: Mapping[int, Answer]) -> dict[int, Score]:
+    def _of_answers(self, answers: Mapping[int, Answer] | Mapping[int, remote.Answer]) -> dict[int, Score]:
         """What the shared engine says of each row."""
         return {
             place: self._score(
@@ -329,14 +362,14 @@ class Reward:
     def _explain(self, error: Exception) -> None:
         """Says what can be done, where a recipe with `same_size` refuses what the border of a rank left of a group."""
         uneven = isinstance(error, plaudit.RunError) and error.code == "group.uneven"
-        if uneven and self._join is None and world()[1] > 1:
+        if uneven and self._join is None and self._remote is None and world()[1] > 1:
             raise ValueError(
                 f"{error}; the border between two ranks cuts groups: give join='ranks'"
             ) from error
 
     def _is_cut(self, members: list[Score], size: int | None) -> bool:
         """Whether a group was scored without some of its members."""
-        if self._cluster is not None:
+        if self._cluster is not None or self._remote is not None:
             return any(score.partial for score in members)
         return size is not None and len(members) < size
 
@@ -365,7 +398,7 @@ class Reward:
     def _advice(self, cut: int, call: Call) -> str:
         """What to do about groups of which only a part was here."""
         told = f"the reward `{self.__name__}` compares the completions of a group, but of {cut} groups only a part was here"
-        if world()[1] > 1 and self._join is None:
+        if world()[1] > 1 and self._join is None and self._remote is None:
             return f"{told}: the border between two ranks cuts them. Give join='ranks' to have them scored whole."
         return f"{told}, fewer than {call.size}. What was here was scored."
 

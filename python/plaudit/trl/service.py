@@ -1,0 +1,135 @@
+"""How are the rows of a training scored by a running `plaudit serve`?
+
+Whole groups go there in one request. Where the border between two ranks cuts a group, each rank hands its rows in one by one, and
+the service joins them; the ranks pass nothing to one another but, once, a name for the run.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from plaudit.remote import Answer, Service
+
+from .call import Call, Row
+from .ranks import Ranks, cut_places, world
+
+_log = logging.getLogger("plaudit.trl")
+
+
+class Plan:
+    """What a reward must know of a recipe that only the service has, in the words of `plaudit.Engine`."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.name = str(told["name"])
+        self.weights = {part["name"]: float(part["weight"]) for part in told["components"]}
+        self.components = list(self.weights)
+        self.compares_groups = bool(told["compares_groups"])
+
+
+class Remote:
+    """The way to the service for one reward."""
+
+    def __init__(self, service: Service, recipe: str, run: str | None, ranks: Ranks, joins: bool) -> None:
+        self.plan = Plan(service.recipe(recipe))
+        self._service = service
+        self._recipe = recipe
+        self._run = run
+        self._ranks = ranks
+        self._joins = joins
+        self._nonce = ""
+        self._number = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_nonce": "", "_number": 0}
+
+    def open(self) -> None:
+        """Agrees with the other ranks on a name for this run, so that no group is taken for one of another run."""
+        if self._nonce:
+            return
+        mine = uuid.uuid4().hex
+        if world()[1] > 1 and (self.plan.compares_groups or self._run is None):
+            self._ranks.open()
+            mine = self._ranks.agree(mine)[0]
+        self._nonce = mine
+
+    def score(self, call: Call, here: Mapping[int, Row], validate: bool) -> dict[int, Answer]:
+        """An answer a row; ranks call in step, so the number of the call is the same on all of them."""
+        self._number += 1
+        groups = dict(zip(here, call.groups_of(here), strict=True))
+        said: dict[str, Any] = {
+            "run": self._name(call),
+            "step": call.step,
+            "validate": True if validate else None,
+        }
+        cut = self._cut(call)
+        whole = [place for place in here if place not in cut]
+        threads = ThreadPoolExecutor(max(1, len(cut)), thread_name_prefix="plaudit")
+        try:
+            handed_in = {
+                place: threads.submit(
+                    self._service.join,
+                    self._recipe,
+                    f"{self._nonce}/{self._number}/{groups[place]}",
+                    _size(call, groups[place]),
+                    _rollout(here[place]),
+                    member=str(place),
+                    **said,
+                )
+                for place in here
+                if place in cut
+            }
+            rollouts = [
+                {**_rollout(here[place]), "group": f"{self._number}/{groups[place]}"} for place in whole
+            ]
+            answers = dict(zip(whole, self._service.score(self._recipe, rollouts, **said), strict=True))
+            answers.update((place, asked.result()) for place, asked in handed_in.items())
+        finally:
+            threads.shutdown(wait=False)
+        self._tell(answers)
+        counts = list(groups.values())
+        for place in whole:
+            # Fewer than the trainer says, and nobody was there to join them.
+            if call.size is not None and counts.count(groups[place]) < call.size:
+                answers[place] = replace(answers[place], partial=True)
+        return answers
+
+    def _cut(self, call: Call) -> set[int]:
+        """The rows whose group is not all here, where somebody else can hand in the rest of it."""
+        known = call.size is not None and call.in_order
+        joins = self._joins and self.plan.compares_groups and world()[1] > 1 and known
+        return cut_places(call) if joins else set()
+
+    def _name(self, call: Call) -> str:
+        """The run that the service keeps the figures under; those of an evaluation are kept apart."""
+        run = self._run or f"{self.plan.name}-{self._nonce[:8]}"
+        return f"{run}-eval" if call.evaluates else run
+
+    def _tell(self, answers: Mapping[int, Answer]) -> None:
+        """Says aloud that the service was not there: a trainer goes on without these rows."""
+        reasons = [answer.reason or {} for answer in answers.values()]
+        lost = [reason for reason in reasons if reason.get("code") == "engine.unreachable"]
+        if lost:
+            _log.error("%d of %d completions have no reward: %s", len(lost), len(answers), lost[0]["message"])
+
+
+def _size(call: Call, group: int) -> int:
+    """How many members a group has on all ranks together; the last one of a batch may have fewer than the others."""
+    size = call.size or 1
+    return min(size, world()[1] * len(call.rows) - group * size)
+
+
+def _rollout(row: Row) -> dict[str, Any]:
+    """A row as the service reads it."""
+    fields = {
+        "prompt": row.prompt,
+        "response": row.response,
+        "reference": row.reference,
+        "tokens": row.tokens,
+        "extra": row.extra or None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,198 @@
+"""What does a client of the service do when the service is busy, slow, gone, or answers something else?"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import plaudit
+import pytest
+from plaudit.remote import Answer, Service, ServiceError
+
+SCORED = {"id": "a", "group": "g", "total": 0.5, "outcome": "scored", "components": {}}
+
+
+class Stage:
+    """A service that answers what it is told to, one after the other, and notes what it was asked."""
+
+    def __init__(self, *replies: tuple[int, dict[str, str], Any]) -> None:
+        self.replies = list(replies)
+        self.asked: list[tuple[str, dict[str, str], Any]] = []
+        self.connections = 0
+        stage = self
+
+        class Desk(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                stage.connections += 1
+                super().setup()
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                stage.asked.append((self.path, dict(self.headers), json.loads(body) if body else None))
+                status, headers, said = stage.replies.pop(0) if len(stage.replies) > 1 else stage.replies[0]
+                if status == 0:
+                    self.close_connection = True
+                    return
+                text = said if isinstance(said, bytes) else json.dumps(said).encode()
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST
+
+            def log_message(self, *said: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Desk)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+
+@pytest.fixture
+def stage() -> Iterator[Callable[..., Stage]]:
+    stages: list[Stage] = []
+
+    def make(*replies: tuple[int, dict[str, str], Any]) -> Stage:
+        stages.append(Stage(*replies))
+        return stages[-1]
+
+    yield make
+    for each in stages:
+        each.server.shutdown()
+        each.server.server_close()
+
+
+def ok(*results: Any, errors: Any = ()) -> tuple[int, dict[str, str], Any]:
+    return 200, {}, {"run": "r", "results": list(results), "errors": list(errors)}
+
+
+def refused(status: int, code: str, **headers: str) -> tuple[int, dict[str, str], Any]:
+    return status, headers, {"error": {"code": code, "message": "because"}}
+
+
+def test_what_is_asked(stage: Callable[..., Stage]) -> None:
+    at = stage(ok(SCORED))
+    service = Service(at.url + "/", token="secret\n")
+    assert service.score("math", [{"response": "x"}], run="r", step=3)[0].total == 0.5
+    path, headers, body = at.asked[0]
+    assert path == "/v1/score" and headers["Authorization"] == "Bearer secret"
+    assert body == {"recipe": "math", "run": "r", "step": 3, "rollouts": [{"response": "x"}]}
+    assert service.score("math", []) == [] and len(at.asked) == 1
+
+
+def test_connections_are_kept_and_a_closed_one_is_no_failure(stage: Callable[..., Stage]) -> None:
+    at = stage(ok(SCORED), ok(SCORED), (0, {}, None), ok(SCORED))
+    service = Service(at.url, timeout=5.0)
+    service.score("math", [{"response": "x"}])
+    service.score("math", [{"response": "x"}])
+    assert at.connections == 1
+    begun = time.monotonic()
+    assert service.score("math", [{"response": "x"}])[0].total == 0.5
+    assert at.connections == 2 and time.monotonic() - begun < 0.2
+
+
+def test_what_could_not_be_read_is_invalid_in_its_place(stage: Callable[..., Stage]) -> None:
+    wrong = {"index": 1, "code": "input.response", "message": "no text"}
+    at = stage(ok(SCORED, {**SCORED, "total": 0.25}, errors=[wrong]))
+    got = Service(at.url).score("math", [{"response": "x"}, {"response": 1}, {"response": "y"}])
+    assert [answer.total for answer in got] == [0.5, None, 0.25]
+    assert got[1] == Answer.invalid("input.response", "no text")
+
+
+def test_a_busy_service_is_asked_again_when_it_says(stage: Callable[..., Stage]) -> None:
+    at = stage(
+        refused(429, "engine.overloaded", **{"Retry-After": "1"}), refused(503, "draining"), ok(SCORED)
+    )
+    begun = time.monotonic()
+    assert Service(at.url, timeout=20.0).score("math", [{"response": "x"}])[0].total == 0.5
+    assert time.monotonic() - begun >= 1.0 and len(at.asked) == 3
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun(stage: Callable[..., Stage]) -> None:
+    at = stage(refused(503, "draining", **{"Retry-After": "60"}))
+    begun = time.monotonic()
+    (got,) = Service(at.url, timeout=5.0).score("math", [{"response": "x"}])
+    assert time.monotonic() - begun < 2.0
+    assert (got.total, got.outcome) == (None, "invalid")
+    assert got.reason is not None and got.reason["code"] == "engine.unreachable"
+    assert "503 draining" in got.reason["message"]
+
+
+def test_nobody_there_and_nobody_answering() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        begun = time.monotonic()
+        got = Service(url, timeout=0.6).score("math", [{"response": "x"}, {"response": "y"}])
+        assert time.monotonic() - begun < 3.0
+        assert [answer.outcome for answer in got] == ["invalid", "invalid"]
+        joined = Service(url, timeout=0.3).join("math", "g", 2, {"response": "x"})
+        assert joined.total is None and joined.reason is not None
+    with pytest.raises(ServiceError) as raised:
+        Service(url, timeout=0.3).recipe("math")
+    assert raised.value.code == "engine.unreachable"
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(400, "http.body"), (401, "auth.missing"), (404, "recipe.unknown")]
+)
+def test_what_the_caller_must_mend_is_raised(stage: Callable[..., Stage], status: int, code: str) -> None:
+    at = stage(refused(status, code))
+    with pytest.raises(ServiceError, match="because") as raised:
+        Service(at.url).score("math", [{"response": "x"}])
+    error = pickle.loads(pickle.dumps(raised.value))
+    assert (error.status, error.code, len(at.asked)) == (status, code, 1)
+    assert isinstance(error, plaudit.RunError)
+
+
+def test_somebody_else_answers(stage: Callable[..., Stage]) -> None:
+    with pytest.raises(ServiceError, match="answered 403"):
+        Service(stage((403, {}, b"<html>")).url).score("math", [{"response": "x"}])
+    with pytest.raises(ServiceError, match="not JSON"):
+        Service(stage((200, {}, b"<html>")).url).score("math", [{"response": "x"}])
+
+
+def test_a_join_says_who_it_is(stage: Callable[..., Stage]) -> None:
+    info = {"quality": {"outcome": "scored", "value": 0.5, "weight": 1.0, "info": {"win": 1.0}}}
+    at = stage((200, {}, {"run": "r", "result": {**SCORED, "components": info}, "partial": True}))
+    got = Service(at.url).join("math", "g", 4, {"response": "x"}, member="3", step=0, validate=True)
+    assert got == Answer(
+        0.5, "scored", None, {"quality": 0.5}, {"quality.win": 1.0, "win": 1.0}, partial=True
+    )
+    assert at.asked[0][2] == {
+        "recipe": "math",
+        "group": "g",
+        "size": 4,
+        "member": "3",
+        "rollout": {"response": "x"},
+        "step": 0,
+        "validate": True,
+    }
+
+
+def test_half_a_character_is_no_failure(stage: Callable[..., Stage]) -> None:
+    at = stage(ok(SCORED))
+    Service(at.url).score("math", [{"response": "a\ud800b"}])
+    assert at.asked[0][2]["rollouts"][0]["response"] == "a?b"
+
+
+def test_wrong_settings_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in ("127.0.0.1:7717", "ftp://host", "http://me:secret@host", "http://host?x=1"):
+        with pytest.raises(ValueError, match="url"):
+            Service(wrong)
+    with pytest.raises(ValueError, match="not both"):
+        Service("http://host", token="a", token_env="B")
+    monkeypatch.delenv("NO_SUCH_TOKEN", raising=False)
+    with pytest.raises(ServiceError, match="NO_SUCH_TOKEN"):
+        Service("http://127.0.0.1:1", token_env="NO_SUCH_TOKEN").score("math", [{"response": "x"}])
