@@ -1,0 +1,127 @@
+// Which view is shown, when is it asked for anew, and what is said when the service does not answer?
+(() => {
+  'use strict';
+  const P = window.plaudit;
+  const { el, put } = P;
+  const PACE = 2000;
+  const find = (id) => document.getElementById(id);
+  const main = find('main');
+  const state = { view: null, key: null, timer: null, busy: false, stopped: false, lostAt: null, theme: null };
+
+  const viewOf = (place) => {
+    if (place.run && place.group) return { key: `group ${place.run} ${place.group}`, make: () => new P.Group(place.run, place.step, place.group) };
+    if (place.run) return { key: `run ${place.run}`, make: () => new P.Run(place.run) };
+    return { key: 'runs', make: () => new P.Runs() };
+  };
+
+  const crumbs = () => {
+    const list = state.view.crumbs();
+    const key = JSON.stringify(list);
+    if (find('crumbs').dataset.key === key) return;
+    find('crumbs').dataset.key = key;
+    find('crumbs').replaceChildren(el('ol', {}, list.map((one, place) => el('li', {}, el('a', { href: one.href, 'aria-current': place === list.length - 1 ? 'page' : null }, P.said(one.text))))));
+    document.title = list.length > 1 ? `${list[list.length - 1].text} · plaudit` : 'plaudit';
+  };
+
+  // What stands in the page stays there while the service is away; only the line at the top changes.
+  const trouble = (text) => { put(find('trouble'), text || ''); find('trouble').hidden = !text; };
+  const link = (text, kind) => { put(find('link'), text); find('link').className = `link ${kind}`; };
+
+  const failed = (failure) => {
+    if (!(failure instanceof P.source.Trouble)) { trouble(`The page has a fault: ${failure.message}`); throw failure; }
+    if (failure.status === 401 || failure.status === 403) { state.stopped = true; link('needs a token', 'lost'); ask(failure); return; }
+    if (failure.status === 404) { trouble(`${failure.message} It may have been written by a service with another state directory.`); return; }
+    if (state.lostAt === null) state.lostAt = Date.now() / 1000;
+    link('not reached', 'lost');
+    trouble(failure.status === 0 ? `The service cannot be reached since ${P.format.clock(state.lostAt)}. What is shown is from before. It is tried again every ${PACE / 1000} seconds; start it with: plaudit serve` : `${failure.message} So it is since ${P.format.clock(state.lostAt)}.`);
+  };
+
+  const refresh = async () => {
+    clearTimeout(state.timer);
+    if (state.busy || state.stopped) return;
+    state.busy = true;
+    const view = state.view;
+    try {
+      await view.refresh();
+      state.lostAt = null;
+      if (view === state.view) { trouble(null); crumbs(); link(P.source.report ? 'report' : `updated ${P.format.clock(Date.now() / 1000)}`, 'ok'); }
+    } catch (failure) {
+      if (view === state.view) failed(failure);
+    } finally {
+      state.busy = false;
+      if (view !== state.view) refresh();
+      else if (!P.source.report && !document.hidden && !state.stopped) state.timer = setTimeout(refresh, PACE);
+    }
+  };
+
+  const show = () => {
+    const place = P.address.read();
+    theme(place.theme);
+    P.address.keepTheme(state.theme);
+    const { key, make } = viewOf(place);
+    if (key === state.key) {
+      if (state.view.moved) state.view.moved().catch(failed);
+      return;
+    }
+    const first = state.view === null;
+    if (state.view) state.view.close();
+    state.key = key;
+    state.view = make();
+    trouble(null);
+    main.replaceChildren(state.view.node);
+    crumbs();
+    if (!first) { scrollTo(0, 0); main.focus({ preventScroll: true }); }
+    refresh();
+  };
+
+  // The token is asked for in a dialog, kept by source.js in memory, and gone with the tab.
+  const ask = (failure) => {
+    const dialog = find('ask');
+    const field = el('input', { type: 'password', id: 'token', autocomplete: 'off', spellcheck: 'false', required: true });
+    const form = el('form', { novalidate: true }, el('h2', { id: 'ask-title' }, 'This service wants a token'),
+      el('p', {}, P.said(failure.message)), el('label', { for: 'token' }, 'Token with the scope read'), field,
+      el('p', { class: 'note' }, 'It is kept in this tab’s memory only, and asked for again after a reload.'), el('button', { type: 'submit' }, 'Go on'));
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      const text = field.value.trim();
+      if (!text) return;
+      P.source.setToken(text);
+      dialog.close();
+      state.stopped = false;
+      main.replaceChildren(state.view.node);
+      refresh();
+    });
+    dialog.replaceChildren(form);
+    if (!dialog.open) dialog.showModal();
+    field.focus();
+  };
+  const unasked = () => {
+    if (!state.stopped) return;
+    main.replaceChildren(state.view.node);
+    const again = el('button', { type: 'button' }, 'Enter a token');
+    again.addEventListener('click', () => ask(new P.source.Trouble(401, 'auth', 'Without one it shows nothing.')));
+    main.prepend(el('p', { class: 'empty' }, again));
+  };
+
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const theme = (chosen) => {
+    state.theme = chosen || state.theme;
+    const now = state.theme || (dark.matches ? 'dark' : 'light');
+    document.documentElement.dataset.theme = now;
+    const other = now === 'dark' ? 'light' : 'dark';
+    put(find('theme'), now === 'dark' ? '☀' : '☾');
+    find('theme').setAttribute('aria-label', `Switch to ${other}`);
+    find('theme').title = `Switch to ${other}`;
+  };
+
+  find('theme').addEventListener('click', () => {
+    const place = P.address.read();
+    P.address.replace({ ...place, theme: document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark' });
+  });
+  find('skip').addEventListener('click', (event) => { event.preventDefault(); main.focus(); main.scrollIntoView(); });
+  find('ask').addEventListener('close', unasked);
+  dark.addEventListener('change', () => theme(null));
+  document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
+  addEventListener('hashchange', show);
+  show();
+})();

@@ -1,0 +1,87 @@
+// Why did each response of a group get its reward? The prompt, the responses side by side with every component's share in
+// the total, and who beat whom.
+(() => {
+  'use strict';
+  const P = window.plaudit;
+  const { el } = P;
+  const { number, count, known } = P.format;
+
+  const prompt = (text) => {
+    if (text === null || text === undefined) return el('p', { class: 'quiet' }, 'No prompt came with this group.');
+    if (typeof text === 'string') return P.block(text, { 'aria-label': 'Prompt' });
+    return el('div', {}, text.map((message) => el('div', { class: 'message' }, el('h3', {}, P.said(message.role)), P.block(typeof message.content === 'string' ? message.content : JSON.stringify(message.content, null, 1), { 'aria-label': `Message of ${message.role}` }))));
+  };
+
+  const fact = ([name, value]) => `${name.replace(/_/g, ' ')} ${typeof value === 'number' ? number(value) : value === true ? 'yes' : value === false ? 'no' : typeof value === 'string' ? value : JSON.stringify(value)}`;
+  const why = (part) => {
+    if (part.reason) return P.said(`${part.reason.code}: ${part.reason.message || ''}`);
+    const facts = Object.entries(part.info || {}).map(fact).join(', ');
+    return facts ? P.said(facts.length > 400 ? `${facts.slice(0, 400)}…` : facts) : null;
+  };
+
+  // One component: value × weight = what it adds to the total, with the reason or the facts under it.
+  const share = (name, part, exchanges) => {
+    const adds = known(part.value) && known(part.weight) && part.outcome !== 'skipped' ? part.value * part.weight : null;
+    const words = exchanges.length ? el('button', { type: 'button', class: 'more' }, P.format.plural(exchanges.length, 'verdict')) : null;
+    if (words) words.addEventListener('click', () => P.words.open(`${name}: what the judge said`, exchanges));
+    return el('tr', { class: part.outcome, 'data-component': name }, el('th', { scope: 'row' }, P.said(name), part.outcome === 'scored' ? null : el('span', { class: `outcome ${part.outcome}` }, part.outcome)),
+      el('td', { class: 'n' }, number(part.value)), el('td', { class: 'n' }, `× ${number(part.weight)}`), el('td', { class: 'n sum' }, adds === null ? P.format.NONE : number(adds)),
+      el('td', { class: 'why' }, why(part), ' ', words));
+  };
+
+  const card = (rollout, place, exchanges) => {
+    const { result } = rollout;
+    const parts = Object.entries(result.components || {});
+    const about = (name) => exchanges.filter((exchange) => exchange.component === name && exchange.shown.includes(place));
+    return el('article', { class: `card ${result.outcome}`, 'data-place': place, 'aria-label': `Response ${place}` },
+      el('header', {}, el('h3', {}, `#${place} `, P.said(result.id || '', { class: 'quiet' })), el('span', { class: `outcome ${result.outcome}` }, result.outcome), el('strong', { class: 'total' }, number(result.total))),
+      result.reason ? el('p', { class: 'reason' }, P.said(`${result.reason.component ? `${result.reason.component}: ` : ''}${result.reason.code}. ${result.reason.message || ''}`)) : null,
+      P.block(rollout.response, { 'aria-label': `Text of response ${place}` }),
+      el('p', { class: 'note' }, `${count(String(rollout.response).length)} characters${known(rollout.tokens) ? `, ${count(rollout.tokens)} tokens` : ''}`),
+      el('table', { class: 'parts' }, el('thead', { class: 'unseen' }, el('tr', {}, ['component', 'value', 'weight', 'adds', 'why'].map((name) => el('th', { scope: 'col' }, name)))), el('tbody', {}, parts.map(([name, part]) => share(name, part, about(name))))));
+  };
+
+  class Group {
+    constructor(run, step, id) {
+      Object.assign(this, { run, step, id, title: `Group ${id}` });
+      this.node = el('section', { class: 'page' }, el('h1', {}, 'Group'));
+    }
+
+    crumbs() {
+      const step = this.group ? this.group.step : this.step;
+      return [{ text: 'plaudit', href: P.address.to({}) }, { text: this.runName || this.run, href: P.address.to({ run: this.run }) },
+        ...(step === null ? [] : [{ text: `step ${step}`, href: P.address.to({ run: this.run, step }) }]), { text: this.title, href: P.address.to({ run: this.run, step, group: this.id }) }];
+    }
+
+    // A kept group never changes, so that it is fetched once.
+    async refresh() {
+      if (this.group) return;
+      const [group, run] = await Promise.all([P.source.get(P.source.path(this.run, `/groups/${encodeURIComponent(this.id)}`)), P.source.get(P.source.path(this.run))]);
+      this.group = group;
+      this.runName = run.name;
+      this.title = group.group || group.id;
+      this.show(group);
+    }
+
+    show(group) {
+      const totals = (place) => (known(group.rollouts[place].result.total) ? group.rollouts[place].result.total : -Infinity);
+      const order = group.rollouts.map((_, place) => place).sort((left, right) => totals(right) - totals(left) || left - right);
+      const exchanges = group.exchanges || [];
+      const failed = exchanges.filter((exchange) => exchange.verdict.kind === 'failed');
+      const matrices = P.matrix.matrices(exchanges, order);
+      const all = el('button', { type: 'button', class: 'more' }, `All ${P.format.plural(exchanges.length, 'verdict')}`);
+      all.addEventListener('click', () => P.words.open('All that the judges said', exchanges));
+      const lost = el('button', { type: 'button', class: 'more bad' }, `${P.format.plural(failed.length, 'verdict')} failed`);
+      lost.addEventListener('click', () => P.words.open('Failed verdicts', failed));
+      this.node.replaceChildren(
+        el('header', { class: 'head' }, el('h1', {}, P.said(this.title)), el('p', { class: 'facts' }, el('span', { class: 'fact' }, el('i', {}, 'step'), ` ${group.step}`), el('span', { class: 'fact' }, el('i', {}, 'responses'), ` ${group.rollouts.length}`), el('span', { class: 'fact' }, el('i', {}, 'scored at'), ` ${P.format.clock(group.at)}`))),
+        el('div', { class: 'asked' }, el('section', {}, el('h2', {}, 'Prompt'), prompt(group.prompt)), group.reference === null || group.reference === undefined ? null : el('section', {}, el('h2', {}, 'Reference'), P.block(group.reference, { 'aria-label': 'Reference' }))),
+        exchanges.length ? el('section', { class: 'bouts' }, el('h2', {}, 'Who beat whom'), el('p', { class: 'note' }, '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ', all, ' ', failed.length ? lost : null), el('div', { class: 'matrices' }, matrices)) : null,
+        el('section', {}, el('h2', {}, 'Responses, the best first'), el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges)))));
+    }
+
+    close() { P.words.close(); }
+  }
+
+  P.Group = Group;
+})();

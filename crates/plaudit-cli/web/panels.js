@@ -1,0 +1,92 @@
+// Which charts does a run have, in which order, and from which numbers of a step?
+//
+// A chart whose numbers no step has is left out: a run without a judge has no section of judges.
+(() => {
+  'use strict';
+  const P = window.plaudit;
+  const { distribution, lines, stacked, heat, histogram } = P.series;
+  const { share, seconds, cost, number } = P.format;
+  const total = (step) => step.statistics.total;
+  const component = (name) => (step) => (step.statistics.components || {})[name] || {};
+  const ratio = (part, whole) => (whole ? part / whole : null);
+  const REDS = ['t6', 't3', 't1', 't4', 't7'];
+  const AMBERS = ['t1', 't5', 't2', 't3', 't7'];
+
+  const names = (steps, pick) => [...new Set(steps.flatMap((step) => Object.keys(pick(step) || {})))];
+  const judges = (steps) => [...new Set(steps.flatMap((step) => (step.judges || []).map((one) => one.judge)))];
+  const judge = (step, name) => (step.judges || []).find((one) => one.judge === name) || {};
+
+  const totals = (steps) => [
+    { id: 'total', title: 'Total', tall: 220, wide: true, model: distribution(steps, total) },
+    { id: 'heat', title: 'How the totals are spread', tall: 220, note: 'Darker: a larger share of the step.', model: heat(steps, total) },
+    { id: 'histogram', title: 'Totals of one step', tall: 220, model: histogram(steps, total) },
+  ];
+
+  // One chart per component, those of the recipe first and in its order.
+  const components = (run, steps) => {
+    const written = (run.components || []).map((one) => one.name);
+    const all = [...written, ...names(steps, (step) => step.statistics.components).filter((name) => !written.includes(name))];
+    return all.map((name) => {
+      const found = (run.components || []).find((one) => one.name === name);
+      return { id: `component-${name}`, title: name, note: found ? `${found.reward}, weight ${number(found.weight)}` : null, model: distribution(steps, (step) => component(name)(step).values) };
+    });
+  };
+
+  const signal = (steps) => [
+    { id: 'zero-variance', title: 'Groups without variance', note: 'All totals of the group are the same: nothing to learn from.',
+      model: lines(steps, [{ name: 'share', pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null) }], { format: share, include: [0], bounds: [0, 1] }) },
+    { id: 'group-std', title: 'Standard deviation within groups', model: distribution(steps, (step) => step.statistics.groups.std, { bounds: [0, Infinity] }) },
+    { id: 'length-correlation', title: 'Reward and length', note: 'Correlation of the total with the length of the response.',
+      model: lines(steps, [{ name: 'all', pick: (step) => step.statistics.length_correlation }, { name: 'within groups', pick: (step) => step.statistics.length_correlation_in_groups }], { ref: 0, bounds: [-1, 1] }) },
+    { id: 'length', title: 'Length in tokens', model: distribution(steps, (step) => step.statistics.tokens, { bounds: [0, Infinity] }) },
+    { id: 'characters', title: 'Length in characters', model: distribution(steps, (step) => step.statistics.characters, { bounds: [0, Infinity] }) },
+  ];
+
+  const outcomes = (steps) => {
+    const reasons = (kind) => (step) => (step.statistics.outcomes.reasons || {})[kind];
+    const all = (step) => step.statistics.rollouts;
+    return [
+      { id: 'invalid', title: 'Invalid, by reason', note: 'Not the model’s fault; no total.', model: stacked(steps, reasons('invalid'), all, REDS) },
+      { id: 'floored', title: 'Floored, by reason', note: 'The model broke a stated limit; the total holds the floor.', model: stacked(steps, reasons('floored'), all, AMBERS) },
+    ];
+  };
+
+  const judging = (steps) => {
+    const judged = names(steps, (step) => step.statistics.components).filter((name) => steps.some((step) => component(name)(step).judging));
+    const each = (field) => judged.map((name) => ({ name, pick: (step) => (component(name)(step).judging || {})[field] }));
+    const rates = { format: share, bounds: [0, 1] };
+    const all = judges(steps);
+    const of = (pick) => all.map((name) => ({ name, pick: (step) => pick(judge(step, name)) }));
+    const delay = (name) => [['p50', 't0'], ['p95', 't1'], ['p99', 't6']].map(([quantile, tint]) => ({ name: quantile, tint, pick: (step) => ((judge(step, name).latency || {}).quantiles || {})[quantile] }));
+    return [
+      { id: 'win-rate', title: 'Win rate against the reference', model: lines(steps, each('win_rate'), { ...rates, ref: 0.5 }) },
+      { id: 'position', title: 'What is shown first wins', note: 'A judge without position bias is at 50 %.', model: lines(steps, each('first'), { ...rates, ref: 0.5 }) },
+      { id: 'swap', title: 'Same verdict when swapped', model: lines(steps, each('swap_agreement'), rates) },
+      { id: 'ties', title: 'Ties', model: lines(steps, each('ties'), { ...rates, include: [0] }) },
+      { id: 'cycles', title: 'Cycles', note: 'Groups where a beats b, b beats c and c beats a.', model: lines(steps, each('cycles'), { ...rates, include: [0] }) },
+      { id: 'failed', title: 'Failed verdicts, by reason', model: stacked(steps, (step) => merged(judged.map((name) => (component(name)(step).judging || {}).failed)), (step) => judged.reduce((sum, name) => {
+        const found = component(name)(step).judging || { verdicts: 0, failed: {} };
+        return sum + found.verdicts + Object.values(found.failed).reduce((left, right) => left + right, 0);
+      }, 0), REDS) },
+      ...all.map((name) => ({ id: `latency-${name}`, title: all.length > 1 ? `Latency of ${name}` : 'Judge latency', model: lines(steps, delay(name), { format: seconds, include: [0] }) })),
+      { id: 'cache', title: 'Answered without a call', note: 'Verdicts from the cache, of those asked.', model: lines(steps, of((one) => ratio(one.cached, one.asked)), { ...rates, include: [0] }) },
+      { id: 'cost', title: 'Cost of each step', model: lines(steps, of((one) => one.cost), { format: cost, include: [0] }) },
+      { id: 'calls', title: 'Calls', model: lines(steps, of((one) => (one.calls ? one.calls : null)), { format: P.format.count, include: [0] }) },
+    ];
+  };
+  const merged = (counts) => {
+    const sum = {};
+    for (const one of counts) for (const [code, many] of Object.entries(one || {})) sum[code] = (sum[code] || 0) + many;
+    return sum;
+  };
+
+  const sections = (run, steps) => [
+    { id: 'totals', title: 'Totals', panels: totals(steps) },
+    { id: 'components', title: 'Components', panels: components(run, steps) },
+    { id: 'signal', title: 'Signal', panels: signal(steps) },
+    { id: 'outcomes', title: 'Invalid and floored', panels: outcomes(steps) },
+    { id: 'judging', title: 'Judges', panels: judging(steps) },
+  ].map((section) => ({ ...section, panels: section.panels.filter((panel) => panel.model) })).filter((section) => section.panels.length);
+
+  P.panels = { sections };
+})();

@@ -1,0 +1,138 @@
+// How is one run doing? Its head, its alarms, the tiles, the charts, and the groups of the step looked at.
+(() => {
+  'use strict';
+  const P = window.plaudit;
+  const { el, put } = P;
+  const { moment, count, number } = P.format;
+  const ALARMS = 6;
+
+  class Run {
+    constructor(id) {
+      this.id = id;
+      this.charts = new Map();
+      this.title = id;
+      this.name = el('h1', {});
+      this.facts = el('p', { class: 'facts' });
+      this.alarms = el('ul', { class: 'alarms', 'aria-label': 'Alarms' });
+      this.at = el('p', { class: 'step-bar', role: 'group', 'aria-label': 'The step that is shown' });
+      this.tiles = el('dl', { class: 'tiles' });
+      this.sections = el('div', {});
+      this.groups = new P.Groups(id);
+      this.wait = el('p', { class: 'empty' }, 'No step yet. The first appears when a group of this run is scored.');
+      this.wait.hidden = true;
+      this.body = el('div', {}, this.at, this.tiles, this.sections, this.groups.node);
+      this.body.hidden = true;
+      this.node = el('section', { class: 'page' }, el('header', { class: 'head' }, this.name, this.facts), this.alarms, this.wait, this.body);
+      this.previous = this.stepButton('‹', 'The step before', -1);
+      this.next = this.stepButton('›', 'The step after', 1);
+      this.stepText = el('strong', {});
+      this.latest = el('button', { type: 'button', class: 'plain' }, 'Latest');
+      this.latest.addEventListener('click', () => this.choose(null));
+      this.at.append(this.previous, this.stepText, this.next, this.latest);
+      P.chart.look.onChoose = (step) => this.choose(step);
+    }
+
+    stepButton(sign, label, by) {
+      const button = el('button', { type: 'button', class: 'plain', 'aria-label': label }, sign);
+      button.addEventListener('click', () => {
+        const place = this.place();
+        const to = this.steps[Math.min(this.steps.length - 1, Math.max(0, place + by))];
+        if (to) this.choose(to.step);
+      });
+      return button;
+    }
+
+    crumbs() { return [{ text: 'plaudit', href: P.address.to({}) }, { text: this.title, href: P.address.to({ run: this.id }) }]; }
+
+    choose(step) {
+      P.address.replace({ run: this.id, step });
+    }
+
+    // The chosen step, else the last that is complete, else the last.
+    place() {
+      const { step } = P.address.read();
+      const chosen = this.steps.findIndex((one) => one.step === step);
+      if (chosen >= 0) return chosen;
+      for (let place = this.steps.length - 1; place >= 0; place -= 1) if (!this.steps[place].open) return place;
+      return this.steps.length - 1;
+    }
+
+    async refresh() {
+      const run = await P.source.get(P.source.path(this.id));
+      this.title = run.name || run.id;
+      this.head(run);
+      const held = await P.source.refreshSteps(this.id, `${run.started} ${run.fingerprint}`);
+      this.steps = held.list;
+      this.wait.hidden = this.steps.length > 0;
+      this.body.hidden = !this.steps.length;
+      if (!this.steps.length) return;
+      const changed = this.version !== held.version;
+      if (changed) {
+        this.version = held.version;
+        this.showAlarms();
+        this.showCharts(run);
+      }
+      await this.showStep(changed);
+    }
+
+    // Called when the address changed but the run did not.
+    async moved() {
+      if (this.steps && this.steps.length) await this.showStep(false);
+    }
+
+    head(run) {
+      if (this.name.textContent !== this.title) this.name.replaceChildren(P.said(this.title));
+      const weights = (run.components || []).map((one) => `${one.name} × ${number(one.weight)}`).join(', ');
+      const facts = [['recipe', run.recipe], ['components', weights], ['judges', (run.judges || []).join(', ')], ['started', moment(run.started)], [run.live ? 'live' : 'until', run.live ? 'now' : moment(run.seen)],
+        ['steps', count(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)], ['plan', run.fingerprint ? String(run.fingerprint).slice(0, 12) : '']].filter(([, text]) => text);
+      P.keyed(this.facts, facts, ([name]) => name, ([name]) => { const value = el('bdi', {}); return { value, node: el('span', { class: name === 'live' ? 'fact live' : 'fact' }, el('i', {}, name), ' ', value) }; },
+        (entry, [, text]) => { if (entry.text !== text) { entry.text = text; entry.value.replaceChildren(...P.visible(text)); } });
+    }
+
+    showAlarms() {
+      const all = this.steps.flatMap((step) => step.alarms || []).reverse();
+      const shown = all.slice(0, ALARMS);
+      const item = (alarm) => ({ node: el('li', {}, el('a', { class: 'alarm-code', href: P.address.to({ run: this.id, step: alarm.step }) }, `${P.format.alarm(alarm.code)}, step ${alarm.step}`), ' ', P.said(alarm.message)) });
+      P.keyed(this.alarms, all.length > ALARMS ? [...shown, { more: all.length - ALARMS }] : shown, (alarm) => (alarm.more ? `more ${alarm.more}` : `${alarm.code} ${alarm.step} ${alarm.message}`),
+        (alarm) => (alarm.more ? { node: el('li', { class: 'quiet' }, `and ${P.format.plural(alarm.more, 'earlier alarm')}, marked in the charts`) } : item(alarm)));
+    }
+
+    showCharts(run) {
+      const wanted = P.panels.sections(run, this.steps);
+      P.keyed(this.sections, wanted, (section) => section.id, (section) => {
+        const grid = el('div', { class: `charts ${section.id}` });
+        return { grid, node: el('section', { 'aria-labelledby': `section-${section.id}` }, el('h2', { id: `section-${section.id}` }, section.title), grid) };
+      }, (entry, section) => {
+        P.keyed(entry.grid, section.panels, (panel) => panel.id, (panel) => {
+          const chart = new P.chart.Chart(panel);
+          this.charts.set(panel.id, chart);
+          if (panel.wide) chart.node.classList.add('wide');
+          return { chart, node: chart.node };
+        }, (held, panel) => { held.panel = panel; });
+        // Drawn once they are in the page, since a plot is as wide as its place.
+        queueMicrotask(() => { for (const panel of section.panels) this.charts.get(panel.id).update(panel.model); });
+      });
+    }
+
+    async showStep(changed) {
+      const place = this.place();
+      const here = this.steps[place];
+      const chosen = P.address.read().step;
+      P.chart.setChosen(chosen === here.step ? chosen : null);
+      put(this.stepText, `Step ${here.step}${here.open ? ', still running' : ''}`);
+      this.previous.disabled = place === 0;
+      this.next.disabled = place === this.steps.length - 1;
+      this.latest.hidden = chosen === null;
+      P.tiles.update(this.tiles, this.steps, place);
+      await this.groups.refresh(here.step, changed && here.open);
+    }
+
+    close() {
+      for (const chart of this.charts.values()) chart.close();
+      P.chart.look.onChoose = null;
+      P.chart.lookAt(null);
+    }
+  }
+
+  P.Run = Run;
+})();

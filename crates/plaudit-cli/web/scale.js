@@ -1,0 +1,88 @@
+// Where on the plot does a value lie, and which round values are named on the axis?
+(() => {
+  'use strict';
+  const P = window.plaudit;
+
+  // Round values, about as many as asked for, that lie within the range.
+  const ticks = (from, to, wanted, whole) => {
+    if (!(to > from)) return [from];
+    const rough = (to - from) / Math.max(1, wanted);
+    const power = 10 ** Math.floor(Math.log10(rough));
+    let pace = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999);
+    if (whole) pace = Math.max(1, Math.round(pace));
+    const found = [];
+    for (let at = Math.ceil(from / pace - 1e-9); at * pace <= to + pace * 1e-9; at += 1) found.push(Number((at * pace).toPrecision(12)));
+    return found;
+  };
+
+  // The range of all the values, with what must be on the plot, and never of width zero.
+  const range = (lists, include = []) => {
+    let low = Infinity;
+    let high = -Infinity;
+    for (const list of [...lists, include]) {
+      for (const value of list) {
+        if (!P.format.known(value)) continue;
+        if (value < low) low = value;
+        if (value > high) high = value;
+      }
+    }
+    if (low > high) return [0, 1];
+    if (low === high) { const room = Math.abs(low) * 0.1 || 0.5; return [low - room, high + room]; }
+    return [low, high];
+  };
+  const padded = ([low, high], bounds) => {
+    const room = (high - low) * 0.06;
+    return [Math.max(low - room, bounds ? Math.min(bounds[0], low) : -Infinity), Math.min(high + room, bounds ? Math.max(bounds[1], high) : Infinity)];
+  };
+  const linear = (domain, pixels) => {
+    const pace = (pixels[1] - pixels[0]) / (domain[1] - domain[0]);
+    const at = (value) => pixels[0] + (value - domain[0]) * pace;
+    at.back = (pixel) => domain[0] + (pixel - pixels[0]) / pace;
+    at.domain = domain;
+    return at;
+  };
+
+  // The stretches without a gap: lists of places where every one of the lists has a value.
+  const stretches = (lists) => {
+    const found = [];
+    let open = null;
+    for (let place = 0; place < lists[0].length; place += 1) {
+      if (lists.every((list) => P.format.known(list[place]))) {
+        if (!open) found.push(open = []);
+        open.push(place);
+      } else open = null;
+    }
+    return found;
+  };
+  const fixed = (pixel) => pixel.toFixed(1);
+  const line = (places, x, y) => places.map((place, index) => `${index ? 'L' : 'M'}${fixed(x(place))} ${fixed(y(place))}`).join('');
+  const area = (places, x, low, high) => {
+    if (places.length === 1) {
+      const at = x(places[0]);
+      return `M${fixed(at - 1.5)} ${fixed(high(places[0]))}H${fixed(at + 1.5)}V${fixed(low(places[0]))}H${fixed(at - 1.5)}Z`;
+    }
+    return line(places, x, high) + line([...places].reverse(), x, low).replace('M', 'L') + 'Z';
+  };
+
+  // The counts of one histogram spread over bins of another width, each in proportion to what overlaps.
+  const rebin = (histogram, from, to, bins) => {
+    const counts = new Array(bins).fill(0);
+    const width = (to - from) / bins;
+    const own = histogram.counts.length;
+    const place = (value) => Math.min(bins - 1, Math.max(0, Math.floor((value - from) / width)));
+    histogram.counts.forEach((count, index) => {
+      if (!count) return;
+      const left = histogram.from + (histogram.to - histogram.from) * (index / own);
+      const right = histogram.from + (histogram.to - histogram.from) * ((index + 1) / own);
+      // What a bin of the source holds may lie anywhere in it; but 0 and 1 alone fill the outermost bins, and stay there.
+      if (right - left <= width) { counts[place(index === own - 1 ? right : left)] += count; return; }
+      for (let bin = place(left); bin <= place(right); bin += 1) {
+        const overlap = Math.min(right, from + (bin + 1) * width) - Math.max(left, from + bin * width);
+        if (overlap > 0) counts[bin] += count * (overlap / (right - left));
+      }
+    });
+    return counts;
+  };
+
+  P.scale = { ticks, range, padded, linear, stretches, line, area, rebin };
+})();

@@ -1,0 +1,92 @@
+// Where does the page get what it shows?
+//
+// Everything comes through get(path): out of the file itself where the page is a report, and from the service else. A
+// token is asked for when the service wants one; it lives in this closure and nowhere else: no storage, no address.
+(() => {
+  'use strict';
+  const P = window.plaudit;
+  const PAGE = 500;
+  const PATIENCE = 15000;
+
+  const embedded = (() => {
+    const tag = document.getElementById('data');
+    return tag ? JSON.parse(tag.textContent) : null;
+  })();
+  let token = null;
+
+  class Trouble extends Error {
+    // status 0: nobody answered.
+    constructor(status, code, message) { super(message); Object.assign(this, { status, code }); }
+  }
+
+  const fromFile = (path) => {
+    const found = embedded[path] !== undefined ? embedded[path] : embedded[path.split('?')[0]];
+    if (found === undefined) throw new Trouble(404, 'report.absent', 'This is not part of the report file.');
+    return found;
+  };
+
+  const get = async (path) => {
+    if (embedded) return fromFile(path);
+    let answer;
+    let body;
+    try {
+      answer = await fetch(path, {
+        headers: token ? { Accept: 'application/json', Authorization: `Bearer ${token}` } : { Accept: 'application/json' },
+        cache: 'no-store', credentials: 'omit', redirect: 'error', signal: AbortSignal.timeout(PATIENCE),
+      });
+      body = await answer.json();
+    } catch (failure) {
+      if (answer && !answer.ok) throw new Trouble(answer.status, 'http', `The service answered ${answer.status}.`);
+      throw new Trouble(0, 'unreachable', 'The service cannot be reached.');
+    }
+    if (answer.ok) return body;
+    const error = body && body.error ? body.error : {};
+    throw new Trouble(answer.status, error.code || 'http', error.message || `The service answered ${answer.status}.`);
+  };
+
+  // The steps of each run that was looked at, by number. Asked for again is only what can have changed: the steps from the
+  // first that is still open, and those after the last.
+  const held = new Map();
+  const stepsOf = (run) => held.get(run) || { list: [], version: 0 };
+  const path = (run, rest = '') => `/v1/runs/${encodeURIComponent(run)}${rest}`;
+
+  const refreshSteps = async (run, identity) => {
+    let entry = held.get(run);
+    if (!entry || entry.identity !== identity) held.set(run, entry = { list: [], version: 0, identity });
+    if (embedded && entry.version) return entry;
+    const open = entry.list.find((step) => step.open);
+    const last = entry.list[entry.list.length - 1];
+    let after = open ? open.step - 1 : last ? last.step : null;
+    for (;;) {
+      const query = after === null ? `?limit=${PAGE}` : `?after=${after}&limit=${PAGE}`;
+      const { steps } = await get(path(run, `/steps${query}`));
+      const changed = merge(entry.list, steps);
+      if (changed || !entry.version) entry.version += 1;
+      if (embedded || steps.length < PAGE || steps[steps.length - 1].step === after) return entry;
+      after = steps[steps.length - 1].step;
+    }
+  };
+
+  // Puts what came into the list in the order of steps, and says whether that changed anything.
+  const merge = (list, steps) => {
+    let changed = false;
+    for (const step of steps) {
+      let at = list.length;
+      while (at > 0 && list[at - 1].step >= step.step) at -= 1;
+      const old = list[at];
+      if (old && old.step === step.step) {
+        if (old.open === step.open && old.to === step.to && old.statistics.rollouts === step.statistics.rollouts) continue;
+        list[at] = step;
+      } else list.splice(at, 0, step);
+      changed = true;
+    }
+    return changed;
+  };
+
+  P.source = {
+    get, path, stepsOf, refreshSteps, Trouble,
+    report: embedded !== null,
+    setToken: (text) => { token = text || null; },
+    hasToken: () => token !== null,
+  };
+})();
