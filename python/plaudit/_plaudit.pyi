@@ -10,6 +10,7 @@ __all__ = [
     "VERSION",
     "Call",
     "Core",
+    "Mailbox",
     "Meeting",
     "PlauditError",
     "RecipeError",
@@ -140,9 +141,26 @@ class Meeting:
         tokens: int | None,
         extra: Mapping[str, Any] | None,
     ) -> None: ...
+    def mailbox(self, wake: Callable[[], object]) -> Mailbox: ...
     def leave(self, group: str, member: str | None) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
+
+@final
+class Mailbox:
+    def hand_in(
+        self,
+        number: int,
+        group: str,
+        size: int,
+        member: str | None,
+        prompt: Any,
+        response: str,
+        reference: str | None,
+        tokens: int | None,
+        extra: Mapping[str, Any] | None,
+    ) -> None: ...
+    def take(self) -> list[tuple[int, Any]]: ...
 
 @final
 class Single:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +145,13 @@ class Join:
             lambda done: self._meeting.hand_in(done, group, size, member, timeout, validate, *rollout)
         )
         return _result(told)
+
+    def mailbox(self, wake: Callable[[], object]) -> _plaudit.Mailbox:
+        """Where the answers to many rollouts come in under numbers, for adapters that have thousands waiting.
+
+        `wake` is called on another thread when there is something to take, and not again before it was taken.
+        """
+        return self._meeting.mailbox(wake)
 
     def leave(self, group: str, member: str | None = None) -> None:
         """Says that a member will never come, so that the others do not wait for it. It may be said before any has come."""

@@ -30,7 +30,7 @@ mod _plaudit {
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
-    use super::meeting::Meeting;
+    use super::meeting::{Mailbox, Meeting};
     #[pymodule_export]
     use super::scores::Scores;
     #[pymodule_export]

@@ -1,4 +1,5 @@
-//! How do Python callers hand in one rollout each? Every answer is told once, to a function of the caller's.
+//! How do Python callers hand in one rollout each? Every answer is told once: to a function of the caller's, or into a
+//! mailbox, whose owner is woken once and takes all that has come.
 
 use crate::core::Core;
 use crate::failure;
@@ -12,8 +13,9 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::mem;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// A join and how it waits.
@@ -21,7 +23,39 @@ use std::time::Duration;
 pub(crate) struct Meeting {
     join: Join,
     policy: Policy,
-    teller: OnceLock<Sender<(Py<PyAny>, Joined)>>,
+    teller: OnceLock<Sender<News>>,
+}
+
+/// What the teller says, and to whom.
+enum News {
+    Answer(Py<PyAny>, Joined),
+    Mail(Arc<Letters>),
+}
+
+/// Where the answers to many callers come in, each under the number that its rollout was handed in with.
+#[pyclass(frozen, module = "plaudit._plaudit")]
+pub(crate) struct Mailbox {
+    meeting: Py<Meeting>,
+    letters: Arc<Letters>,
+}
+
+/// What has come and was not taken yet, and what wakes the one who takes it.
+struct Letters {
+    wake: Py<PyAny>,
+    come: Mutex<Vec<(u64, Joined)>>,
+}
+
+impl Letters {
+    fn come(&self) -> MutexGuard<'_, Vec<(u64, Joined)>> {
+        self.come.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts an answer in, and says whether it is the first since all were taken.
+    fn put(&self, number: u64, joined: Joined) -> bool {
+        let mut come = self.come();
+        come.push((number, joined));
+        come.len() == 1
+    }
 }
 
 #[pymethods]
@@ -87,23 +121,20 @@ impl Meeting {
         tokens: Option<u64>,
         extra: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let mut rollout = Rollout::new(Cow::Owned(response.to_string()));
-        rollout.id = member.clone().map(Cow::Owned);
-        rollout.prompt = asked(prompt)?;
-        rollout.reference = reference.map(|reference| Cow::Owned(reference.to_string()));
-        rollout.tokens = tokens;
-        if let Some(extra) = extra {
-            rollout.extra = to_map(extra, &|| "extra".to_owned())?;
-        }
+        let rollout = read(member.as_deref(), prompt, &response, reference, tokens, extra)?;
         let timeout = timeout.map(|timeout| seconds("timeout", timeout)).transpose()?;
-        let arrival = Arrival { group, member, size, timeout, validate, rollout };
-        let teller = self.teller.get_or_init(teller).clone();
+        let teller = self.teller();
         // With the lock, because this takes microseconds, and whoever gives the lock away waits milliseconds to get it back.
         // Where nobody tells any more, Python is going away.
-        self.join.hand_in(arrival, move |joined| {
-            let _ = teller.send((done, joined));
+        self.join.hand_in(Arrival { group, member, size, timeout, validate, rollout }, move |joined| {
+            let _ = teller.send(News::Answer(done, joined));
         });
         Ok(())
+    }
+
+    /// A mailbox for answers. `wake` is called without arguments, on another thread, when there is something to take.
+    fn mailbox(slf: Py<Self>, wake: Py<PyAny>) -> Mailbox {
+        Mailbox { meeting: slf, letters: Arc::new(Letters { wake, come: Mutex::default() }) }
     }
 
     fn leave(&self, py: Python<'_>, group: &str, member: Option<&str>) {
@@ -117,6 +148,71 @@ impl Meeting {
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.join.close());
     }
+}
+
+#[pymethods]
+impl Mailbox {
+    /// Hands one rollout in for training; its answer comes under this number.
+    #[pyo3(signature = (number, group, size, member, prompt, response, reference, tokens, extra))]
+    #[allow(clippy::too_many_arguments, reason = "the fields of a rollout")]
+    fn hand_in(
+        &self,
+        number: u64,
+        group: String,
+        size: usize,
+        member: Option<String>,
+        prompt: Option<&Bound<'_, PyAny>>,
+        response: PyBackedStr,
+        reference: Option<PyBackedStr>,
+        tokens: Option<u64>,
+        extra: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let rollout = read(member.as_deref(), prompt, &response, reference, tokens, extra)?;
+        let arrival = Arrival { group, member, size, timeout: None, validate: Some(false), rollout };
+        let meeting = self.meeting.get();
+        let (teller, letters) = (meeting.teller(), Arc::clone(&self.letters));
+        meeting.join.hand_in(arrival, move |joined| {
+            if letters.put(number, joined) {
+                let _ = teller.send(News::Mail(letters));
+            }
+        });
+        Ok(())
+    }
+
+    /// The answers that have come, each with its number: the fields of the answer, or what went wrong with it.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u64, Bound<'py, PyAny>)>> {
+        let come = mem::take(&mut *self.letters.come());
+        let told = come.iter().map(|(number, joined)| match fields(py, joined) {
+            Ok(fields) => Ok((*number, fields.into_any())),
+            Err(error) => Ok((*number, error.into_pyobject(py)?.into_any())),
+        });
+        told.collect()
+    }
+}
+
+impl Meeting {
+    fn teller(&self) -> Sender<News> {
+        self.teller.get_or_init(teller).clone()
+    }
+}
+
+fn read(
+    member: Option<&str>,
+    prompt: Option<&Bound<'_, PyAny>>,
+    response: &str,
+    reference: Option<PyBackedStr>,
+    tokens: Option<u64>,
+    extra: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Rollout<'static>> {
+    let mut rollout = Rollout::new(Cow::Owned(response.to_owned()));
+    rollout.id = member.map(|member| Cow::Owned(member.to_owned()));
+    rollout.prompt = asked(prompt)?;
+    rollout.reference = reference.map(|reference| Cow::Owned(reference.to_string()));
+    rollout.tokens = tokens;
+    if let Some(extra) = extra {
+        rollout.extra = to_map(extra, &|| "extra".to_owned())?;
+    }
+    Ok(rollout)
 }
 
 fn seconds(name: &str, given: f64) -> PyResult<Duration> {
@@ -138,17 +234,13 @@ pub(crate) fn asked(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Prompt<
 
 /// A thread that tells callers their answers, all that there are at a time: a thread that wants the interpreter's lock waits
 /// for it some milliseconds, and a group has many members. It ends with the last one who could send to it.
-fn teller() -> Sender<(Py<PyAny>, Joined)> {
-    let (tell, told) = mpsc::channel::<(Py<PyAny>, Joined)>();
+fn teller() -> Sender<News> {
+    let (tell, told) = mpsc::channel::<News>();
     let thread = std::thread::Builder::new().name("plaudit-teller".to_owned());
     let _ = thread.spawn(move || {
         while let Ok(first) = told.recv() {
-            let answers: Vec<(Py<PyAny>, Joined)> = std::iter::once(first).chain(told.try_iter()).collect();
-            let told = Python::try_attach(|py| {
-                for (done, joined) in answers {
-                    tell_one(py, &done, &joined);
-                }
-            });
+            let news: Vec<News> = std::iter::once(first).chain(told.try_iter()).collect();
+            let told = Python::try_attach(|py| news.iter().for_each(|each| tell_one(py, each)));
             if told.is_none() {
                 return;
             }
@@ -157,13 +249,19 @@ fn teller() -> Sender<(Py<PyAny>, Joined)> {
     tell
 }
 
-fn tell_one(py: Python<'_>, done: &Py<PyAny>, joined: &Joined) {
-    let called = match fields(py, joined) {
-        Ok(fields) => done.call1(py, (fields, py.None())),
-        Err(error) => done.call1(py, (py.None(), error)),
+fn tell_one(py: Python<'_>, news: &News) {
+    let (told, called) = match news {
+        News::Mail(letters) => (&letters.wake, letters.wake.call0(py)),
+        News::Answer(done, joined) => (
+            done,
+            match fields(py, joined) {
+                Ok(fields) => done.call1(py, (fields, py.None())),
+                Err(error) => done.call1(py, (py.None(), error)),
+            },
+        ),
     };
     if let Err(error) = called {
-        error.write_unraisable(py, Some(done.bind(py)));
+        error.write_unraisable(py, Some(told.bind(py)));
     }
 }
 

@@ -1,11 +1,10 @@
 """How do many processes share one engine? By one Ray actor that scores, and hands every caller its own answers.
 
-One process is one truth: judge limits, the journal, groups that wait for their members, and running statistics. Calls
-between Ray processes are what costs here, so a caller (`plaudit.ray.connection`) hands in many rollouts at once by a
-call that returns nothing, and has one `collect` call open through which all its answers come back.
+One process is one truth: judge limits, the journal, groups that wait for their members, and running statistics. Ray starts the
+actor, finds it by name, and tells where it listens; rollouts and answers go over a stream of each caller's own
+(`plaudit.ray.door`), many at a time, because a Ray call for each would cost more than scoring it.
 
-What must hold: a rollout that was handed in is answered exactly once, whatever fails; `collect` and `hand_in` may be
-repeated after a lost connection without anything being scored or lost twice.
+What must hold: a rollout that was handed in is answered exactly once, whatever fails.
 """
 
 from __future__ import annotations
@@ -14,18 +13,14 @@ import asyncio
 import importlib
 import os
 import time
-import uuid
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import plaudit
+from plaudit.ray.door import Door, Life, Outbox
 from plaudit.ray.siblings import Siblings
 from plaudit.ray.steps import Steps
-
-# How long answers are gathered before a waiting `collect` returns with them.
-GATHER_S = 0.004
-# Callers that have not collected for this long are gone, and what waits for them is let go.
-FORGET_S = 3600.0
+from plaudit.report import flat
 
 
 class Terms(NamedTuple):
@@ -48,6 +43,22 @@ class Terms(NamedTuple):
         return plaudit.Engine(self.recipe, overrides=self.overrides, state=kept, share=self.share)
 
 
+class Kind(NamedTuple):
+    """What a rollout is counted under."""
+
+    step: int | None
+    validate: bool
+    source: str
+
+
+class Left(NamedTuple):
+    """Word of a sibling that will never come."""
+
+    group: str
+    member: str | None
+    size: int
+
+
 class Rollout(NamedTuple):
     """One response on its way to the actor."""
 
@@ -62,6 +73,10 @@ class Rollout(NamedTuple):
     validate: bool = False
     source: str = ""
     step: int | None = None
+
+    def kind(self) -> Kind:
+        """What it is counted under."""
+        return Kind(self.step, self.validate, self.source)
 
 
 class Answer(NamedTuple):
@@ -87,38 +102,6 @@ class Answer(NamedTuple):
         return cls(None, "invalid", reason, waited=waited)
 
 
-class Delivery(NamedTuple):
-    """Answers for a caller, by ticket, and how many it was sent before them."""
-
-    before: int
-    answers: list[tuple[int, Answer]]
-
-
-class Outbox:
-    """Answers that wait for one caller; each is kept until the caller has said that it came."""
-
-    def __init__(self) -> None:
-        self.answers: list[tuple[int, Answer]] = []
-        self.sent = 0
-        self.known: set[int] = set()
-        self.ready = asyncio.Event()
-        self.collected = time.monotonic()
-
-    def put(self, ticket: int, answer: Answer) -> None:
-        self.answers.append((ticket, answer))
-        self.ready.set()
-
-    def acknowledge(self, seen: int) -> None:
-        """Lets go of what the caller has, by the number of answers that it has had in all."""
-        arrived = max(0, seen - self.sent)
-        for ticket, _ in self.answers[:arrived]:
-            self.known.discard(ticket)
-        del self.answers[:arrived]
-        self.sent += arrived
-        if not self.answers:
-            self.ready.clear()
-
-
 class SharedEngine:
     """The actor's class. `plaudit.ray.connection` starts it by name, and starts it again when it dies."""
 
@@ -129,122 +112,125 @@ class SharedEngine:
         # Only what compares responses waits for the group.
         self.join = self.engine.join(timeout=terms.timeout, quiet=terms.quiet) if compares else None
         self.timeout = terms.timeout if terms.timeout is not None else self.engine.timeout
-        self.life = uuid.uuid4().hex
-        self.outboxes: dict[str, Outbox] = {}
+        self.door = Door(self._receive)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.mailbox = self.join.mailbox(self._wake) if self.join is not None else None
+        # What the join has, by the number that its answer comes under.
+        self.joining: dict[int, tuple[Outbox, int, Kind]] = {}
+        self.numbers = 0
         self.tasks: set[asyncio.Task[None]] = set()
         self.siblings = Siblings()
         self.steps = Steps(self.engine.components, terms.examine)
 
-    async def alive(self) -> str:
-        """The name of this life of the actor: another one after a restart."""
-        return self.life
+    async def alive(self) -> Life:
+        """The name of this life of the actor, and how a stream to it is opened."""
+        from ray.util import get_node_ip_address
 
-    async def hand_in(self, caller: str, life: str, rollouts: Sequence[tuple[int, Rollout]]) -> None:
-        """Takes rollouts, each with the caller's ticket. Those of another life, and those already known, are passed over."""
-        if life != self.life:
-            return
-        outbox = self._outbox(caller)
-        fresh = [(ticket, rollout) for ticket, rollout in rollouts if ticket not in outbox.known]
-        outbox.known.update(ticket for ticket, _ in fresh)
-        apart = [item for item in fresh if self.join is None or item[1].validate]
-        for ticket, rollout in fresh:
-            if self.join is not None and not rollout.validate:
-                self._start(self._score_joined(self.join, outbox, ticket, rollout))
-        if apart:
-            self._start(self._score_apart(outbox, apart))
+        return await self.open(get_node_ip_address())
 
-    async def collect(self, caller: str, life: str, seen: int, wait: float) -> Delivery | None:
-        """The answers that the caller has not seen yet, as soon as there are some; `None`: this is another life."""
-        if life != self.life:
-            return None
-        outbox = self._outbox(caller)
-        outbox.acknowledge(seen)
-        outbox.collected = time.monotonic()
-        if not outbox.answers:
-            try:
-                await asyncio.wait_for(outbox.ready.wait(), wait)
-            except asyncio.TimeoutError:
-                return Delivery(outbox.sent, [])
-            await asyncio.sleep(GATHER_S)
-        return Delivery(outbox.sent, outbox.answers.copy())
-
-    async def leave(self, group: str, member: str | None, size: int) -> None:
-        """A sibling will never come: nobody waits for it any longer."""
-        self.siblings.leave(group, size)
-        if self.join is not None:
-            self.join.leave(group, member)
+    async def open(self, address: str) -> Life:
+        """Listens on this address, for callers and for the join's answers."""
+        self.loop = asyncio.get_running_loop()
+        return await self.door.open(address)
 
     async def status(self) -> dict[str, Any]:
         """What goes on, for people and tests."""
         return {
-            "life": self.life,
+            "life": self.door.name,
             "pid": os.getpid(),
             "join": None if self.join is None else dict(self.join.status),
-            "callers": {name: len(box.answers) for name, box in self.outboxes.items()},
-            "scoring": len(self.tasks),
+            "callers": {name: len(box.answers) for name, box in self.door.outboxes.items()},
+            "scoring": len(self.tasks) + len(self.joining),
             "steps": self.steps.closed,
             "tallies": list(self.engine.tallies),
         }
 
-    def _outbox(self, caller: str) -> Outbox:
-        outbox = self.outboxes.get(caller)
-        if outbox is None:
-            now = time.monotonic()
-            for name in [name for name, box in self.outboxes.items() if now - box.collected > FORGET_S]:
-                del self.outboxes[name]
-            outbox = self.outboxes[caller] = Outbox()
-        return outbox
+    def _receive(self, outbox: Outbox, items: Sequence[Sequence[Any]]) -> None:
+        """Takes what a caller hands in: rollouts, and word of siblings that will never come."""
+        apart: list[tuple[int, Rollout]] = []
+        for ticket, *said in items:
+            if len(said) == len(Left._fields):
+                self._leave(Left(*said))
+                outbox.put(ticket)
+                continue
+            rollout = Rollout(*said)
+            if self.mailbox is None or rollout.validate:
+                apart.append((ticket, rollout))
+            else:
+                self._join(outbox, ticket, rollout)
+        if apart:
+            outbox.scoring += len(apart)
+            self._start(self._score_apart(outbox, apart))
+
+    def _leave(self, left: Left) -> None:
+        """Nobody waits any longer for a sibling that will never come."""
+        self.siblings.leave(left.group, left.size)
+        if self.join is not None:
+            self.join.leave(left.group, left.member)
 
     def _start(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    async def _score_joined(self, join: plaudit.Join, outbox: Outbox, ticket: int, rollout: Rollout) -> None:
+    def _join(self, outbox: Outbox, ticket: int, rollout: Rollout) -> None:
         """One rollout that is compared with its siblings: it waits for them in the engine's join."""
+        assert self.mailbox is not None
+        self.numbers += 1
+        self.joining[self.numbers] = (outbox, ticket, rollout.kind())
+        group, member, size, response, prompt, reference, tokens, *_ = rollout
+        extra = self.steps.feed(rollout)
         try:
-            result = await join.ascore(
-                rollout.group,
-                rollout.size,
-                rollout.response,
-                prompt=rollout.prompt,
-                reference=rollout.reference,
-                tokens=rollout.tokens,
-                extra=self.steps.feed(rollout),
-                member=rollout.member,
-                validate=False,
-            )
-            answer = Answer(
-                result.total,
-                result.outcome,
-                result.reason,
-                dict(result.components),
-                scalars(result.info),
-                result.group_size,
-                result.partial,
-                result.late,
-                result.duplicate,
-                result.waited,
-                result.siblings_mean,
+            self.mailbox.hand_in(
+                self.numbers, group, size, member, prompt, response, reference, tokens, extra
             )
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller must hear of it.
-            answer = failed(error)
-        outbox.put(ticket, self.steps.count(rollout, answer))
+            self._joined(self.numbers, error)
+
+    def _wake(self) -> None:
+        """The mailbox has answers; said on a thread of the engine's."""
+        try:
+            assert self.loop is not None
+            self.loop.call_soon_threadsafe(self._take)
+        except RuntimeError:
+            pass  # The loop was closed, so nobody waits any more.
+
+    def _take(self) -> None:
+        assert self.mailbox is not None
+        for number, told in self.mailbox.take():
+            self._joined(number, told)
+
+    def _joined(self, number: int, told: Any) -> None:
+        """Answers one rollout with what the join says of it, or with what went wrong."""
+        outbox, ticket, kind = self.joining.pop(number)
+        if isinstance(told, BaseException):
+            answer = failed(told)
+        else:
+            total, outcome, reason, components, info, *rest, _ = told
+            answer = Answer(total, outcome, reason, components, scalars(flat(info)), *rest)
+        outbox.put(ticket, self.steps.count(kind, answer))
 
     async def _score_apart(self, outbox: Outbox, items: Sequence[tuple[int, Rollout]]) -> None:
         """Rollouts that nothing compares with their siblings: validation, and recipes of single responses."""
-        rollouts = [rollout for _, rollout in items]
-        try:
-            answers = await self._each(rollouts)
-        except Exception as error:  # noqa: BLE001
-            answers = [failed(error)] * len(items)
+        answers = await self._answers([rollout for _, rollout in items])
+        outbox.scoring -= len(items)
         for (ticket, rollout), answer in zip(items, answers, strict=True):
             if not rollout.validate:
                 self.siblings.add(rollout.group, rollout.size, answer.total)
             if answer.outcome == "invalid" and not rollout.validate and rollout.size > 1:
                 self._start(self._wait_for_siblings(outbox, ticket, rollout, answer))
             else:
-                outbox.put(ticket, self.steps.count(rollout, answer))
+                outbox.put(ticket, self.steps.count(rollout.kind(), answer))
+
+    async def _answers(self, rollouts: Sequence[Rollout]) -> list[Answer]:
+        """One answer each; a rollout with which nothing can be scored is found by halving, and takes no other along."""
+        try:
+            return await self._each(rollouts)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the caller must hear of it.
+            if len(rollouts) == 1:
+                return [failed(error)]
+        half = len(rollouts) // 2
+        return [*await self._answers(rollouts[:half]), *await self._answers(rollouts[half:])]
 
     async def _each(self, rollouts: Sequence[Rollout]) -> list[Answer]:
         """Scores rollouts together that do not know each other: each is a group of its own."""
@@ -274,7 +260,8 @@ class SharedEngine:
         began = time.monotonic()
         mean = await self.siblings.mean(rollout.group, rollout.size, self.timeout)
         waited = answer.waited + time.monotonic() - began
-        outbox.put(ticket, self.steps.count(rollout, answer._replace(siblings_mean=mean, waited=waited)))
+        answer = answer._replace(siblings_mean=mean, waited=waited)
+        outbox.put(ticket, self.steps.count(rollout.kind(), answer))
 
 
 def answers_of(report: plaudit.Report, waited: float) -> list[Answer]:

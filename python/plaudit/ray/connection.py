@@ -1,8 +1,8 @@
-"""How does a process reach the shared engine? By few calls: many rollouts go out together, answers come back together.
+"""How does a process reach the shared engine? By one stream: rollouts go out as they come, answers come back as they are made.
 
-A connection belongs to one event loop. `score` notes a rollout and waits; a few milliseconds later everything that was
-noted meanwhile is prepared on a thread and handed in by one call, and one open `collect` call brings the answers. When
-the actor dies, Ray starts it again (or the connection does), and what was not answered is handed in once more.
+A connection belongs to one event loop. `score` notes a rollout and waits; everything that was noted in the same moment is
+prepared on a thread and goes out together. Ray finds or starts the actor and tells where it listens. When the stream is
+lost, because the actor died or the network blinked, Ray is asked anew, and what was not answered is handed in once more.
 
 What must hold: every `score` returns by its deadline, even if the actor never answers.
 """
@@ -18,19 +18,23 @@ import uuid
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
-from plaudit.ray.actor import Answer, Delivery, Rollout, SharedEngine, Terms
+from plaudit.ray.actor import Answer, Left, Rollout, SharedEngine, Terms, failed
+from plaudit.ray.door import Life
+from plaudit.ray.frames import End, encoded
 
 log = logging.getLogger("plaudit")
 
 # How long rollouts are gathered before they go out together. A group is scored when its last member has arrived, so
 # this is also what a group waits longer than it must.
-GATHER_S = 0.008
-# How long one `collect` call stays open; Ray reports a dead actor by itself, so this only bounds what is unforeseen.
-COLLECT_S = 20.0
+GATHER_S = 0.001
+# Answers that have come are acknowledged with the next rollouts, or after this long.
+ACKNOWLEDGE_S = 0.25
 # How often deadlines are looked at.
 WATCH_S = 0.5
+# How long opening a stream may take.
+CONNECT_S = 10.0
 # How long a lost actor is waited for before it is asked for again.
 RETRY_S = 0.5
 
@@ -99,7 +103,9 @@ class Connection:
 
     def leave(self, group: str, member: str | None, size: int) -> None:
         """Tells that a sibling will never come."""
-        self._line(group).leave(group, member, size)
+        line = self._line(group)
+        line.add(encoded(Left(group, member, size))[1:], time.monotonic() + self.deadline, None)
+        line.send()
 
     def _line(self, group: str) -> Line:
         return self.lines[zlib.crc32(group.encode("utf-8", "replace")) % len(self.lines)]
@@ -108,39 +114,91 @@ class Connection:
         """Sends what was gathered; the next rollout begins to gather anew."""
         self.flushing = False
         items, self.gathered = self.gathered, []
+        rollouts = [item for item, _ in items]
         if self.prepare is None:
-            self._send(items, [item for item, _ in items])
+            self._send(items, [pack(rollout) for rollout in rollouts])
             return
-        work = asyncio.get_running_loop().run_in_executor(
-            self.thread, self._prepare_all, [item for item, _ in items]
-        )
+        work = asyncio.get_running_loop().run_in_executor(self.thread, self._prepare_all, rollouts)
         work.add_done_callback(lambda done: self._send(items, done.result()))
 
-    def _prepare_all(self, items: Sequence[Any]) -> list[Rollout | Exception]:
-        prepared: list[Rollout | Exception] = []
+    def _prepare_all(self, items: Sequence[Any]) -> list[Packed | Answer | Exception]:
+        prepared: list[Packed | Answer | Exception] = []
         for item in items:
             try:
                 assert self.prepare is not None
-                prepared.append(self.prepare(item))
+                prepared.append(pack(self.prepare(item)))
             except Exception as error:  # noqa: BLE001 - it belongs to this one rollout, and is raised there.
                 prepared.append(error)
         return prepared
 
     def _send(
-        self, items: Sequence[tuple[Any, asyncio.Future[Answer]]], rollouts: Sequence[Rollout | Exception]
+        self,
+        items: Sequence[tuple[Any, asyncio.Future[Answer]]],
+        prepared: Sequence[Packed | Answer | Exception],
     ) -> None:
         due = time.monotonic() + self.deadline
         touched: dict[int, Line] = {}
-        for (_, future), rollout in zip(items, rollouts, strict=True):
-            if isinstance(rollout, Exception):
-                if not future.done():
-                    future.set_exception(rollout)
+        for (_, future), packed in zip(items, prepared, strict=True):
+            if future.done():
                 continue
-            line = self._line(rollout.group)
-            line.add(rollout, future, due)
-            touched[line.shard] = line
+            if isinstance(packed, Exception):
+                future.set_exception(packed)
+            elif isinstance(packed, Answer):
+                future.set_result(packed)
+            else:
+                line = self._line(packed.group)
+                line.add(packed.body, due, future)
+                touched[line.shard] = line
         for line in touched.values():
             line.send()
+
+
+class Packed(NamedTuple):
+    """A rollout as it travels: JSON without the bracket that its ticket stands after."""
+
+    group: str
+    body: bytes
+
+
+def pack(rollout: Rollout) -> Packed | Answer:
+    """The rollout as it travels, or the answer to one that cannot."""
+    try:
+        return Packed(rollout.group, encoded(rollout)[1:])
+    except Exception as error:  # noqa: BLE001 - an odd rollout must not keep the others from going out.
+        return failed(error)
+
+
+class Waiting(NamedTuple):
+    """What was handed in and is not answered: a rollout, or word of a sibling that will never come, which nobody waits for."""
+
+    body: bytes
+    due: float
+    future: asyncio.Future[Answer] | None
+
+
+class Stream(End):
+    """A line's end of the stream to the actor."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__()
+        self.line = line
+        self.over = asyncio.get_running_loop().create_future()
+
+    def received(self, frame: Any) -> None:
+        self.line.deliver(frame)
+
+    def lost(self, error: Exception) -> None:
+        if not self.over.done():
+            self.over.set_result(error)
+
+    def free(self) -> None:
+        self.line.send()
+
+    def open(self, caller: str, seen: int, token: bytes) -> None:
+        """Says the token, who is calling, and how many answers came before."""
+        assert self.transport is not None
+        self.transport.write(token)
+        self.send([encoded(caller), b"%d" % seen])
 
 
 class Line:
@@ -156,53 +214,74 @@ class Line:
         self.terms = terms
         self.shard = shard
         self.caller = uuid.uuid4().hex
+        # Ray ends an actor that nobody holds a handle of.
         self.actor: Any = None
+        self.stream: Stream | None = None
         self.life = ""
         self.tickets = 0
         self.seen = 0
-        self.waiting: dict[int, tuple[Rollout, asyncio.Future[Answer], float]] = {}
+        self.acknowledged = 0
+        self.acknowledging = False
+        self.waiting: dict[int, Waiting] = {}
         self.unsent: list[int] = []
-        self.left: list[tuple[str, str | None, int]] = []
-        self.collecting: asyncio.Task[None] | None = None
+        self.keeping: asyncio.Task[None] | None = None
         self.watching: asyncio.Task[None] | None = None
         self.said = False
 
-    def add(self, rollout: Rollout, future: asyncio.Future[Answer], due: float) -> None:
+    def add(self, body: bytes, due: float, future: asyncio.Future[Answer] | None) -> None:
+        """Takes what is to be handed in with the next `send`."""
         self.tickets += 1
-        self.waiting[self.tickets] = (rollout, future, due)
+        self.waiting[self.tickets] = Waiting(body, due, future)
         self.unsent.append(self.tickets)
 
-    def leave(self, group: str, member: str | None, size: int) -> None:
-        self.left.append((group, member, size))
-        self.send()
-
     def send(self) -> None:
-        """Hands in what has not gone out, if there is an actor; otherwise it goes when there is one."""
+        """Hands in what has not gone out, if the actor reads; otherwise it goes when it does."""
         loop = asyncio.get_running_loop()
-        if self.collecting is None or self.collecting.done():
-            self.collecting = loop.create_task(self._collect())
-        if self.watching is None or self.watching.done():
-            self.watching = loop.create_task(self._watch())
-        if not self.life:
+        if self.waiting:
+            if self.keeping is None or self.keeping.done():
+                self.keeping = loop.create_task(self._keep())
+            if self.watching is None or self.watching.done():
+                self.watching = loop.create_task(self._watch())
+        if self.stream is None or not self.stream.writable:
             return
         tickets, self.unsent = self.unsent, []
-        left, self.left = self.left, []
-        rollouts = [(ticket, self.waiting[ticket][0]) for ticket in tickets if ticket in self.waiting]
-        try:
-            if rollouts:
-                self.actor.hand_in.options(num_returns=0).remote(self.caller, self.life, rollouts)
-            for group, member, size in left:
-                self.actor.leave.options(num_returns=0).remote(group, member, size)
-        except Exception as error:  # noqa: BLE001 - what was not sent goes out with the next connection.
-            self._lost(error)
+        items = [
+            b"[%d,%b" % (ticket, self.waiting[ticket].body) for ticket in tickets if ticket in self.waiting
+        ]
+        if items or self.acknowledged != self.seen:
+            self.acknowledged = self.seen
+            self.stream.send(items, before=b"%d" % self.seen)
 
-    async def _collect(self) -> None:
-        """Brings answers for as long as the process lives, over every loss of the actor."""
-        while True:
+    def deliver(self, answers: Sequence[Sequence[Any]]) -> None:
+        """Tells everybody the answers that have come."""
+        self.seen += len(answers)
+        if not self.acknowledging:
+            self.acknowledging = True
+            asyncio.get_running_loop().call_later(ACKNOWLEDGE_S, self._acknowledge)
+        for ticket, *said in answers:
+            held = self.waiting.pop(ticket, None)
+            if held is not None and held.future is not None and not held.future.done():
+                held.future.set_result(Answer(*said))
+
+    def _acknowledge(self) -> None:
+        self.acknowledging = False
+        self.send()
+
+    async def _keep(self) -> None:
+        """Keeps a stream open while somebody waits, over every loss of the actor."""
+        while self.waiting:
             try:
-                if not self.life:
-                    await self._connect()
-                delivery = await self.actor.collect.remote(self.caller, self.life, self.seen, COLLECT_S)
+                self.stream = await self._connect()
+                # Everything that waits, since what was sent before may have been lost on the way.
+                self.unsent = list(self.waiting)
+                if self.said:
+                    log.warning(
+                        "plaudit: the shared engine is back; %d rollouts are handed in again",
+                        len(self.unsent),
+                    )
+                    self.said = False
+                self.send()
+                self._lost(await self.stream.over)
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - Ray has many ways to say that an actor is gone.
@@ -211,59 +290,51 @@ class Line:
                     self._refuse(error)
                 else:
                     self._lost(error)
-                await asyncio.sleep(RETRY_S)
-                continue
-            if delivery is None:
-                self._lost(RuntimeError("it was started anew"))
-            else:
-                self._deliver(delivery)
+            await asyncio.sleep(RETRY_S)
 
-    async def _connect(self) -> None:
-        """Finds or starts the actor, and hands in everything that waits."""
-        actor = await asyncio.get_running_loop().run_in_executor(None, start, self.terms, self.shard)
-        self.actor, self.life, self.seen = actor, await actor.alive.remote(), 0
-        self.unsent = list(self.waiting)
-        if self.said:
-            log.warning(
-                "plaudit: the shared engine is back; %d rollouts are handed in again", len(self.unsent)
-            )
-            self.said = False
-        self.send()
+    async def _connect(self) -> Stream:
+        """Finds or starts the actor, and opens a stream to it."""
+        loop = asyncio.get_running_loop()
+        self.actor = await loop.run_in_executor(None, start, self.terms, self.shard)
+        life: Life = await self.actor.alive.remote()
+        if life.name != self.life:
+            self.life, self.seen = life.name, 0
+        opening = loop.create_connection(lambda: Stream(self), life.address, life.port)
+        try:
+            _, stream = await asyncio.wait_for(opening, CONNECT_S)
+        except (OSError, asyncio.TimeoutError) as error:
+            raise ConnectionError(
+                f"no connection to its address {life.address}, port {life.port}: {error!r}"
+            ) from error
+        stream.open(self.caller, self.seen, life.token)
+        return stream
 
     def _lost(self, error: Exception) -> None:
-        self.life = ""
-        if not self.said:
+        self.stream = None
+        if self.waiting and not self.said:
             self.said = True
             log.error(
                 "plaudit: the shared engine is lost (%s); %d rollouts wait for it", error, len(self.waiting)
             )
 
     def _refuse(self, error: Exception) -> None:
-        self.life = ""
+        self.stream = None
         refused, self.waiting = self.waiting, {}
-        for _, future, _ in refused.values():
-            if not future.done():
-                future.set_exception(RuntimeError(f"plaudit: the shared engine cannot start: {error}"))
-
-    def _deliver(self, delivery: Delivery) -> None:
-        self.seen = delivery.before + len(delivery.answers)
-        for ticket, answer in delivery.answers:
-            held = self.waiting.pop(ticket, None)
-            if held is not None and not held[1].done():
-                held[1].set_result(answer)
+        for held in refused.values():
+            if held.future is not None and not held.future.done():
+                held.future.set_exception(RuntimeError(f"plaudit: the shared engine cannot start: {error}"))
 
     async def _watch(self) -> None:
         """Answers whoever has waited too long, and forgets whoever has gone away."""
         while self.waiting:
             await asyncio.sleep(WATCH_S)
             now = time.monotonic()
-            for ticket, (_, future, due) in list(self.waiting.items()):
-                if future.done():
+            for ticket, (_, due, future) in list(self.waiting.items()):
+                if now > due or (future is not None and future.done()):
                     del self.waiting[ticket]
-                elif now > due:
-                    del self.waiting[ticket]
-                    future.set_result(
-                        Answer.invalid(
-                            "group.deadline", "no answer from the shared engine before the deadline"
+                    if future is not None and not future.done():
+                        future.set_result(
+                            Answer.invalid(
+                                "group.deadline", "no answer from the shared engine before the deadline"
+                            )
                         )
-                    )

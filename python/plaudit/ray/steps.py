@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plaudit.ray.actor import Answer, Rollout
+    from plaudit.ray.actor import Answer, Kind, Rollout
 
 # Steps that are remembered for `status`.
 REMEMBER = 100
@@ -48,7 +48,7 @@ class Steps:
         self.sums = {name: Sums() for name in self.names}
         self.closed: dict[int, dict[str, dict[str, float]]] = {}
         self.last: dict[str, dict[str, float]] | None = None
-        self.shown: dict[tuple[int | None, bool, str], int] = {}
+        self.shown: dict[Kind, int] = {}
 
     def feed(self, rollout: Rollout) -> dict[str, Any] | None:
         """The rollout's extra, with the last step's statistics once there are some."""
@@ -56,16 +56,15 @@ class Steps:
             return rollout.extra
         return {"last_mean_std": self.last, **(rollout.extra or {})}
 
-    def count(self, rollout: Rollout, answer: Answer) -> Answer:
+    def count(self, kind: Kind, answer: Answer) -> Answer:
         """Counts an answer towards its step, and marks it where it is one of those to be printed."""
-        if not rollout.validate:
-            self._enter(rollout.step)
+        if not kind.validate:
+            self._enter(kind.step)
             self._add("total", answer.total)
             for name, value in answer.components.items():
                 self._add(name, value)
         if not self.examine:
             return answer
-        kind = (rollout.step, rollout.validate, rollout.source)
         shown = self.shown.get(kind, 0)
         if shown >= self.examine:
             return answer
