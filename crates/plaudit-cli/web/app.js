@@ -6,7 +6,7 @@
   const PACE = 2000;
   const find = (id) => document.getElementById(id);
   const main = find('main');
-  const state = { view: null, key: null, timer: null, busy: false, stopped: false, lostAt: null, theme: null };
+  const state = { view: null, key: null, timer: null, busy: false, stopped: false, lostAt: null, theme: null, kept: null };
 
   const viewOf = (place) => {
     if (place.run && place.group) return { key: `group ${place.run} ${place.group}`, make: () => new P.Group(place.run, place.step, place.group) };
@@ -26,6 +26,7 @@
   // What stands in the page stays there while the service is away; only the line at the top changes.
   const trouble = (text) => { put(find('trouble'), text || ''); find('trouble').hidden = !text; };
   const link = (text, kind) => { put(find('link'), text); find('link').className = `link ${kind}`; };
+  const heard = (text) => put(find('heard'), text);
 
   const failed = (failure) => {
     if (!(failure instanceof P.source.Trouble)) { trouble(`The page has a fault: ${failure.message}`); throw failure; }
@@ -33,6 +34,7 @@
     if (failure.status === 404) { trouble(`${failure.message} It may have been written by a service with another state directory.`); return; }
     if (state.lostAt === null) state.lostAt = Date.now() / 1000;
     link('not reached', 'lost');
+    heard('');
     trouble(failure.status === 0 ? `The service cannot be reached since ${P.format.clock(state.lostAt)}. What is shown is from before. It is tried again every ${PACE / 1000} seconds; start it with: plaudit serve` : `${failure.message} So it is since ${P.format.clock(state.lostAt)}.`);
   };
 
@@ -43,6 +45,7 @@
     const view = state.view;
     try {
       await view.refresh();
+      if (state.lostAt !== null) heard('The service answers again.');
       state.lostAt = null;
       if (view === state.view) { trouble(null); crumbs(); link(P.source.report ? 'report' : `updated ${P.format.clock(Date.now() / 1000)}`, 'ok'); }
     } catch (failure) {
@@ -54,6 +57,34 @@
     }
   };
 
+  // A run stays in the page, hidden, while one of its groups is looked at: back is then where one was, to the pixel.
+  const leave = (key) => {
+    if (!state.view) return;
+    const { view, key: old } = state;
+    if (key.startsWith(`group ${old.slice(4)} `) && old.startsWith('run ')) {
+      state.kept = { key: old, view, scroll: scrollY, focus: document.activeElement };
+      view.node.hidden = true;
+      return;
+    }
+    view.close();
+    view.node.remove();
+  };
+  const enter = (key, make) => {
+    const kept = state.kept;
+    if (kept && kept.key === key) {
+      Object.assign(state, { key, view: kept.view, kept: null });
+      kept.view.node.hidden = false;
+      scrollTo(0, kept.scroll);
+      kept.focus.focus({ preventScroll: true });
+      return;
+    }
+    if (kept && !key.startsWith(`group ${kept.key.slice(4)} `)) { kept.view.close(); kept.view.node.remove(); state.kept = null; }
+    const first = state.view === null;
+    Object.assign(state, { key, view: make() });
+    main.append(state.view.node);
+    if (!first) { scrollTo(0, 0); main.focus({ preventScroll: true }); }
+  };
+
   const show = () => {
     const place = P.address.read();
     theme(place.theme);
@@ -63,14 +94,10 @@
       if (state.view.moved) state.view.moved().catch(failed);
       return;
     }
-    const first = state.view === null;
-    if (state.view) state.view.close();
-    state.key = key;
-    state.view = make();
+    leave(key);
     trouble(null);
-    main.replaceChildren(state.view.node);
+    enter(key, make);
     crumbs();
-    if (!first) { scrollTo(0, 0); main.focus({ preventScroll: true }); }
     refresh();
   };
 
@@ -88,20 +115,16 @@
       P.source.setToken(text);
       dialog.close();
       state.stopped = false;
-      main.replaceChildren(state.view.node);
+      find('unasked').hidden = true;
       refresh();
     });
     dialog.replaceChildren(form);
     if (!dialog.open) dialog.showModal();
     field.focus();
   };
-  const unasked = () => {
-    if (!state.stopped) return;
-    main.replaceChildren(state.view.node);
-    const again = el('button', { type: 'button' }, 'Enter a token');
-    again.addEventListener('click', () => ask(new P.source.Trouble(401, 'auth', 'Without one it shows nothing.')));
-    main.prepend(el('p', { class: 'empty' }, again));
-  };
+  // Who closes the dialog without a token can open it again.
+  find('ask').addEventListener('close', () => { find('unasked').hidden = !state.stopped; });
+  find('unasked').addEventListener('click', () => ask(new P.source.Trouble(401, 'auth', 'Without one it shows nothing.')));
 
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const theme = (chosen) => {
@@ -119,7 +142,6 @@
     P.address.replace({ ...place, theme: document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark' });
   });
   find('skip').addEventListener('click', (event) => { event.preventDefault(); main.focus(); main.scrollIntoView(); });
-  find('ask').addEventListener('close', unasked);
   dark.addEventListener('change', () => theme(null));
   document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
   addEventListener('hashchange', show);

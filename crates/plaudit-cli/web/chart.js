@@ -5,21 +5,23 @@
   const P = window.plaudit;
   const { el, svg, put } = P;
 
-  // The step that all charts look at: `over` while a pointer or a key is on one, else `chosen`, else the latest.
-  const look = { over: null, chosen: null, charts: new Set(), onChoose: null };
+  // The step that all charts look at: `over` while a pointer or a key is on one, else `shown`, the one the page shows. A
+  // line across marks it where a person has `chosen` it.
+  const look = { over: null, shown: null, chosen: false, charts: new Set(), onChoose: null };
   const lookAt = (step) => {
     if (look.over === step) return;
     look.over = step;
     for (const chart of look.charts) chart.mark();
   };
   const choose = (step) => { if (look.onChoose) look.onChoose(step); };
-  const setChosen = (step) => {
-    look.chosen = step;
+  const show = (step, chosen) => {
+    look.shown = step;
+    look.chosen = chosen;
     for (const chart of look.charts) chart.mark();
   };
 
   const sizes = new ResizeObserver((entries) => {
-    for (const { target } of entries) if (target.chart) target.chart.resized();
+    for (const { target } of entries) target.chart.resized(target);
   });
 
   class Chart {
@@ -30,15 +32,17 @@
       this.at = el('span', { class: 'at' });
       this.plot = el('div', { class: 'plot', tabindex: 0, role: 'slider', 'aria-orientation': 'horizontal', 'aria-label': `${title}, by step` });
       this.plot.chart = this;
+      this.legend.chart = this;
       this.body = el('tbody');
       this.head = el('tr');
       this.table = el('details', { class: 'numbers', ontoggle: () => this.fillTable() }, el('summary', { 'aria-label': `${title}: the numbers as a table` }, 'Table'),
         el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `${title}: table` }, el('table', {}, el('thead', {}, this.head), this.body)));
       this.node = el('figure', { class: 'chart', id: `chart-${id}` },
-        el('figcaption', {}, el('h3', {}, P.visible(title)), note ? el('p', { class: 'note' }, note) : null), this.legend, this.plot, this.table);
+        el('figcaption', {}, el('h3', {}, P.visible(title)), note ? el('p', { class: 'note' }, note) : null, this.at), this.legend, this.plot, this.table);
       this.listen();
       look.charts.add(this);
       sizes.observe(this.plot);
+      sizes.observe(this.legend);
     }
 
     listen() {
@@ -52,13 +56,14 @@
       this.plot.addEventListener('click', (event) => { if (steps()) choose(stepAt(event)); });
       this.plot.addEventListener('blur', () => lookAt(null));
       this.plot.addEventListener('keydown', (event) => this.key(event));
+      this.table.addEventListener('keydown', (event) => { if (event.key === 'Escape') { this.table.open = false; this.table.firstChild.focus(); } });
     }
 
     key(event) {
       if (!this.model || !this.model.steps.length || event.ctrlKey || event.metaKey || event.altKey) return;
       const list = this.model.steps.map((step) => step.step);
       const place = list.indexOf(this.current());
-      const moves = { ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1, Home: 0, End: list.length - 1, PageUp: place - 10, PageDown: place + 10 };
+      const moves = { ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1, Home: 0, End: list.length - 1, PageUp: place + 10, PageDown: place - 10 };
       if (event.key in moves) lookAt(list[Math.min(list.length - 1, Math.max(0, moves[event.key]))]);
       else if (event.key === 'Enter' || event.key === ' ') choose(this.current());
       else if (event.key === 'Escape') { lookAt(null); choose(null); } else return;
@@ -75,7 +80,7 @@
     current() {
       const has = (step) => step !== null && this.model.steps.some((one) => one.step === step);
       if (has(look.over)) return look.over;
-      if (has(look.chosen)) return look.chosen;
+      if (has(look.shown)) return look.shown;
       return this.model.steps.length ? this.model.steps[this.model.steps.length - 1].step : null;
     }
 
@@ -85,8 +90,13 @@
       this.fillTable();
     }
 
-    resized() {
-      if (this.model && this.plot.clientWidth !== this.drawnWidth) this.draw();
+    // A plot that got wider is drawn anew. A legend keeps the height it once needed, so that no plot moves under the pointer.
+    resized(target) {
+      if (target === this.plot) {
+        if (!this.model || this.plot.clientWidth === this.drawnWidth) return;
+        this.legend.style.minHeight = '';
+        this.draw();
+      } else if (this.legend.offsetHeight) this.legend.style.minHeight = `${this.legend.offsetHeight}px`;
     }
 
     draw() {
@@ -107,7 +117,7 @@
       picture.append(P.draw.axes(frame, spec));
       if (model.ref !== undefined) picture.append(svg('line', { class: 'ref', x1: left, x2: frame.right, y1: frame.y(model.ref), y2: frame.y(model.ref) }));
       for (const step of model.kind === 'bars' ? [] : model.steps) {
-        if (step.alarm) picture.append(svg('path', { class: 'alarm-mark', d: `M${(frame.x(step.step) - 4).toFixed(1)} ${frame.top}h8l-4 6z` }));
+        if (step.alarms.some((alarm) => model.alarms && model.alarms(alarm.code))) picture.append(svg('path', { class: 'alarm-mark', d: `M${(frame.x(step.step) - 4).toFixed(1)} ${frame.top}h8l-4 6z` }));
       }
       picture.append(...spec.paint(frame));
       this.cross = svg('line', { class: 'cross', y1: frame.top, y2: frame.bottom });
@@ -122,7 +132,7 @@
       if (domainX[0] === domainX[1]) domainX = [domainX[0] - 0.5, domainX[1] + 0.5];
       const paint = { heat: P.draw.heat, stacked: P.draw.stacked }[model.kind] || P.draw.lines;
       const room = model.kind === 'stacked' || model.kind === 'heat' ? Math.min(14, width / 2 / (steps.length + 1)) + 1 : 4;
-      return { domainX, domainY: model.domain, inset: room, formatX: P.format.count, formatY: model.tick || model.format, xs: P.scale.ticks(domainX[0], domainX[1], Math.max(2, width / 90), true).filter(Number.isInteger),
+      return { domainX, domainY: model.domain, inset: room, formatX: P.format.count, formatY: (value) => P.format.trim(model.format(value)), xs: P.scale.ticks(domainX[0], domainX[1], Math.max(2, width / 90), true).filter(Number.isInteger),
         ys: P.scale.ticks(model.domain[0], model.domain[1], this.height > 180 ? 5 : 3), paint: (frame) => paint(frame, model) };
     }
 
@@ -130,7 +140,7 @@
       const histogram = model.histogramOf(this.shown);
       const domainX = histogram ? P.scale.range([[histogram.from, histogram.to]]) : [0, 1];
       const top = histogram ? Math.max(...histogram.counts) : 1;
-      return { domainX, domainY: [0, top * 1.05], inset: 2, formatX: model.format, formatY: P.format.count, xs: P.scale.ticks(domainX[0], domainX[1], 5), ys: P.scale.ticks(0, top, 4, true), paint: (frame) => (histogram ? P.draw.bars(frame, histogram) : []) };
+      return { domainX, domainY: [0, top * 1.05], inset: 2, formatX: (value) => P.format.trim(model.format(value)), formatY: P.format.count, xs: P.scale.ticks(domainX[0], domainX[1], 5), ys: P.scale.ticks(0, top, 4, true), paint: (frame) => (histogram ? P.draw.bars(frame, histogram) : []) };
     }
 
     // Shows the step looked at: the line across, the values in the legend, and the same in words for a screen reader.
@@ -139,13 +149,13 @@
       const step = this.current();
       if (this.model.kind === 'bars' && step !== this.shown) { this.draw(); this.fillTable(); return; }
       const place = this.model.steps.findIndex((one) => one.step === step);
-      const pinned = look.over !== null || look.chosen !== null;
+      const pinned = look.over !== null || look.chosen;
       this.cross.classList.toggle('on', pinned && this.model.kind !== 'bars');
       if (place >= 0 && this.model.kind !== 'bars') for (const side of ['x1', 'x2']) this.cross.setAttribute(side, this.frame.x(step));
       const values = place < 0 ? [] : this.model.read(place);
       const open = place >= 0 && this.model.steps[place].open;
-      put(this.at, place < 0 ? '' : `step ${step}${open ? ', still running' : ''}`);
-      P.keyed(this.legend, [{ name: '', at: true }, ...values], (one) => (one.at ? '\u0000at' : one.name), (one) => (one.at ? { node: this.at } : this.entry(one)), (entry, one) => { if (!one.at) put(entry.value, one.text); });
+      put(this.at, place < 0 || look.over === null ? '' : `step ${step}${open ? ', still running' : ''}`);
+      P.keyed(this.legend, values, (one) => one.name, (one) => this.entry(one), (entry, one) => put(entry.value, one.text));
       if (place < 0) return;
       this.plot.setAttribute('aria-valuemin', this.model.steps[0].step);
       this.plot.setAttribute('aria-valuemax', this.model.steps[this.model.steps.length - 1].step);
@@ -168,8 +178,9 @@
     close() {
       look.charts.delete(this);
       sizes.unobserve(this.plot);
+      sizes.unobserve(this.legend);
     }
   }
 
-  P.chart = { Chart, lookAt, setChosen, look };
+  P.chart = { Chart, lookAt, show, look };
 })();

@@ -22,6 +22,9 @@
     if (size >= 0.001) return minus(value.toFixed(4));
     return minus(value.toExponential(1));
   };
+  // Without the zeros that only say how exact it is: for weights, whole numbers among facts, and the names on an axis.
+  const trim = (text) => (text.startsWith('$') ? text : text.replace(/(\.\d*?)0+(?=\D|$)/, '$1').replace(/\.(?=\D|$)/, ''));
+  const plain = (value) => trim(number(value));
   const count = (value) => (known(value) ? Math.round(value).toLocaleString('en').replace(/,/g, '\u2009') : NONE);
   const share = (value) => {
     if (!known(value)) return NONE;
@@ -31,6 +34,7 @@
   };
   const seconds = (value) => {
     if (!known(value)) return NONE;
+    if (value === 0) return '0';
     if (value < 1e-3) return `${(value * 1e6).toFixed(0)}\u2009µs`;
     if (value < 1) return `${(value * 1e3).toFixed(value < 0.01 ? 1 : 0)}\u2009ms`;
     if (value < 120) return `${value.toFixed(value < 10 ? 2 : 1)}\u2009s`;
@@ -39,6 +43,8 @@
     return `${Math.round(value / 86400)}\u2009days`;
   };
   const cost = (value) => (known(value) ? `$${value >= 100 ? value.toFixed(0) : value >= 0.1 || value === 0 ? value.toFixed(2) : value.toPrecision(2)}` : NONE);
+  // The difference of two shares is in points, not in percent of anything.
+  const points = (value) => share(value).replace('%', 'pp');
   // A change has a sign, and one that cannot be seen in the digits shown is no change.
   const change = (value, format) => {
     if (!known(value)) return '';
@@ -60,5 +66,5 @@
   const ALARMS = { length_hacking: 'length hacking', invalid: 'invalid', drift: 'drift', judge_change: 'judge changed', zero_variance: 'no variance', position_bias: 'position bias' };
   const alarm = (code) => ALARMS[code] || String(code);
 
-  P.format = { NONE, known, number, count, share, seconds, cost, change, clock, moment, plural, alarm };
+  P.format = { NONE, known, number, trim, plain, count, points, share, seconds, cost, change, clock, moment, plural, alarm };
 })();

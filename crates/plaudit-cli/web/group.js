@@ -4,7 +4,7 @@
   'use strict';
   const P = window.plaudit;
   const { el } = P;
-  const { number, count, known } = P.format;
+  const { number, plain, count, known } = P.format;
 
   const prompt = (text) => {
     if (text === null || text === undefined) return el('p', { class: 'quiet' }, 'No prompt came with this group.');
@@ -12,7 +12,7 @@
     return el('div', {}, text.map((message) => el('div', { class: 'message' }, el('h3', {}, P.said(message.role)), P.block(typeof message.content === 'string' ? message.content : JSON.stringify(message.content, null, 1), { 'aria-label': `Message of ${message.role}` }))));
   };
 
-  const fact = ([name, value]) => `${name.replace(/_/g, ' ')} ${typeof value === 'number' ? number(value) : value === true ? 'yes' : value === false ? 'no' : typeof value === 'string' ? value : JSON.stringify(value)}`;
+  const fact = ([name, value]) => `${name.replace(/_/g, ' ')} ${typeof value === 'number' ? plain(value) : value === true ? 'yes' : value === false ? 'no' : typeof value === 'string' ? value : JSON.stringify(value)}`;
   const why = (part) => {
     if (part.reason) return P.said(`${part.reason.code}: ${part.reason.message || ''}`);
     const facts = Object.entries(part.info || {}).map(fact).join(', ');
@@ -24,9 +24,10 @@
     const adds = known(part.value) && known(part.weight) && part.outcome !== 'skipped' ? part.value * part.weight : null;
     const words = exchanges.length ? el('button', { type: 'button', class: 'more' }, P.format.plural(exchanges.length, 'verdict')) : null;
     if (words) words.addEventListener('click', () => P.words.open(`${name}: what the judge said`, exchanges));
-    return el('tr', { class: part.outcome, 'data-component': name }, el('th', { scope: 'row' }, P.said(name), part.outcome === 'scored' ? null : el('span', { class: `outcome ${part.outcome}` }, part.outcome)),
-      el('td', { class: 'n' }, number(part.value)), el('td', { class: 'n' }, `× ${number(part.weight)}`), el('td', { class: 'n sum' }, adds === null ? P.format.NONE : number(adds)),
-      el('td', { class: 'why' }, why(part), ' ', words));
+    const because = why(part);
+    return [el('tr', { class: part.outcome, 'data-component': name }, el('th', { scope: 'row' }, P.said(name), part.outcome === 'scored' ? null : el('span', { class: `outcome ${part.outcome}` }, part.outcome)),
+      el('td', { class: 'n' }, number(part.value)), el('td', { class: 'n' }, `× ${plain(part.weight)}`), el('td', { class: 'n sum' }, adds === null ? P.format.NONE : `= ${number(adds)}`)),
+    because || words ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, because, ' ', words)) : null];
   };
 
   const card = (rollout, place, exchanges) => {
@@ -38,7 +39,7 @@
       result.reason ? el('p', { class: 'reason' }, P.said(`${result.reason.component ? `${result.reason.component}: ` : ''}${result.reason.code}. ${result.reason.message || ''}`)) : null,
       P.block(rollout.response, { 'aria-label': `Text of response ${place}` }),
       el('p', { class: 'note' }, `${count(String(rollout.response).length)} characters${known(rollout.tokens) ? `, ${count(rollout.tokens)} tokens` : ''}`),
-      el('table', { class: 'parts' }, el('thead', { class: 'unseen' }, el('tr', {}, ['component', 'value', 'weight', 'adds', 'why'].map((name) => el('th', { scope: 'col' }, name)))), el('tbody', {}, parts.map(([name, part]) => share(name, part, about(name))))));
+      el('table', { class: 'parts' }, el('thead', { class: 'unseen' }, el('tr', {}, ['component', 'value', 'weight', 'adds'].map((name) => el('th', { scope: 'col' }, name)))), el('tbody', {}, parts.map(([name, part]) => share(name, part, about(name))))));
   };
 
   class Group {

@@ -3,7 +3,7 @@
   'use strict';
   const P = window.plaudit;
   const { el, put } = P;
-  const { moment, count, number } = P.format;
+  const { moment, count, plain } = P.format;
   const ALARMS = 6;
 
   class Run {
@@ -28,7 +28,9 @@
       this.stepText = el('strong', {});
       this.latest = el('button', { type: 'button', class: 'plain' }, 'Latest');
       this.latest.addEventListener('click', () => this.choose(null));
-      this.at.append(this.previous, this.stepText, this.next, this.latest);
+      const down = el('button', { type: 'button', class: 'plain' }, 'Its groups ↓');
+      down.addEventListener('click', () => { this.groups.node.scrollIntoView(); this.groups.node.querySelector('a, button').focus({ preventScroll: true }); });
+      this.at.append(this.previous, this.stepText, this.next, this.latest, down);
       P.chart.look.onChoose = (step) => this.choose(step);
     }
 
@@ -82,7 +84,7 @@
 
     head(run) {
       if (this.name.textContent !== this.title) this.name.replaceChildren(P.said(this.title));
-      const weights = (run.components || []).map((one) => `${one.name} × ${number(one.weight)}`).join(', ');
+      const weights = (run.components || []).map((one) => `${one.name} × ${plain(one.weight)}`).join(', ');
       const facts = [['recipe', run.recipe], ['components', weights], ['judges', (run.judges || []).join(', ')], ['started', moment(run.started)], [run.live ? 'live' : 'until', run.live ? 'now' : moment(run.seen)],
         ['steps', count(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)], ['plan', run.fingerprint ? String(run.fingerprint).slice(0, 12) : '']].filter(([, text]) => text);
       P.keyed(this.facts, facts, ([name]) => name, ([name]) => { const value = el('bdi', {}); return { value, node: el('span', { class: name === 'live' ? 'fact live' : 'fact' }, el('i', {}, name), ' ', value) }; },
@@ -106,11 +108,10 @@
         P.keyed(entry.grid, section.panels, (panel) => panel.id, (panel) => {
           const chart = new P.chart.Chart(panel);
           this.charts.set(panel.id, chart);
-          if (panel.wide) chart.node.classList.add('wide');
           return { chart, node: chart.node };
         }, (held, panel) => { held.panel = panel; });
         // Drawn once they are in the page, since a plot is as wide as its place.
-        queueMicrotask(() => { for (const panel of section.panels) this.charts.get(panel.id).update(panel.model); });
+        queueMicrotask(() => { for (const panel of section.panels) this.charts.get(panel.id).update({ ...panel.model, alarms: panel.alarms }); });
       });
     }
 
@@ -118,7 +119,7 @@
       const place = this.place();
       const here = this.steps[place];
       const chosen = P.address.read().step;
-      P.chart.setChosen(chosen === here.step ? chosen : null);
+      P.chart.show(here.step, chosen === here.step);
       put(this.stepText, `Step ${here.step}${here.open ? ', still running' : ''}`);
       this.previous.disabled = place === 0;
       this.next.disabled = place === this.steps.length - 1;

@@ -80,7 +80,7 @@
       const after = run.steps - RECENT - 1;
       const { steps } = await P.source.get(P.source.path(run.id, `/steps?limit=${RECENT}${after > 0 ? `&after=${after}` : ''}`));
       const entry = this.body.heldByKey.get(run.id);
-      const means = steps.slice(-RECENT).map((step) => step.statistics.total.mean);
+      const means = steps.filter((step) => !step.open).slice(-RECENT).map((step) => step.statistics.total.mean);
       if (entry) entry.cells.spark.replaceChildren(P.draw.spark(means, 140, 26));
     }
 

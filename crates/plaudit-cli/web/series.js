@@ -8,7 +8,7 @@
   const TINTS = 8;
   const tint = (place) => `t${place % TINTS}`;
 
-  const marks = (steps) => steps.map((step) => ({ step: step.step, open: step.open, alarm: step.alarms && step.alarms.length > 0 }));
+  const marks = (steps) => steps.map((step) => ({ step: step.step, open: step.open, alarms: step.alarms || [] }));
   const rows = (steps, columns) => ({
     head: ['step', ...columns.map((column) => column.name)],
     rows: steps.map((step, place) => [String(step.step) + (step.open ? ' (running)' : ''), ...columns.map((column) => column.text(place))]),

@@ -3,7 +3,7 @@
   'use strict';
   const P = window.plaudit;
   const { el, put } = P;
-  const { known, number, share, seconds, cost, change } = P.format;
+  const { known, number, share, points, seconds, cost, change } = P.format;
 
   const sum = (list) => (list.some(known) ? list.filter(known).reduce((left, right) => left + right, 0) : null);
   const worst = (list, score) => list.reduce((best, one) => (best === null || score(one) > score(best) ? one : best), null);
@@ -20,7 +20,7 @@
     { id: 'mean', name: 'Mean total', pick: (step) => step.statistics.total.mean, format: number, better: 1 },
     { id: 'win', name: 'Win rate', pick: winning, format: share, better: 1 },
     { id: 'std', name: 'Std in groups', pick: (step) => step.statistics.groups.std.mean, format: number, better: 0 },
-    { id: 'zero', name: 'Without variance', pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null), format: share, better: -1, hide: false },
+    { id: 'zero', name: 'Without variance', pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null), format: share, better: -1 },
     { id: 'invalid', name: 'Invalid', pick: outcome('invalid'), format: share, better: -1, alarm: 'invalid' },
     { id: 'floored', name: 'Floored', pick: outcome('floored'), format: share, better: -1 },
     { id: 'length', name: 'Reward–length', pick: (step) => (known(step.statistics.length_correlation_in_groups) ? step.statistics.length_correlation_in_groups : step.statistics.length_correlation), format: number, better: 0, alarm: 'length_hacking' },
@@ -47,14 +47,14 @@
       const old = before ? tile.pick(before) : null;
       put(entry.value, tile.format(value));
       const difference = known(value) && known(old) ? value - old : null;
-      const text = change(difference, tile.format);
+      const text = change(difference, tile.format === share ? points : tile.format);
       put(entry.change, text && `${text} since ${before.step}`);
       const good = text === '±0' || !tile.better || difference === null ? '' : Math.sign(difference) === tile.better ? 'good' : 'bad';
       entry.change.className = `change ${good}`;
       entry.node.classList.toggle('alarmed', (here.alarms || []).some((alarm) => alarm.code === tile.alarm));
       const trend = steps.slice(Math.max(0, at - RECENT + 1), at + 1).map((step) => tile.pick(step));
       const key = trend.join();
-      if (entry.key !== key) { entry.key = key; entry.spark.replaceChildren(P.draw.spark(trend, 96, 24)); }
+      if (entry.key !== key) { entry.key = key; entry.spark.replaceChildren(P.draw.spark(trend, 84, 30)); }
     });
   };
 
