@@ -6,9 +6,10 @@ RECIPE ?= quickstart
 FUZZ_SECONDS ?= 60
 VENVS := .venvs
 DEV := $(VENVS)/dev/bin
+WEB := crates/plaudit-cli/web
 EXTENSION := python/plaudit/_plaudit.abi3.so
 
-.PHONY: demo test test-python test-trainers test-verl-e2e check check-python develop wheel wheel-dev docs bench bench-python fuzz clean
+.PHONY: demo test test-python test-trainers test-verl-e2e test-browser check check-python develop wheel wheel-dev docs bench bench-python fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
@@ -45,6 +46,12 @@ test-trainers: develop
 test-verl-e2e: develop
 	python/venv.sh verl-0.9
 	PYTHONPATH=python PYTHON=$(CURDIR)/$(VENVS)/verl-0.9/bin/python examples/verl/cpu/run.sh
+
+# The dashboard in Chromium, with the real service and the simulated judge behind it. Needs node and npm.
+test-browser:
+	command -v chromium >/dev/null || { sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq && $$sudo apt-get install -y -qq chromium; }
+	$(CARGO) build --locked -p plaudit-cli
+	cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && node --test
 
 # The extension where `PYTHONPATH=python` finds it, for work on the package.
 develop:
@@ -100,4 +107,4 @@ fuzz:
 
 clean:
 	$(CARGO) clean
-	rm -rf out dist bench/.venv bench/data $(VENVS) $(EXTENSION)
+	rm -rf out dist bench/.venv bench/data $(VENVS) $(EXTENSION) $(WEB)/tests/node_modules

@@ -1,0 +1,146 @@
+// Does a person see in a browser what the service knows? Runs, charts, groups and verdicts, live, and hostile texts as texts.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launch, numbers, open, wide } from './browser.mjs';
+import { HOSTILE } from './hostile.mjs';
+import { Service, group } from './service.mjs';
+
+let service;
+let browser;
+let run;
+const STEPS = 6;
+const number = (text) => Number(text.replace('−', '-').replace(/\u2009/g, '').replace(/%$/, ''));
+
+before(async () => {
+  service = await Service.start();
+  browser = await launch();
+  for (let step = 0; step < STEPS; step += 1) {
+    run = (await service.score('training', step, [...group(`a${step}`, 4), ...group(`b${step}`, 4, () => 1)])).run;
+  }
+  const hostile = HOSTILE.map((response, place) => ({ id: `h-${place}`, group: '<b>hostile</b>', prompt: HOSTILE[0], response, reference: HOSTILE[1] }));
+  await service.score('training', STEPS, [...hostile, ...group('many', 64)]);
+});
+after(async () => {
+  if (browser) await browser.close();
+  if (service) await service.close();
+});
+
+// The steps that the service tells of, to compare the page with.
+const steps = async () => (await service.call(`/v1/runs/${run}/steps`)).steps;
+
+test('the list of runs says what there is, and leads to a run', async () => {
+  const page = await open(browser, `${service.url}/`);
+  const row = page.locator(`[data-run="${run}"]`);
+  await row.waitFor();
+  assert.match(await row.textContent(), /training.*pairs/s);
+  assert.equal(await row.locator('td').nth(2).textContent(), String(STEPS + 1));
+  await row.locator('svg.spark path').waitFor({ state: 'attached' });
+  await row.getByRole('link').click();
+  await page.locator('#chart-total').waitFor();
+  assert.match(page.url(), new RegExp(`#run=${run}`));
+  await page.goBack();
+  await row.waitFor();
+  assert.deepEqual(page.faults, []);
+});
+
+test('the charts say the numbers of the service', async () => {
+  const page = await open(browser, `${service.url}/#run=${run}`);
+  const said = await numbers(page, 'total');
+  const known = await steps();
+  assert.equal(said.length, known.length);
+  known.forEach((step, place) => {
+    assert.equal(said[place].step.split(' ')[0], String(step.step));
+    assert.ok(Math.abs(number(said[place].mean) - step.statistics.total.mean) < 1e-3, `step ${step.step}`);
+    assert.ok(Math.abs(number(said[place].median) - step.statistics.total.quantiles.p50) < 1e-3, `step ${step.step}`);
+  });
+  const variance = await numbers(page, 'zero-variance');
+  known.forEach((step, place) => assert.ok(Math.abs(number(variance[place].share) / 100 - step.statistics.groups.zero_variance_share) < 0.01));
+  const first = await numbers(page, 'position');
+  known.forEach((step, place) => assert.match(first[place].quality, new RegExp(`of ${step.statistics.components.quality.judging.first.of}\\)`)));
+  assert.equal(await page.locator('#chart-latency-main').count(), 1);
+  // Nobody was ever shown the reference as a response, so that there is no such chart, and no line at 0.
+  assert.equal(await page.locator('#chart-win-rate').count(), known.some((step) => step.statistics.components.quality.judging.win_rate) ? 1 : 0);
+  assert.equal(await page.locator('[data-tile="mean"] .value').count(), 1);
+  assert.deepEqual(page.faults, []);
+});
+
+test('a run without a judge has no judges on its page', async () => {
+  const { run: plain } = await service.score('rules', 0, group('r', 8), 'quickstart');
+  const page = await open(browser, `${service.url}/#run=${plain}`);
+  await page.locator('#chart-total').waitFor();
+  assert.equal(await page.locator('#section-judging').count(), 0);
+  assert.equal(await page.locator('[data-tile="p99"], [data-tile="cost"], [data-tile="first"]').count(), 0);
+  assert.deepEqual(page.faults, []);
+});
+
+test('a new step comes by itself, and neither focus nor scroll is lost', async () => {
+  const { run: live } = await service.score('live', 0, group('l0', 4));
+  const page = await open(browser, `${service.url}/#run=${live}`);
+  const plot = page.locator('#chart-total .plot');
+  await plot.focus();
+  await page.evaluate(() => scrollTo(0, 260));
+  const node = await page.locator('#chart-total').elementHandle();
+  await service.score('live', 1, group('l1', 4));
+  await page.waitForFunction(() => document.querySelector('#chart-total .plot').getAttribute('aria-valuemax') === '1');
+  assert.equal(await page.evaluate(() => scrollY), 260);
+  assert.ok(await plot.evaluate((one) => document.activeElement === one));
+  assert.ok(await node.evaluate((one) => one.isConnected), 'the figure was not made anew');
+  const asked = page.asked.filter((url) => url.includes('/steps?'));
+  assert.ok(asked.slice(1).every((url) => url.includes('after=')), 'only what is new is asked for');
+  assert.deepEqual(page.faults, []);
+});
+
+test('a group shows who beat whom, and the judge’s words', async () => {
+  const page = await open(browser, `${service.url}/#run=${run}&step=0`);
+  await page.getByRole('link', { name: 'a0', exact: true }).click();
+  const matrix = page.getByRole('grid', { name: /quality/ });
+  const cell = (row, column) => matrix.locator(`[data-row="#${row}"][data-column="#${column}"]`);
+  await matrix.waitFor();
+  for (const [better, worse] of [[3, 0], [3, 2], [2, 1], [1, 0]]) {
+    assert.match(await cell(better, worse).getAttribute('aria-label'), /won \d/);
+    assert.match(await cell(worse, better).getAttribute('aria-label'), /lost \d/);
+    assert.equal(await cell(better, worse).textContent(), '▲');
+  }
+  assert.deepEqual(await page.locator('.card').evaluateAll((cards) => cards.map((card) => card.dataset.place)), ['3', '2', '1', '0']);
+  const card = page.locator('.card[data-place="3"]');
+  const parts = await card.locator('tr[data-component] .n').allTextContents();
+  const [value, weight, adds, format, less, little] = parts.map((text) => number(text.replace(/^[×=] /, '')));
+  assert.ok(Math.abs(value * weight - adds) < 2e-3 && Math.abs(format * less - little) < 2e-3);
+  assert.ok(Math.abs(adds + little - number(await card.locator('.total').textContent())) < 3e-3);
+  await cell(3, 0).click();
+  const sheet = page.locator('#words');
+  assert.match(await sheet.textContent(), /#3 beats #0/);
+  assert.ok((await sheet.locator('.said').count()) + (await sheet.locator('.quiet').count()) > 0);
+  await page.keyboard.press('Escape');
+  assert.equal(await sheet.evaluate((one) => one.open), false);
+  assert.deepEqual(page.faults, []);
+});
+
+test('hostile texts are shown as texts', async () => {
+  const page = await open(browser, `${service.url}/#run=${run}&step=${STEPS}`);
+  await page.getByRole('link', { name: '<b>hostile</b>' }).click();
+  await page.locator('.card').first().waitFor();
+  assert.equal(await page.locator('.card').count(), HOSTILE.length);
+  assert.equal(await page.locator('.card .said').filter({ hasText: HOSTILE[0] }).count(), 1);
+  const turned = page.locator('.card[data-place="4"] .said');
+  assert.match(await turned.textContent(), /The file U\+202Egpj\.exeU\+202C/);
+  assert.doesNotMatch(await turned.textContent(), /[\u202a-\u202e\u200b\u001b\u0007]/);
+  assert.equal(await turned.evaluate((one) => getComputedStyle(one).unicodeBidi), 'isolate');
+  const long = page.locator('.card[data-place="7"] .said');
+  assert.ok((await long.textContent()).length < 5000);
+  await long.getByRole('button').click();
+  assert.match(await long.textContent(), /the end$/);
+  assert.ok(await long.evaluate((one) => one.clientHeight <= 320), 'it scrolls in its own box');
+  assert.equal(await page.locator('main img, main script, main iframe, main style, main link').count(), 0);
+  assert.equal(await wide(page), 0);
+  assert.deepEqual(page.faults, []);
+});
+
+test('a group of 64 is there at once', async () => {
+  const page = await open(browser, `${service.url}/#run=${run}&step=${STEPS}`);
+  await page.getByRole('link', { name: 'many' }).click();
+  await page.locator('.card').nth(63).waitFor({ state: 'attached' });
+  assert.equal(await page.locator('.matrix tbody tr').count(), 64);
+  assert.equal(await wide(page), 0);
+  assert.deepEqual(page.faults, []);
+});
