@@ -31,11 +31,11 @@
   const failed = (failure) => {
     if (!(failure instanceof P.source.Trouble)) { trouble(`The page has a fault: ${failure.message}`); throw failure; }
     if (failure.status === 401 || failure.status === 403) { state.stopped = true; link('needs a token', 'lost'); ask(failure); return; }
-    if (failure.status === 404) { trouble(`${failure.message} It may have been written by a service with another state directory.`); return; }
+    if (failure.status === 404) { trouble(`The service does not know this, or does not keep it any more: ${failure.message}.`.replace(/\.+$/, '.')); return; }
     if (state.lostAt === null) state.lostAt = Date.now() / 1000;
     link('not reached', 'lost');
     heard('');
-    trouble(failure.status === 0 ? `The service cannot be reached since ${P.format.clock(state.lostAt)}. What is shown is from before. It is tried again every ${PACE / 1000} seconds; start it with: plaudit serve` : `${failure.message} So it is since ${P.format.clock(state.lostAt)}.`);
+    trouble(failure.status === 0 ? `The service cannot be reached since ${P.format.clock(state.lostAt)}. What is shown is from before. It is tried again every ${PACE / 1000} seconds; start it with: plaudit serve` : `The service does not answer since ${P.format.clock(state.lostAt)}: ${failure.message}`);
   };
 
   const refresh = async () => {

@@ -9,6 +9,7 @@
   const prompt = (text) => {
     if (text === null || text === undefined) return el('p', { class: 'quiet' }, 'No prompt came with this group.');
     if (typeof text === 'string') return P.block(text, { 'aria-label': 'Prompt' });
+    if (!Array.isArray(text)) return P.block(JSON.stringify(text, null, 1), { 'aria-label': 'Prompt' });
     return el('div', {}, text.map((message) => el('div', { class: 'message' }, el('h3', {}, P.said(message.role)), P.block(typeof message.content === 'string' ? message.content : JSON.stringify(message.content, null, 1), { 'aria-label': `Message of ${message.role}` }))));
   };
 
@@ -76,7 +77,7 @@
       lost.addEventListener('click', () => P.words.open('Failed verdicts', failed));
       this.node.replaceChildren(
         el('header', { class: 'head' }, el('h1', {}, P.said(this.title)), el('p', { class: 'facts' }, el('span', { class: 'fact' }, el('i', {}, 'step'), ` ${group.step}`), el('span', { class: 'fact' }, el('i', {}, 'responses'), ` ${group.rollouts.length}`), el('span', { class: 'fact' }, el('i', {}, 'scored at'), ` ${P.format.clock(group.at)}`))),
-        el('div', { class: 'asked' }, el('section', {}, el('h2', {}, 'Prompt'), prompt(group.prompt)), group.reference === null || group.reference === undefined ? null : el('section', {}, el('h2', {}, 'Reference'), P.block(group.reference, { 'aria-label': 'Reference' }))),
+        el('div', { class: 'asked' }, el('section', {}, el('h2', {}, 'Prompt'), prompt(group.prompt)), group.reference === null || group.reference === undefined ? null : el('section', {}, el('h2', {}, 'Reference'), P.block(typeof group.reference === 'string' ? group.reference : JSON.stringify(group.reference, null, 1), { 'aria-label': 'Reference' }))),
         exchanges.length ? el('section', { class: 'bouts' }, el('h2', {}, 'Who beat whom'), el('p', { class: 'note' }, '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ', all, ' ', failed.length ? lost : null), el('div', { class: 'matrices' }, matrices)) : null,
         el('section', {}, el('h2', {}, 'Responses, the best first'), el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges)))));
     }

@@ -24,7 +24,7 @@
 
   // One chart per component, those of the recipe first and in its order.
   const components = (run, steps) => {
-    const written = (run.components || []).map((one) => one.name);
+    const written = [...new Set((run.components || []).map((one) => one.name))];
     const all = [...written, ...names(steps, (step) => step.statistics.components).filter((name) => !written.includes(name))];
     return all.map((name) => {
       const found = (run.components || []).find((one) => one.name === name);

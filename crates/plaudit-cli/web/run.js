@@ -50,20 +50,24 @@
       P.address.replace({ run: this.id, step });
     }
 
-    // The chosen step, else the last that is complete, else the last.
+    // The chosen step, else the last that is complete, else the last. The newest is open until the next one comes; it counts
+    // as complete once it has as many rollouts as the one before.
     place() {
       const { step } = P.address.read();
       const chosen = this.steps.findIndex((one) => one.step === step);
       if (chosen >= 0) return chosen;
-      for (let place = this.steps.length - 1; place >= 0; place -= 1) if (!this.steps[place].open) return place;
-      return this.steps.length - 1;
+      const rollouts = (place) => this.steps[place].statistics.rollouts;
+      for (let place = this.steps.length - 1; place > 0; place -= 1) {
+        if (!this.steps[place].open || rollouts(place) >= rollouts(place - 1)) return place;
+      }
+      return 0;
     }
 
     async refresh() {
       const run = await P.source.get(P.source.path(this.id));
       this.title = run.name || run.id;
       this.head(run);
-      const held = await P.source.refreshSteps(this.id, `${run.started} ${run.fingerprint}`);
+      const held = await P.source.refreshSteps(this.id, String(run.started));
       this.steps = held.list;
       this.wait.hidden = this.steps.length > 0;
       this.body.hidden = !this.steps.length;
@@ -84,9 +88,9 @@
 
     head(run) {
       if (this.name.textContent !== this.title) this.name.replaceChildren(P.said(this.title));
-      const weights = (run.components || []).map((one) => `${one.name} × ${plain(one.weight)}`).join(', ');
-      const facts = [['recipe', run.recipe], ['components', weights], ['judges', (run.judges || []).join(', ')], ['started', moment(run.started)], [run.live ? 'live' : 'until', run.live ? 'now' : moment(run.seen)],
-        ['steps', count(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)], ['plan', run.fingerprint ? String(run.fingerprint).slice(0, 12) : '']].filter(([, text]) => text);
+      const weights = [...new Set((run.components || []).map((one) => `${one.name} × ${plain(one.weight)}`))].join(', ');
+      const facts = [['recipe', run.recipe], ['components', weights], ['judges', (run.judges || []).map((one) => (typeof one === 'string' ? one : one.name)).join(', ')], ['started', moment(run.started)], [run.live ? 'live' : 'until', run.live ? 'now' : moment(run.seen)],
+        ['steps', run.steps > P.source.MOST ? `${count(run.steps)}, the last ${count(P.source.MOST)} shown` : count(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)]].filter(([, text]) => text);
       P.keyed(this.facts, facts, ([name]) => name, ([name]) => { const value = el('bdi', {}); return { value, node: el('span', { class: name === 'live' ? 'fact live' : 'fact' }, el('i', {}, name), ' ', value) }; },
         (entry, [, text]) => { if (entry.text !== text) { entry.text = text; entry.value.replaceChildren(...P.visible(text)); } });
     }

@@ -77,8 +77,7 @@
       const key = `${run.seen} ${run.rollouts}`;
       if (this.sparks.get(run.id) === key || !run.steps) return;
       this.sparks.set(run.id, key);
-      const after = run.steps - RECENT - 1;
-      const { steps } = await P.source.get(P.source.path(run.id, `/steps?limit=${RECENT}${after > 0 ? `&after=${after}` : ''}`));
+      const { steps } = await P.source.get(P.source.path(run.id, `/steps?limit=${RECENT}`));
       const entry = this.body.heldByKey.get(run.id);
       const means = steps.filter((step) => !step.open).slice(-RECENT).map((step) => step.statistics.total.mean);
       if (entry) entry.cells.spark.replaceChildren(P.draw.spark(means, 140, 26));

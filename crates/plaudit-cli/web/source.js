@@ -5,7 +5,7 @@
 (() => {
   'use strict';
   const P = window.plaudit;
-  const PAGE = 500;
+  const MOST = 1000;
   const PATIENCE = 15000;
 
   const embedded = (() => {
@@ -44,27 +44,31 @@
     throw new Trouble(answer.status, error.code || 'http', error.message || `The service answered ${answer.status}.`);
   };
 
-  // The steps of each run that was looked at, by number. Asked for again is only what can have changed: the steps from the
-  // first that is still open, and those after the last.
-  const held = new Map();
-  const stepsOf = (run) => held.get(run) || { list: [], version: 0 };
   const path = (run, rest = '') => `/v1/runs/${encodeURIComponent(run)}${rest}`;
 
+  // The steps of each run that was looked at, in order. Asked for again is only what can have changed: the steps from the
+  // first that is still open, and those after the last. Of a very long run these are the newest ones.
+  const held = new Map();
   const refreshSteps = async (run, identity) => {
     let entry = held.get(run);
     if (!entry || entry.identity !== identity) held.set(run, entry = { list: [], version: 0, identity });
     if (embedded && entry.version) return entry;
     const open = entry.list.find((step) => step.open);
     const last = entry.list[entry.list.length - 1];
-    let after = open ? open.step - 1 : last ? last.step : null;
-    for (;;) {
-      const query = after === null ? `?limit=${PAGE}` : `?after=${after}&limit=${PAGE}`;
-      const { steps } = await get(path(run, `/steps${query}`));
-      const changed = merge(entry.list, steps);
-      if (changed || !entry.version) entry.version += 1;
-      if (embedded || steps.length < PAGE || steps[steps.length - 1].step === after) return entry;
-      after = steps[steps.length - 1].step;
+    const after = open ? open.step - 1 : last ? last.step : -1;
+    const { steps } = await get(path(run, `/steps?limit=${MOST}${after < 0 ? '' : `&after=${after}`}`));
+    if (merge(entry.list, whole(steps)) || !entry.version) entry.version += 1;
+    return entry;
+  };
+
+  // A step that was closed and then came again is told of twice; the larger part stands for it.
+  const whole = (steps) => {
+    const by = new Map();
+    for (const step of steps) {
+      const other = by.get(step.step);
+      if (!other || other.statistics.rollouts < step.statistics.rollouts) by.set(step.step, step);
     }
+    return [...by.values()].sort((left, right) => left.step - right.step);
   };
 
   // Puts what came into the list in the order of steps, and says whether that changed anything.
@@ -84,7 +88,7 @@
   };
 
   P.source = {
-    get, path, stepsOf, refreshSteps, Trouble,
+    get, path, refreshSteps, Trouble, MOST,
     report: embedded !== null,
     setToken: (text) => { token = text || null; },
     hasToken: () => token !== null,

@@ -9,13 +9,14 @@ let service;
 let browser;
 let run;
 const STEPS = 6;
+const VALIDATED = 2;
 const number = (text) => Number(text.replace('−', '-').replace(/\u2009/g, '').replace(/%$/, ''));
 
 before(async () => {
   service = await Service.start();
   browser = await launch();
   for (let step = 0; step < STEPS; step += 1) {
-    run = (await service.score('training', step, [...group(`a${step}`, 4), ...group(`b${step}`, 4, () => 1)])).run;
+    run = (await service.score('training', step, [...group(`a${step}`, 4), ...group(`b${step}`, 4, () => 1)], { validate: step === VALIDATED })).run;
   }
   const hostile = HOSTILE.map((response, place) => ({ id: `h-${place}`, group: '<b>hostile</b>', prompt: HOSTILE[0], response, reference: HOSTILE[1] }));
   await service.score('training', STEPS, [...hostile, ...group('many', 64)]);
@@ -58,14 +59,15 @@ test('the charts say the numbers of the service', async () => {
   const first = await numbers(page, 'position');
   known.forEach((step, place) => assert.match(first[place].quality, new RegExp(`of ${step.statistics.components.quality.judging.first.of}\\)`)));
   assert.equal(await page.locator('#chart-latency-main').count(), 1);
-  // Nobody was ever shown the reference as a response, so that there is no such chart, and no line at 0.
-  assert.equal(await page.locator('#chart-win-rate').count(), known.some((step) => step.statistics.components.quality.judging.win_rate) ? 1 : 0);
+  // Only one step was compared with the reference: the others are gaps, not zeros.
+  const wins = await numbers(page, 'win-rate');
+  known.forEach((step, place) => assert.equal(wins[place].quality === '–', step.step !== VALIDATED));
   assert.equal(await page.locator('[data-tile="mean"] .value').count(), 1);
   assert.deepEqual(page.faults, []);
 });
 
 test('a run without a judge has no judges on its page', async () => {
-  const { run: plain } = await service.score('rules', 0, group('r', 8), 'quickstart');
+  const { run: plain } = await service.score('rules', 0, group('r', 8), { recipe: 'quickstart' });
   const page = await open(browser, `${service.url}/#run=${plain}`);
   await page.locator('#chart-total').waitFor();
   assert.equal(await page.locator('#section-judging').count(), 0);
@@ -113,6 +115,15 @@ test('a group shows who beat whom, and the judge’s words', async () => {
   assert.ok((await sheet.locator('.said').count()) + (await sheet.locator('.quiet').count()) > 0);
   await page.keyboard.press('Escape');
   assert.equal(await sheet.evaluate((one) => one.open), false);
+  assert.deepEqual(page.faults, []);
+});
+
+test('the reference has its own row where it took part', async () => {
+  const page = await open(browser, `${service.url}/#run=${run}&step=${VALIDATED}`);
+  await page.getByRole('link', { name: `a${VALIDATED}`, exact: true }).click();
+  const cell = page.locator('[data-row="ref"][data-column="#3"]');
+  await cell.waitFor();
+  assert.match(await cell.getAttribute('aria-label'), /the reference against #3: (won|lost|tied) \d/);
   assert.deepEqual(page.faults, []);
 });
 

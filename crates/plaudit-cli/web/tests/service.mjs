@@ -48,7 +48,7 @@ export class Service {
     service.port = await freePort();
     if (token) {
       service.tokens = join(service.folder, 'tokens.json');
-      service.token = execFileSync(BINARY, ['token', 'add', 'browser', '--file', service.tokens, '--scope', 'read', '--scope', 'score'], { encoding: 'utf8' }).trim().split(/\s+/).pop();
+      service.token = execFileSync(BINARY, ['token', 'create', 'browser', '--file', service.tokens, '--scope', 'read', '--scope', 'score'], { encoding: 'utf8' }).trim().split(/\s+/).pop();
     }
     await service.up();
     return service;
@@ -79,7 +79,7 @@ export class Service {
     return JSON.parse(text);
   }
 
-  score(run, step, rollouts, recipe = 'pairs') { return this.call('/v1/score', { recipe, run, step, rollouts }); }
+  score(run, step, rollouts, more) { return this.call('/v1/score', { recipe: 'pairs', run, step, rollouts, ...more }); }
 }
 
 // A group whose responses are the better, the later they come: the simulated judge reads the mark.
