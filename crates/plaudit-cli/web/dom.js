@@ -89,10 +89,12 @@
   const SHORT = 4000;
   const block = (text, attributes) => {
     const source = String(text);
-    const body = el('div', { class: 'said', dir: 'auto', tabindex: 0, role: 'group', ...attributes });
+    // What may have to be scrolled can be reached by keys.
+    const tall = source.length > 500 || source.split('\n', 11).length > 10;
+    const body = el('div', { class: 'said', dir: 'auto', tabindex: tall ? 0 : null, role: 'group', ...attributes });
     if (source === '') return fill(body, { class: 'said nothing' }, ['(empty)']);
     if (source.length <= SHORT) return fill(body, {}, visible(source));
-    const more = el('button', { type: 'button', class: 'more' }, `Show all ${source.length.toLocaleString()} characters`);
+    const more = el('button', { type: 'button', class: 'more' }, `Show all ${source.length.toLocaleString('en').replace(/,/g, '\u2009')} characters`);
     more.addEventListener('click', () => { body.replaceChildren(...visible(source)); body.focus(); });
     let end = SHORT;
     if (/[\uD800-\uDBFF]/.test(source[end - 1])) end -= 1;

@@ -50,17 +50,14 @@
       P.address.replace({ run: this.id, step });
     }
 
-    // The chosen step, else the last that is complete, else the last. The newest is open until the next one comes; it counts
-    // as complete once it has as many rollouts as the one before.
+    // The chosen step, else the last that is complete.
     place() {
       const { step } = P.address.read();
       const chosen = this.steps.findIndex((one) => one.step === step);
       if (chosen >= 0) return chosen;
-      const rollouts = (place) => this.steps[place].statistics.rollouts;
-      for (let place = this.steps.length - 1; place > 0; place -= 1) {
-        if (!this.steps[place].open || rollouts(place) >= rollouts(place - 1)) return place;
-      }
-      return 0;
+      let place = this.steps.length - 1;
+      while (!P.source.isComplete(this.steps, place)) place -= 1;
+      return place;
     }
 
     async refresh() {

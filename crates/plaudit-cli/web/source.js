@@ -5,7 +5,7 @@
 (() => {
   'use strict';
   const P = window.plaudit;
-  const MOST = 1000;
+  const MOST = 500;
   const PATIENCE = 15000;
 
   const embedded = (() => {
@@ -61,6 +61,9 @@
     return entry;
   };
 
+  // The newest step is open until the next one comes; it counts as complete once it has as many rollouts as the one before.
+  const isComplete = (list, place) => place === 0 || !list[place].open || list[place].statistics.rollouts >= list[place - 1].statistics.rollouts;
+
   // A step that was closed and then came again is told of twice; the larger part stands for it.
   const whole = (steps) => {
     const by = new Map();
@@ -88,7 +91,7 @@
   };
 
   P.source = {
-    get, path, refreshSteps, Trouble, MOST,
+    get, path, refreshSteps, isComplete, Trouble, MOST,
     report: embedded !== null,
     setToken: (text) => { token = text || null; },
     hasToken: () => token !== null,

@@ -1,4 +1,6 @@
 // How do the tests look at a page? In Chromium, with every request, message and dialog noted.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox'] });
@@ -21,9 +23,17 @@ export const open = async (browser, url, { width = 1280, height = 900, colorSche
     page.asked.push(request.url());
     if (new URL(request.url()).origin !== new URL(url).origin) page.faults.push(`request: ${request.url()}`);
   });
+  if (process.env.PAGE_FROM_DISK) await fromDisk(page);
   await page.goto(url);
   return page;
 };
+
+// The page as it lies in the folder instead of as it was compiled in, for work on it: PAGE_FROM_DISK=1 node --test
+const fromDisk = (page) => page.route(/\/(static\/[a-z.]+)?$/, async (route) => {
+  const name = new URL(route.request().url()).pathname.replace(/^\/(static\/)?/, '') || 'index.html';
+  const response = await route.fetch();
+  await route.fulfill({ response, body: readFileSync(join(import.meta.dirname, '..', name)) });
+});
 
 // The numbers under a chart, from the table that says the same as the picture: a list of rows of cells.
 export const numbers = async (page, id) => {

@@ -15,7 +15,7 @@ components:
   quality: { reward: principle, weight: 1.0, mode: pairwise, judge: main, principles: [helpfulness] }
   format:  { reward: reasoning_format, weight: 0.1 }
 judges:
-  main: { base_url: "http://127.0.0.1:1/v1", model: sim, price: { prompt: 1.0, completion: 4.0 } }
+  main: { base_url: "http://127.0.0.1:1/v1", model: sim, price: { input: 1.0, output: 4.0 } }
 `;
 
 const freePort = () => new Promise((found) => {
@@ -50,12 +50,12 @@ export class Service {
       service.tokens = join(service.folder, 'tokens.json');
       service.token = execFileSync(BINARY, ['token', 'create', 'browser', '--file', service.tokens, '--scope', 'read', '--scope', 'score'], { encoding: 'utf8' }).trim().split(/\s+/).pop();
     }
-    await service.up();
+    try { await service.up(); } catch (failure) { await end(service.sim.child); throw failure; }
     return service;
   }
 
   async up() {
-    const args = ['serve', '--port', String(this.port), '--config', join(this.folder, 'config.yaml'), '--state', join(this.folder, 'state')];
+    const args = ['serve', '--bind', `127.0.0.1:${this.port}`, '--config', join(this.folder, 'config.yaml'), '--state', join(this.folder, 'state')];
     if (this.tokens) args.push('--token-file', this.tokens);
     this.process = await begin(args);
     this.url = `http://127.0.0.1:${this.port}`;
