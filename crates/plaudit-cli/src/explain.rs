@@ -9,7 +9,7 @@ use crate::summary::short;
 use crate::talk::{Style, Talk, printable};
 use clap::Args;
 use plaudit::court::{Exchange, Setup};
-use plaudit::engine::Engine;
+use plaudit::engine::{Engine, Terms};
 use plaudit::group::Key;
 use plaudit::input::Fields;
 use plaudit::judge::reply::Reply;
@@ -53,7 +53,7 @@ impl Explain {
         let setup = Setup { journal, network: Network::Replay, ..Setup::default() };
         let engine = Engine::open(kept.plan()?, &setup)?;
         let rollouts = siblings(file.path(), &self.id, &engine)?;
-        let (report, exchanges) = engine.explain(&rollouts)?;
+        let (report, exchanges) = engine.explain(&rollouts, &Terms::default())?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
         let Some(at) = at else { return Err(missing(&self.id)) };
         let mine: Vec<&Exchange> =

@@ -16,10 +16,12 @@ mod replay;
 mod rewards;
 mod score;
 mod scoring;
+mod serve;
 mod state;
 mod stream;
 mod summary;
 mod talk;
+mod token;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -65,6 +67,8 @@ enum Verb {
     Replay(replay::Replay),
     Explain(explain::Explain),
     JudgeSim(judge_sim::JudgeSim),
+    Serve(serve::Serve),
+    Token(token::Token),
 }
 
 /// Runs the command and gives back its exit code.
@@ -86,6 +90,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Replay(verb) => verb.run(),
         Verb::Explain(verb) => verb.run(),
         Verb::JudgeSim(verb) => verb.run(),
+        Verb::Serve(verb) => verb.run(),
+        Verb::Token(verb) => verb.run(),
     };
     match done {
         Ok(code) => code,

@@ -123,7 +123,8 @@ fn page(entry: Entry, style: Style) -> String {
     lines.join("\n")
 }
 
-fn data(entry: Entry) -> Value {
+/// A reward as data.
+pub(crate) fn data(entry: Entry) -> Value {
     let (summary, page) = entry.page();
     let stated = entry.stated();
     json!({

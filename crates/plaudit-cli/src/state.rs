@@ -164,7 +164,7 @@ fn path(folder: &Path, name: &str) -> String {
 }
 
 /// Says what a person should know of a journal that was found.
-fn told(found: &Recovered, talk: &Talk) {
+pub(crate) fn told(found: &Recovered, talk: &Talk) {
     found.doubts.iter().for_each(|doubt| talk.warning(doubt));
     if found.damaged > 0 {
         talk.warning(&format!(

@@ -1,9 +1,13 @@
 //! How are the judges asked about all groups at once? Every group's calls go out together; whatever fails is data.
 
+mod account;
 mod foresee;
 mod queue;
+mod shared;
 
+pub use account::Account;
 pub use foresee::Foreseen;
+pub use shared::Shared;
 
 use crate::error::RunError;
 use crate::journal::Store;
@@ -11,12 +15,13 @@ use crate::judge::inquiry::{Answer, Inquiry};
 use crate::judge::query::Voice;
 use crate::judge::{Form, Query, Verdict};
 use crate::plan::Plan;
+use crate::plan::judges::Judge;
 use crate::reason::{Code, Reason};
-use crate::schedule::{Asked, Caller, Halt, JudgeSpec, Network, NoRecord, Price, Record, Secret, Tally};
+use crate::schedule::{Asked, Caller, Halt, JudgeSpec, Network, Price, Record, Secret, Tally};
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use queue::{Place, Queue};
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -33,11 +38,13 @@ pub struct Setup<'s> {
     pub dry: bool,
     /// What an environment variable holds.
     pub keys: &'s dyn Fn(&str) -> Option<String>,
+    /// What the engine has in common with others.
+    pub shared: Option<Arc<Shared>>,
 }
 
 impl Default for Setup<'_> {
     fn default() -> Self {
-        Self { journal: None, network: Network::Live, dry: false, keys: &|_| None }
+        Self { journal: None, network: Network::Live, dry: false, keys: &|_| None, shared: None }
     }
 }
 
@@ -95,7 +102,8 @@ pub(crate) struct Court {
     caller: Caller,
     record: Arc<dyn Record>,
     secret: [u8; 32],
-    runtime: OnceLock<Option<Runtime>>,
+    shared: Arc<Shared>,
+    accounts: Vec<Mutex<Account>>,
     timeout: Duration,
     /// How many calls each judge has before it.
     queues: Vec<Queue>,
@@ -146,6 +154,8 @@ impl Court {
                 budget_cost: judge.budget_cost,
                 price: judge.price.map(|(input, cached, output)| Price { input, cached, output }),
                 per_minute: judge.per_minute,
+                tokens_per_minute: judge.tokens_per_minute,
+                budget_daily: judge.budget_daily,
                 ..JudgeSpec::at(&judge.name, "")
             });
         }
@@ -153,18 +163,23 @@ impl Court {
             Some(journal) => journal.secret(),
             None => random()?,
         };
+        let shared = setup.shared.clone().unwrap_or_else(|| Arc::new(Shared::default()));
         let record: Arc<dyn Record> = match &setup.journal {
             Some(journal) => journal.record(),
-            None => Arc::new(NoRecord::default()),
+            None => Arc::clone(&shared.record) as Arc<dyn Record>,
         };
-        let caller = Caller::new(specs, Arc::clone(&record), setup.network)
+        let account = |judge: &Judge| {
+            let price = judge.price.map(|(input, cached, output)| Price { input, cached, output });
+            Mutex::new(Account::none(&judge.name, price))
+        };
+        let accounts = plan.judges.iter().map(account).collect();
+        let caller = Caller::of(specs, Arc::clone(&record), setup.network, &shared.panel)
             .map_err(|unusable| RunError::NoConnections(unusable.to_string()))?;
         let queues = plan.judges.iter().map(|judge| Queue::of(judge.concurrency)).collect();
         let timeout = plan.groups.timeout;
         let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
         let abandoned = watch::Sender::new(false);
-        let runtime = OnceLock::new();
-        Ok(Some(Self { caller, record, secret, runtime, timeout, queues, foreseen, abandoned }))
+        Ok(Some(Self { caller, record, secret, shared, accounts, timeout, queues, foreseen, abandoned }))
     }
 
     /// Whether calls are only counted.
@@ -180,6 +195,12 @@ impl Court {
     /// What the judges have been asked so far.
     pub(crate) fn tallies(&self) -> Vec<Tally> {
         self.caller.tallies()
+    }
+
+    /// What was asked since the last time that this was asked, judge by judge.
+    pub(crate) fn take_accounts(&self) -> Vec<Account> {
+        let take = |account: &Mutex<Account>| account.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.accounts.iter().map(take).collect()
     }
 
     /// Lets no further call begin.
@@ -242,7 +263,7 @@ impl Court {
     fn ready(&self, plan: &Plan, hearings: Vec<Hearing>) -> Result<(&Runtime, Vec<Hearing>), Vec<Heard>> {
         let unheard =
             |hearings: Vec<Hearing>| hearings.into_iter().map(|hearing| Ok(hearing.inquiry)).collect();
-        let Some(runtime) = self.runtime.get_or_init(start) else { return Err(unheard(hearings)) };
+        let Some(runtime) = self.shared.runtime() else { return Err(unheard(hearings)) };
         if !self.is_dry() {
             return Ok((runtime, hearings));
         }
@@ -358,6 +379,7 @@ impl Court {
         let asks = calls.iter().zip(places).map(|(call, place)| async {
             let asked = self.caller.ask(judge, call, deadline).await;
             drop(place);
+            self.accounts[judge].lock().unwrap_or_else(PoisonError::into_inner).observe(&asked);
             asked
         });
         // Each is woken alone: `join_all` looks at all calls of a small group whenever something happens to one of them.
@@ -369,26 +391,6 @@ impl Court {
             _ = abandoned.wait_for(|abandoned| *abandoned) => calls.iter().map(|_| Asked::stopped()).collect(),
         }
     }
-}
-
-impl Drop for Court {
-    fn drop(&mut self) {
-        // Nothing is under way, because every task holds the court. The last of them may drop it on a thread of the
-        // runtime itself, which must not wait for its own end.
-        if let Some(runtime) = self.runtime.take().flatten() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// Two threads: they only move bytes, and the engine's own thread does the reading.
-fn start() -> Option<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_name("plaudit-judge")
-        .enable_all()
-        .build()
-        .ok()
 }
 
 fn random() -> Result<[u8; 32], RunError> {

@@ -9,7 +9,7 @@ mod submit;
 pub use begin::Begun;
 
 use crate::compose::{self, Cause, Total};
-use crate::court::{Court, Exchange, Foreseen, Setup};
+use crate::court::{Account, Court, Exchange, Foreseen, Setup};
 use crate::error::RunError;
 use crate::group::{self, Group, Key};
 use crate::judge::findings::Findings;
@@ -45,7 +45,7 @@ struct Batch<'b, R> {
 pub struct Engine {
     plan: Arc<Plan>,
     clock: Arc<dyn Clock>,
-    pool: Pool,
+    pool: Arc<Pool>,
     court: Option<Arc<Court>>,
 }
 
@@ -57,7 +57,8 @@ impl Engine {
 
     /// An engine for a plan, with what its judges need.
     pub fn open(plan: Plan, setup: &Setup<'_>) -> Result<Self, RunError> {
-        let pool = Pool::new(plan.groups.parallel);
+        let own = || Arc::new(Pool::new(plan.groups.parallel));
+        let pool = setup.shared.as_ref().map_or_else(own, |shared| shared.pool());
         let court = Court::new(&plan, setup)?.map(Arc::new);
         Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, court })
     }
@@ -93,6 +94,11 @@ impl Engine {
         self.court.as_ref().map_or_else(Vec::new, |court| court.tallies())
     }
 
+    /// What this engine has asked since the last time that this was asked, in the order of the plan.
+    pub fn take_accounts(&self) -> Vec<Account> {
+        self.court.as_ref().map_or_else(Vec::new, |court| court.take_accounts())
+    }
+
     /// What would be asked, where the engine was set up to count only.
     pub fn foreseen(&self) -> Vec<Foreseen> {
         self.court.as_ref().map_or_else(Vec::new, |court| court.foreseen())
@@ -125,9 +131,13 @@ impl Engine {
     }
 
     /// Scores a batch and tells every call to a judge that was made for it.
-    pub fn explain(&self, rollouts: &[Rollout<'_>]) -> Result<(Report, Vec<Exchange>), RunError> {
+    pub fn explain(
+        &self,
+        rollouts: &[Rollout<'_>],
+        terms: &Terms,
+    ) -> Result<(Report, Vec<Exchange>), RunError> {
         let mut exchanges = Vec::new();
-        let report = self.score_and_tell(rollouts, &Terms::default(), Some(&mut exchanges))?;
+        let report = self.score_and_tell(rollouts, terms, Some(&mut exchanges))?;
         Ok((report, exchanges))
     }
 

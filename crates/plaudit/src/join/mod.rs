@@ -44,6 +44,7 @@ use crate::error::RunError;
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Report;
+use crate::rollout::Rollout;
 use crate::schedule::Halt;
 use crate::statistics::Statistics;
 use crate::statistics::steps::{Step, Steps};
@@ -52,17 +53,22 @@ use effect::{Answer, Batch, Effect, Facts, Kind, Said, Ticket};
 use gathering::{Held, Name, Newcomer};
 use roster::Roster;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+
+/// Who is shown what was scored together, before those who wait for it are told. It is called on a thread of the engine's, which
+/// it must not hold up for long.
+pub type Observer = Box<dyn Fn(&[Arc<Rollout<'static>>], &Report) + Send + Sync>;
 
 /// Brings rollouts that come one at a time together. It starts nothing before the first one comes; dropping it closes it and
 /// lets go of what is being scored.
 #[derive(Debug)]
 pub struct Join(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     engine: Arc<Engine>,
+    observer: Option<Observer>,
     plan: Arc<Plan>,
     roster: Mutex<Roster<Caller>>,
     /// Wakes the thread that watches the time.
@@ -73,6 +79,12 @@ struct Inner {
     halt: Halt,
 }
 
+impl fmt::Debug for Inner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Inner").field("roster", &self.roster).finish_non_exhaustive()
+    }
+}
+
 impl Join {
     /// A join in front of an engine, as its recipe says.
     pub fn new(engine: &Arc<Engine>) -> Self {
@@ -81,9 +93,16 @@ impl Join {
 
     /// A join with a policy of its own.
     pub fn with(engine: &Arc<Engine>, policy: Policy) -> Self {
+        Self::observed(engine, policy, None)
+    }
+
+    /// The same, with somebody who is shown every group, or every rollout where nothing is compared. One that comes late is
+    /// not shown again with its group.
+    pub fn observed(engine: &Arc<Engine>, policy: Policy, observer: Option<Observer>) -> Self {
         let plan = engine.shared_plan();
         Self(Arc::new(Inner {
             engine: Arc::clone(engine),
+            observer,
             roster: Mutex::new(Roster::new(policy, !plan.compares_groups())),
             wake: Condvar::new(),
             watched: OnceLock::new(),
@@ -248,6 +267,9 @@ impl Inner {
             let report = report.unwrap_or_else(|_| inner.engine.refuse(&rollouts, Code::Panic));
             let report = Arc::new(report);
             inner.count(&ticket, &rollouts, &report);
+            if let Some(observer) = inner.observer.as_ref().filter(|_| ticket.kind != Kind::Late) {
+                observer(&rollouts, &report);
+            }
             let effects = inner.roster().scored(ticket, &report);
             inner.run(effects);
         };

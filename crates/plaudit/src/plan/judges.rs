@@ -5,7 +5,7 @@ use super::resolve::{Resolver, mistake};
 use crate::judge::query::{Endpoint, Voice};
 use crate::judge::verdict::Form;
 use crate::recipe::Node;
-use crate::recipe::judges::{Addresses, WrittenForm, WrittenJudge};
+use crate::recipe::judges::{Addresses, Period, WrittenForm, WrittenJudge};
 use crate::recipe::written::Written;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,6 +27,8 @@ pub struct Judge {
     pub concurrency: usize,
     /// The most calls a minute.
     pub per_minute: Option<u32>,
+    /// The most tokens a minute.
+    pub tokens_per_minute: Option<u32>,
     /// How long one attempt may take.
     pub timeout: Duration,
     /// How long connecting may take.
@@ -43,6 +45,8 @@ pub struct Judge {
     pub budget_calls: Option<u64>,
     /// The most money in all.
     pub budget_cost: Option<f64>,
+    /// Whether that is what may be spent in a day.
+    pub budget_daily: bool,
     /// What a million tokens cost: input, cached input, output.
     pub price: Option<(f64, f64, f64)>,
 }
@@ -53,8 +57,9 @@ impl Judge {
     pub fn take_share(&mut self, share: usize, counted_together: bool) {
         let share = share.max(1);
         self.concurrency = (self.concurrency / share).max(1);
-        self.per_minute =
-            self.per_minute.map(|limit| (limit / u32::try_from(share).unwrap_or(u32::MAX)).max(1));
+        let part = |limit: u32| (limit / u32::try_from(share).unwrap_or(u32::MAX)).max(1);
+        self.per_minute = self.per_minute.map(part);
+        self.tokens_per_minute = self.tokens_per_minute.map(part);
         if !counted_together {
             self.budget_calls = self.budget_calls.map(|limit| limit / share as u64);
             self.budget_cost = self.budget_cost.map(|limit| limit / share as f64);
@@ -190,6 +195,7 @@ impl Resolver<'_> {
             api_key_env: written.api_key_env.clone(),
             concurrency: written.concurrency,
             per_minute: written.per_minute,
+            tokens_per_minute: written.tokens_per_minute,
             timeout: timeout?,
             connect_timeout: connect_timeout?,
             attempts: written.attempts,
@@ -198,6 +204,7 @@ impl Resolver<'_> {
             patience: patience?,
             budget_calls: written.budget.and_then(|budget| budget.calls),
             budget_cost: written.budget.and_then(|budget| budget.cost),
+            budget_daily: written.budget.is_some_and(|budget| budget.per == Period::Day),
             price: written
                 .price
                 .map(|price| (price.input, price.cached.unwrap_or(price.input), price.output)),

@@ -47,6 +47,9 @@ pub struct WrittenJudge {
     /// The most calls a minute.
     #[schemars(range(min = 1))]
     pub per_minute: Option<u32>,
+    /// The most tokens a minute, read and written.
+    #[schemars(range(min = 1))]
+    pub tokens_per_minute: Option<u32>,
     /// How long one attempt may take, from connecting to the last byte.
     pub timeout: String,
     /// How long connecting may take.
@@ -90,6 +93,7 @@ impl Default for WrittenJudge {
             api_key_env: None,
             concurrency: 64,
             per_minute: None,
+            tokens_per_minute: None,
             timeout: "120s".to_owned(),
             connect_timeout: "5s".to_owned(),
             attempts: 4,
@@ -116,6 +120,19 @@ pub struct WrittenBudget {
     /// The most money, in the currency of the prices.
     #[schemars(range(min = 0.0))]
     pub cost: Option<f64>,
+    /// Whether that may be spent once, or `day` by day (in UTC).
+    pub per: Period,
+}
+
+/// How often a budget may be spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Period {
+    /// Once.
+    #[default]
+    Once,
+    /// Every day.
+    Day,
 }
 
 /// What a million tokens cost.

@@ -119,6 +119,16 @@ impl Recipe {
         self.node.set(path, text)
     }
 
+    /// Puts a whole value in the place of one, or where there is none.
+    pub fn put(&mut self, path: &str, value: &Value) -> Result<(), Mistakes> {
+        self.node.put(path, Node::from_value(value)?)
+    }
+
+    /// What was written, with what was overridden, as a plain value.
+    pub fn to_value(&self) -> Value {
+        self.node.to_value()
+    }
+
     /// A recipe that this one routes to: a shipped one, or a file below this one's folder.
     pub(crate) fn beside(&self, name: &str) -> Result<Self, Mistakes> {
         let is_shipped = shipped().iter().any(|(known, _)| *known == name);

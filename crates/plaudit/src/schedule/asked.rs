@@ -85,12 +85,16 @@ pub struct JudgeSpec {
     pub budget_calls: Option<u64>,
     /// What all calls may cost, over restarts.
     pub budget_cost: Option<f64>,
+    /// Whether the budgets are those of a day, counted in UTC, rather than of all time.
+    pub budget_daily: bool,
     /// What tokens cost.
     pub price: Option<Price>,
     /// The forms that it may be asked in.
     pub forms: Vec<Form>,
     /// How many calls may start in a minute, evenly paced.
     pub per_minute: Option<u32>,
+    /// How many tokens, read and written, may be used in a minute, evenly paced.
+    pub tokens_per_minute: Option<u32>,
 }
 
 impl JudgeSpec {
@@ -112,9 +116,11 @@ impl JudgeSpec {
             retries: 0.2,
             budget_calls: None,
             budget_cost: None,
+            budget_daily: false,
             price: None,
             forms: vec![Form::Logprobs, Form::Json, Form::Tag],
             per_minute: None,
+            tokens_per_minute: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::asked::{JudgeSpec, Price};
 use crate::judge::Usage;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many bytes of a prompt are about one token, and how many tokens an answer may take.
 const BYTES_A_TOKEN: u64 = 4;
@@ -24,9 +25,16 @@ pub(super) enum Purse {
     Spent,
 }
 
+/// The day, in UTC, since 1970. Only what a day may cost depends on it.
+pub(super) fn today() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400)
+}
+
 /// What a judge may still be asked, and what it has cost.
 #[derive(Debug)]
 pub(super) struct Budget {
+    /// The calls of a day and the day that is counted, where the budget is a day's.
+    daily: Option<(Option<u64>, u64)>,
     calls_left: Option<u64>,
     cost_limit: Option<f64>,
     price: Option<Price>,
@@ -42,6 +50,7 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn new(spec: &JudgeSpec) -> Self {
         Self {
+            daily: spec.budget_daily.then(|| (spec.budget_calls, today())),
             calls_left: spec.budget_calls,
             cost_limit: spec.budget_cost,
             price: spec.price,
@@ -59,6 +68,26 @@ impl Budget {
     pub(super) fn begin(&mut self, calls: u64, cost: f64) {
         self.calls_left = self.calls_left.map(|left| left.saturating_sub(calls));
         self.spent += cost;
+    }
+
+    /// Begins a new day, where the budget is a day's and it is another one.
+    pub(super) fn renew(&mut self, today: u64) {
+        if let Some((calls, day)) = &mut self.daily
+            && *day != today
+        {
+            (self.calls_left, self.spent, *day) = (*calls, 0.0, today);
+        }
+    }
+
+    /// Whether it is a day's.
+    pub(super) fn is_daily(&self) -> bool {
+        self.daily.is_some()
+    }
+
+    /// About how many tokens a call takes.
+    pub(super) fn tokens(bytes: usize, usage: Option<Usage>) -> u64 {
+        let estimate = bytes as u64 / BYTES_A_TOKEN;
+        usage.map_or(estimate, |usage| usage.prompt.min(ABSURD) + usage.completion.min(ABSURD))
     }
 
     /// What a call with a prompt of so many bytes is taken to cost until it is known.
@@ -160,6 +189,16 @@ mod tests {
         assert_eq!(budget.cost(0, Some(absurd)), Some(0.1));
         budget.settle(0.0, 0.1);
         assert_eq!(budget.looks(0), Purse::Spent);
+    }
+
+    #[test]
+    fn a_day_has_a_budget_of_its_own() {
+        let mut budget = Budget::new(&JudgeSpec { budget_calls: Some(1), budget_daily: true, ..spec() });
+        budget.reserve(0.0, false);
+        budget.renew(today());
+        assert_eq!(budget.looks(0), Purse::Spent);
+        budget.renew(today() + 1);
+        assert_eq!(budget.looks(0), Purse::Holds(0.0));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! How is a question put to a judge, and what becomes of it? The chain from a question to its verdict.
 
 use super::asked::{Asked, JudgeSpec, Network, Unusable};
+use super::budget::today;
 use super::flight::Flights;
 use super::gate::{Barred, Gate, Wish};
+use super::panel::Panel;
 use super::purchase::Question;
 use super::record::{Record, held};
 use super::tally::Tally;
-use super::wire::{Http, Wire};
+use super::wire::Wire;
 use crate::judge::{Form, Usage, Verdict};
 use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
@@ -31,7 +33,7 @@ pub(super) struct Judge {
 /// Asks judges. It starts nothing of its own: all work is done by the futures of [`Caller::ask`], so that dropping one
 /// closes its socket and frees what it held.
 pub struct Caller {
-    judges: Vec<Judge>,
+    judges: Vec<Arc<Judge>>,
     pub(super) record: Arc<dyn Record>,
     pub(super) network: Network,
 }
@@ -68,10 +70,17 @@ impl Judge {
         Self { spec, gate, wire, flights: Flights::default(), begun: OnceCell::new() }
     }
 
+    /// What has been counted so far.
+    pub(super) fn tally(&self) -> Tally {
+        let state = held(&self.gate.state);
+        let openings = state.endpoints.iter().map(|endpoint| endpoint.openings).sum();
+        Tally { limit: state.limit.calls(), openings, ..state.tally.clone() }
+    }
+
     /// Reads what is known of the judge from before: the forms that it takes, and what was spent on it.
     async fn begin(&self, record: &dyn Record) -> Result<(), Reason> {
         let read = || async {
-            let (calls, cost) = record.spent(&self.spec.name).await?;
+            let (calls, cost) = record.spent(&self.purse()).await?;
             let settled = record.recall(&self.memory()).await?;
             let mut state = held(&self.gate.state);
             state.budget.begin(calls, cost);
@@ -88,6 +97,14 @@ impl Judge {
         };
         self.begun.get_or_try_init(read).await?;
         Ok(())
+    }
+
+    /// The name under which what is spent on it is written down: a new one each day, where its budget is a day's.
+    pub(super) fn purse(&self) -> String {
+        match self.spec.budget_daily {
+            true => format!("{}@{}", self.spec.name, today()),
+            false => self.spec.name.clone(),
+        }
     }
 
     /// The name under which the forms that it takes are remembered.
@@ -133,23 +150,24 @@ impl Judge {
 impl Caller {
     /// A caller of these judges, which are then known by their places.
     pub fn new(judges: Vec<JudgeSpec>, record: Arc<dyn Record>, network: Network) -> Result<Self, Unusable> {
-        let mut made: Vec<Judge> = Vec::new();
-        for spec in judges {
-            let refuse =
-                |message: &str| Err(Unusable { judge: spec.name.clone(), message: message.to_owned() });
-            if spec.budget_cost.is_some() && spec.price.is_none() {
-                return refuse("a budget of cost needs a price");
-            }
-            let wire = Http::new(&spec)?;
-            made.push(Judge::new(spec, Box::new(wire)));
-        }
-        Ok(Self { judges: made, record, network })
+        Self::of(judges, record, network, &Panel::default())
+    }
+
+    /// The same, where a judge that another caller of the panel asks already is that one, with all its limits.
+    pub fn of(
+        judges: Vec<JudgeSpec>,
+        record: Arc<dyn Record>,
+        network: Network,
+        panel: &Panel,
+    ) -> Result<Self, Unusable> {
+        let judges = judges.into_iter().map(|spec| panel.judge(spec)).collect::<Result<_, _>>()?;
+        Ok(Self { judges, record, network })
     }
 
     /// A caller of one judge over a wire of the test's own.
     #[cfg(test)]
     pub(super) fn over(spec: JudgeSpec, wire: Box<dyn Wire>, record: Arc<dyn Record>) -> Self {
-        let judges = vec![Judge::new(spec, wire)];
+        let judges = vec![Arc::new(Judge::new(spec, wire))];
         Self { judges, record, network: Network::Live }
     }
 
@@ -199,12 +217,7 @@ impl Caller {
 
     /// What has been counted so far, judge by judge.
     pub fn tallies(&self) -> Vec<Tally> {
-        let tally = |judge: &Judge| {
-            let state = held(&judge.gate.state);
-            let openings = state.endpoints.iter().map(|endpoint| endpoint.openings).sum();
-            Tally { limit: state.limit.calls(), openings, ..state.tally.clone() }
-        };
-        self.judges.iter().map(tally).collect()
+        self.judges.iter().map(|judge| judge.tally()).collect()
     }
 
     /// Sends nothing more. What waits fails as stopped; what is in flight may still land.
@@ -230,7 +243,7 @@ impl Caller {
             let request = query.request(form, turn)?;
             let key = key(&judge.spec.identity, &request);
             let wish = Wish { form, has_next, bytes: request.body.len(), deadline, hedge: None };
-            let question = Question::new((query, turn), &request, key, wish);
+            let question = Question::new((query, turn), &request, key, wish, judge.purse());
             (progress.form, progress.key) = (form, Some(key));
             let body = match self.buy(judge, &question, progress).await {
                 Ok(body) => body,

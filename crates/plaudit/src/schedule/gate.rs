@@ -1,7 +1,7 @@
 //! When may a call to a judge start, and at which endpoint? One queue a judge, in the order of asking.
 
 use super::asked::JudgeSpec;
-use super::budget::{Budget, Purse};
+use super::budget::{Budget, Purse, today};
 use super::endpoint::{Endpoint, When};
 use super::fault::Health;
 use super::pace::{Dice, Latencies, Limit, Pace};
@@ -82,6 +82,7 @@ pub(super) struct State {
     /// Why nothing more is sent to the judge in this run.
     pub(super) dead: Option<Reason>,
     pace: Pace,
+    pub(super) tokens: Pace,
     queue: VecDeque<Arc<Waiter>>,
     down_since: Option<Instant>,
 }
@@ -102,7 +103,7 @@ impl State {
                 Turn::Later(at) => return (at, moved),
                 Turn::Now(answer) => {
                     if let Ok(place) = &answer {
-                        self.start(place, wish.hedge.is_some(), now);
+                        self.start(place, &wish, now);
                     }
                     moved = true;
                     if let Some(front) = self.queue.pop_front() {
@@ -133,12 +134,15 @@ impl State {
         if wish.hedge.is_some() && !self.budget.may_hedge() {
             return fail(Code::JudgeBudget.into());
         }
+        if self.budget.is_daily() {
+            self.budget.renew(today());
+        }
         let reserved = match self.budget.looks(wish.bytes) {
             Purse::Spent => return fail(Code::JudgeBudget.into()),
             Purse::Depends => return Turn::Later(None),
             Purse::Holds(reserved) => reserved,
         };
-        if let Some(next) = self.pace.later(now) {
+        if let Some(next) = self.pace.later(now).max(self.tokens.later(now)) {
             return Turn::Later(Some(next));
         }
         match self.choose(wish, now) {
@@ -179,13 +183,14 @@ impl State {
         Err(Turn::Later(pause.into_iter().chain(rest).min()))
     }
 
-    fn start(&mut self, place: &Place, is_hedge: bool, now: Instant) {
+    fn start(&mut self, place: &Place, wish: &Wish, now: Instant) {
         self.in_flight += 1;
         self.tally.peak = self.tally.peak.max(self.in_flight);
         self.endpoints[place.endpoint].in_flight += 1;
         self.trying_form |= place.tries_form;
-        self.budget.reserve(place.reserved, is_hedge);
-        self.pace.start(now);
+        self.budget.reserve(place.reserved, wish.hedge.is_some());
+        self.pace.start(now, 1);
+        self.tokens.start(now, Budget::tokens(wish.bytes, None));
     }
 
     /// Takes note of what has just changed, and wakes whoever has to know.
@@ -220,6 +225,7 @@ impl Gate {
             in_flight: 0,
             dead: None,
             pace: Pace::new(spec.per_minute),
+            tokens: Pace::new(spec.tokens_per_minute),
             queue: VecDeque::new(),
             down_since: None,
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// An even pace: one call an interval, without bursts.
+/// An even pace of calls or of tokens: each takes an interval, without bursts.
 #[derive(Debug)]
 pub(super) struct Pace {
     interval: Duration,
@@ -16,15 +16,23 @@ impl Pace {
         Self { interval, next: None }
     }
 
-    /// When the next call may start, where that is not now.
+    /// When the next may start, where that is not now.
     pub(super) fn later(&self, now: Instant) -> Option<Instant> {
         self.next.filter(|next| *next > now)
     }
 
-    /// Takes note that a call starts.
-    pub(super) fn start(&mut self, now: Instant) {
+    /// Takes note that so many start.
+    pub(super) fn start(&mut self, now: Instant, count: u64) {
         if self.interval > Duration::ZERO {
-            self.next = Some(now + self.interval);
+            self.next = Some(now + self.interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
+        }
+    }
+
+    /// Takes note that a start took so many more than was thought.
+    pub(super) fn add(&mut self, now: Instant, more: u64) {
+        if self.interval > Duration::ZERO && more > 0 {
+            let more = self.interval.saturating_mul(u32::try_from(more).unwrap_or(u32::MAX));
+            self.next = Some(self.next.map_or(now, |next| next.max(now)) + more);
         }
     }
 }
@@ -140,9 +148,11 @@ mod tests {
         let mut pace = Pace::new(Some(120));
         let now = Instant::now();
         assert_eq!(pace.later(now), None);
-        pace.start(now);
+        pace.start(now, 1);
         assert_eq!(pace.later(now), Some(now + Duration::from_millis(500)));
-        assert_eq!(pace.later(now + Duration::from_millis(500)), None);
+        pace.add(now, 2);
+        assert_eq!(pace.later(now), Some(now + Duration::from_millis(1500)));
+        assert_eq!(pace.later(now + Duration::from_millis(1500)), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! What does a call hold, and what does its end teach? The permit, which frees everything however the call ends.
 
+use super::budget::Budget;
 use super::fault::{Fault, Health};
 use super::gate::{Gate, Place, Wish};
 use super::record::held;
@@ -83,6 +84,8 @@ impl<'g> Permit<'g> {
         state.tally.pay(cost.unwrap_or(0.0));
         state.tally.answer(answer.latency, answer.usage);
         state.latencies.observe(answer.latency);
+        let (used, thought) = (Budget::tokens(self.bytes, answer.usage), Budget::tokens(self.bytes, None));
+        state.tokens.add(Instant::now(), used.saturating_sub(thought));
         match answer.taken {
             Taken::Yes => drop(state.works.insert(self.form)),
             Taken::No => drop(state.refused.insert(self.form)),

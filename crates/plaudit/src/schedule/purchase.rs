@@ -27,6 +27,8 @@ pub(super) struct Question<'q> {
     pub(super) request: &'q Request,
     pub(super) key: [u8; 32],
     pub(super) wish: Wish,
+    /// The name under which what it costs is written down.
+    purse: String,
     asker: u64,
     /// Whether a call was intended, so that others may be waiting for its answer.
     claimed: AtomicBool,
@@ -38,21 +40,21 @@ impl<'q> Question<'q> {
         request: &'q Request,
         key: [u8; 32],
         wish: Wish,
+        purse: String,
     ) -> Self {
         static ASKED: AtomicU64 = AtomicU64::new(0);
         let asker = ASKED.fetch_add(1, Ordering::Relaxed);
-        Self { query, turn, request, key, wish, asker, claimed: AtomicBool::new(false) }
+        Self { query, turn, request, key, wish, purse, asker, claimed: AtomicBool::new(false) }
     }
 
-    fn claim<'c>(&'c self, judge: &'c Judge) -> Claim<'c> {
-        Claim { key: &self.key, judge: &judge.spec.name, asker: self.asker }
+    fn claim(&self) -> Claim<'_> {
+        Claim { key: &self.key, judge: &self.purse, asker: self.asker }
     }
 }
 
 /// A question that is being asked. Dropped without a judgment, it is left to whoever waits for it.
 struct Asking<'c> {
     record: &'c dyn Record,
-    judge: &'c Judge,
     question: &'c Question<'c>,
     kept: bool,
 }
@@ -60,7 +62,7 @@ struct Asking<'c> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         if !self.kept && self.question.claimed.load(Ordering::Relaxed) {
-            self.record.release(self.question.claim(self.judge));
+            self.record.release(self.question.claim());
         }
     }
 }
@@ -128,7 +130,7 @@ impl Caller {
         }
         progress.cached = false;
         let mut patience = Patience { doubtful: false, retries: 0 };
-        let mut asking = Asking { record, judge, question, kept: false };
+        let mut asking = Asking { record, question, kept: false };
         loop {
             let permit = judge.gate.admit(question.wish.clone()).await?;
             let sends = AtomicU32::new(0);
@@ -136,7 +138,7 @@ impl Caller {
             progress.sends += sends.into_inner();
             let fault = match attempt {
                 Ok(bought) => {
-                    let kept = record.keep(question.claim(judge), &bought.body, bought.latency).await;
+                    let kept = record.keep(question.claim(), &bought.body, bought.latency).await;
                     kept.map_err(Barred::Failed)?;
                     asking.kept = true;
                     progress.tries += 1;
@@ -260,7 +262,7 @@ impl Caller {
         let (timeout, reserved) = (spec.timeout, permit.reserved());
         let allowance = Allowance { timeout, calls: spec.budget_calls, cost: spec.budget_cost, reserved };
         question.claimed.store(true, Ordering::Relaxed);
-        match record.intend(question.claim(judge), allowance).await {
+        match record.intend(question.claim(), allowance).await {
             Ok(Leave::Granted) => {}
             Ok(Leave::Elsewhere) => return Err(Fault::elsewhere()),
             Err(reason) => return Err(Fault::ours(reason)),
@@ -303,7 +305,7 @@ impl Sent<'_> {
     fn spend(&self, reserved: f64, cost: Option<f64>) {
         let cost = cost.unwrap_or(0.0);
         if reserved > 0.0 || cost > 0.0 {
-            self.record.spend(&self.judge.spec.name, reserved, cost);
+            self.record.spend(&self.question.purse, reserved, cost);
         }
     }
 
@@ -328,7 +330,7 @@ impl Sent<'_> {
             }
             Err(fault) => {
                 self.spend(reserved, permit.failed(&fault, fault.refused && tries_form));
-                self.record.give_up(self.question.claim(self.judge), fault.reason.code, fault.maybe_paid());
+                self.record.give_up(self.question.claim(), fault.reason.code, fault.maybe_paid());
                 Err(fault)
             }
         };
@@ -344,7 +346,7 @@ impl Drop for Sent<'_> {
         if let Some(permit) = self.permit.take() {
             self.spend(permit.reserved(), permit.estimate());
             drop(permit);
-            self.record.give_up(self.question.claim(self.judge), Code::JudgeDeadline, true);
+            self.record.give_up(self.question.claim(), Code::JudgeDeadline, true);
         }
     }
 }

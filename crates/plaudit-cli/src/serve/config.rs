@@ -1,0 +1,138 @@
+//! What does the operator say? Which recipes and judges there are, what the service may hold, and what it keeps.
+
+use crate::failure::Failure;
+use plaudit::recipe::judges::WrittenJudge;
+use plaudit::recipe::{Mistakes, Node, check};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The configuration of `plaudit serve`. Clients name recipes; addresses, keys and limits stand only here.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// The recipes that clients may name: names of shipped ones, or files beside this one. All shipped ones where nothing is said.
+    pub(crate) recipes: Vec<String>,
+    /// Judges that take the place of those of the same name in every recipe.
+    pub(crate) judges: BTreeMap<String, WrittenJudge>,
+    /// Names under which the service may be asked, beside those of this machine.
+    pub(crate) hosts: Vec<String>,
+    /// What the service may hold at once.
+    pub(crate) limits: Limits,
+    /// What is kept of runs and jobs, and for how long.
+    pub(crate) keep: Keep,
+}
+
+/// What the service may hold at once.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    /// The most connections.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub(crate) connections: usize,
+    /// The most rollouts that are being scored or wait for it. One run may have three quarters of them.
+    #[schemars(range(min = 8, max = 10_000_000))]
+    pub(crate) rollouts: usize,
+    /// The most rollouts that may wait for the other members of their groups.
+    #[schemars(range(min = 8, max = 10_000_000))]
+    pub(crate) joining: usize,
+    /// The longest body of a request, in bytes.
+    #[schemars(range(min = 1024, max = 1_073_741_824))]
+    pub(crate) body: u64,
+    /// The most bytes of bodies that are held at once.
+    #[schemars(range(min = 1024))]
+    pub(crate) bodies: usize,
+    /// The most jobs that wait or run.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub(crate) jobs: usize,
+    /// The most runs that are scored for at once.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) runs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            rollouts: 8192,
+            joining: 65_536,
+            body: 64 << 20,
+            bodies: 192 << 20,
+            jobs: 1000,
+            runs: 256,
+        }
+    }
+}
+
+/// What is kept of runs and jobs, and for how long.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Keep {
+    /// For how many days a run is kept after its last rollout.
+    #[schemars(range(min = 1, max = 3650))]
+    pub(crate) days: u64,
+    /// The most runs; the oldest go first.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub(crate) runs: usize,
+    /// How many groups of each step can be looked at.
+    #[schemars(range(max = 10_000))]
+    pub(crate) groups: usize,
+    /// The most bytes of such groups of one run; the oldest go first.
+    #[schemars(range(min = 65_536))]
+    pub(crate) bytes: u64,
+    /// For how many hours the results of a job are kept after it ended.
+    #[schemars(range(min = 1, max = 87_600))]
+    pub(crate) hours: u64,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self { days: 90, runs: 1000, groups: 24, bytes: 256 << 20, hours: 72 }
+    }
+}
+
+impl Config {
+    /// The configuration in a file; every mistake in it at once.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::File(name.clone(), error))?;
+        let mut config = Self::parse(&text)?;
+        // A recipe that is a file lies beside the configuration.
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for recipe in &mut config.recipes {
+            let beside = folder.join(&*recipe);
+            if beside.is_file() {
+                *recipe = beside.display().to_string();
+            }
+        }
+        Ok(config)
+    }
+
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let node = Node::from_yaml(text)?;
+        let mut mistakes = Vec::new();
+        check(&node, &schema(), "", &mut mistakes);
+        Mistakes::none(mistakes)?;
+        serde_json::from_value(node.to_value()).map_err(|error| Failure::Arguments(error.to_string()))
+    }
+}
+
+/// The schema of the configuration, for editors.
+pub(crate) fn schema() -> serde_json::Value {
+    schemars::schema_for!(Config).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_is_as_it_is_by_default_and_mistakes_have_lines() {
+        let config = Config::parse("limits: { rollouts: 100 }\nhosts: [rewards.example]\n").unwrap();
+        assert_eq!((config.limits.rollouts, config.limits.connections), (100, 4096));
+        let mistakes = Config::parse("limits:\n  rollouts: 1\nhots: []\n").unwrap_err().to_string();
+        assert!(mistakes.contains("line 2, limits.rollouts"), "{mistakes}");
+        assert!(mistakes.contains("line 3, hots") && mistakes.contains("hosts"), "{mistakes}");
+    }
+}

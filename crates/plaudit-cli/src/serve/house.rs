@@ -1,0 +1,281 @@
+//! What does the service have? Its recipes, its runs, its jobs, those who may ask, and what it may hold.
+
+use super::admission::Admission;
+use super::body::Room;
+use super::config::{Config, Keep, Limits};
+use super::jobs::Jobs;
+use super::kept::{self, About, Keeper};
+use super::meters::Meters;
+use super::recipes::Recipes;
+use super::reply::Refusal;
+use super::run::{Run, clock};
+use super::tokens::{Tokens, hex, random};
+use super::watch::Watch;
+use crate::failure::Failure;
+use plaudit::schedule::Network;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a run stays at hand without anything coming.
+const RETIRED: Duration = Duration::from_secs(900);
+/// The longest name of a run.
+const LONGEST_NAME: usize = 128;
+
+/// Everything.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) recipes: Recipes,
+    pub(crate) tokens: Tokens,
+    pub(crate) limits: Limits,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) room: Room,
+    pub(crate) meters: Meters,
+    pub(crate) jobs: Jobs,
+    pub(crate) watch: Watch,
+    /// The names under which it may be asked; all, where there are none.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) started: Instant,
+    draining: AtomicBool,
+    runs: Mutex<Runs>,
+    folder: PathBuf,
+    keeper: Keeper,
+    keep: Keep,
+}
+
+#[derive(Debug, Default)]
+struct Runs {
+    live: BTreeMap<String, Arc<Run>>,
+    /// Those that nothing comes for.
+    kept: BTreeMap<String, About>,
+    /// The ids of all.
+    names: BTreeMap<Name, String>,
+}
+
+/// Whose it is, what it is called, and by which recipe it is scored.
+type Name = (String, String, String);
+
+impl House {
+    /// Opens what lies in the state folder.
+    pub(crate) fn open(
+        config: Config,
+        (recipes, tokens): (Recipes, Tokens),
+        folder: &Path,
+        bind: IpAddr,
+        complain: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Arc<Self>, Failure> {
+        let failure = |path: &Path, error| Failure::File(path.display().to_string(), error);
+        let runs_folder = folder.join("runs");
+        std::fs::create_dir_all(&runs_folder).map_err(|error| failure(&runs_folder, error))?;
+        let complain = Arc::new(complain);
+        let told = Arc::clone(&complain);
+        let keeper = Keeper::start(move |path, error| told(&format!("{}: {error}", path.display())))
+            .map_err(|error| failure(&runs_folder, error))?;
+        let kept = kept_runs(&runs_folder, &keeper, &config.keep);
+        let hosts = hosts(&config.hosts, bind, tokens.are_asked_for());
+        let jobs = Jobs::open(&folder.join("jobs"), &config)?;
+        Ok(Arc::new(Self {
+            recipes,
+            tokens,
+            admission: Arc::new(Admission::new(config.limits.rollouts)),
+            room: Room::new(config.limits.bodies),
+            limits: config.limits,
+            meters: Meters::new(),
+            jobs,
+            watch: Watch::new(),
+            hosts,
+            started: Instant::now(),
+            draining: AtomicBool::new(false),
+            runs: Mutex::new(Runs { live: BTreeMap::new(), names: names(&kept), kept }),
+            folder: runs_folder,
+            keeper,
+            keep: config.keep,
+        }))
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing new is taken in.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// The run of that name, which is begun where there is none.
+    pub(crate) fn run(
+        &self,
+        owner: &str,
+        name: Option<&str>,
+        recipe: Option<&str>,
+    ) -> Result<Arc<Run>, Refusal> {
+        let recipe = self.recipes.chosen(recipe)?;
+        let name = name.unwrap_or(recipe);
+        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+            let message =
+                format!("run: a name of 1 to {LONGEST_NAME} bytes without control characters is wanted");
+            return Err(Refusal::bad("run.name", message));
+        }
+        let full = (owner.to_owned(), name.to_owned(), recipe.to_owned());
+        let live = |runs: &Runs| runs.names.get(&full).and_then(|id| runs.live.get(id)).cloned();
+        if let Some(run) = live(&self.runs()) {
+            return Ok(run);
+        }
+        // Made without the lock, since a recipe is loaded for it; whoever is first has it.
+        let engine = self.recipes.engine(recipe, Network::Live)?;
+        let mut runs = self.runs();
+        if let Some(run) = live(&runs) {
+            return Ok(run);
+        }
+        let judges = self.recipes.judges(recipe).unwrap_or("").to_owned();
+        let kept = runs.names.get(&full).and_then(|id| runs.kept.get(id)).cloned();
+        let (about, changed) = match kept {
+            Some(mut about) => {
+                let was = std::mem::replace(&mut about.fingerprint, judges.clone());
+                (about, (was != judges).then_some(was))
+            }
+            None => (self.begin(owner, name, recipe, judges)?, None),
+        };
+        if runs.live.len() >= self.limits.runs {
+            let message = format!("{} runs are being scored for, which is all there may be", runs.live.len());
+            return Err(Refusal::busy("run.too_many", message, 60));
+        }
+        let folder = self.folder.join(&about.id);
+        if let Err(error) = std::fs::create_dir_all(&folder) {
+            return Err(Refusal::broken(format!("the state folder cannot be written: {error}")));
+        }
+        let id = about.id.clone();
+        runs.kept.remove(&id);
+        let files = (folder, self.keeper.clone(), self.keep.clone());
+        let run = Run::new(about, engine, files, self.limits.joining, changed);
+        run.reopen();
+        run.tick(clock(), false);
+        runs.names.insert(full, id.clone());
+        runs.live.insert(id, Arc::clone(&run));
+        Ok(run)
+    }
+
+    fn begin(&self, owner: &str, name: &str, recipe: &str, judges: String) -> Result<About, Refusal> {
+        let id = random::<6>().map_err(|failure| Refusal::broken(failure.to_string()))?;
+        let outline = self.recipes.outline(recipe).cloned().unwrap_or(serde_json::Value::Null);
+        Ok(About {
+            id: hex(&id),
+            name: name.to_owned(),
+            owner: owner.to_owned(),
+            recipe: recipe.to_owned(),
+            started: clock(),
+            seen: clock(),
+            steps: 0,
+            rollouts: 0,
+            groups: 0,
+            total_mean: None,
+            invalid_share: None,
+            alarms: Vec::new(),
+            fingerprint: judges,
+            components: outline["components"].clone(),
+            judges: outline["judges"].clone(),
+            next_group: 0,
+        })
+    }
+
+    /// What every run is, newest first, and whether it is live.
+    pub(crate) fn all_runs(&self) -> Vec<(About, bool)> {
+        let runs = self.runs();
+        let live: Vec<Arc<Run>> = runs.live.values().cloned().collect();
+        let kept: Vec<About> = runs.kept.values().cloned().collect();
+        drop(runs);
+        let live = live.iter().map(|run| (run.about(), true));
+        let mut all: Vec<(About, bool)> = live.chain(kept.into_iter().map(|about| (about, false))).collect();
+        all.sort_by(|(one, _), (other, _)| other.seen.total_cmp(&one.seen));
+        all
+    }
+
+    /// A run by its id: what it is, where it lies, and itself where it is live.
+    pub(crate) fn find(&self, id: &str) -> Result<(About, PathBuf, Option<Arc<Run>>), Refusal> {
+        let runs = self.runs();
+        let live = runs.live.get(id).cloned();
+        let kept = runs.kept.get(id).cloned();
+        drop(runs);
+        match (live, kept) {
+            (Some(run), _) => Ok((run.about(), run.folder().clone(), Some(run))),
+            (None, Some(about)) => Ok((about, self.folder.join(id), None)),
+            (None, None) => Err(Refusal::not_found("run.unknown", "there is no such run")),
+        }
+    }
+
+    /// Waits until what is kept of runs lies on the disk.
+    pub(crate) fn settle(&self) {
+        self.keeper.flush();
+    }
+
+    /// How many runs are live.
+    pub(crate) fn live(&self) -> usize {
+        self.runs().live.len()
+    }
+
+    /// Ends steps that are over, and puts runs away that nothing comes for.
+    pub(crate) fn tick(&self, all: bool) {
+        let live: Vec<Arc<Run>> = self.runs().live.values().cloned().collect();
+        for run in live {
+            let retired = all || run.idle() > RETIRED;
+            run.tick(clock(), retired);
+            if retired {
+                let about = run.about();
+                let mut runs = self.runs();
+                runs.live.remove(&about.id);
+                runs.kept.insert(about.id.clone(), about);
+            }
+        }
+        if all {
+            self.keeper.flush();
+        }
+    }
+}
+
+/// The ids of runs by their names; of several of one name, the last.
+fn names(kept: &BTreeMap<String, About>) -> BTreeMap<Name, String> {
+    let mut all: Vec<&About> = kept.values().collect();
+    all.sort_by(|one, other| one.seen.total_cmp(&other.seen));
+    let name = |about: &About| (about.owner.clone(), about.name.clone(), about.recipe.clone());
+    all.into_iter().map(|about| (name(about), about.id.clone())).collect()
+}
+
+/// The runs of the folder; those that are too old or too many are removed.
+fn kept_runs(folder: &Path, keeper: &Keeper, keep: &Keep) -> BTreeMap<String, About> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<About> = entries
+        .filter_map(|entry| kept::about(&entry.path()).filter(|about| entry.file_name() == *about.id))
+        .collect();
+    found.sort_by(|one, other| other.seen.total_cmp(&one.seen));
+    let oldest = clock() - keep.days as f64 * 86_400.0;
+    let mut kept = BTreeMap::new();
+    for (at, about) in found.into_iter().enumerate() {
+        match at < keep.runs && about.seen >= oldest {
+            true => drop(kept.insert(about.id.clone(), about)),
+            false => keeper.remove(folder.join(&about.id)),
+        }
+    }
+    kept
+}
+
+/// The names that a request may carry in its Host header. Where tokens are asked for, a page of somebody else's that is resolved
+/// to this machine has none, so any name does unless the operator says which.
+fn hosts(said: &[String], bind: IpAddr, tokens: bool) -> Vec<String> {
+    if said.is_empty() && tokens {
+        return Vec::new();
+    }
+    let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
+    let bound = match bind {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    };
+    let said = said.iter().map(|host| host.to_ascii_lowercase());
+    own.into_iter().chain([bound]).chain(said).collect()
+}

@@ -1,0 +1,164 @@
+//! `POST /v1/join`: one rollout in; its answer comes when its group has been scored.
+
+use super::house::House;
+use super::reply::{Refusal, Reply, json};
+use super::run::Run;
+use super::score::{ResultLine, RolloutLine};
+use super::tokens::Holder;
+use hyper::StatusCode;
+use plaudit::input::{self, Fields};
+use plaudit::join::{Arrival, Joined};
+use plaudit::rollout::Rollout;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// The longest key of a group or name of a member.
+const LONGEST: usize = 512;
+/// The most members of a group.
+const MOST: usize = 65_536;
+
+/// One rollout and its group.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct JoinRequest<'a> {
+    /// The name of the recipe; it may be left out where only one is offered.
+    recipe: Option<String>,
+    /// The training that it is for, under any name.
+    run: Option<String>,
+    /// The step of the training; groups of different steps are different groups.
+    step: Option<u64>,
+    /// The group's key.
+    group: String,
+    /// How many members the group has.
+    size: usize,
+    /// The rollout's name in its group, so that one that is sent again after a lost connection is known.
+    member: Option<String>,
+    /// For how many seconds to wait for the group at most, where that is less than the recipe says.
+    timeout: Option<f64>,
+    /// Whether the reference takes part in comparisons; as the recipe says where nothing is said.
+    validate: Option<bool>,
+    /// The rollout.
+    #[serde(borrow)]
+    #[schemars(with = "RolloutLine")]
+    rollout: &'a RawValue,
+}
+
+/// What comes back.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct JoinReply<'a> {
+    /// The id of the run.
+    run: &'a str,
+    #[schemars(with = "ResultLine")]
+    result: plaudit::report::RowResult<'a>,
+    /// How many members had arrived when the group was scored.
+    group_size: usize,
+    /// Whether some had not.
+    partial: bool,
+    /// Whether this one came after its group had been scored.
+    late: bool,
+    /// Whether a member of the same name had come before it.
+    duplicate: bool,
+    /// For how many seconds it waited for its group.
+    waited: f64,
+    /// The mean total of its siblings that have one.
+    siblings_mean: Option<f64>,
+}
+
+/// The schema of what is sent.
+pub(crate) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    generator.subschema_for::<JoinRequest<'static>>()
+}
+
+/// A rollout that is handed in, by whichever way it came.
+#[derive(Debug)]
+pub(crate) struct Handed {
+    pub(crate) recipe: Option<String>,
+    pub(crate) run: Option<String>,
+    pub(crate) step: Option<u64>,
+    pub(crate) timeout: Option<f64>,
+    pub(crate) validate: Option<bool>,
+    pub(crate) group: String,
+    pub(crate) member: Option<String>,
+    pub(crate) size: usize,
+    pub(crate) rollout: Rollout<'static>,
+}
+
+/// Hands a rollout in and waits for its answer. Where the client goes away, the rollout stays a member of its group; sent again
+/// under the same name, it gets the same answer.
+pub(crate) async fn hand_in(
+    house: &Arc<House>,
+    holder: &Holder,
+    handed: Handed,
+) -> Result<(Arc<Run>, Joined), Refusal> {
+    let Handed { recipe, run, step, timeout, validate, group, member, size, rollout } = handed;
+    if group.is_empty() || group.len() > LONGEST || member.as_ref().is_some_and(|name| name.len() > LONGEST) {
+        let message = format!("group and member: names of 1 to {LONGEST} bytes are wanted");
+        return Err(Refusal::bad("input.group", message));
+    }
+    if size == 0 || size > MOST {
+        return Err(Refusal::bad("input.group_size", format!("size: a number from 1 to {MOST} is wanted")));
+    }
+    let timeout = match timeout {
+        None => None,
+        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
+            Ok(time) if !time.is_zero() => Some(time),
+            _ => return Err(Refusal::bad("input.timeout", "timeout: a number of seconds above 0 is wanted")),
+        },
+    };
+    let run = house.run(&holder.entry.id, run.as_deref(), recipe.as_deref())?;
+    let _taken = holder.take(1)?;
+    let step = run.step(step);
+    let _watched = house.watch.begin("its group", &run.id, group.chars().take(80).collect());
+    let (send, receive) = oneshot::channel();
+    let arrival = Arrival { member, timeout, validate, ..Arrival::new(group, size, rollout) };
+    run.join(step).hand_in(arrival, move |joined| drop(send.send(joined)));
+    let joined = receive.await.map_err(|_| Refusal::broken("something failed that must not"))?;
+    if joined.may_retry() {
+        let message = "too many rollouts wait for their groups";
+        return Err(Refusal::busy("engine.overloaded", message, 5));
+    }
+    let total = &joined.row().total;
+    let code = total.cause().map(|cause| cause.reason.code.as_str());
+    house.meters.joined(&joined.report.plan.name, total.kind(), code);
+    Ok((run, joined))
+}
+
+/// Answers a request.
+pub(crate) async fn answer(house: &Arc<House>, holder: &Holder, body: &[u8]) -> Result<Reply, Refusal> {
+    let request: JoinRequest<'_> =
+        serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))?;
+    let mut read = input::read_line(request.rollout.get().as_bytes(), &Fields::own())
+        .map_err(|error| Refusal::bad(error.code, error.message))?;
+    let (Some(rollout), None) = (read.next(), read.next()) else {
+        return Err(Refusal::bad("input.response", "one rollout with one response is wanted"));
+    };
+    let shown = Rollout { group: Some(request.group.clone().into()), ..Rollout::new("") };
+    let id = rollout.id.clone().or_else(|| request.member.clone().map(Into::into));
+    let handed = Handed {
+        recipe: request.recipe,
+        run: request.run,
+        step: request.step,
+        timeout: request.timeout,
+        validate: request.validate,
+        group: request.group,
+        member: request.member,
+        size: request.size,
+        rollout,
+    };
+    let (run, joined) = hand_in(house, holder, handed).await?;
+    let reply = JoinReply {
+        run: &run.id,
+        result: joined.report.result(joined.at, id.as_deref().unwrap_or(""), &shown),
+        group_size: joined.group_size,
+        partial: joined.partial,
+        late: joined.late,
+        duplicate: joined.duplicate,
+        waited: joined.waited.as_secs_f64(),
+        siblings_mean: joined.siblings_mean(),
+    };
+    Ok(json(StatusCode::OK, &reply))
+}

@@ -1,0 +1,349 @@
+//! What is left of a run when it is over? Plain files in its folder: what it was, a line a step, and some of its groups.
+//!
+//! | File | What it holds |
+//! |---|---|
+//! | `run.json` | what the run is: [`About`] |
+//! | `steps.jsonl` | a line for every step that has ended |
+//! | `open.json` | the steps that had not ended when it was written, for a service that is killed |
+//! | `groups.jsonl` | a line for every group that can be looked at: where it lies, and its figures |
+//! | `groups-N.jsonl` | those groups with their texts; the oldest of these files go first |
+//!
+//! One thread writes, so that nobody who scores waits for a disk. A line that was cut off by a crash is passed over.
+
+use super::alarms::Alarm;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// Into how many files the groups of a run are cut.
+const PARTS: u64 = 4;
+/// How many bytes of groups may wait to be written; what comes then is not kept.
+const MOST_WAITING: usize = 64 << 20;
+/// The longest line that is read back.
+const LONGEST: u64 = 256 << 20;
+
+/// What a run is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct About {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The token whose holder it belongs to.
+    pub(crate) owner: String,
+    pub(crate) recipe: String,
+    /// When it began and when its last rollout came, in seconds since 1970.
+    pub(crate) started: f64,
+    pub(crate) seen: f64,
+    pub(crate) steps: u64,
+    pub(crate) rollouts: u64,
+    pub(crate) groups: u64,
+    /// The mean total and the share of invalid rollouts of its last step.
+    pub(crate) total_mean: Option<f64>,
+    pub(crate) invalid_share: Option<f64>,
+    /// What is wrong with its last step.
+    pub(crate) alarms: Vec<Alarm>,
+    /// What its judges are.
+    pub(crate) fingerprint: String,
+    /// The components of its recipe.
+    pub(crate) components: Value,
+    pub(crate) judges: Value,
+    /// The number of the next group that is kept.
+    #[serde(default)]
+    pub(crate) next_group: u64,
+}
+
+/// Where a group lies, and its figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Brief {
+    pub(crate) id: String,
+    pub(crate) group: String,
+    pub(crate) step: u64,
+    pub(crate) at: f64,
+    pub(crate) size: usize,
+    pub(crate) mean: Option<f64>,
+    pub(crate) std: Option<f64>,
+    pub(crate) min: Option<f64>,
+    pub(crate) max: Option<f64>,
+    pub(crate) invalid: usize,
+    pub(crate) floored: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Placed {
+    part: u64,
+    from: u64,
+    length: u64,
+    #[serde(flatten)]
+    brief: Brief,
+}
+
+enum Deed {
+    Line(PathBuf, String),
+    Whole(PathBuf, String),
+    Group { folder: PathBuf, brief: Brief, line: String, most: u64 },
+    Remove(PathBuf),
+    Flush(mpsc::Sender<()>),
+}
+
+/// The thread that writes.
+#[derive(Debug, Clone)]
+pub(crate) struct Keeper {
+    send: mpsc::Sender<Deed>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Keeper {
+    /// Starts the thread; what cannot be written is told to `complain`.
+    pub(crate) fn start(complain: impl Fn(&Path, &io::Error) + Send + 'static) -> io::Result<Self> {
+        let (send, receive) = mpsc::channel::<Deed>();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&waiting);
+        let work = move || {
+            let mut parts = BTreeMap::new();
+            while let Ok(deed) = receive.recv() {
+                let (path, done) = match deed {
+                    Deed::Line(path, line) => (path.clone(), append(&path, &line)),
+                    Deed::Whole(path, text) => (path.clone(), replace(&path, &text)),
+                    Deed::Group { folder, brief, line, most } => {
+                        counted.fetch_sub(line.len(), Ordering::AcqRel);
+                        (folder.clone(), put_group(&folder, brief, &line, most, &mut parts))
+                    }
+                    Deed::Remove(path) => {
+                        parts.remove(&path);
+                        (path.clone(), fs::remove_dir_all(&path))
+                    }
+                    Deed::Flush(done) => {
+                        let _ = done.send(());
+                        continue;
+                    }
+                };
+                if let Err(error) = done {
+                    complain(&path, &error);
+                }
+            }
+        };
+        std::thread::Builder::new().name("plaudit-keep".to_owned()).spawn(work)?;
+        Ok(Self { send, waiting })
+    }
+
+    fn tell(&self, deed: Deed) {
+        // The thread lives as long as somebody can send to it.
+        let _ = self.send.send(deed);
+    }
+
+    /// Adds a line to a file.
+    pub(crate) fn line(&self, path: PathBuf, line: String) {
+        self.tell(Deed::Line(path, line));
+    }
+
+    /// Writes a file anew; whoever reads it sees the old one or the new one.
+    pub(crate) fn whole(&self, path: PathBuf, text: String) {
+        self.tell(Deed::Whole(path, text));
+    }
+
+    /// Keeps a group, unless too many wait to be written.
+    pub(crate) fn group(&self, folder: PathBuf, brief: Brief, line: String, most: u64) {
+        if self.waiting.fetch_add(line.len(), Ordering::AcqRel) + line.len() > MOST_WAITING {
+            self.waiting.fetch_sub(line.len(), Ordering::AcqRel);
+            return;
+        }
+        self.tell(Deed::Group { folder, brief, line, most });
+    }
+
+    /// Removes a folder.
+    pub(crate) fn remove(&self, folder: PathBuf) {
+        self.tell(Deed::Remove(folder));
+    }
+
+    /// Waits until everything is written that was said before, for at most ten seconds.
+    pub(crate) fn flush(&self) {
+        let (done, wait) = mpsc::channel();
+        self.tell(Deed::Flush(done));
+        let _ = wait.recv_timeout(Duration::from_secs(10));
+    }
+}
+
+/// Opens a file that only its owner may read.
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    let mut file = open(path, OpenOptions::new().create(true).append(true))?;
+    file.write_all(format!("{line}\n").as_bytes())
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let part = path.with_extension("part");
+    let mut file = open(&part, OpenOptions::new().create(true).write(true).truncate(true))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()?;
+    fs::rename(&part, path)
+}
+
+/// The file of that number with the texts of groups.
+fn part_of(folder: &Path, part: u64) -> PathBuf {
+    folder.join(format!("groups-{part}.jsonl"))
+}
+
+fn put_group(
+    folder: &Path,
+    brief: Brief,
+    line: &str,
+    most: u64,
+    parts: &mut BTreeMap<PathBuf, u64>,
+) -> io::Result<()> {
+    let part = parts.entry(folder.to_path_buf()).or_insert_with(|| last_part(folder));
+    let mut file = open(&part_of(folder, *part), OpenOptions::new().create(true).append(true))?;
+    let mut from = file.metadata()?.len();
+    if from > 0 && from + line.len() as u64 > most / PARTS {
+        *part += 1;
+        file = open(&part_of(folder, *part), OpenOptions::new().create(true).append(true))?;
+        from = file.metadata()?.len();
+        if let Some(old) = part.checked_sub(PARTS) {
+            let _ = fs::remove_file(part_of(folder, old));
+        }
+    }
+    file.write_all(format!("{line}\n").as_bytes())?;
+    let placed = Placed { part: *part, from, length: line.len() as u64, brief };
+    let placed = serde_json::to_string(&placed).map_err(io::Error::other)?;
+    append(&folder.join("groups.jsonl"), &placed)
+}
+
+fn last_part(folder: &Path) -> u64 {
+    let placed = placed(folder).map(|all| all.into_iter().map(|placed| placed.part).max());
+    placed.ok().flatten().unwrap_or(0)
+}
+
+/// The lines of a file that are whole; none of a file that is not there.
+pub(crate) fn lines(path: &Path) -> io::Result<Vec<String>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut lines = Vec::new();
+    let mut reader = BufReader::new(file.take(LONGEST));
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        if line.ends_with(b"\n")
+            && let Ok(text) = std::str::from_utf8(&line)
+            && text.starts_with('{')
+        {
+            lines.push(text.trim_end().to_owned());
+        }
+        line.clear();
+    }
+    Ok(lines)
+}
+
+fn placed(folder: &Path) -> io::Result<Vec<Placed>> {
+    let lines = lines(&folder.join("groups.jsonl"))?;
+    Ok(lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+/// What a run is, from its folder.
+pub(crate) fn about(folder: &Path) -> Option<About> {
+    serde_json::from_str(&fs::read_to_string(folder.join("run.json")).ok()?).ok()
+}
+
+/// The steps of a run, each as it is written. Those that were open when the service was killed come last.
+pub(crate) fn steps(folder: &Path) -> io::Result<Vec<String>> {
+    let mut steps = lines(&folder.join("steps.jsonl"))?;
+    steps.extend(lines(&folder.join("open.json"))?);
+    Ok(steps)
+}
+
+/// The number of a step as it is written.
+pub(crate) fn number(step: &str) -> Option<u64> {
+    let rest = step.strip_prefix("{\"step\":")?;
+    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The groups that can be looked at, newest last.
+pub(crate) fn groups(folder: &Path, step: Option<u64>) -> io::Result<Vec<Brief>> {
+    let mut there = BTreeMap::new();
+    let mut exists = |part: u64| *there.entry(part).or_insert_with(|| part_of(folder, part).exists());
+    let fits = |placed: &Placed| step.is_none_or(|step| placed.brief.step == step);
+    let groups = placed(folder)?.into_iter().filter(fits).filter(|placed| exists(placed.part));
+    Ok(groups.map(|placed| placed.brief).collect())
+}
+
+/// One group with its texts.
+pub(crate) fn group(folder: &Path, id: &str) -> io::Result<Option<(Brief, Value)>> {
+    let Some(found) = placed(folder)?.into_iter().find(|placed| placed.brief.id == id) else {
+        return Ok(None);
+    };
+    let mut file = match File::open(part_of(folder, found.part)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    file.seek(SeekFrom::Start(found.from))?;
+    let mut text = String::new();
+    file.take(found.length.min(LONGEST)).read_to_string(&mut text)?;
+    let value = serde_json::from_str(&text).map_err(io::Error::other)?;
+    Ok(Some((found.brief, value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brief(id: u64, step: u64) -> Brief {
+        Brief {
+            id: id.to_string(),
+            group: format!("g{id}"),
+            step,
+            at: 0.0,
+            size: 2,
+            mean: Some(0.5),
+            std: Some(0.5),
+            min: Some(0.0),
+            max: Some(1.0),
+            invalid: 0,
+            floored: 0,
+        }
+    }
+
+    #[test]
+    fn what_was_kept_is_found_again_and_the_oldest_goes_first() {
+        let folder = std::env::temp_dir().join(format!("plaudit-kept-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let keeper = Keeper::start(|path, error| panic!("{}: {error}", path.display())).unwrap();
+        for id in 0..40 {
+            let line = format!("{{\"texts\":\"{}\"}}", "x".repeat(100 + id as usize));
+            keeper.group(folder.clone(), brief(id, id / 10), line, 4000);
+        }
+        keeper.line(folder.join("steps.jsonl"), "{\"step\":7,\"x\":1}".to_owned());
+        keeper.flush();
+        fs::OpenOptions::new()
+            .append(true)
+            .open(folder.join("steps.jsonl"))
+            .unwrap()
+            .write_all(b"{\"step\":8,\"cut")
+            .unwrap();
+        assert_eq!(steps(&folder).unwrap().iter().filter_map(|step| number(step)).collect::<Vec<_>>(), [7]);
+        let kept = groups(&folder, None).unwrap();
+        assert!(kept.len() < 40 && kept.len() >= 20, "{}", kept.len());
+        assert_eq!(kept.last().unwrap().id, "39");
+        assert_eq!(groups(&folder, Some(3)).unwrap().len(), 10);
+        let (found, value) = group(&folder, "39").unwrap().unwrap();
+        assert_eq!((found.step, value["texts"].as_str().unwrap().len()), (3, 139));
+        assert!(group(&folder, "0").unwrap().is_none(), "its file has gone");
+        keeper.remove(folder.clone());
+        keeper.flush();
+        assert!(!folder.exists());
+    }
+}

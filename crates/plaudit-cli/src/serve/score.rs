@@ -1,0 +1,260 @@
+//! `POST /v1/score`: rollouts in, results out, in one request.
+
+use super::house::House;
+use super::log;
+use super::reply::{Refusal, Reply, json_bytes};
+use super::run::Run;
+use super::tokens::Holder;
+use hyper::StatusCode;
+use plaudit::engine::Terms;
+use plaudit::error::RunError;
+use plaudit::input::{self, Fields, InputError};
+use plaudit::report::Report;
+use plaudit::rollout::Rollout;
+use plaudit::schedule::Halt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The most rollouts of one request; more go as a job.
+const MOST: usize = 16_384;
+/// From how many bytes on a body is read beside the threads that answer.
+const LARGE: usize = 256 << 10;
+
+/// What is to be scored.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScoreRequest<'a> {
+    /// The name of the recipe; it may be left out where only one is offered.
+    pub(crate) recipe: Option<String>,
+    /// The training that it is for, under any name; the name of the recipe where nothing is said.
+    pub(crate) run: Option<String>,
+    /// The step of the training; cut by time where nothing is said.
+    pub(crate) step: Option<u64>,
+    /// Whether the reference takes part in comparisons; as the recipe says where nothing is said.
+    pub(crate) validate: Option<bool>,
+    /// Whether the statistics of these rollouts are wanted as well.
+    #[serde(default)]
+    pub(crate) statistics: bool,
+    /// The rollouts, each as a line of a file has it.
+    #[serde(borrow)]
+    #[schemars(with = "Vec<RolloutLine>")]
+    pub(crate) rollouts: Vec<&'a RawValue>,
+}
+
+/// A rollout, or a group of them with `responses` in the place of `response`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RolloutLine {
+    /// The caller's name for it; its place where nothing is said.
+    id: Option<String>,
+    /// The group's name; where none is given, equal prompts make a group.
+    group: Option<String>,
+    /// What the model was asked: text or chat messages.
+    prompt: Option<Value>,
+    /// What the model answered.
+    response: Option<String>,
+    /// What it answered, several times.
+    responses: Option<Vec<String>>,
+    /// The answer to compare with.
+    reference: Option<String>,
+    /// The length of the response in the model's own tokens.
+    tokens: Option<Value>,
+    /// Everything else that rewards may look at.
+    extra: Option<Map<String, Value>>,
+}
+
+/// What comes back.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ScoreReply {
+    /// The id of the run.
+    run: String,
+    /// One a rollout that could be read, in the order of the request.
+    results: Vec<ResultLine>,
+    /// What could not be read, by its place in the request.
+    errors: Vec<Unread>,
+    /// The statistics, where they were asked for.
+    statistics: Option<Value>,
+}
+
+/// What is said of one rollout. An invalid one has no total.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ResultLine {
+    id: String,
+    group: Option<String>,
+    total: Option<f64>,
+    /// `scored`, `floored`, `skipped` or `invalid`.
+    outcome: String,
+    /// Why it was not simply scored: a code, a component and a message.
+    reason: Option<Value>,
+    /// What each component says: its outcome, its value, its weight, and its facts or its reason.
+    components: Map<String, Value>,
+}
+
+/// A rollout that could not be read.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Unread {
+    /// Its place in the request, from 0.
+    pub(crate) index: usize,
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
+/// The rollouts of a request that could be read, and what could not.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) rollouts: Vec<Rollout<'static>>,
+    pub(crate) errors: Vec<Unread>,
+}
+
+/// Reads what a body asks for.
+pub(crate) fn parse(body: &[u8]) -> Result<ScoreRequest<'_>, Refusal> {
+    serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))
+}
+
+/// Reads the rollouts, each for itself.
+pub(crate) fn read(lines: &[&RawValue]) -> Read {
+    let fields = Fields::own();
+    let mut read = Read { rollouts: Vec::with_capacity(lines.len()), errors: Vec::new() };
+    for (index, line) in lines.iter().enumerate() {
+        match input::read_line(line.get().as_bytes(), &fields) {
+            Ok(mut rollouts) => {
+                rollouts.name(|| index.to_string());
+                read.rollouts.extend(rollouts);
+            }
+            Err(InputError { code, message, .. }) => {
+                read.errors.push(Unread { index, code: code.to_owned(), message });
+            }
+        }
+    }
+    read
+}
+
+/// Lets go of what is being scored when nobody waits for it any more. Judgments that have been bought are kept.
+#[derive(Debug)]
+pub(crate) struct Waiting(pub(crate) Halt);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
+/// Why an engine gave no report, as a client is told.
+pub(crate) fn refuse(error: &RunError) -> Refusal {
+    match error {
+        RunError::UnevenGroups { .. } => {
+            Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), error.to_string())
+        }
+        error => {
+            log::say("error", "a request could not be scored", &[("code", error.code().into())]);
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.code(), "something failed that must not")
+        }
+    }
+}
+
+/// Answers a request.
+pub(crate) async fn answer(
+    house: &Arc<House>,
+    holder: &Holder,
+    body: bytes::Bytes,
+) -> Result<Reply, Refusal> {
+    let read_all = |body: &[u8]| {
+        let request = parse(body)?;
+        if request.rollouts.len() > MOST {
+            let message = format!("at most {MOST} rollouts at once: send more as a job, by POST /v1/jobs");
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message));
+        }
+        let asked = (request.recipe, request.run, request.step, request.validate, request.statistics);
+        Ok((asked, read(&request.rollouts)))
+    };
+    let ((recipe, name, step, validate, statistics), read) = match body.len() > LARGE {
+        false => read_all(&body)?,
+        true => {
+            let work = tokio::task::spawn_blocking(move || read_all(&body));
+            work.await.map_err(|_| Refusal::broken("the body could not be read"))??
+        }
+    };
+    let run = house.run(&holder.entry.id, name.as_deref(), recipe.as_deref())?;
+    let count = read.rollouts.len();
+    let taken = holder.take(count)?;
+    let inside = house.admission.enter(&run.load, count)?;
+    let step = run.step(step);
+    let watched = house.watch.begin("its judges", &run.id, format!("{count} rollouts of step {step}"));
+    let halt = Halt::new();
+    let waiting = Waiting(halt.clone());
+    let terms = Terms { validate, halt: Some(halt) };
+    let (send, receive) = oneshot::channel();
+    let (house, scored) = (Arc::clone(house), Arc::clone(&run));
+    run.engine.submit(read.rollouts, terms, move |rollouts, report| {
+        let written = report.map_err(|error| refuse(&error)).map(|report| {
+            scored.observe(step, &rollouts, &report, validate);
+            house.meters.scored(&report.plan.name, &report);
+            write(&scored, &rollouts, &report, &read.errors, statistics)
+        });
+        // Room is made before the answer goes, so that who has it can send the next.
+        drop((taken, inside));
+        let _ = send.send(written);
+    });
+    let written = receive.await.map_err(|_| Refusal::broken("something failed that must not"))??;
+    drop((waiting, watched));
+    Ok(json_bytes(StatusCode::OK, written))
+}
+
+/// Writes the answer on the thread that scored it.
+fn write(
+    run: &Run,
+    rollouts: &[Rollout<'static>],
+    report: &Report,
+    errors: &[Unread],
+    statistics: bool,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128 + rollouts.len() * 320);
+    out.extend_from_slice(b"{\"run\":");
+    put(&mut out, &*run.id);
+    out.extend_from_slice(b",\"results\":[");
+    for (at, rollout) in rollouts.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        put(&mut out, &report.result(at, rollout.id.as_deref().unwrap_or(""), rollout));
+    }
+    out.extend_from_slice(b"],\"errors\":");
+    put(&mut out, &errors);
+    if statistics {
+        out.extend_from_slice(b",\"statistics\":");
+        put(&mut out, &report.statistics);
+    }
+    out.push(b'}');
+    out
+}
+
+/// Writes a value, which is a map with text keys or a list of such and cannot fail.
+fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    let before = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(before);
+        out.extend_from_slice(b"null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_said_by_its_place_and_the_rest_is_read() {
+        let body = br#"{"recipe":"r","step":3,"rollouts":[{"response":"a"},{"response":1},{"responses":["b","c"]}]}"#;
+        let request = parse(body).unwrap();
+        assert_eq!((request.recipe.as_deref(), request.step), (Some("r"), Some(3)));
+        let read = read(&request.rollouts);
+        let ids: Vec<_> = read.rollouts.iter().filter_map(|rollout| rollout.id.as_deref()).collect();
+        assert_eq!(ids, ["0", "2.0", "2.1"]);
+        assert_eq!((read.errors[0].index, read.errors[0].code.as_str()), (1, "input.response"));
+        assert_eq!(parse(b"{").unwrap_err().code, "http.json");
+        assert_eq!(parse(br#"{"rollouts":[],"url":"http://x"}"#).unwrap_err().code, "http.json");
+        assert_eq!(parse(br#"{"rollouts":[],"rollouts":[]}"#).unwrap_err().code, "http.json");
+    }
+}

@@ -1,0 +1,165 @@
+//! `plaudit token`: who may ask the service? Tokens are made, listed and taken back in the file that it reads.
+
+use crate::GOOD;
+use crate::failure::Failure;
+use crate::rewards::print;
+use crate::serve::tokens::{Entry, File, Scope, Wanted, now};
+use crate::talk::{Style, printable};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit token create trainer --file tokens.json
+  plaudit token create dashboard --scope read --expires 30d --file tokens.json
+  plaudit token list --file tokens.json
+  plaudit token revoke trainer --file tokens.json";
+
+/// Make, list and revoke the tokens that `plaudit serve --token-file` lets in
+///
+/// A running service sees changes within a second.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    deed: Deed,
+}
+
+#[derive(Debug, Subcommand)]
+enum Deed {
+    /// Make a token and print it, this once; only its hash is kept
+    Create(Create),
+    /// List the tokens
+    List(List),
+    /// Take a token back
+    Revoke(Revoke),
+}
+
+#[derive(Debug, Args)]
+struct Create {
+    /// Whom it is for
+    name: String,
+    /// The file of tokens; it is made where there is none
+    #[arg(long, value_name = "FILE")]
+    file: PathBuf,
+    /// What it allows: score hands rollouts in, read looks at runs, admin does everything
+    #[arg(long = "scope", value_name = "SCOPE", default_values = ["score", "read"])]
+    scopes: Vec<Scope>,
+    /// For how long it is worth something, such as 12h or 30d [default: until it is revoked]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    expires: Option<u64>,
+    /// The most requests a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// The most rollouts that may be under way at once
+    #[arg(long, value_name = "N")]
+    waiting: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// The file of tokens
+    #[arg(long, value_name = "FILE")]
+    file: PathBuf,
+    /// As data
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Revoke {
+    /// Its name or its id
+    token: String,
+    /// The file of tokens
+    #[arg(long, value_name = "FILE")]
+    file: PathBuf,
+}
+
+impl Token {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        match &self.deed {
+            Deed::Create(create) => {
+                let wanted = Wanted {
+                    name: create.name.clone(),
+                    scopes: create.scopes.clone(),
+                    expires: create.expires.map(|seconds| now() + seconds),
+                    rate: create.rate,
+                    waiting: create.waiting,
+                };
+                let (token, _) = File::at(&create.file).create(wanted)?;
+                print(&token)?;
+            }
+            Deed::List(list) => {
+                let entries = File::at(&list.file).list()?;
+                match list.json {
+                    true => print(&format!("{:#}", json!(entries.iter().map(data).collect::<Vec<_>>())))?,
+                    false => print(&table(&entries))?,
+                }
+            }
+            Deed::Revoke(revoke) => {
+                let gone = File::at(&revoke.file).revoke(&revoke.token)?;
+                print(&format!("{} ({}) is revoked", printable(&gone.name), gone.id))?;
+            }
+        }
+        Ok(GOOD)
+    }
+}
+
+/// A token without its hash.
+fn data(entry: &Entry) -> serde_json::Value {
+    json!({
+        "id": entry.id, "name": entry.name, "scopes": entry.scopes, "created": entry.created,
+        "expires": entry.expires, "rate": entry.rate, "waiting": entry.waiting,
+    })
+}
+
+fn table(entries: &[Entry]) -> String {
+    if entries.is_empty() {
+        return "there are no tokens: nobody is let in".to_owned();
+    }
+    let style = Style::of_stdout();
+    let width = entries.iter().map(|entry| printable(&entry.name).chars().count()).max().unwrap_or(0);
+    let row = |entry: &Entry| {
+        let scopes: Vec<&str> = entry.scopes.iter().map(|scope| word(*scope)).collect();
+        let left = match entry.expires {
+            None => "until revoked".to_owned(),
+            Some(expires) if expires <= now() => "expired".to_owned(),
+            Some(expires) => format!("{} h left", (expires - now()).div_ceil(3600)),
+        };
+        let name = printable(&entry.name);
+        let padding = width - name.chars().count();
+        format!("{}  {name}{:padding$}  {:16}  {left}", style.dim(&entry.id), "", scopes.join(","))
+    };
+    entries.iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+fn word(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Score => "score",
+        Scope::Read => "read",
+        Scope::Admin => "admin",
+    }
+}
+
+/// A time such as 90s, 15m, 12h or 30d.
+fn seconds(text: &str) -> Result<u64, String> {
+    let units = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
+    let found = units.iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(*seconds)
+    });
+    found.ok_or_else(|| "a time such as 12h or 30d is wanted".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(seconds("30d"), Ok(2_592_000));
+        assert_eq!(seconds("12h"), Ok(43_200));
+        assert!(seconds("soon").is_err() && seconds("5").is_err());
+    }
+}
