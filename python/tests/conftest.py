@@ -1,10 +1,12 @@
-"""What do the tests share? A simulated judge that they can start, and that notes what it is asked."""
+"""What do the tests share? A simulated judge that they can start, and that notes what it is asked; and a Redis."""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,3 +56,37 @@ def judge_sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     yield start
     for sim in started:
         sim.end()
+
+
+@pytest.fixture
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+    """Starts Redis servers with these settings, which end with the test, and gives their addresses."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*flags: str) -> str:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        folder = str(tmp_path_factory.mktemp("redis"))
+        command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder, *flags]
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        started.append(server)
+        end = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return f"redis://127.0.0.1:{port}/0"
+            except OSError:
+                assert time.monotonic() < end and server.poll() is None, "redis-server did not start"
+                time.sleep(0.01)
+
+    yield start
+    for server in started:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def redis(redis_server: Callable[..., str]) -> str:
+    """The address of a Redis that keeps nothing."""
+    return redis_server("--appendonly", "no")

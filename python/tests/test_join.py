@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import random
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -210,3 +211,40 @@ def test_steps_are_counted():
     step = join.take_step(1)
     assert join.last_step == step
     assert join.statistics["total"]["count"] == 4
+
+
+def test_a_step_has_what_was_scored_since_the_one_before():
+    join = plaudit.Engine(RECIPE).join()
+    assert join.last_step is None
+    counts = []
+    for step, groups in enumerate((1, 2, 0), 1):
+        for group in range(groups):
+            asyncio.run(hand_in(join, f"{step}-{group}", 4, *responses(1)))
+        taken = join.take_step(step)
+        assert join.last_step == taken and taken["step"] == step
+        counts.append(taken["statistics"]["total"]["count"])
+    assert counts == [4, 8, 0] and join.statistics["total"]["count"] == 12
+
+
+def test_a_mailbox_wakes_once_for_all_that_it_has():
+    join = plaudit.Engine(RECIPE).join()
+    woken = threading.Semaphore(0)
+    mailbox = join.mailbox(woken.release)
+    for group in range(3):
+        for at, text in enumerate(responses(group)):
+            mailbox.hand_in(10 * group + at, f"g{group}", 4, str(at), None, text, None, None, None)
+    assert woken.acquire(timeout=60)
+    while join.status["waiting"]:
+        time.sleep(0.001)
+    assert not woken.acquire(timeout=0.2), "it was woken twice for one take"
+    told = mailbox.take()
+    while len(told) < 12:
+        told += mailbox.take()
+    totals = {number: fields[0] for number, fields in told}
+    assert totals == {10 * group + at: whole(group)[at] for group in range(3) for at in range(4)}
+    assert mailbox.take() == []
+    with pytest.raises(TypeError):
+        mailbox.hand_in(99, "g", 1, None, None, None, None, None, None)  # type: ignore[arg-type]
+    # After all was taken, the next one wakes anew.
+    mailbox.hand_in(99, "h", 1, None, None, "a", None, None, {"x": 1})
+    assert woken.acquire(timeout=60) and [number for number, _ in mailbox.take()] == [99]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,34 +25,3 @@ def cluster() -> Iterator[str]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield ray.get_runtime_context().gcs_address
     ray.shutdown()
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[str]:
-    """The address of a Redis that ends with the test."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        "redis-server",
-        "--port",
-        str(port),
-        "--save",
-        "",
-        "--appendonly",
-        "no",
-        "--dir",
-        str(tmp_path),
-    ]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    end = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            break
-        except OSError:
-            assert time.monotonic() < end and server.poll() is None, "redis-server did not start"
-            time.sleep(0.01)
-    yield f"redis://127.0.0.1:{port}/0"
-    server.kill()
-    server.wait()

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import ray
+from gate import Gate
 from plaudit.ray import score_dataset
 from rollouts import RULES, pairwise, rollouts, write
 
@@ -116,13 +117,17 @@ def test_a_run_that_was_ended_goes_on_where_it_was(cluster, tmp_path: Path, judg
 
 
 def test_four_actors_keep_to_one_limit(cluster, tmp_path: Path, judge_sim):
-    sim = judge_sim("--latency", "30ms")
     data = write(rollouts(groups=64, size=4), tmp_path / "data", 4)
-    recipe = pairwise(sim.judge(concurrency=8))
-    found = by_id(score_dataset(read(data), recipe, actors=4, shards=8, state=tmp_path / "state"))
+    sim = judge_sim()
+    # Each may have two calls in flight, so a third is another actor's; Ray does not say how many of them it gives work.
+    gate = Gate(sim.url, wanted=3)
+    recipe = pairwise({**sim.judge(concurrency=8, timeout="600s"), "base_url": gate.url})
+    try:
+        found = by_id(score_dataset(read(data), recipe, actors=4, shards=32, state=tmp_path / "state"))
+    finally:
+        gate.close()
     assert len(found) == 256 and {row["outcome"] for row in found.values()} == {"scored"}
-    most = max(call["in_flight"] for call in sim.calls())
-    assert 4 < most <= 8, f"{most} calls were in flight"
+    assert 2 < gate.most <= 8, f"{gate.most} calls were in flight"
     assert len(list((tmp_path / "state").glob("actor-*"))) == 4
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,19 +15,23 @@ from test_reward_loop import written
 SIZE = 3
 
 
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Any]:
-    """A judge that fails two calls in five for good."""
-    import os
-    import subprocess
-    from pathlib import Path
-
+@pytest.fixture
+def sim() -> Iterator[Callable[[str], str]]:
+    """Starts a judge that fails a share of its calls for good, and gives its address."""
     binary = os.environ.get("PLAUDIT_BIN", str(Path(__file__).parents[4] / "target/release/plaudit"))
-    command = [binary, "judge-sim", "--port", "0", "--latency", "0", "--error-rate", "0.4"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(failing: str) -> str:
+        command = [binary, "judge-sim", "--port", "0", "--latency", "0", "--error-rate", failing]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        started.append(process)
         assert process.stdout is not None
-        yield process.stdout.readline().strip()
+        return process.stdout.readline().strip()
+
+    yield start
+    for process in started:
         process.kill()
+        process.communicate()
 
 
 def recipe(url: str, compares: bool) -> dict[str, Any]:
@@ -52,10 +59,10 @@ def recipe(url: str, compares: bool) -> dict[str, Any]:
 
 @pytest.mark.parametrize("compares", [True, False], ids=["compared", "single"])
 def test_invalid_rollouts_get_the_mean_of_their_valid_siblings(
-    loops: Callable[..., Any], words: Any, sim: str, compares: bool, tmp_path: Any
+    loops: Callable[..., Any], words: Any, sim: Callable[[str], str], compares: bool, tmp_path: Any
 ) -> None:
     loop = loops(
-        *stage.plaudit(written(recipe(sim, compares), tmp_path)),
+        *stage.plaudit(written(recipe(sim("0.4"), compares), tmp_path)),
         "reward.num_workers=2",
         f"actor_rollout_ref.rollout.n={SIZE}",
     )
@@ -75,3 +82,24 @@ def test_invalid_rollouts_get_the_mean_of_their_valid_siblings(
         assert all(score == pytest.approx(mean) for score, flag in zip(scores, flags, strict=True) if flag)
         kinds.add(len(valid))
     assert {1, 2} <= kinds, f"the judge failed too regularly to see every case: {kinds}"
+
+
+@pytest.mark.parametrize("compares", [True, False], ids=["compared", "single"])
+def test_a_group_without_a_valid_rollout_teaches_nothing(
+    loops: Callable[..., Any], words: Any, sim: Callable[[str], str], compares: bool, tmp_path: Any
+) -> None:
+    loop = loops(
+        *stage.plaudit(written(recipe(sim("1"), compares), tmp_path)),
+        "reward.num_workers=2",
+        f"actor_rollout_ref.rollout.n={SIZE}",
+    )
+    rollouts = [
+        stage.rollout(words, f"{word} answer", uid=f"none-{compares}-{group}", session=session)
+        for group in range(4)
+        for session, word in enumerate(("red", "green", "blue"))
+    ]
+    for answer in loop.score(rollouts):
+        info = answer["reward_extra_info"]
+        assert (answer["reward_score"], info["score"], info["plaudit/invalid"]) == (0.0, 0.0, 1.0)
+        # Nobody waited until the group's time was up: that nobody is valid is known when all are answered.
+        assert info["plaudit/partial"] == 0.0 and info["plaudit/waited_s"] < 25.0
