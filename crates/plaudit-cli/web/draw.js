@@ -116,7 +116,7 @@
 
   // A small line without axes, for a row or a tile. It says nothing that the number beside it does not say.
   const spark = (values, width, height) => {
-    const picture = svg('svg', { class: 'spark', width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true' });
+    const picture = svg('svg', { class: 'spark', width, height, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' });
     const known = values.filter(P.format.known);
     if (known.length < 2) return picture;
     const x = P.scale.linear([0, values.length - 1], [2, width - 3]);

@@ -42,7 +42,7 @@
     if (value < 172800) return `${(value / 3600).toFixed(1)}\u2009h`;
     return `${Math.round(value / 86400)}\u2009days`;
   };
-  const cost = (value) => (known(value) ? `$${value >= 100 ? value.toFixed(0) : value >= 0.1 || value === 0 ? value.toFixed(2) : value.toPrecision(2)}` : NONE);
+  const cost = (value) => (known(value) ? `$${value >= 100 ? value.toFixed(0) : value >= 0.1 || value === 0 ? value.toFixed(2) : value >= 0.01 ? value.toFixed(3) : value >= 0.0001 ? value.toFixed(4) : value.toExponential(0)}` : NONE);
   // The difference of two shares is in points, not in percent of anything.
   const points = (value) => share(value).replace('%', 'pp');
   // A change has a sign, and one that cannot be seen in the digits shown is no change.

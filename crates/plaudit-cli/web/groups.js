@@ -21,7 +21,7 @@
       this.title = el('h2', { id: 'groups' }, 'Groups');
       this.note = el('p', { class: 'note' });
       this.table = el('table', { class: 'groups', 'aria-labelledby': 'groups' }, el('thead', {}, el('tr', {}, this.heads)), this.body);
-      this.node = el('section', { 'aria-labelledby': 'groups' }, this.title, this.note, el('div', { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-labelledby': 'groups' }, this.table));
+      this.node = el('section', { 'aria-labelledby': 'groups' }, this.title, this.note, el('div', { class: 'scroll tall', tabindex: 0, role: 'group', 'aria-label': 'The table of groups' }, this.table));
     }
 
     head(column) {

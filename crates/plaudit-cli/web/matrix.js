@@ -56,6 +56,12 @@
     return { text: failed ? `${text}!` : text, kind, words };
   };
 
+  // A response without a row was either not judged or is, to the judge, word for word the same as one that has a row.
+  const absent = (order, players) => {
+    const missing = order.filter((place) => !players.has(place)).sort((left, right) => left - right);
+    return missing.length ? el('p', { class: 'note' }, `Not asked about: ${missing.map(player).join(', ')}; judged as another that reads the same, or not judged.`) : null;
+  };
+
   const table = (component, { cells, players }, order) => {
     const list = [...order.filter((place) => players.has(place)), ...(players.has(REFERENCE) ? [REFERENCE] : [])];
     const short = (place) => (place === REFERENCE ? 'ref' : `#${place}`);
@@ -75,7 +81,7 @@
     const grid = el('table', { class: list.length > 20 ? 'matrix many' : 'matrix', role: 'grid', 'aria-label': `Who beat whom: ${component}` },
       el('thead', {}, el('tr', {}, el('td', {}), list.map((column) => el('th', { scope: 'col' }, short(column))), el('th', { scope: 'col', class: 'n' }, 'won:lost'))), el('tbody', {}, body));
     listen(grid);
-    return el('section', { class: 'matrix-of' }, el('h3', {}, P.said(component)), el('div', { class: 'scroll' }, grid));
+    return el('section', { class: 'matrix-of' }, el('h3', {}, P.said(component)), el('div', { class: 'scroll' }, grid), absent(order, players));
   };
 
   // One stop for Tab; the arrow keys go from cell to cell, Enter opens the words.

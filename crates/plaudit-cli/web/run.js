@@ -92,12 +92,21 @@
         (entry, [, text]) => { if (entry.text !== text) { entry.text = text; entry.value.replaceChildren(...P.visible(text)); } });
     }
 
+    // One line for each kind of alarm: the newest in words, and at which steps it was before.
     showAlarms() {
-      const all = this.steps.flatMap((step) => step.alarms || []).reverse();
-      const shown = all.slice(0, ALARMS);
-      const item = (alarm) => ({ node: el('li', {}, el('a', { class: 'alarm-code', href: P.address.to({ run: this.id, step: alarm.step }) }, `${P.format.alarm(alarm.code)}, step ${alarm.step}`), ' ', P.said(alarm.message)) });
-      P.keyed(this.alarms, all.length > ALARMS ? [...shown, { more: all.length - ALARMS }] : shown, (alarm) => (alarm.more ? `more ${alarm.more}` : `${alarm.code} ${alarm.step} ${alarm.message}`),
-        (alarm) => (alarm.more ? { node: el('li', { class: 'quiet' }, `and ${P.format.plural(alarm.more, 'earlier alarm')}, marked in the charts`) } : item(alarm)));
+      const kinds = new Map();
+      for (const alarm of this.steps.flatMap((step) => step.alarms || [])) kinds.set(alarm.code, [alarm, ...(kinds.get(alarm.code) || [])]);
+      const list = [...kinds.values()].sort((left, right) => right[0].step - left[0].step);
+      P.keyed(this.alarms, list, ([alarm]) => alarm.code, () => {
+        const entry = { code: el('a', { class: 'alarm-code' }), words: el('span', {}), before: el('span', { class: 'quiet' }) };
+        return { ...entry, node: el('li', {}, entry.code, ' ', entry.words, entry.before) };
+      }, (entry, [alarm, ...before]) => {
+        entry.code.href = P.address.to({ run: this.id, step: alarm.step });
+        put(entry.code, `${P.format.alarm(alarm.code)}, step ${alarm.step}`);
+        if (entry.message !== alarm.message) { entry.message = alarm.message; entry.words.replaceChildren(P.said(alarm.message)); }
+        const named = before.slice(0, ALARMS).map((one) => one.step).join(', ');
+        put(entry.before, before.length ? ` Also at ${before.length === 1 ? 'step' : 'steps'} ${named}${before.length > ALARMS ? ` and ${before.length - ALARMS} more` : ''}.` : '');
+      });
     }
 
     showCharts(run) {

@@ -37,22 +37,23 @@
     return entry;
   };
 
-  // `at` is the place of the step that is shown: the chosen one, or the last that is complete.
+  // `at` is the place of the step that is shown. A number that this step does not have, as where only every tenth step is
+  // compared with references, is that of the last step that has it, and the tile says which.
   const update = (list, steps, at) => {
-    const here = steps[at];
-    const before = steps[at - 1];
-    const shown = TILES.filter((tile) => steps.some((step) => known(tile.pick(step))));
+    const past = steps.slice(0, at + 1);
+    const shown = TILES.map((tile) => ({ ...tile, known: past.map((step) => ({ step, value: tile.pick(step) })).filter((one) => known(one.value)) })).filter((tile) => tile.known.length);
     P.keyed(list, shown, (tile) => tile.id, make, (entry, tile) => {
-      const value = tile.pick(here);
-      const old = before ? tile.pick(before) : null;
-      put(entry.value, tile.format(value));
-      const difference = known(value) && known(old) ? value - old : null;
+      const here = tile.known[tile.known.length - 1];
+      const before = tile.known[tile.known.length - 2];
+      put(entry.value, tile.format(here.value));
+      const difference = before ? here.value - before.value : null;
       const text = change(difference, tile.format === share ? points : tile.format);
-      put(entry.change, text && `${text} since ${before.step}`);
-      const good = text === '±0' || !tile.better || difference === null ? '' : Math.sign(difference) === tile.better ? 'good' : 'bad';
+      const of = here.step === steps[at] ? '' : `step ${here.step.step}: `;
+      put(entry.change, text ? `${of}${text} since ${before.step.step}` : of.replace(': ', ''));
+      const good = !text || text === '±0' || !tile.better ? '' : Math.sign(difference) === tile.better ? 'good' : 'bad';
       entry.change.className = `change ${good}`;
-      entry.node.classList.toggle('alarmed', (here.alarms || []).some((alarm) => alarm.code === tile.alarm));
-      const trend = steps.slice(Math.max(0, at - RECENT + 1), at + 1).map((step) => tile.pick(step));
+      entry.node.classList.toggle('alarmed', (steps[at].alarms || []).some((alarm) => alarm.code === tile.alarm));
+      const trend = tile.known.slice(-RECENT).map((one) => one.value);
       const key = trend.join();
       if (entry.key !== key) { entry.key = key; entry.spark.replaceChildren(P.draw.spark(trend, 84, 30)); }
     });

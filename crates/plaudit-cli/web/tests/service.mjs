@@ -6,17 +6,20 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 
-const ROOT = resolve(import.meta.dirname, '../../../..');
+export const ROOT = resolve(import.meta.dirname, '../../../..');
 const BINARY = process.env.PLAUDIT_BIN || join(ROOT, 'target/debug/plaudit');
 
-export const RECIPE = `
+const RECIPE = (judge) => `
 name: pairs
 components:
   quality: { reward: principle, weight: 1.0, mode: pairwise, judge: main, principles: [helpfulness] }
   format:  { reward: reasoning_format, weight: 0.1 }
 judges:
-  main: { base_url: "http://127.0.0.1:1/v1", model: sim, price: { input: 1.0, output: 4.0 } }
+  main: { base_url: "${judge}", model: sim, price: { input: 1.0, output: 4.0 } }
 `;
+
+// A judge that answers at once and does not err.
+const SURE = ['--latency', '1ms', '--ties', '0', '--position-bias', '0', '--temperature', '0.01'];
 
 const freePort = () => new Promise((found) => {
   const server = createServer();
@@ -39,12 +42,13 @@ const end = (child, signal = 'SIGKILL') => new Promise((done) => {
 });
 
 export class Service {
-  static async start({ token = false, judge = [] } = {}) {
+  static async start({ token = false, judge = SURE, recipe = RECIPE } = {}) {
     const service = new Service();
     service.folder = mkdtempSync(join(tmpdir(), 'plaudit-dashboard-'));
-    service.sim = await begin(['judge-sim', '--port', '0', '--latency', '1ms', '--ties', '0', '--position-bias', '0', '--temperature', '0.01', ...judge]);
-    writeFileSync(join(service.folder, 'pairs.yaml'), RECIPE.replace('http://127.0.0.1:1/v1', service.sim.url));
-    writeFileSync(join(service.folder, 'config.yaml'), 'recipes: [pairs.yaml, quickstart]\nkeep: { groups: 100 }\n');
+    service.sim = await begin(['judge-sim', '--port', '0', ...judge]);
+    writeFileSync(join(service.folder, 'mine.yaml'), recipe(service.sim.url));
+    writeFileSync(join(service.folder, 'config.yaml'), 'recipes: [mine.yaml, quickstart]\nkeep: { groups: 100 }\n');
+    service.recipe = recipe('').match(/^name: (.*)$/m)[1];
     service.port = await freePort();
     if (token) {
       service.tokens = join(service.folder, 'tokens.json');
@@ -79,7 +83,7 @@ export class Service {
     return JSON.parse(text);
   }
 
-  score(run, step, rollouts, more) { return this.call('/v1/score', { recipe: 'pairs', run, step, rollouts, ...more }); }
+  score(run, step, rollouts, more) { return this.call('/v1/score', { recipe: this.recipe, run, step, rollouts, ...more }); }
 }
 
 // A group whose responses are the better, the later they come: the simulated judge reads the mark.
