@@ -4,8 +4,8 @@ use super::body::{self, Held};
 use super::house::House;
 use super::reply::{Refusal, Reply, body as reply_body, json};
 use super::routes::{self, Deed, Route};
-use super::tokens::Holder;
-use super::{jobs, join, log, look, meters, page, score};
+use super::tokens::{Holder, Scope};
+use super::{dialect, jobs, join, log, look, meters, page, score};
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, StatusCode, header};
 use serde_json::{Value, json};
@@ -105,6 +105,10 @@ async fn pass(
     match route.deed {
         Deed::Score => score::answer(house, &holder, bytes).await,
         Deed::Join => join::answer(house, &holder, &bytes).await,
+        Deed::Dialect(kind) => {
+            let said = (&*found, head.uri.query().unwrap_or(""));
+            dialect::routes::answer(house, &holder, kind, said, &bytes).await
+        }
         Deed::CreateJob => jobs::create(house, &holder, bytes, key).await.map(|(_, reply)| reply),
         Deed::Jobs => Ok(jobs::list(house, &holder)),
         Deed::Job => jobs::show(house, &holder, at(0)),
@@ -140,8 +144,15 @@ fn admit(house: &House, route: &Route, headers: &HeaderMap) -> Result<Arc<Holder
     if more.is_some() {
         return Err(Refusal::bad("auth.twice", "one Authorization header is wanted").closing());
     }
-    let holder = house.tokens.check(said.map(header::HeaderValue::as_bytes))?;
-    if !holder.may(scope) {
+    let said = said.map(header::HeaderValue::as_bytes);
+    let meant = match route.deed {
+        Deed::Dialect(_) => said.and_then(dialect::basic::bearer),
+        _ => None,
+    };
+    let holder = house.tokens.check(meant.as_deref().or(said))?;
+    // Whoever has rollouts scored must know by which recipes.
+    let chooses = route.deed == Deed::Recipes && holder.may(Scope::Score);
+    if !holder.may(scope) && !chooses {
         let message = "this token does not allow that";
         return Err(Refusal::new(StatusCode::FORBIDDEN, "auth.scope", message));
     }

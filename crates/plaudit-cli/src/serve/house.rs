@@ -3,6 +3,7 @@
 use super::admission::Admission;
 use super::body::Room;
 use super::config::{Config, Keep, Limits};
+use super::dialect::routes::Dialects;
 use super::jobs::Jobs;
 use super::kept::{self, About, Keeper};
 use super::meters::Meters;
@@ -36,6 +37,7 @@ pub(crate) struct House {
     pub(crate) meters: Meters,
     pub(crate) jobs: Jobs,
     pub(crate) watch: Watch,
+    pub(crate) dialects: Dialects,
     /// The names under which it may be asked; all, where there are none.
     pub(crate) hosts: Vec<String>,
     pub(crate) started: Instant,
@@ -86,6 +88,7 @@ impl House {
             meters: Meters::new(),
             jobs,
             watch: Watch::new(),
+            dialects: Dialects::default(),
             hosts,
             started: Instant::now(),
             draining: AtomicBool::new(false),

@@ -4,6 +4,7 @@ mod admission;
 mod alarms;
 mod body;
 mod config;
+mod dialect;
 mod door;
 mod guard;
 mod house;

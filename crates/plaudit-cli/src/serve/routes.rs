@@ -1,8 +1,10 @@
 //! Which paths are there? One line a route; the table is also what `/openapi.json` is made of.
 
+use super::dialect::{self, nemo_gym, openrlhf, slime};
 use super::reply::Refusal;
 use super::tokens::Scope;
 use super::{jobs, join, kept, score};
+use dialect::routes::Kind;
 use hyper::{Method, StatusCode};
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
@@ -14,6 +16,7 @@ use std::borrow::Cow;
 pub(crate) enum Deed {
     Score,
     Join,
+    Dialect(dialect::routes::Kind),
     CreateJob,
     Jobs,
     Job,
@@ -72,6 +75,16 @@ const fn giving(route: Route, reply: Shape) -> Route {
     Route { reply: Some(reply), ..route }
 }
 
+/// A path of another trainer's client.
+const fn dialect(path: &'static str, kind: Kind, summary: &'static str, request: Shape) -> Route {
+    let query: &[&str] = match kind {
+        Kind::Seed | Kind::Aggregate => &[],
+        _ => &["size", "step"],
+    };
+    let route = post(path, Deed::Dialect(kind), summary, request, shape::<Value>);
+    Route { query, ..route }
+}
+
 const READ: Option<Scope> = Some(Scope::Read);
 const SCORE: Option<Scope> = Some(Scope::Score);
 
@@ -101,6 +114,41 @@ pub(crate) static ROUTES: &[Route] = &[
         "Score many rollouts in the background",
         shape::<score::ScoreRequest<'static>>,
         shape::<jobs::Written>,
+    ),
+    dialect(
+        "/openrlhf/{recipe}",
+        Kind::OpenRlhf,
+        "Score as OpenRLHF's remote reward model",
+        shape::<openrlhf::Ask>,
+    ),
+    dialect("/openrlhf/{recipe}/{run}", Kind::OpenRlhf, "The same, for a run", shape::<openrlhf::Ask>),
+    dialect("/slime/{recipe}", Kind::Slime, "Score as slime's remote_rm", shape::<slime::Ask>),
+    dialect("/slime/{recipe}/{run}", Kind::Slime, "The same, for a run", shape::<slime::Ask>),
+    dialect(
+        "/nemo-gym/{recipe}/verify",
+        Kind::Verify,
+        "Verify as a resources server of NeMo-Gym",
+        shape::<nemo_gym::Ask>,
+    ),
+    dialect(
+        "/nemo-gym/{recipe}/seed_session",
+        Kind::Seed,
+        "Begin a session, which a reward keeps nothing of",
+        shape::<Value>,
+    ),
+    dialect(
+        "/nemo-gym/{recipe}/aggregate_metrics",
+        Kind::Aggregate,
+        "Figures over many rewards",
+        shape::<nemo_gym::aggregate::Ask>,
+    ),
+    dialect("/nemo-gym/{recipe}/{run}/verify", Kind::Verify, "The same, for a run", shape::<nemo_gym::Ask>),
+    dialect("/nemo-gym/{recipe}/{run}/seed_session", Kind::Seed, "The same, for a run", shape::<Value>),
+    dialect(
+        "/nemo-gym/{recipe}/{run}/aggregate_metrics",
+        Kind::Aggregate,
+        "The same, for a run",
+        shape::<nemo_gym::aggregate::Ask>,
     ),
     get("/v1/jobs", Deed::Jobs, SCORE, "List jobs"),
     giving(get("/v1/jobs/{job}", Deed::Job, SCORE, "See how far a job is"), shape::<jobs::Written>),
@@ -205,12 +253,19 @@ pub(crate) fn decoded(part: &str) -> Option<Cow<'_, str>> {
     (!text.is_empty() && !text.chars().any(char::is_control)).then_some(text)
 }
 
+/// The name of an operation: that of its deed, and of its path where several have the same deed.
+fn operation(route: &Route) -> String {
+    let deed = format!("{:?}", route.deed);
+    let Some((_, kind)) = deed.trim_end_matches(')').split_once('(') else { return deed };
+    format!("{kind}{}", if route.path.contains("{run}") { "OfRun" } else { "" })
+}
+
 /// The description of the service, from the table and the types.
 pub(crate) fn openapi() -> Value {
     let mut generator = SchemaSettings::openapi3().into_generator();
     let mut paths: Map<String, Value> = Map::new();
     for route in ROUTES.iter().filter(|route| !matches!(route.deed, Deed::Page | Deed::File)) {
-        let mut one = json!({ "summary": route.summary, "operationId": format!("{:?}", route.deed) });
+        let mut one = json!({ "summary": route.summary, "operationId": operation(route) });
         let inside = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         let text = json!({ "type": "string" });
         let parameters: Vec<Value> = inside

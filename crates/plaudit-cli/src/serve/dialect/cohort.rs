@@ -1,0 +1,316 @@
+//! Which group does a sample belong to whose client names none? The samples of one prompt make a group when they are as many
+//! as a prompt has; after that, or once the group has been answered, the same prompt begins the next one.
+//!
+//! Such clients ask again when they get no number, or none in time. A sample that comes again takes its old place, so that it
+//! is not taken for a sibling of itself:
+//!
+//! | What became of it | Where it goes when it comes again |
+//! |---|---|
+//! | the client went away before it was answered, or there was no room | to its place, where its answer is waiting |
+//! | it was answered without a number | to its group, as one who is late: it is scored anew, with the others as they were |
+//! | it was answered with a number | to the group that is being gathered: it is another sample with the same words |
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// How long a sample that got no number is expected to come again; the slowest client waits 31 s.
+const AGAIN: Duration = Duration::from_secs(120);
+/// How many prompts are gathered at once. Those that began first are forgotten first.
+const MOST: usize = 65_536;
+
+/// A prompt, or a sample: the first bytes of a hash.
+type Print = [u8; 16];
+
+/// What a sample answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Prompt<'p> {
+    /// The recipe and the run.
+    pub(crate) run: &'p str,
+    /// What is equal for the samples of the prompt.
+    pub(crate) key: &'p str,
+    /// How many of them there are.
+    pub(crate) size: usize,
+    /// Whether they are compared, so that none is answered before the group is closed.
+    pub(crate) compares: bool,
+    /// The step of the training; the group belongs to the step of its first sample.
+    pub(crate) step: u64,
+}
+
+/// Where a sample belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    prompt: Print,
+    said: Print,
+    number: u64,
+    member: String,
+    tries: u32,
+    compares: bool,
+    /// The step that its group belongs to.
+    pub(crate) step: u64,
+}
+
+impl Place {
+    /// The name of the group.
+    pub(crate) fn group(&self) -> String {
+        let prompt: String = self.prompt[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{prompt}-{}", self.number)
+    }
+
+    /// The name of the sample in it; another one for each time that it is to be scored.
+    pub(crate) fn member(&self) -> String {
+        match self.tries {
+            0 => self.member.clone(),
+            tries => format!("{}+{tries}", self.member),
+        }
+    }
+}
+
+/// What became of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It got a number.
+    Scored,
+    /// It got none, and may be scored anew.
+    Failed,
+    /// Nobody was told, or it was not taken in.
+    Lost,
+}
+
+/// The prompts that are being gathered, and the samples that may come again.
+#[derive(Debug, Default)]
+pub(crate) struct Cohorts {
+    open: BTreeMap<Print, Gathering>,
+    /// The order in which they began.
+    begun: VecDeque<(Print, u64)>,
+    again: BTreeMap<(Print, Print), Vec<(Place, Instant)>>,
+    /// When they are forgotten.
+    leaving: VecDeque<(Instant, (Print, Print))>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Gathering {
+    number: u64,
+    step: u64,
+    members: Vec<(String, Print)>,
+}
+
+impl Cohorts {
+    /// The place of a sample that comes in, with or without a name of its own.
+    pub(crate) fn arrive(
+        &mut self,
+        asked: &Prompt<'_>,
+        (member, response): (Option<&str>, &str),
+        now: Instant,
+    ) -> Place {
+        self.forget(now);
+        let prompt = print(&[asked.run, asked.key]);
+        let said = print(&[member.unwrap_or(""), response]);
+        if let Some((place, _)) = self.again.get_mut(&(prompt, said)).and_then(Vec::pop) {
+            // Where the step has gone by, so has what was known of its groups.
+            if place.step == asked.step {
+                return place;
+            }
+        }
+        let taken = |open: &Gathering| {
+            let full = open.members.len() >= asked.size.max(1);
+            // Another response under a name that is taken: the prompt has come back before its group was complete.
+            full || open.members.iter().any(|(name, words)| Some(name.as_str()) == member && *words != said)
+        };
+        if self.open.get(&prompt).is_none_or(taken) {
+            self.begin(prompt, asked.step);
+        }
+        let (number, step) = (self.next, asked.step);
+        let open = self.open.entry(prompt).or_insert(Gathering { number, step, members: Vec::new() });
+        let name = member.map_or_else(|| open.members.len().to_string(), str::to_owned);
+        if !open.members.contains(&(name.clone(), said)) {
+            open.members.push((name.clone(), said));
+        }
+        Place {
+            prompt,
+            said,
+            number: open.number,
+            member: name,
+            tries: 0,
+            compares: asked.compares,
+            step: open.step,
+        }
+    }
+
+    /// A sample has had its answer, or none.
+    pub(crate) fn leave(&mut self, mut place: Place, end: End, now: Instant) {
+        self.forget(now);
+        let answered = end != End::Lost && place.compares;
+        if answered && self.open.get(&place.prompt).is_some_and(|open| open.number == place.number) {
+            // A group that has been answered gathers nobody any more, even if it never became complete.
+            self.open.remove(&place.prompt);
+        }
+        if end == End::Scored {
+            return;
+        }
+        place.tries += u32::from(end == End::Failed);
+        let key = (place.prompt, place.said);
+        self.again.entry(key).or_default().push((place, now));
+        self.leaving.push_back((now + AGAIN, key));
+    }
+
+    fn begin(&mut self, prompt: Print, step: u64) {
+        self.next += 1;
+        self.open.insert(prompt, Gathering { number: self.next, step, members: Vec::new() });
+        self.begun.push_back((prompt, self.next));
+        while self.begun.len() > MOST {
+            let Some((prompt, number)) = self.begun.pop_front() else { return };
+            if self.open.get(&prompt).is_some_and(|open| open.number == number) {
+                self.open.remove(&prompt);
+            }
+        }
+    }
+
+    /// Expects nobody any more whose time is over.
+    fn forget(&mut self, now: Instant) {
+        while self.leaving.front().is_some_and(|(due, _)| *due <= now) {
+            let Some((_, key)) = self.leaving.pop_front() else { return };
+            if let Some(places) = self.again.get_mut(&key) {
+                places.retain(|(_, since)| now.saturating_duration_since(*since) < AGAIN);
+                if places.is_empty() {
+                    self.again.remove(&key);
+                }
+            }
+        }
+    }
+}
+
+/// What is equal for equal texts.
+fn print(texts: &[&str]) -> Print {
+    let mut hasher = blake3::Hasher::new();
+    for text in texts {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    let mut print = [0; 16];
+    print.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    print
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt<'p>(run: &'p str, key: &'p str, size: usize) -> Prompt<'p> {
+        Prompt { run, key, size, compares: true, step: 0 }
+    }
+
+    fn names(places: &[Place]) -> Vec<(u64, String)> {
+        places.iter().map(|place| (place.number, place.member())).collect()
+    }
+
+    fn arrive(cohorts: &mut Cohorts, responses: &[&str], size: usize, now: Instant) -> Vec<Place> {
+        responses.iter().map(|said| cohorts.arrive(&prompt("run", "q", size), (None, said), now)).collect()
+    }
+
+    #[test]
+    fn as_many_as_a_prompt_has_make_a_group_and_the_next_one_begins_another() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let places = arrive(&mut cohorts, &["a", "b", "a", "a"], 2, now);
+        let told = names(&places);
+        assert_eq!(told, [(1, "0".into()), (1, "1".into()), (2, "0".into()), (2, "1".into())]);
+        assert_ne!(places[0].group(), places[2].group());
+        let other = cohorts.arrive(&prompt("run", "r", 2), (None, "a"), now);
+        let elsewhere = cohorts.arrive(&prompt("other run", "q", 2), (None, "a"), now);
+        assert!(![&other, &elsewhere].iter().any(|place| place.group() == places[0].group()));
+    }
+
+    #[test]
+    fn a_group_that_was_answered_gathers_nobody_any_more() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let mut places = arrive(&mut cohorts, &["a", "b"], 3, now);
+        cohorts.leave(places.remove(0), End::Scored, now);
+        assert_eq!(arrive(&mut cohorts, &["c"], 3, now)[0].number, 2);
+    }
+
+    #[test]
+    fn where_nothing_is_compared_a_group_gathers_until_it_is_complete() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let asked = Prompt { compares: false, ..prompt("run", "q", 2) };
+        let mut come = || {
+            let place = cohorts.arrive(&asked, (None, "a"), now);
+            cohorts.leave(place.clone(), End::Scored, now);
+            place.number
+        };
+        assert_eq!([come(), come(), come()], [1, 1, 2]);
+    }
+
+    #[test]
+    fn whoever_got_no_number_is_late_and_whoever_was_lost_is_where_it_was() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let places = arrive(&mut cohorts, &["a", "b", "c"], 3, now);
+        for (place, end) in places.into_iter().zip([End::Failed, End::Lost, End::Scored]) {
+            cohorts.leave(place, end, now);
+        }
+        let again = arrive(&mut cohorts, &["a", "b", "c"], 3, now);
+        assert_eq!(names(&again), [(1, "0+1".into()), (1, "1".into()), (2, "0".into())]);
+        cohorts.leave(again[0].clone(), End::Failed, now);
+        assert_eq!(names(&arrive(&mut cohorts, &["a"], 3, now)), [(1, "0+2".into())]);
+    }
+
+    #[test]
+    fn nobody_is_expected_for_ever() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let place = arrive(&mut cohorts, &["a"], 1, now).remove(0);
+        cohorts.leave(place, End::Failed, now);
+        assert_eq!(names(&arrive(&mut cohorts, &["a"], 1, now + AGAIN)), [(2, "0".into())]);
+        assert!(cohorts.again.is_empty() && cohorts.leaving.is_empty());
+    }
+
+    #[test]
+    fn a_group_stays_in_the_step_that_it_began_in() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let mut come = |said: &str, step: u64| {
+            let place = cohorts.arrive(&Prompt { step, ..prompt("run", "q", 2) }, (None, said), now);
+            cohorts.leave(place.clone(), End::Failed, now);
+            (place.number, place.step, place.member())
+        };
+        assert_eq!(come("a", 7), (1, 7, "0".into()));
+        assert_eq!(come("a", 7), (1, 7, "0+1".into()));
+        assert_eq!(come("a", 8), (2, 8, "0".into()), "its step has gone by");
+        let mut cohorts = Cohorts::default();
+        let first = cohorts.arrive(&Prompt { step: 7, ..prompt("run", "q", 2) }, (None, "a"), now);
+        let second = cohorts.arrive(&Prompt { step: 8, ..prompt("run", "q", 2) }, (None, "b"), now);
+        assert_eq!((first.step, second.step, second.number), (7, 7, first.number));
+    }
+
+    #[test]
+    fn equal_words_of_two_samples_are_two_places() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let places = arrive(&mut cohorts, &["a", "a"], 2, now);
+        for place in places {
+            cohorts.leave(place, End::Failed, now);
+        }
+        let mut again = names(&arrive(&mut cohorts, &["a", "a", "a"], 2, now));
+        again.sort();
+        assert_eq!(again, [(1, "0+1".into()), (1, "1+1".into()), (2, "0".into())]);
+    }
+
+    #[test]
+    fn a_name_with_other_words_begins_the_next_group() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let mut named = |member: &str, said: &str| {
+            let place = cohorts.arrive(&prompt("run", "q", 4), (Some(member), said), now);
+            (place.number, place.member())
+        };
+        assert_eq!(named("0", "a"), (1, "0".into()));
+        assert_eq!(named("1", "b"), (1, "1".into()));
+        assert_eq!(named("1", "b"), (1, "1".into()), "the same again is no member more");
+        assert_eq!(named("2", "c"), (1, "2".into()));
+        assert_eq!(named("0", "d"), (2, "0".into()), "the next epoch");
+    }
+
+    #[test]
+    fn what_never_became_complete_is_forgotten_in_the_end() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        for at in 0..MOST + 10 {
+            cohorts.arrive(&prompt("run", &at.to_string(), 2), (None, "a"), now);
+        }
+        assert_eq!(cohorts.open.len(), MOST);
+    }
+}

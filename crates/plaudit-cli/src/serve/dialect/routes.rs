@@ -1,0 +1,184 @@
+//! Where do the clients of other trainers come in? `POST /openrlhf/RECIPE[/RUN]`, `/slime/RECIPE[/RUN]` and
+//! `/nemo-gym/RECIPE[/RUN]/verify`. Each sample is handed to the join, under a group of its own making where it names none.
+
+use super::cohort::{Cohorts, End, Place, Prompt};
+use super::options::Options;
+use super::{Sample, Told, nemo_gym, openrlhf, slime};
+use crate::serve::house::House;
+use crate::serve::join::{self, Handed};
+use crate::serve::reply::{Refusal, Reply, json};
+use crate::serve::tokens::Holder;
+use hyper::StatusCode;
+use plaudit::join::Joined;
+use std::borrow::Cow;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Instant;
+
+/// How many of the service's own stretches of time make a step, where a client names none: they are of ten seconds, in which no
+/// group is complete.
+const STRETCHES: u64 = 60;
+
+/// The groups that are being gathered for clients that name none.
+#[derive(Debug, Default)]
+pub(crate) struct Dialects(Mutex<Cohorts>);
+
+impl Dialects {
+    fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A sample's place, which is given back however its request ends.
+struct Seat<'d> {
+    dialects: &'d Dialects,
+    place: Option<Place>,
+    end: End,
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.dialects.cohorts().leave(place, self.end, Instant::now());
+        }
+    }
+}
+
+/// What a client wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    OpenRlhf,
+    Slime,
+    Verify,
+    Seed,
+    Aggregate,
+}
+
+/// What the path says.
+#[derive(Debug, Clone, Copy)]
+struct Address<'p> {
+    recipe: &'p str,
+    run: Option<&'p str>,
+}
+
+/// Answers a request.
+pub(crate) async fn answer(
+    house: &Arc<House>,
+    holder: &Holder,
+    kind: Kind,
+    (names, query): (&[Cow<'_, str>], &str),
+    body: &[u8],
+) -> Result<Reply, Refusal> {
+    let Some(recipe) = names.first() else { return Err(Refusal::broken("a route without a recipe")) };
+    let address = Address { recipe, run: names.get(1).map(|run| &**run) };
+    let said = match kind {
+        Kind::OpenRlhf => {
+            let options = Options::read(query, &openrlhf::SETTINGS)?;
+            let samples = openrlhf::read(body, &options)?;
+            let asked = samples.into_iter().map(|sample| hand_in(house, holder, address, &options, sample));
+            let joined: Vec<Joined> = all(asked).await.into_iter().collect::<Result<_, _>>()?;
+            let told: Vec<Told<'_>> = joined.iter().map(Told::joined).collect();
+            openrlhf::answer(&told, &options)?
+        }
+        Kind::Slime => {
+            let options = Options::read(query, &slime::SETTINGS)?;
+            let joined = hand_in(house, holder, address, &options, slime::read(body)?).await?;
+            slime::answer(&Told::joined(&joined), &options)?
+        }
+        Kind::Verify => {
+            let options = Options::read(query, &nemo_gym::SETTINGS)?;
+            let (request, sample) = nemo_gym::read(body, &options)?;
+            let joined = hand_in(house, holder, address, &options, sample).await?;
+            nemo_gym::answer(request, &Told::joined(&joined), &options)?
+        }
+        Kind::Seed => {
+            house.recipes.chosen(Some(address.recipe))?;
+            nemo_gym::seed()
+        }
+        Kind::Aggregate => nemo_gym::aggregate::aggregate(body)?,
+    };
+    Ok(json(StatusCode::OK, &said))
+}
+
+/// Hands one sample in, and waits for what is said of it.
+async fn hand_in(
+    house: &Arc<House>,
+    holder: &Holder,
+    address: Address<'_>,
+    options: &Options,
+    sample: Sample,
+) -> Result<Joined, Refusal> {
+    let Sample { rollout, key, member } = sample;
+    let run = house.run(&holder.entry.id, address.run, Some(address.recipe))?;
+    let compares = run.engine.plan().compares_groups();
+    let size = match options.size {
+        None if compares => {
+            let message =
+                "the recipe compares the samples of a prompt: say in the address how many there are, ?size=8";
+            return Err(Refusal::bad("input.group_size", message));
+        }
+        size => size.unwrap_or(1),
+    };
+    let step = options.step.unwrap_or_else(|| run.step(None) / STRETCHES);
+    let prompt = Prompt { run: &run.id, key: &key, size, compares, step };
+    let place =
+        house.dialects.cohorts().arrive(&prompt, (member.as_deref(), &rollout.response), Instant::now());
+    let handed = Handed {
+        recipe: Some(address.recipe.to_owned()),
+        run: address.run.map(str::to_owned),
+        step: Some(place.step),
+        timeout: None,
+        validate: options.validate,
+        group: place.group(),
+        member: Some(place.member()),
+        size,
+        rollout,
+    };
+    let mut seat = Seat { dialects: &house.dialects, place: Some(place), end: End::Lost };
+    let (_, joined) = join::hand_in(house, holder, handed).await?;
+    seat.end = if joined.row().total.value().is_some() { End::Scored } else { End::Failed };
+    Ok(joined)
+}
+
+/// What all of them give, in their order; they are waited for together, since each may wait for the others.
+async fn all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut waiting: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
+    let mut done: Vec<Option<F::Output>> = waiting.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, done) in waiting.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let Poll::Ready(output) = future.as_mut().poll(context)
+            {
+                *done = Some(output);
+            }
+        }
+        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[tokio::test]
+    async fn each_may_wait_for_the_others() {
+        let come = Cell::new(0);
+        let one = |at: u32| {
+            let come = &come;
+            async move {
+                come.set(come.get() + 1);
+                while come.get() < 3 {
+                    tokio::task::yield_now().await;
+                }
+                at
+            }
+        };
+        assert_eq!(all((0..3).map(one)).await, [0, 1, 2]);
+        assert_eq!(all((0..0).map(one)).await, [0u32; 0]);
+    }
+}
