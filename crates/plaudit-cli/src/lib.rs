@@ -13,6 +13,7 @@ mod plan;
 mod rank;
 mod recipe;
 mod replay;
+mod report;
 mod rewards;
 mod score;
 mod scoring;
@@ -68,6 +69,7 @@ enum Verb {
     Explain(explain::Explain),
     JudgeSim(judge_sim::JudgeSim),
     Serve(serve::Serve),
+    Report(report::Report),
     Token(token::Token),
 }
 
@@ -91,6 +93,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Explain(verb) => verb.run(),
         Verb::JudgeSim(verb) => verb.run(),
         Verb::Serve(verb) => verb.run(),
+        Verb::Report(verb) => verb.run(),
         Verb::Token(verb) => verb.run(),
     };
     match done {

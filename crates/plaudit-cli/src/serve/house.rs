@@ -133,6 +133,8 @@ impl House {
         }
         // Made without the lock, since a recipe is loaded for it; whoever is first has it.
         let engine = self.recipes.engine(recipe, Network::Live)?;
+        let judged = !engine.plan().judges.is_empty();
+        let replay = judged.then(|| self.recipes.engine(recipe, Network::Replay)).transpose()?;
         let mut runs = self.runs();
         if let Some(run) = live(&runs) {
             return Ok(run);
@@ -157,7 +159,7 @@ impl House {
         let id = about.id.clone();
         runs.kept.remove(&id);
         let files = (folder, self.keeper.clone(), self.keep.clone());
-        let run = Run::new(about, engine, files, self.limits.joining, changed);
+        let run = Run::new(about, (engine, replay), files, self.limits.joining, changed);
         run.reopen();
         run.tick(clock(), false);
         runs.names.insert(full, id.clone());

@@ -11,6 +11,7 @@
 //! One thread writes, so that nobody who scores waits for a disk. A line that was cut off by a crash is passed over.
 
 use super::alarms::Alarm;
+use super::group::Sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -86,7 +87,7 @@ struct Placed {
 enum Deed {
     Line(PathBuf, String),
     Whole(PathBuf, String),
-    Group { folder: PathBuf, brief: Brief, line: String, most: u64 },
+    Group { folder: PathBuf, sample: Box<Sample>, most: u64 },
     Remove(PathBuf),
     Flush(mpsc::Sender<()>),
 }
@@ -110,9 +111,10 @@ impl Keeper {
                 let (path, done) = match deed {
                     Deed::Line(path, line) => (path.clone(), append(&path, &line)),
                     Deed::Whole(path, text) => (path.clone(), replace(&path, &text)),
-                    Deed::Group { folder, brief, line, most } => {
-                        counted.fetch_sub(line.len(), Ordering::AcqRel);
-                        (folder.clone(), put_group(&folder, brief, &line, most, &mut parts))
+                    Deed::Group { folder, sample, most } => {
+                        counted.fetch_sub(sample.bytes(), Ordering::AcqRel);
+                        let line = sample.line();
+                        (folder.clone(), put_group(&folder, sample.brief, &line, most, &mut parts))
                     }
                     Deed::Remove(path) => {
                         parts.remove(&path);
@@ -148,12 +150,13 @@ impl Keeper {
     }
 
     /// Keeps a group, unless too many wait to be written.
-    pub(crate) fn group(&self, folder: PathBuf, brief: Brief, line: String, most: u64) {
-        if self.waiting.fetch_add(line.len(), Ordering::AcqRel) + line.len() > MOST_WAITING {
-            self.waiting.fetch_sub(line.len(), Ordering::AcqRel);
+    pub(crate) fn group(&self, folder: PathBuf, sample: Sample, most: u64) {
+        let bytes = sample.bytes();
+        if self.waiting.fetch_add(bytes, Ordering::AcqRel) + bytes > MOST_WAITING {
+            self.waiting.fetch_sub(bytes, Ordering::AcqRel);
             return;
         }
-        self.tell(Deed::Group { folder, brief, line, most });
+        self.tell(Deed::Group { folder, sample: Box::new(sample), most });
     }
 
     /// Removes a folder.
@@ -280,8 +283,8 @@ pub(crate) fn groups(folder: &Path, step: Option<u64>) -> io::Result<Vec<Brief>>
     Ok(groups.map(|placed| placed.brief).collect())
 }
 
-/// One group with its texts.
-pub(crate) fn group(folder: &Path, id: &str) -> io::Result<Option<(Brief, Value)>> {
+/// One group with its texts and figures.
+pub(crate) fn group(folder: &Path, id: &str) -> io::Result<Option<Value>> {
     let Some(found) = placed(folder)?.into_iter().find(|placed| placed.brief.id == id) else {
         return Ok(None);
     };
@@ -293,28 +296,25 @@ pub(crate) fn group(folder: &Path, id: &str) -> io::Result<Option<(Brief, Value)
     file.seek(SeekFrom::Start(found.from))?;
     let mut text = String::new();
     file.take(found.length.min(LONGEST)).read_to_string(&mut text)?;
-    let value = serde_json::from_str(&text).map_err(io::Error::other)?;
-    Ok(Some((found.brief, value)))
+    let mut group: Value = serde_json::from_str(&text).map_err(io::Error::other)?;
+    let brief = serde_json::to_value(&found.brief).map_err(io::Error::other)?;
+    if let (Some(group), Value::Object(brief)) = (group.as_object_mut(), brief) {
+        group.extend(brief);
+    }
+    Ok(Some(group))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plaudit::engine::Engine;
+    use plaudit::recipe::Recipe;
+    use plaudit::rollout::Rollout;
 
-    fn brief(id: u64, step: u64) -> Brief {
-        Brief {
-            id: id.to_string(),
-            group: format!("g{id}"),
-            step,
-            at: 0.0,
-            size: 2,
-            mean: Some(0.5),
-            std: Some(0.5),
-            min: Some(0.0),
-            max: Some(1.0),
-            invalid: 0,
-            floored: 0,
-        }
+    fn sample(engine: &Engine, id: u64, text: String) -> Sample {
+        let rollouts = [Rollout::new(text).in_group(format!("g{id}"))];
+        let report = engine.score(&rollouts).unwrap();
+        Sample::of((id, id / 10), &[0], (&rollouts, &report), None, None)
     }
 
     #[test]
@@ -322,9 +322,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("plaudit-kept-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let keeper = Keeper::start(|path, error| panic!("{}: {error}", path.display())).unwrap();
+        let yaml = "components: { length: { reward: length_penalty, min_length: 4, penalty_rate: 1.0 } }\n";
+        let engine = Engine::new(Recipe::from_yaml(yaml).unwrap().plan().unwrap()).unwrap();
         for id in 0..40 {
-            let line = format!("{{\"texts\":\"{}\"}}", "x".repeat(100 + id as usize));
-            keeper.group(folder.clone(), brief(id, id / 10), line, 4000);
+            keeper.group(folder.clone(), sample(&engine, id, "x".repeat(100 + id as usize)), 16_000);
         }
         keeper.line(folder.join("steps.jsonl"), "{\"step\":7,\"x\":1}".to_owned());
         keeper.flush();
@@ -339,8 +340,9 @@ mod tests {
         assert!(kept.len() < 40 && kept.len() >= 20, "{}", kept.len());
         assert_eq!(kept.last().unwrap().id, "39");
         assert_eq!(groups(&folder, Some(3)).unwrap().len(), 10);
-        let (found, value) = group(&folder, "39").unwrap().unwrap();
-        assert_eq!((found.step, value["texts"].as_str().unwrap().len()), (3, 139));
+        let found = group(&folder, "39").unwrap().unwrap();
+        let text = found["rollouts"][0]["response"].as_str().unwrap();
+        assert_eq!((found["step"].as_u64(), text.len()), (Some(3), 139));
         assert!(group(&folder, "0").unwrap().is_none(), "its file has gone");
         keeper.remove(folder.clone());
         keeper.flush();

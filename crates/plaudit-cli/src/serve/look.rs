@@ -5,13 +5,7 @@ use super::house::House;
 use super::kept::{self, Brief};
 use super::reply::{Refusal, Reply, json, json_bytes};
 use hyper::StatusCode;
-use plaudit::court::Exchange;
-use plaudit::engine::Terms;
-use plaudit::input::{self, Fields};
-use plaudit::judge::{Reply as Said, Side, Verdict};
 use plaudit::registry::Entry;
-use plaudit::rollout::Rollout;
-use plaudit::schedule::Network;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -115,68 +109,18 @@ pub(crate) async fn groups(house: &Arc<House>, id: &str, query: &Query<'_>) -> R
 }
 
 pub(crate) async fn group(house: &Arc<House>, id: &str, group: &str) -> Result<Reply, Refusal> {
-    let (about, folder, live) = house.find(id)?;
+    let (_, folder, live) = house.find(id)?;
     let (house, group) = (Arc::clone(house), group.to_owned());
-    let shown = beside(move || {
+    let found = beside(move || {
         if live.is_some() {
             house.settle();
         }
-        let found = kept::group(&folder, &group).map_err(unreadable)?;
-        let (brief, kept) = found.ok_or_else(|| {
-            Refusal::not_found("run.no_group", "there is no such group, or it is not kept any more")
-        })?;
-        // A recipe that is not offered any more cannot explain its groups; they are shown all the same.
-        let engine = house.recipes.engine(&about.recipe, Network::Replay).ok();
-        Ok(shown(&brief, &kept, engine.as_ref()))
+        kept::group(&folder, &group).map_err(unreadable)
     });
-    Ok(json(StatusCode::OK, &shown.await?))
-}
-
-/// A group as a person may want to see it: its texts, what was said of them, and every question that was asked about it.
-pub(crate) fn shown(brief: &Brief, kept: &Value, engine: Option<&plaudit::engine::Engine>) -> Value {
-    let none = Vec::new();
-    let members = kept["members"].as_array().unwrap_or(&none);
-    let read = |member: &Value| {
-        let line = member["rollout"].to_string();
-        input::read_line(line.as_bytes(), &Fields::own()).ok()?.next()
-    };
-    let rollouts: Vec<Rollout<'static>> = members.iter().filter_map(read).collect();
-    let terms = Terms { validate: kept["validate"].as_bool(), halt: None };
-    let explained = engine.and_then(|engine| engine.explain(&rollouts, &terms).ok());
-    let exchanges: Vec<Value> =
-        explained.map_or_else(Vec::new, |(_, exchanges)| exchanges.iter().map(exchange).collect());
-    let first = members.first().map_or(&Value::Null, |member| &member["rollout"]);
-    let mut value = json!(brief);
-    value["prompt"] = first["prompt"].clone();
-    value["reference"] = first["reference"].clone();
-    let row = |member: &Value| json!({ "response": member["rollout"]["response"], "tokens": member["rollout"]["tokens"], "result": member["result"] });
-    value["rollouts"] = members.iter().map(row).collect();
-    value["exchanges"] = Value::Array(exchanges);
-    value
-}
-
-fn exchange(exchange: &Exchange) -> Value {
-    let verdict = match &exchange.verdict {
-        Err(reason) => json!({ "kind": "failed", "code": reason.code, "message": reason.message }),
-        Ok(Verdict::Score(score)) => json!({ "kind": "score", "score": score }),
-        Ok(Verdict::Ranking(order)) => json!({ "kind": "ranking", "order": order }),
-        Ok(Verdict::Pair { winner, first }) => {
-            let winner = winner.map(|side| match side {
-                Side::First => 0,
-                Side::Second => 1,
-            });
-            json!({ "kind": "pair", "winner": winner, "first": first })
-        }
-    };
-    let reply = exchange.reply.as_deref().map(|body| match Said::read(body) {
-        Ok(said) => said.content,
-        Err(_) => String::from_utf8_lossy(body).into_owned(),
-    });
-    json!({
-        "component": exchange.component, "judge": exchange.judge, "shown": exchange.shown,
-        "labels": exchange.labels, "form": exchange.form, "attempts": exchange.attempts,
-        "cached": exchange.cached, "verdict": verdict, "reply": reply,
-    })
+    let found = found.await?.ok_or_else(|| {
+        Refusal::not_found("run.no_group", "there is no such group, or it is not kept any more")
+    })?;
+    Ok(json(StatusCode::OK, &found))
 }
 
 pub(crate) fn recipes(house: &House) -> Reply {

@@ -6,6 +6,7 @@ mod body;
 mod config;
 mod dialect;
 mod door;
+mod group;
 mod guard;
 mod house;
 mod jobs;

@@ -61,6 +61,23 @@ pub(crate) fn file(name: &str) -> Result<Reply, Refusal> {
     Ok(reply)
 }
 
+/// What a page that stands alone may do: run what is in it, and ask nobody.
+const ALONE: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+/// The page as one file, with what it would ask the service for.
+pub(crate) fn alone(data: &serde_json::Value) -> String {
+    // In a script, only the beginning of a tag could end it, and JSON may write that in another way.
+    let data = data.to_string().replace('<', "\\u003c");
+    let scripts: String = SCRIPTS.iter().map(|(_, text)| format!("<script>\n{text}</script>\n")).collect();
+    let (head, rest) = INDEX.split_once("<link").unwrap_or((INDEX, ""));
+    let body = rest.split_once("</head>").map_or(rest, |(_, body)| body);
+    let (body, _) = body.split_once("<script").unwrap_or((body, ""));
+    format!(
+        "{head}<meta http-equiv=\"Content-Security-Policy\" content=\"{ALONE}\">\n<style>\n{STYLE}</style>\n</head>{body}<script type=\"application/json\" id=\"data\">{data}</script>\n{scripts}</body>\n</html>\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +93,17 @@ mod tests {
         }
         assert!(!INDEX.contains(" style=") && !INDEX.contains("<style") && !INDEX.contains("javascript:"));
         assert_eq!(file("nothing.js").unwrap_err().status, 404);
+    }
+
+    #[test]
+    fn a_page_that_stands_alone_names_no_other_file_and_its_data_cannot_end_it() {
+        let hostile = "</script><script>alert(1)</script><!--";
+        let page = alone(&serde_json::json!({ "/v1/runs": hostile }));
+        assert!(!page.contains("/static/") && !page.contains(hostile));
+        assert!(SCRIPTS.iter().all(|(_, text)| page.contains(text) && !text.contains("</script")));
+        assert!(!STYLE.contains("</style") && page.ends_with("</html>\n"));
+        let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        assert_eq!(data["/v1/runs"], hostile);
     }
 }

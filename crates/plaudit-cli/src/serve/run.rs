@@ -3,10 +3,10 @@
 use super::admission::Load;
 use super::alarms::{self, Alarm, Before};
 use super::config::Keep;
-use super::kept::{self, About, Brief, Keeper};
+use super::group::Sample;
+use super::kept::{self, About, Keeper};
 use plaudit::court::Account;
 use plaudit::engine::Engine;
-use plaudit::group::Key;
 use plaudit::join::{Join, Observer, Policy};
 use plaudit::outcome::OutcomeKind;
 use plaudit::report::Report;
@@ -40,6 +40,8 @@ const REMEMBERED: usize = 64 << 20;
 pub(crate) struct Run {
     pub(crate) id: Arc<str>,
     pub(crate) engine: Arc<Engine>,
+    /// What tells questions from the journal, where there are judges.
+    replay: Option<Arc<Engine>>,
     pub(crate) load: Arc<Load>,
     folder: PathBuf,
     keeper: Keeper,
@@ -116,7 +118,7 @@ impl Open {
 impl Run {
     pub(crate) fn new(
         about: About,
-        engine: Engine,
+        (engine, replay): (Engine, Option<Engine>),
         (folder, keeper, keep): (PathBuf, Keeper, Keep),
         joining: usize,
         changed: Option<String>,
@@ -136,6 +138,7 @@ impl Run {
         Arc::new_cyclic(|me| Self {
             id,
             engine: Arc::new(engine),
+            replay: replay.map(Arc::new),
             load: Arc::new(Load::default()),
             folder,
             keeper,
@@ -252,10 +255,9 @@ impl Run {
         state.about.next_group = next;
         drop(state);
         for (id, group) in chosen {
-            let brief = brief(id, step, &group.members, rollouts, report);
-            if let Some(line) = line(&group.members, rollouts, report, validate) {
-                self.keeper.group(self.folder.clone(), brief, line, self.keep.bytes);
-            }
+            let replay = self.replay.clone();
+            let sample = Sample::of((id, step), &group.members, (rollouts, report), validate, replay);
+            self.keeper.group(self.folder.clone(), sample, self.keep.bytes);
         }
     }
 
@@ -412,52 +414,4 @@ fn add(into: &mut Vec<Account>, accounts: &[Account]) {
         return;
     }
     into.iter_mut().zip(accounts).for_each(|(ours, theirs)| ours.merge(theirs));
-}
-
-fn brief<R: Borrow<Rollout<'static>>>(
-    id: u64,
-    step: u64,
-    members: &[usize],
-    rollouts: &[R],
-    report: &Report,
-) -> Brief {
-    let totals: Vec<f64> = members.iter().filter_map(|at| report.rows[*at].total.value()).collect();
-    let count = totals.len() as f64;
-    let mean = (count > 0.0).then(|| totals.iter().sum::<f64>() / count);
-    let squares = mean.map(|mean| totals.iter().map(|total| (total - mean).powi(2)).sum::<f64>());
-    let kind = |kind| members.iter().filter(|at| report.rows[**at].total.kind() == kind).count();
-    let first =
-        members.first().and_then(|at| Key::of(rollouts[*at].borrow()).map(|key| key.label().into_owned()));
-    Brief {
-        id: id.to_string(),
-        group: first.map_or_else(|| id.to_string(), |label| label.chars().take(200).collect()),
-        step,
-        at: clock(),
-        size: members.len(),
-        mean,
-        std: squares.map(|squares| (squares / count).sqrt()),
-        min: totals.iter().copied().reduce(f64::min),
-        max: totals.iter().copied().reduce(f64::max),
-        invalid: kind(OutcomeKind::Invalid),
-        floored: kind(OutcomeKind::Floored),
-    }
-}
-
-/// A group with its texts and results, as it is kept.
-fn line<R: Borrow<Rollout<'static>>>(
-    members: &[usize],
-    rollouts: &[R],
-    report: &Report,
-    validate: Option<bool>,
-) -> Option<String> {
-    let rows: Vec<serde_json::Value> = members
-        .iter()
-        .filter_map(|at| {
-            let rollout = rollouts[*at].borrow();
-            let id = rollout.id.as_deref().unwrap_or("");
-            let result = serde_json::to_value(report.result(*at, id, rollout)).ok()?;
-            Some(serde_json::json!({ "rollout": rollout.to_value(), "result": result }))
-        })
-        .collect();
-    serde_json::to_string(&serde_json::json!({ "members": rows, "validate": validate })).ok()
 }

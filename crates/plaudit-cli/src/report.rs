@@ -1,0 +1,172 @@
+//! `plaudit report`: how did a run of the service go? Its steps in a terminal, or the dashboard as one file to send to a colleague.
+
+use crate::GOOD;
+use crate::failure::Failure;
+use crate::files::Output;
+use crate::rewards::print;
+use crate::serve::kept::{self, About};
+use crate::serve::page;
+use crate::summary::{short, whole};
+use crate::talk::{Style, printable};
+use clap::Args;
+use serde_json::{Map, Value, json};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit report                                # what runs there are
+  plaudit report my-training                    # the last run of that name
+  plaudit report my-training --html report.html # the same as the dashboard shows it, in one file";
+
+/// The most groups that a file holds, the newest first.
+const MOST_GROUPS: usize = 200;
+/// How many steps are printed, the newest ones.
+const MOST_STEPS: usize = 40;
+
+/// Print a run that `plaudit serve` has kept, or write it as one HTML file
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Report {
+    /// The run, by its id or by its name; without it, the runs are listed
+    run: Option<String>,
+    /// The state folder of the service
+    #[arg(long, value_name = "FOLDER", default_value = "plaudit-state")]
+    state: PathBuf,
+    /// Write a page that needs nothing else: no service, no network
+    #[arg(long, value_name = "FILE", requires = "run")]
+    html: Option<String>,
+    /// As data
+    #[arg(long, conflicts_with = "html")]
+    json: bool,
+}
+
+impl Report {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let folder = self.state.join("runs");
+        let runs = runs(&folder);
+        let Some(name) = &self.run else {
+            let text = if self.json { format!("{:#}", json!(runs)) } else { list(&runs, &folder) };
+            print(&text)?;
+            return Ok(GOOD);
+        };
+        let meant =
+            runs.iter().find(|run| run.id == *name).or_else(|| runs.iter().find(|run| run.name == *name));
+        let Some(about) = meant else {
+            return Err(Failure::Arguments(format!(
+                "{} holds no run {name:?}: `plaudit report` lists those there are",
+                folder.display()
+            )));
+        };
+        let at = folder.join(&about.id);
+        let steps = read(&at, kept::steps(&at))?;
+        if let Some(file) = &self.html {
+            let mut out = Output::open(file)?;
+            let page = html(about, &at, &steps)?;
+            out.write_all(page.as_bytes()).map_err(|error| Failure::writing(file, error))?;
+            out.finish()?;
+            return Ok(GOOD);
+        }
+        let steps: Vec<Value> = steps.iter().filter_map(|step| serde_json::from_str(step).ok()).collect();
+        let text = match self.json {
+            true => format!("{:#}", json!({ "run": about, "steps": steps })),
+            false => text(about, &steps),
+        };
+        print(&text)?;
+        Ok(GOOD)
+    }
+}
+
+fn read<T>(at: &Path, done: std::io::Result<T>) -> Result<T, Failure> {
+    done.map_err(|error| Failure::File(at.display().to_string(), error))
+}
+
+/// Every run, the newest first.
+fn runs(folder: &Path) -> Vec<About> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut runs: Vec<About> = entries.filter_map(|entry| kept::about(&entry.path())).collect();
+    runs.sort_by(|one, other| other.seen.total_cmp(&one.seen));
+    runs
+}
+
+fn list(runs: &[About], folder: &Path) -> String {
+    if runs.is_empty() {
+        return format!("{} holds no runs: `plaudit serve` makes some", folder.display());
+    }
+    let style = Style::of_stdout();
+    let row = |run: &About| {
+        format!(
+            "{}  {}  {}  {} steps, {} rollouts{}",
+            style.dim(&run.id),
+            style.bold(printable(&run.name)),
+            printable(&run.recipe),
+            whole(run.steps),
+            whole(run.rollouts),
+            run.total_mean.map_or_else(String::new, |mean| format!(", mean total {}", short(mean))),
+        )
+    };
+    runs.iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+fn text(about: &About, steps: &[Value]) -> String {
+    let style = Style::of_stdout();
+    let mut lines = vec![format!(
+        "{}  recipe {}  {} steps, {} rollouts in {} groups",
+        style.bold(printable(&about.name)),
+        printable(&about.recipe),
+        whole(about.steps),
+        whole(about.rollouts),
+        whole(about.groups)
+    )];
+    lines.push(String::new());
+    lines.push(style.dim(format!(
+        "{:>6}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}",
+        "step", "rollouts", "mean", "p05", "median", "p95", "equal", "invalid"
+    )));
+    let number = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), short);
+    let share =
+        |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
+    for step in &steps[steps.len().saturating_sub(MOST_STEPS)..] {
+        let statistics = &step["statistics"];
+        let (total, rollouts) = (&statistics["total"], statistics["rollouts"].as_f64().unwrap_or(0.0));
+        let invalid = statistics["outcomes"]["invalid"].as_f64().map(|invalid| invalid / rollouts.max(1.0));
+        lines.push(format!(
+            "{:>6}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}",
+            step["step"],
+            whole(rollouts as u64),
+            number(&total["mean"]),
+            number(&total["quantiles"]["p05"]),
+            number(&total["quantiles"]["p50"]),
+            number(&total["quantiles"]["p95"]),
+            share(statistics["groups"]["zero_variance_share"].as_f64()),
+            share(invalid),
+        ));
+        for alarm in step["alarms"].as_array().into_iter().flatten() {
+            let message = alarm["message"].as_str().unwrap_or("");
+            lines.push(style.yellow(format!("{:>6}  {}", "!", printable(message))));
+        }
+    }
+    lines.join("\n")
+}
+
+/// The dashboard with everything in it that it would ask the service for.
+fn html(about: &About, at: &Path, steps: &[String]) -> Result<String, Failure> {
+    let id = &about.id;
+    let mut data = Map::new();
+    let mut shown = json!(about);
+    shown["live"] = json!(false);
+    let mut put = |path: String, value: Value| drop(data.insert(path, value));
+    put("/v1/runs".to_owned(), json!({ "runs": [shown.clone()] }));
+    put(format!("/v1/runs/{id}"), shown);
+    let steps: Vec<Value> = steps.iter().filter_map(|step| serde_json::from_str(step).ok()).collect();
+    put(format!("/v1/runs/{id}/steps"), json!({ "steps": steps }));
+    let mut groups = read(at, kept::groups(at, None))?;
+    groups.drain(..groups.len().saturating_sub(MOST_GROUPS));
+    for brief in &groups {
+        if let Some(group) = read(at, kept::group(at, &brief.id))? {
+            put(format!("/v1/runs/{id}/groups/{}", brief.id), group);
+        }
+    }
+    put(format!("/v1/runs/{id}/groups"), json!({ "groups": groups }));
+    Ok(page::alone(&Value::Object(data)))
+}
