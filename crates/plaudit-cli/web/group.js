@@ -31,9 +31,10 @@
     because || words ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, because, ' ', words)) : null];
   };
 
-  const card = (rollout, place, exchanges) => {
+  const card = (rollout, place, exchanges, recipe) => {
     const { result } = rollout;
-    const parts = Object.entries(result.components || {});
+    // In the order of the recipe.
+    const parts = Object.entries(result.components || {}).sort(([left], [right]) => recipe.indexOf(left) - recipe.indexOf(right));
     const about = (name) => exchanges.filter((exchange) => exchange.component === name && exchange.shown.includes(place));
     return el('article', { class: `card ${result.outcome}`, 'data-place': place, 'aria-label': `Response ${place}` },
       el('header', {}, el('h3', {}, `#${place} `, P.said(result.id || '', { class: 'quiet' })), el('span', { class: `outcome ${result.outcome}` }, result.outcome), el('strong', { class: 'total' }, number(result.total))),
@@ -61,6 +62,7 @@
       const [group, run] = await Promise.all([P.source.get(P.source.path(this.run, `/groups/${encodeURIComponent(this.id)}`)), P.source.get(P.source.path(this.run))]);
       this.group = group;
       this.runName = run.name;
+      this.recipe = (run.components || []).map((one) => one.name);
       this.title = group.group || group.id;
       this.show(group);
     }
@@ -79,7 +81,7 @@
         el('header', { class: 'head' }, el('h1', {}, P.said(this.title)), el('p', { class: 'facts' }, el('span', { class: 'fact' }, el('i', {}, 'step'), ` ${group.step}`), el('span', { class: 'fact' }, el('i', {}, 'responses'), ` ${group.rollouts.length}`), el('span', { class: 'fact' }, el('i', {}, 'scored at'), ` ${P.format.clock(group.at)}`))),
         el('div', { class: 'asked' }, el('section', {}, el('h2', {}, 'Prompt'), prompt(group.prompt)), group.reference === null || group.reference === undefined ? null : el('section', {}, el('h2', {}, 'Reference'), P.block(typeof group.reference === 'string' ? group.reference : JSON.stringify(group.reference, null, 1), { 'aria-label': 'Reference' }))),
         exchanges.length ? el('section', { class: 'bouts' }, el('h2', {}, 'Who beat whom'), el('p', { class: 'note' }, '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ', all, ' ', failed.length ? lost : null), el('div', { class: 'matrices' }, matrices)) : null,
-        el('section', {}, el('h2', {}, 'Responses, the best first'), el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges)))));
+        el('section', {}, el('h2', {}, 'Responses, the best first'), el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges, this.recipe)))));
     }
 
     close() { P.words.close(); }

@@ -65,7 +65,7 @@
     const delay = (name) => [['p50', 't0'], ['p95', 't4'], ['p99', 't1']].map(([quantile, tint]) => ({ name: quantile, tint, pick: (step) => ((judge(step, name).latency || {}).quantiles || {})[quantile] }));
     return [
       { id: 'win-rate', title: 'Win rate against the reference', model: lines(steps, each('win_rate'), { ...rates, ref: 0.5 }) },
-      { id: 'position', title: 'What is shown first wins', note: 'A judge without position bias is at 50 %.', alarms: (code) => code === 'position_bias', model: lines(steps, each('first'), { ...rates, ref: 0.5 }) },
+      { id: 'position', title: 'What is shown first wins', note: 'A judge without position bias is at 50\u00a0%.', alarms: (code) => code === 'position_bias', model: lines(steps, each('first'), { ...rates, ref: 0.5 }) },
       { id: 'swap', title: 'Same verdict when swapped', model: lines(steps, each('swap_agreement'), rates) },
       { id: 'ties', title: 'Ties', model: lines(steps, each('ties'), { ...rates, include: [0] }) },
       { id: 'cycles', title: 'Cycles', note: 'Groups where a beats b, b beats c and c beats a.', model: lines(steps, each('cycles'), { ...rates, include: [0] }) },

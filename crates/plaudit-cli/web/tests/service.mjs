@@ -31,7 +31,11 @@ const begin = (args) => new Promise((found, failed) => {
   const child = spawn(BINARY, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (chunk) => { errors += chunk; });
-  child.on('exit', (code) => failed(new Error(`plaudit ${args[0]} ended with ${code}: ${errors}`)));
+  child.on('exit', (code, signal) => {
+    const words = `plaudit ${args[0]} ended with ${code ?? signal}: ${errors.slice(-2000)}`;
+    console.error(words);
+    failed(new Error(words));
+  });
   createInterface(child.stdout).once('line', (line) => found({ child, url: line.trim() }));
 });
 const end = (child, signal = 'SIGKILL') => new Promise((done) => {
