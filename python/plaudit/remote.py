@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from plaudit._plaudit import RunError
 from plaudit.report import flat
@@ -127,9 +127,14 @@ class Service:
     def recipe(self, name: str) -> dict[str, Any]:
         """What the service says of one of its recipes; raises where it has none of that name, or cannot be reached."""
         try:
-            return self._ask("GET", f"/v1/recipes/{quote(name, safe='')}")
+            offered = self._ask("GET", "/v1/recipes")["recipes"]
         except _Unreachable as error:
             raise ServiceError(0, "engine.unreachable", str(error)) from error
+        for recipe in offered:
+            if recipe["name"] == name:
+                return recipe
+        names = ", ".join(str(recipe["name"]) for recipe in offered)
+        raise ServiceError(404, "recipe.unknown", f"{self.url} has no recipe {name!r}; it has {names}")
 
     def score(
         self,

@@ -28,7 +28,7 @@ class Plan:
         self.name = str(told["name"])
         self.weights = {part["name"]: float(part["weight"]) for part in told["components"]}
         self.components = list(self.weights)
-        self.compares_groups = bool(told["compares_groups"])
+        self.compares_groups = bool(told["compares"])
 
 
 class Remote:
@@ -63,7 +63,8 @@ class Remote:
         groups = dict(zip(here, call.groups_of(here), strict=True))
         said: dict[str, Any] = {
             "run": self._name(call),
-            "step": call.step,
+            # Groups of different steps are different groups there, so all ranks must name the same one.
+            "step": self._number if call.step is None else call.step,
             "validate": True if validate else None,
         }
         cut = self._cut(call)

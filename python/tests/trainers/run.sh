@@ -15,12 +15,32 @@ suites() {
         verl-0.9) echo verl batch ray ;;
         verl-0.7) echo verl ;;
         verl-0.6) echo batch ;;
-        trl) echo trl ;;
-        openrlhf) echo openrlhf ;;
+        trl) echo trl serve/test_trl.py ;;
+        openrlhf) echo openrlhf serve/test_openrlhf.py serve/test_slime.py ;;
+        nemo-gym) echo serve/test_nemo_gym.py ;;
     esac
 }
-for name in ${@:-verl-0.9 verl-0.7 verl-0.6 trl openrlhf}; do
-    python/venv.sh "$name"
+# NeMo-Gym is for Python 3.12 and later: the one of PYTHON_NEW, or one that is found.
+newer() {
+    local python
+    for python in "${PYTHON_NEW:-}" python3.13 python3.12 $(ls -d "$(pyenv root 2>/dev/null)"/versions/3.1[2-9]*/bin/python 2>/dev/null); do
+        if [ -n "$python" ] && "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+            echo "$python"
+            return
+        fi
+    done
+}
+for name in ${@:-verl-0.9 verl-0.7 verl-0.6 trl openrlhf nemo-gym}; do
+    if [ "$name" = nemo-gym ]; then
+        found=$(newer)
+        if [ -z "$found" ]; then
+            echo "== nemo-gym is left out: no Python 3.12 was found, PYTHON_NEW can name one"
+            continue
+        fi
+        PYTHON=$found python/venv.sh "$name"
+    else
+        python/venv.sh "$name"
+    fi
     for suite in $(suites "$name"); do
         echo "== $suite in $name"
         # These start dozens of processes of Ray and torch, which now and then come too late on a small machine: what failed is
