@@ -27,6 +27,12 @@ CONNECT = 10.0
 AGAIN = frozenset({408, 425, 429, 502, 503, 504})
 """The statuses after which the same request may have better luck."""
 
+MOST_BYTES = 32 << 20
+"""How much is sent in one request, where its groups allow it: half of what a service takes unless it is told otherwise."""
+
+MOST_ROLLOUTS = 4096
+"""How many rollouts are sent in one request; the same holds."""
+
 _LONGEST = 10.0
 """The longest pause between two attempts, where the service does not say how long to wait."""
 
@@ -145,21 +151,27 @@ class Service:
         step: int | None = None,
         validate: bool | None = None,
     ) -> list[Answer]:
-        """One answer a rollout, in their order."""
-        if not rollouts:
-            return []
-        asked = _given(recipe=recipe, run=run, step=step, validate=validate, rollouts=list(rollouts))
+        """One answer a rollout, in their order. What is too much for one request goes in several, each with whole groups."""
+        asked = _given(recipe=recipe, run=run, step=step, validate=validate)
+        written = [_written(rollout) for rollout in rollouts]
+        answers: dict[int, Answer] = {}
+        for places in _batches(rollouts, written):
+            body = _written(asked)[:-1] + b',"rollouts":[' + b",".join(written[at] for at in places) + b"]}"
+            answers.update(zip(places, self._score(body, len(places)), strict=True))
+        return [answers[at] for at in range(len(rollouts))]
+
+    def _score(self, body: bytes, count: int) -> list[Answer]:
         try:
-            told = self._ask("POST", "/v1/score", asked)
+            told = self._ask("POST", "/v1/score", body)
         except _Unreachable as error:
-            return [Answer.invalid("engine.unreachable", str(error))] * len(rollouts)
+            return [Answer.invalid("engine.unreachable", str(error))] * count
         unread = {error["index"]: error for error in told.get("errors") or ()}
         results = iter(told["results"])
         answers = [
             Answer.invalid(unread[at]["code"], unread[at]["message"])
             if at in unread
             else Answer.read(next(results))
-            for at in range(len(rollouts))
+            for at in range(count)
         ]
         if next(results, None) is not None:
             raise ServiceError(
@@ -194,19 +206,13 @@ class Service:
             validate=validate,
         )
         try:
-            told = self._ask("POST", "/v1/join", asked)
+            told = self._ask("POST", "/v1/join", _written(asked))
         except _Unreachable as error:
             return Answer.invalid("engine.unreachable", str(error))
         return Answer.read(told["result"], partial=bool(told.get("partial")))
 
-    def _ask(self, method: str, path: str, asked: Mapping[str, Any] | None = None) -> Any:
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
         """What the service answers; tries again until the deadline where that may help."""
-        # A text may hold half of a surrogate pair, which no UTF-8 can say.
-        body = (
-            None
-            if asked is None
-            else json.dumps(asked, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-        )
         end = time.monotonic() + self.timeout
         pause, said = 0.25, "no answer"
         while True:
@@ -284,6 +290,31 @@ _OF_A_PROCESS = ("_lock", "_idle", "_process")
 
 def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _written(value: Any) -> bytes:
+    """JSON. A text may hold half of a surrogate pair, which no UTF-8 can say."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+def _batches(rollouts: Sequence[Mapping[str, Any]], written: Sequence[bytes]) -> list[list[int]]:
+    """The places of the rollouts for each request, groups kept together, in the order in which the groups begin."""
+    groups: dict[Any, list[int]] = {}
+    for at, rollout in enumerate(rollouts):
+        named = "group" if "group" in rollout else "prompt"
+        key = named, rollout.get(named)
+        groups.setdefault(key if isinstance(key[1], str) else json.dumps(key), []).append(at)
+    batches: list[list[int]] = []
+    room = 0
+    for places in groups.values():
+        size = sum(len(written[at]) + 1 for at in places)
+        if not batches or size > room or len(batches[-1]) + len(places) > MOST_ROLLOUTS:
+            batches.append([])
+            room = MOST_BYTES
+        batches[-1].extend(places)
+        room -= size
+    return batches
 
 
 def _seconds(header: str | None) -> float | None:

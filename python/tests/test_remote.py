@@ -109,6 +109,21 @@ def test_what_could_not_be_read_is_invalid_in_its_place(stage: Callable[..., Sta
     assert got[1] == Answer.invalid("input.response", "no text")
 
 
+def test_what_is_too_much_goes_in_several_requests_with_whole_groups(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plaudit.remote.MOST_ROLLOUTS", 4)
+    at = stage(
+        ok(*({**SCORED, "total": total} for total in (0.0, 2.0, 1.0))), ok({**SCORED, "total": 3.0}, SCORED)
+    )
+    rollouts = [{"group": group, "response": "x"} for group in ("a", "b", "a")]
+    rollouts += [{"prompt": [{"role": "user", "content": "q"}], "response": "x"}] * 2
+    got = Service(at.url).score("math", rollouts)
+    assert [answer.total for answer in got] == [0.0, 1.0, 2.0, 3.0, 0.5]
+    assert [len(body["rollouts"]) for _, _, body in at.asked] == [3, 2]
+    assert [rollout["group"] for rollout in at.asked[0][2]["rollouts"]] == ["a", "a", "b"]
+
+
 def test_a_busy_service_is_asked_again_when_it_says(stage: Callable[..., Stage]) -> None:
     at = stage(
         refused(429, "engine.overloaded", **{"Retry-After": "1"}), refused(503, "draining"), ok(SCORED)

@@ -7,27 +7,38 @@ use super::{Sample, Told, nemo_gym, openrlhf, slime};
 use crate::serve::house::House;
 use crate::serve::join::{self, Handed};
 use crate::serve::reply::{Refusal, Reply, json};
+use crate::serve::run::{Run, clock};
 use crate::serve::tokens::Holder;
 use hyper::StatusCode;
 use plaudit::join::Joined;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Instant;
 
-/// How many of the service's own stretches of time make a step, where a client names none: they are of ten seconds, in which no
-/// group is complete.
-const STRETCHES: u64 = 60;
+/// How many seconds make a step, where a client names none: long enough for one who comes again to find its group.
+const STEP: f64 = 600.0;
 
-/// The groups that are being gathered for clients that name none.
+/// The groups that are being gathered for clients that name none, and when each run began.
 #[derive(Debug, Default)]
-pub(crate) struct Dialects(Mutex<Cohorts>);
+pub(crate) struct Dialects {
+    cohorts: Mutex<Cohorts>,
+    begun: Mutex<BTreeMap<Arc<str>, f64>>,
+}
 
 impl Dialects {
     fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cohorts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The step of a run that is under way now.
+    fn step(&self, run: &Run) -> u64 {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = *begun.entry(Arc::clone(&run.id)).or_insert_with(|| run.about().started);
+        ((clock() - begun).max(0.0) / STEP) as u64
     }
 }
 
@@ -121,7 +132,7 @@ async fn hand_in(
         }
         size => size.unwrap_or(1),
     };
-    let step = options.step.unwrap_or_else(|| run.step(None) / STRETCHES);
+    let step = options.step.unwrap_or_else(|| house.dialects.step(&run));
     let prompt = Prompt { run: &run.id, key: &key, size, compares, step };
     let place =
         house.dialects.cohorts().arrive(&prompt, (member.as_deref(), &rollout.response), Instant::now());
