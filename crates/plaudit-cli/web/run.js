@@ -87,7 +87,7 @@
       if (this.name.textContent !== this.title) this.name.replaceChildren(P.said(this.title));
       const weights = [...new Set((run.components || []).map((one) => `${one.name} × ${plain(one.weight)}`))].join(', ');
       const facts = [['recipe', run.recipe], ['components', weights], ['judges', (run.judges || []).map((one) => (typeof one === 'string' ? one : one.name)).join(', ')], ['started', moment(run.started)], [run.live ? 'live' : 'until', run.live ? 'now' : moment(run.seen)],
-        ['steps', run.steps > P.source.MOST ? `${count(run.steps)}, the last ${count(P.source.MOST)} shown` : count(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)]].filter(([, text]) => text);
+        ['steps', !P.source.report && run.steps > P.source.MOST ? `${count(run.steps)}, the last ${count(P.source.MOST)} shown` : count(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)]].filter(([, text]) => text);
       P.keyed(this.facts, facts, ([name]) => name, ([name]) => { const value = el('bdi', {}); return { value, node: el('span', { class: name === 'live' ? 'fact live' : 'fact' }, el('i', {}, name), ' ', value) }; },
         (entry, [, text]) => { if (entry.text !== text) { entry.text = text; entry.value.replaceChildren(...P.visible(text)); } });
     }

@@ -149,6 +149,27 @@ test('hostile texts are shown as texts', async () => {
   assert.deepEqual(page.faults, []);
 });
 
+test('a judge that fails is seen to fail, and nothing stands in for its verdicts', async () => {
+  const broken = await Service.start({ judge: ['--latency', '1ms', '--invalid-rate', '1'] });
+  try {
+    const { run: failed } = await broken.score('failing', 0, [...group('f', 4), ...group('g', 4), ...group('h', 32)]);
+    const page = await open(browser, `${broken.url}/#run=${failed}`);
+    await page.locator('#chart-invalid svg').waitFor();
+    assert.equal(await page.locator('[data-tile="invalid"] .value').textContent(), '100\u2009%');
+    assert.equal(await page.locator('#chart-total, [data-tile="mean"]').count(), 0, 'there is no total to draw');
+    const [row] = await numbers(page, 'invalid');
+    assert.ok(Object.keys(row).some((name) => name.startsWith('judge.')), JSON.stringify(row));
+    await page.locator('.groups tbody a').first().click();
+    await page.locator('.card.invalid').first().waitFor();
+    assert.deepEqual(await page.locator('.card .total').allTextContents(), ['–', '–', '–', '–']);
+    await page.getByRole('button', { name: /verdicts? failed/ }).click();
+    assert.match(await page.locator('#words').textContent(), /Failed: judge\./);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('[data-row="#0"][data-column="#1"]').textContent(), '!');
+    assert.deepEqual(page.faults, []);
+  } finally { await broken.close(); }
+});
+
 test('a group of 64 is there at once', async () => {
   const page = await open(browser, `${service.url}/#run=${run}&step=${STEPS}`);
   await page.getByRole('link', { name: 'many' }).click();

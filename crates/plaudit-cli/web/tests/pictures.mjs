@@ -56,7 +56,7 @@ try {
   await service.score('qwen3-8b-grpo', STEPS, draw(STEPS).slice(0, GROUPS * 3));
   await pause(5000);
   const shots = [
-    ['dashboard-runs', '', { height: 260 }], ['dashboard-run', `#run=${run}`, { height: 1000 }], ['dashboard-dark', `#run=${run}`, { height: 1000, colorScheme: 'dark', at: '#section-components' }],
+    ['dashboard-runs', '', { height: 260 }], ['dashboard-run', `#run=${run}`, { height: 1000 }], ['dashboard-dark', `#run=${run}`, { height: 1000, colorScheme: 'dark', at: '#section-judging' }],
     ['dashboard-phone', `#run=${run}`, { width: 390, height: 844 }], ['dashboard-group', `#run=${run}&step=${STEPS - 4}`, { height: 1000, group: true }],
   ];
   for (const [name, hash, options] of shots) {

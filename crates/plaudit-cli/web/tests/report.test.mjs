@@ -1,39 +1,25 @@
 // Does the same page work as one file, without a service and without a network?
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { after, before, test } from 'node:test';
 import { launch, numbers, open } from './browser.mjs';
 import { HOSTILE } from './hostile.mjs';
-import { Service, group } from './service.mjs';
+import { BINARY, Service, group } from './service.mjs';
 
-const WEB = resolve(import.meta.dirname, '..');
-const read = (name) => readFileSync(join(WEB, name), 'utf8');
 let browser;
 let file;
 let run;
-
-// The page with its style, its scripts in their order, and what they would have asked for.
-const inlined = (data) => {
-  const page = read('index.html');
-  const scripts = [...page.matchAll(/\/static\/([a-z]+\.js)/g)].map((match) => read(match[1])).join('\n');
-  const json = JSON.stringify(data).replace(/</g, '\\u003c');
-  return page.replace(/<link rel="icon".*\n/, '').replace(/<link rel="stylesheet".*/, () => `<style>${read('style.css')}</style>`)
-    .replace(/(<script src=.*\n)+/, () => `<script type="application/json" id="data">${json}</script>\n<script>${scripts}</script>\n`);
-};
 
 before(async () => {
   const service = await Service.start();
   try {
     for (let step = 0; step < 3; step += 1) run = (await service.score('training', step, group(`a${step}`, 4))).run;
     await service.score('training', 3, HOSTILE.map((response, place) => ({ id: `h-${place}`, group: 'hostile', prompt: 'x', response, reference: 'y' })));
-    const data = {};
-    const base = `/v1/runs/${run}`;
-    for (const path of ['/v1/runs', base, `${base}/steps`, `${base}/groups`]) data[path] = await service.call(path);
-    for (const { id } of data[`${base}/groups`].groups) data[`${base}/groups/${id}`] = await service.call(`${base}/groups/${id}`);
+    await service.down('SIGTERM');
     file = join(service.folder, 'report.html');
-    writeFileSync(file, inlined(data));
+    execFileSync(BINARY, ['report', 'training', '--state', join(service.folder, 'state'), '--html', file]);
   } finally { await service.close(); }
   browser = await launch();
 });

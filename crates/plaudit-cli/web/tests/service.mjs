@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 
 export const ROOT = resolve(import.meta.dirname, '../../../..');
-const BINARY = process.env.PLAUDIT_BIN || join(ROOT, 'target/debug/plaudit');
+export const BINARY = process.env.PLAUDIT_BIN || join(ROOT, 'target/debug/plaudit');
 
 const RECIPE = (judge) => `
 name: pairs
@@ -69,7 +69,7 @@ export class Service {
     this.url = `http://127.0.0.1:${this.port}`;
   }
 
-  async down() { await end(this.process.child); }
+  async down(signal) { await end(this.process.child, signal); }
 
   async close() {
     await end(this.process.child);
