@@ -110,6 +110,9 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self, Failure> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
         let node = Node::from_yaml(text)?;
         let mut mistakes = Vec::new();
         check(&node, &schema(), "", &mut mistakes);

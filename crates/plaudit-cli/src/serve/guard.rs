@@ -18,7 +18,7 @@ const HEAD: Duration = Duration::from_secs(10);
 const WRITE: Duration = Duration::from_secs(30);
 /// What whoever was too slow is told.
 const TOO_SLOW: &[u8] =
-    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: 75\r\nconnection: close\r\n\r\n{\"error\":{\"code\":\"http.timeout\",\"message\":\"the headers took over 10 s\"}}  ";
+    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: 72\r\nconnection: close\r\n\r\n{\"error\":{\"code\":\"http.timeout\",\"message\":\"the headers took over 10 s\"}}";
 
 /// Between requests.
 const WAITING: u8 = 0;

@@ -257,13 +257,16 @@ pub(crate) async fn create(
         };
         all.values().find(same).cloned()
     };
-    let again = |job: &Job| match job.written().hash == hash {
-        true => Ok((StatusCode::OK, json(StatusCode::OK, &job.shown()))),
-        false => Err(Refusal::new(
-            StatusCode::CONFLICT,
-            "job.conflict",
-            "this Idempotency-Key was used for another body",
-        )),
+    let again = |job: &Job| {
+        let same = job.written().hash == hash;
+        match same {
+            true => Ok((StatusCode::OK, json(StatusCode::OK, &job.shown()))),
+            false => Err(Refusal::new(
+                StatusCode::CONFLICT,
+                "job.conflict",
+                "this Idempotency-Key was used for another body",
+            )),
+        }
     };
     if let Some(job) = known(house) {
         return again(&job);

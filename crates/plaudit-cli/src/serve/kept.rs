@@ -325,7 +325,7 @@ mod tests {
         let yaml = "components: { length: { reward: length_penalty, min_length: 4, penalty_rate: 1.0 } }\n";
         let engine = Engine::new(Recipe::from_yaml(yaml).unwrap().plan().unwrap()).unwrap();
         for id in 0..40 {
-            keeper.group(folder.clone(), sample(&engine, id, "x".repeat(100 + id as usize)), 16_000);
+            keeper.group(folder.clone(), sample(&engine, id, "x".repeat(100 + id as usize)), 12_000);
         }
         keeper.line(folder.join("steps.jsonl"), "{\"step\":7,\"x\":1}".to_owned());
         keeper.flush();

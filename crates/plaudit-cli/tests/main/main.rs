@@ -12,6 +12,7 @@ mod process;
 mod redis;
 #[path = "../../../plaudit/tests/main/redis_server.rs"]
 mod redis_server;
+mod serve;
 mod snapshots;
 mod streaming;
 mod support;

@@ -1,0 +1,220 @@
+//! Is every hostile request answered as it should be, in time? The cases are in `golden/abuse/http_cases.jsonl`; those that need a
+//! connection of their own are played here by their numbers.
+
+use super::http::{Answer, Service, read, request};
+use crate::support::{Folder, LENGTH, run};
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+/// What a case may be answered with.
+fn wanted(case: &Value) -> Vec<u16> {
+    let reason = case["expect"]["reason"].as_str().unwrap();
+    // The first words are statuses.
+    reason
+        .split(|letter: char| !letter.is_ascii_digit())
+        .filter_map(|word| word.parse().ok())
+        .filter(|status| (400..500).contains(status))
+        .collect()
+}
+
+struct Stage {
+    folder: Folder,
+    service: Service,
+    token: String,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = Folder::new("serve-abuse");
+        let (length, file) = (folder.file("length.yaml", LENGTH), folder.path("tokens.json"));
+        let token = run(&["token", "create", "A", "--file", &file]).out.trim().to_owned();
+        let service = Service::start(&folder, &["--recipe", &length, "--token-file", &file]);
+        Self { folder, service, token }
+    }
+
+    fn post(&self, path: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
+        self.service.raw(request("POST", path, body, headers, Some(&self.token)).as_bytes())
+    }
+
+    /// Plays a case, where that takes no more than a request.
+    fn play(&self, case: &Value) -> Option<Answer> {
+        let authorized = |payload: &str| {
+            let payload = payload.replace("Bearer A\r\n", &format!("Bearer {}\r\n", self.token));
+            match payload.contains("Authorization") || case["id"] == "H01" {
+                true => payload,
+                // What a case is about comes after who is asking.
+                false => payload.replacen(
+                    "Host: x\r\n",
+                    &format!(
+                        "Host: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n",
+                        self.token
+                    ),
+                    1,
+                ),
+            }
+        };
+        let raw = |text: &str| Some(self.service.raw(text.as_bytes()));
+        match (case["id"].as_str()?, case["payload"].as_str(), case["gen"].as_str()) {
+            ("H24", Some(payload), _) => {
+                let token = format!("Host: x\r\nAuthorization: Bearer {}\r\n", self.token);
+                raw(&payload.replacen("Host: x\r\n", &token, 1).replacen(
+                    "Origin: https://evil.example\r\n",
+                    "",
+                    1,
+                ))
+            }
+            (_, Some(payload), _) if payload.contains("HTTP/1.1") => raw(&authorized(payload)),
+            (_, _, Some("http_big_header")) => {
+                raw(&request("POST", "/v1/score", "{}", &[("x-big", &"x".repeat(1 << 20))], None))
+            }
+            (_, _, Some("http_many_headers")) => {
+                let many: Vec<(String, String)> =
+                    (0..10_000).map(|at| (format!("x-{at}"), "1".to_owned())).collect();
+                let many: Vec<(&str, &str)> =
+                    many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                raw(&request("POST", "/v1/score", "{}", &many, None))
+            }
+            (_, _, Some("http_gzip")) => {
+                Some(self.post("/v1/score", "\u{1f}\u{8b}...", &[("content-encoding", "gzip")]))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn hostile_requests_are_refused_in_time() {
+    let stage = Stage::new();
+    let text = include_str!("../../../../../golden/abuse/http_cases.jsonl");
+    let mut played = 0;
+    for case in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let began = Instant::now();
+        let Some(answer) = stage.play(&case) else { continue };
+        let took = began.elapsed();
+        played += 1;
+        let (id, wanted) = (case["id"].as_str().unwrap(), wanted(&case));
+        assert!(wanted.contains(&answer.status), "{id}: {} of {wanted:?}: {}", answer.status, answer.text());
+        // The time that the case allows, and as much again for a machine that has other tests to do.
+        let most = Duration::from_millis(case["expect"]["max_ms"].as_u64().unwrap()) * 4;
+        assert!(took < most, "{id}: {took:?}");
+        if case["expect"]["reason"].as_str().unwrap().contains("close") {
+            assert_eq!(answer.header("connection"), Some("close"), "{id}");
+        }
+    }
+    assert_eq!(played, 10, "the others are played below");
+    assert_eq!(stage.service.get("/healthz").status, 200);
+}
+
+/// H13: whoever sends its headers drop by drop is told so after ten seconds, and others are answered meanwhile.
+#[test]
+fn headers_that_drip_end_after_ten_seconds() {
+    let stage = Stage::new();
+    let mut stream = stage.service.connect();
+    let began = Instant::now();
+    let mut drops = stream.try_clone().unwrap();
+    let dripping = std::thread::spawn(move || {
+        for byte in b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ".iter().cycle() {
+            if drops.write_all(&[*byte]).is_err() || began.elapsed() > Duration::from_secs(15) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    });
+    let answer = read(&mut stream).expect("an answer");
+    let took = began.elapsed();
+    assert_eq!((answer.status, answer.code()), (408, "http.timeout".to_owned()));
+    assert!((9..14).contains(&took.as_secs()), "{took:?}");
+    drop(stream);
+    dripping.join().unwrap();
+}
+
+/// H17: more connections than there may be are refused at once, and those that there are go on being answered.
+#[test]
+fn more_connections_than_there_may_be_are_turned_away_quickly() {
+    let folder = Folder::new("serve-many");
+    let length = folder.file("length.yaml", LENGTH);
+    let config = folder.file("serve.yaml", "limits: { connections: 300 }\n");
+    let service = Service::start(&folder, &["--recipe", &length, "--config", &config]);
+    let before = service.memory();
+    let mut healthy = service.connect();
+    let idle: Vec<_> = (0..299).map(|_| service.connect()).collect();
+    let began = Instant::now();
+    let mut one_more = service.connect();
+    let answer = read(&mut one_more).expect("an answer");
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
+    assert!(began.elapsed() < Duration::from_secs(1));
+    healthy.write_all(request("GET", "/healthz", "", &[], None).as_bytes()).unwrap();
+    assert_eq!(read(&mut healthy).unwrap().status, 200);
+    assert!(service.memory() < before + (32 << 20), "{} bytes more", service.memory() - before);
+    drop(idle);
+    super::http::until("there is room again", || service.get("/healthz").status == 200);
+}
+
+/// H15, for a request: a client that goes away frees its work, and what was bought is not bought again.
+#[test]
+fn a_client_that_goes_away_frees_its_work() {
+    let folder = Folder::new("serve-gone");
+    let ledger = folder.path("ledger");
+    let judge =
+        Service::judge(&["--latency", "300ms", "--jitter", "0", "--slow-share", "0", "--ledger", &ledger]);
+    let recipe = "name: one\ncomponents: { q: { reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate } }\njudges: { main: { base_url: \"URL\", model: m, concurrency: 2, hedge: 0 } }\n";
+    let recipe = folder.file("one.yaml", recipe.replace("URL", &judge.url()));
+    let service = Service::start(&folder, &["--recipe", &recipe]);
+    let rollouts = |group: &str, size: usize| -> Vec<Value> {
+        (0..size)
+            .map(|at| json!({ "group": group, "prompt": "q", "response": format!("{group} {at}") }))
+            .collect()
+    };
+    // 28 pairs, two at a time, 300 ms each: over four seconds.
+    let body = json!({ "rollouts": rollouts("long", 8) }).to_string();
+    let mut stream = service.connect();
+    stream.write_all(request("POST", "/v1/score", &body, &[], None).as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(1000));
+    drop(stream);
+    let began = Instant::now();
+    let answer = service.post("/v1/score", &json!({ "rollouts": rollouts("short", 2) }));
+    assert_eq!(answer.status, 200);
+    assert!(began.elapsed() < Duration::from_millis(2500), "{:?}", began.elapsed());
+    super::http::until("nothing is inside", || service.get("/v1/status").json()["rollouts"] == 0);
+    // The same again: what was answered before the client went is in the journal.
+    assert_eq!(service.post("/v1/score", &json!({ "rollouts": rollouts("long", 8) })).status, 200);
+    let judges = service.get("/v1/judges").json();
+    assert!(judges["judges"][0]["cached"].as_u64().unwrap() >= 2, "{judges}");
+}
+
+/// H27, H28, H29: what a client says stays one label, one line, one header.
+#[test]
+fn what_clients_say_cannot_speak_for_the_service() {
+    let stage = Stage::new();
+    assert_eq!(
+        stage.post("/v1/score", r#"{"recipe":"a\"} evil 1\n","rollouts":[]}"#, &[]).code(),
+        "recipe.unknown"
+    );
+    let id = "x\\n2026-01-01 INFO paid=0";
+    let body = format!(
+        "{{\"recipe\":\"length\",\"run\":\"r\",\"rollouts\":[{{\"id\":\"{id}\",\"response\":\"a\"}}]}}"
+    );
+    let answer =
+        stage.post("/v1/score", &body, &[("traceparent", &"f".repeat(2000)), ("tracestate", "\u{1b}[2J")]);
+    assert!(answer.status == 200 || answer.status == 400, "{}", answer.text());
+    let metrics =
+        stage.service.raw(request("GET", "/metrics", "", &[], Some(&stage.token)).as_bytes()).text();
+    assert!(!metrics.contains("evil") && !metrics.contains("paid"));
+    assert!(!stage.folder.read("log").contains("\n2026-01-01"));
+    // Garbage that is no HTTP at all.
+    for garbage in [
+        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
+        b"\0\0\0\0\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
+        let mut stream = stage.service.connect();
+        stream.write_all(garbage).unwrap();
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&said));
+    }
+    assert_eq!(stage.service.get("/healthz").status, 200);
+}

@@ -1,0 +1,8 @@
+//! Does the service hold? The binary itself, asked over sockets, by clients that are honest and by others.
+
+mod abuse;
+mod http;
+mod jobs;
+mod native;
+mod robust;
+mod security;

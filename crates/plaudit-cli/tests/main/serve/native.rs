@@ -1,0 +1,186 @@
+//! What does the service give? Results as the engine has them, groups that meet, and runs that can be looked at.
+
+use super::http::{Service, until};
+use crate::support::{COMPARING, Folder, LENGTH};
+use serde_json::{Value, json};
+
+fn served(name: &str) -> (Folder, Service) {
+    let folder = Folder::new(name);
+    let (length, comparing) = (folder.file("length.yaml", LENGTH), folder.file("comparing.yaml", COMPARING));
+    let service = Service::start(&folder, &["--recipe", &length, "--recipe", &comparing]);
+    (folder, service)
+}
+
+#[test]
+fn rollouts_get_what_the_command_gives_them_and_what_cannot_be_read_is_said() {
+    let (folder, service) = served("serve-score");
+    let lines = crate::support::rollouts(6, 4);
+    let rollouts: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let file = folder.file("rollouts.jsonl", lines.join("\n"));
+    for recipe in ["length", "comparing"] {
+        let mut sent = rollouts.clone();
+        sent.insert(3, json!({ "response": 7 }));
+        let answer =
+            service.post("/v1/score", &json!({ "recipe": recipe, "rollouts": sent, "statistics": true }));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let answer = answer.json();
+        let path = folder.path(&format!("{recipe}.yaml"));
+        let ran = crate::support::run(&["score", &file, "--recipe", &path, "--quiet"]);
+        let wanted: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(answer["results"], json!(wanted), "{recipe}");
+        assert_eq!(answer["errors"][0]["index"], 3);
+        assert_eq!(answer["statistics"]["rollouts"], 24);
+    }
+    let code = |body: Value| service.post("/v1/score", &body).code();
+    assert_eq!(code(json!({ "recipe": "lenght", "rollouts": [] })), "recipe.unknown");
+    assert_eq!(code(json!({ "rollouts": [] })), "recipe.missing");
+    assert_eq!(code(json!({ "recipe": "length", "run": "a\nb", "rollouts": [] })), "run.name");
+    assert_eq!(code(json!({ "recipe": "length", "judges": {}, "rollouts": [] })), "http.json");
+}
+
+#[test]
+fn the_members_of_a_group_meet_whoever_sends_them() {
+    let (_folder, service) = served("serve-join");
+    let sent = |member: usize, text: &str| {
+        json!({
+            "recipe": "comparing", "run": "joined", "step": 1, "group": "g", "size": 3, "member": member.to_string(),
+            "rollout": { "prompt": "q", "response": text, "extra": { "correct": true } },
+        })
+    };
+    let texts = ["a", "a few more words", "a few more words than that"];
+    let answers: Vec<Value> = std::thread::scope(|scope| {
+        let ask = |(at, text)| {
+            let (service, sent) = (&service, &sent);
+            scope.spawn(move || service.post("/v1/join", &sent(at, text)).json())
+        };
+        let asked: Vec<_> = texts.into_iter().enumerate().map(ask).collect();
+        asked.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let rollouts: Vec<Value> = texts
+        .iter()
+        .enumerate()
+        .map(|(at, text)| {
+            json!({ "id": at.to_string(), "group": "g", "prompt": "q", "response": text, "extra": { "correct": true } })
+        })
+        .collect();
+    let wanted = service.post("/v1/score", &json!({ "recipe": "comparing", "rollouts": rollouts })).json();
+    for (at, answer) in answers.iter().enumerate() {
+        assert_eq!(answer["result"], wanted["results"][at]);
+        assert_eq!((answer["group_size"].as_u64(), answer["partial"].as_bool()), (Some(3), Some(false)));
+    }
+    // One that is sent again after its answer was lost gets it again.
+    let again = service.post("/v1/join", &sent(1, texts[1])).json();
+    assert_eq!((again["duplicate"].as_bool(), &again["result"]), (Some(true), &answers[1]["result"]));
+    // A group that is not complete in time is scored as it is.
+    let mut lonely = sent(0, "alone");
+    (lonely["group"], lonely["timeout"]) = (json!("h"), json!(0.2));
+    let lonely = service.post("/v1/join", &lonely).json();
+    assert_eq!((lonely["partial"].as_bool(), lonely["group_size"].as_u64()), (Some(true), Some(1)));
+    let code = |change: (&str, Value)| {
+        let mut body = sent(0, "x");
+        body[change.0] = change.1;
+        service.post("/v1/join", &body).code()
+    };
+    assert_eq!(code(("size", json!(0))), "input.group_size");
+    assert_eq!(code(("group", json!(""))), "input.group");
+    assert_eq!(code(("timeout", json!(-1))), "input.timeout");
+}
+
+#[test]
+fn runs_are_kept_with_their_steps_and_groups_and_go_on_after_a_restart() {
+    let (folder, mut service) = served("serve-runs");
+    let score = |service: &Service, step: u64, word: &str| {
+        let rollouts: Vec<Value> = (0..8)
+            .map(|at| json!({ "group": format!("g{}", at / 4), "prompt": "q", "response": word.repeat(1 + at) }))
+            .collect();
+        let body = json!({ "recipe": "length", "run": "training", "step": step, "rollouts": rollouts });
+        service.post("/v1/score", &body).json()["run"].as_str().unwrap().to_owned()
+    };
+    let run = score(&service, 1, "one ");
+    assert_eq!(score(&service, 2, "two "), run);
+    let about = service.get(&format!("/v1/runs/{run}")).json();
+    assert_eq!((about["name"].as_str(), about["recipe"].as_str()), (Some("training"), Some("length")));
+    assert_eq!((about["rollouts"].as_u64(), about["live"].as_bool()), (Some(16), Some(true)));
+    let steps = service.get(&format!("/v1/runs/{run}/steps")).json();
+    assert_eq!(steps["steps"].as_array().unwrap().len(), 2);
+    assert_eq!(steps["steps"][1]["statistics"]["groups"]["count"], 2);
+    let after = service.get(&format!("/v1/runs/{run}/steps?after=1")).json();
+    assert_eq!(after["steps"].as_array().unwrap().len(), 1);
+    let groups = service.get(&format!("/v1/runs/{run}/groups?step=2")).json();
+    assert_eq!(groups["groups"].as_array().unwrap().len(), 2);
+    let id = groups["groups"][0]["id"].as_str().unwrap();
+    let group = service.get(&format!("/v1/runs/{run}/groups/{id}")).json();
+    assert_eq!(group["rollouts"][1]["response"], "two two ");
+    assert_eq!(group["rollouts"][1]["result"]["components"]["length"]["outcome"], "scored");
+
+    // Killed, it has lost nothing but what came in its last second.
+    until("the run is on the disk", || {
+        folder.read(&format!("state/runs/{run}/open.json")).lines().count() == 2
+    });
+    service.signal("-KILL");
+    service.wait();
+    let length = folder.path("length.yaml");
+    let service = Service::start(&folder, &["--recipe", &length]);
+    let runs = service.get("/v1/runs").json();
+    assert_eq!(
+        (runs["runs"][0]["id"].as_str(), runs["runs"][0]["live"].as_bool()),
+        (Some(&*run), Some(false))
+    );
+    let steps = service.get(&format!("/v1/runs/{run}/steps")).json();
+    assert_eq!(steps["steps"].as_array().unwrap().len(), 2);
+    assert_eq!(score(&service, 3, "three "), run, "the run goes on");
+    let steps = service.get(&format!("/v1/runs/{run}/steps")).json();
+    let numbers: Vec<u64> =
+        steps["steps"].as_array().unwrap().iter().map(|step| step["step"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    let mut service = service;
+    service.signal("-TERM");
+    assert_eq!(service.wait(), 0);
+
+    // What was kept can be told without the service.
+    let state = folder.path("state");
+    let told = crate::support::run(&["report", "training", "--state", &state]);
+    assert!(
+        told.code == 0 && told.out.contains("recipe length") && told.out.lines().count() >= 6,
+        "{}",
+        told.out
+    );
+    let page = folder.path("report.html");
+    assert_eq!(crate::support::run(&["report", &run, "--state", &state, "--html", &page]).code, 0);
+    let page = folder.read("report.html");
+    assert!(page.contains("three three") && !page.contains("/static/") && page.contains("id=\"data\""));
+    assert_eq!(crate::support::run(&["report", "nothing", "--state", &state]).code, 2);
+}
+
+#[test]
+fn what_the_service_is_can_be_asked() {
+    let (_folder, service) = served("serve-about");
+    assert_eq!(service.get("/healthz").status, 200);
+    assert_eq!(service.get("/readyz").status, 200);
+    let recipes = service.get("/v1/recipes").json();
+    assert_eq!(recipes["recipes"][0]["name"], "comparing");
+    assert!(service.get("/v1/rewards").json()["rewards"].as_array().unwrap().len() > 20);
+    assert_eq!(service.get("/v1/rewards/length_penalty").json()["name"], "length_penalty");
+    assert_eq!(service.get("/v1/rewards/nothing").code(), "reward.unknown");
+    let described = service.get("/openapi.json").json();
+    assert!(described["paths"]["/v1/score"]["post"]["requestBody"].is_object());
+    let page = service.get("/");
+    assert!(page.text().contains("<!doctype html>"));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"));
+    assert_eq!(service.get("/static/app.js").header("content-type"), Some("text/javascript; charset=utf-8"));
+    service.post(
+        "/v1/score",
+        &json!({ "recipe": "length", "rollouts": [{ "response": "a" }, { "response": "b" }] }),
+    );
+    let metrics = service.get("/metrics").text();
+    assert!(metrics.contains("plaudit_rollouts_total{recipe=\"length\",outcome=\"scored\"} 2"), "{metrics}");
+    assert!(metrics.contains("plaudit_requests_total{route=\"/v1/score\",status=\"200\"} 1"));
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(name.starts_with("plaudit_") && value.parse::<f64>().is_ok(), "{line}");
+    }
+    assert_eq!(service.get("/v1/nothing").code(), "http.not_found");
+    assert_eq!(service.get("/v1/score").code(), "http.method");
+    assert_eq!(service.get("/v1/runs/nothing").code(), "run.unknown");
+}

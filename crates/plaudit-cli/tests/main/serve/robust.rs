@@ -1,0 +1,182 @@
+//! Does the service hold when there is too much to do, when one run wants everything, and when it is to end?
+
+use super::http::{Service, read, request, until};
+use crate::support::{Folder, LENGTH};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const JUDGED: &str = r#"
+name: judged
+components:
+  quality: { reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate }
+judges: { main: { base_url: "URL", model: m, concurrency: 8, hedge: 0 } }
+"#;
+
+fn judged(folder: &Folder, latency: &str, more: &str) -> (Service, Service) {
+    let judge = Service::judge(&["--latency", latency, "--jitter", "0", "--slow-share", "0"]);
+    let recipe = folder.file("judged.yaml", JUDGED.replace("URL", &judge.url()));
+    let config = folder.file("serve.yaml", more);
+    let service = Service::start(folder, &["--recipe", &recipe, "--config", &config]);
+    (judge, service)
+}
+
+fn group(run: &str, name: usize, size: usize) -> Value {
+    let rollouts: Vec<Value> = (0..size)
+        .map(|at| json!({ "group": format!("{run}{name}"), "prompt": "q", "response": format!("{run} {name} {at}") }))
+        .collect();
+    json!({ "run": run, "rollouts": rollouts })
+}
+
+#[test]
+fn too_much_is_refused_at_once_and_what_was_let_in_is_answered() {
+    let folder = Folder::new("serve-overload");
+    let (_judge, service) = judged(&folder, "100ms", "limits: { rollouts: 64 }\n");
+    let (good, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let slowest = std::sync::Mutex::new(Duration::ZERO);
+    std::thread::scope(|scope| {
+        for client in 0..32 {
+            let (service, good, refused, slowest) = (&service, &good, &refused, &slowest);
+            scope.spawn(move || {
+                for turn in 0..4 {
+                    let began = Instant::now();
+                    let answer = service.post("/v1/score", &group("many", client * 4 + turn, 4));
+                    match answer.status {
+                        200 => {
+                            assert!(answer.text().contains("\"outcome\":\"scored\""));
+                            good.fetch_add(1, Ordering::Relaxed);
+                        }
+                        429 => {
+                            assert_eq!(answer.code(), "engine.overloaded");
+                            assert!(answer.header("retry-after").is_some());
+                            let mut slowest = slowest.lock().unwrap();
+                            *slowest = began.elapsed().max(*slowest);
+                            refused.fetch_add(1, Ordering::Relaxed);
+                        }
+                        status => panic!("{status}: {}", answer.text()),
+                    }
+                }
+            });
+        }
+    });
+    let (good, refused) = (good.into_inner(), refused.into_inner());
+    assert!(good >= 12 && refused > 0, "{good} good, {refused} refused");
+    assert!(*slowest.lock().unwrap() < Duration::from_millis(500), "a refusal took {slowest:?}");
+    assert_eq!(service.get("/v1/status").json()["rollouts"], 0);
+}
+
+#[test]
+fn one_runs_burst_does_not_starve_another() {
+    let folder = Folder::new("serve-fair");
+    // 8 calls at a time of 25 ms are 320 pairs a second.
+    let (_judge, service) = judged(&folder, "25ms", "");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // 60 groups of 8 at once are 1680 pairs: over five seconds for whoever comes after them in one queue.
+        for at in 0..60 {
+            let (service, over) = (&service, &over);
+            scope.spawn(move || {
+                assert_eq!(service.post("/v1/score", &group("greedy", at, 8)).status, 200);
+                over.store(true, Ordering::Relaxed);
+            });
+        }
+        until("the burst is inside", || service.get("/v1/status").json()["rollouts"].as_u64() == Some(480));
+        let mut times = Vec::new();
+        for at in 0..5 {
+            let began = Instant::now();
+            assert_eq!(service.post("/v1/score", &group("modest", at, 4)).status, 200);
+            times.push(began.elapsed());
+        }
+        times.sort();
+        // Six pairs are one round of the judge alone; behind the calls that are already before it, a few rounds.
+        assert!(times[2] < Duration::from_millis(700), "{times:?}");
+    });
+    assert!(over.load(Ordering::Relaxed));
+}
+
+#[test]
+fn a_limit_of_a_judge_holds_over_all_runs_and_recipes() {
+    let folder = Folder::new("serve-limit");
+    let ledger = folder.path("ledger");
+    let judge = Service::judge(&["--latency", "30ms", "--ledger", &ledger]);
+    let one = folder.file("one.yaml", JUDGED.replace("URL", &judge.url()));
+    let two =
+        folder.file("two.yaml", JUDGED.replace("URL", "http://127.0.0.1:9/v1").replace("judged", "other"));
+    // The operator's judge takes the place of whatever the recipes say.
+    let config = format!(
+        "judges: {{ main: {{ base_url: \"{}\", model: m, concurrency: 5, budget: {{ calls: 60, per: day }} }} }}\n",
+        judge.url()
+    );
+    let config = folder.file("serve.yaml", config);
+    let service = Service::start(&folder, &["--recipe", &one, "--recipe", &two, "--config", &config]);
+    let invalid = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for at in 0..8 {
+            let (service, invalid) = (&service, &invalid);
+            scope.spawn(move || {
+                let mut body = group(["a", "b"][at % 2], at, 5);
+                body["recipe"] = json!(["judged", "other"][at / 4]);
+                let text = service.post("/v1/score", &body).text();
+                invalid.fetch_add(text.matches("judge.budget").count(), Ordering::Relaxed);
+            });
+        }
+    });
+    let calls = std::fs::read_to_string(&ledger).unwrap();
+    let calls: Vec<Value> = calls.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let most = calls.iter().map(|call| call["in_flight"].as_u64().unwrap()).max().unwrap();
+    // 80 pairs were wanted.
+    assert_eq!(calls.len(), 60, "the budget of the day holds exactly");
+    assert!((4..=5).contains(&most), "{most} at once");
+    assert!(invalid.into_inner() > 0, "what was not asked is invalid, and no number");
+}
+
+#[test]
+fn at_the_end_what_is_under_way_is_answered_and_nothing_new_is_taken() {
+    let folder = Folder::new("serve-drain");
+    let (_judge, mut service) = judged(&folder, "300ms", "");
+    let mut waiting = service.connect();
+    let mut kept_alive = service.connect();
+    kept_alive.write_all(request("GET", "/healthz", "", &[], None).as_bytes()).unwrap();
+    assert_eq!(read(&mut kept_alive).unwrap().status, 200);
+    waiting
+        .write_all(request("POST", "/v1/score", &group("last", 0, 4).to_string(), &[], None).as_bytes())
+        .unwrap();
+    until("it is inside", || service.get("/v1/status").json()["rollouts"] == 4);
+    let began = Instant::now();
+    service.signal("-TERM");
+    let answer = read(&mut waiting).expect("it is still answered");
+    assert!(answer.status == 200 && answer.text().contains("\"outcome\":\"scored\""));
+    assert_eq!(service.wait(), 0);
+    assert!(began.elapsed() < Duration::from_secs(11));
+    assert!(read(&mut kept_alive).is_none(), "a connection that waits for nothing is closed");
+}
+
+#[test]
+fn slow_and_silent_clients_take_little_and_hold_nobody_up() {
+    let folder = Folder::new("serve-slow");
+    let length = folder.file("length.yaml", LENGTH);
+    let service = Service::start(&folder, &["--recipe", &length]);
+    let score = || {
+        let began = Instant::now();
+        let body = json!({ "rollouts": (0..8).map(|at| json!({ "response": "word ".repeat(at) })).collect::<Vec<_>>() });
+        assert_eq!(service.post("/v1/score", &body).status, 200);
+        began.elapsed()
+    };
+    score();
+    let before = service.memory();
+    // They promise a megabyte and send a few bytes of it.
+    let slow: Vec<_> = (0..500)
+        .map(|_| {
+            let mut stream = service.connect();
+            let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n{\"roll";
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let mut times: Vec<Duration> = (0..50).map(|_| score()).collect();
+    times.sort();
+    assert!(times[48] < Duration::from_millis(250), "{times:?}");
+    assert!(service.memory() < before + (128 << 20), "{} bytes more", service.memory() - before);
+    drop(slow);
+}
