@@ -1,7 +1,9 @@
 // Does the same page work as one file, without a service and without a network?
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { after, before, test } from 'node:test';
 import { launch, numbers, open } from './browser.mjs';
@@ -18,12 +20,15 @@ before(async () => {
     for (let step = 0; step < 3; step += 1) run = (await service.score('training', step, group(`a${step}`, 4))).run;
     await service.score('training', 3, HOSTILE.map((response, place) => ({ id: `h-${place}`, group: 'hostile', prompt: 'x', response, reference: 'y' })));
     await service.down('SIGTERM');
-    file = join(service.folder, 'report.html');
+    file = join(mkdtempSync(join(tmpdir(), 'plaudit-report-')), 'report.html');
     execFileSync(BINARY, ['report', 'training', '--state', join(service.folder, 'state'), '--html', file]);
   } finally { await service.close(); }
   browser = await launch();
 });
-after(async () => { if (browser) await browser.close(); });
+after(async () => {
+  if (browser) await browser.close();
+  if (file) rmSync(dirname(file), { recursive: true, force: true });
+});
 
 test('runs, charts and groups are all in the file', async () => {
   const page = await open(browser, pathToFileURL(file).href);

@@ -1,6 +1,6 @@
 // How do the tests get a service? The real one: `plaudit serve` with `plaudit judge-sim` as its judge, each in a folder of its own.
 import { spawn, execFileSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -74,6 +74,7 @@ export class Service {
   async close() {
     await end(this.process.child);
     await end(this.sim.child);
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
   async call(path, body) {
