@@ -132,7 +132,7 @@ fn text(about: &About, steps: &[Value]) -> String {
         let invalid = statistics["outcomes"]["invalid"].as_f64().map(|invalid| invalid / rollouts.max(1.0));
         lines.push(format!(
             "{:>6}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}",
-            step["step"],
+            step["step"].to_string(),
             whole(rollouts as u64),
             number(&total["mean"]),
             number(&total["quantiles"]["p05"]),

@@ -428,7 +428,7 @@ async fn perform(house: &Arc<House>, job: &Arc<Job>) -> Result<(), Refusal> {
         (written.owner.clone(), written.run.clone(), written.recipe.clone())
     };
     let run = house.run(&owner, name.as_deref(), Some(&recipe))?;
-    let step = run.step(step);
+    let step = run.begin(step);
     job.change(|written| {
         (written.rollouts, written.bad) = (read.rollouts.len(), read.errors.len());
         written.run_id = Some(run.id.to_string());

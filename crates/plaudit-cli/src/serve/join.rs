@@ -111,10 +111,10 @@ pub(crate) async fn hand_in(
     };
     let run = house.run(&holder.entry.id, run.as_deref(), recipe.as_deref())?;
     let _taken = holder.take(1)?;
-    let step = run.step(step);
     let _watched = house.watch.begin("its group", &run.id, group.chars().take(80).collect());
     let (send, receive) = oneshot::channel();
     let arrival = Arrival { member, timeout, validate, ..Arrival::new(group, size, rollout) };
+    run.begin(step);
     run.join(step).hand_in(arrival, move |joined| drop(send.send(joined)));
     let joined = receive.await.map_err(|_| Refusal::broken("something failed that must not"))?;
     if joined.may_retry() {

@@ -12,6 +12,7 @@
 
 use super::alarms::Alarm;
 use super::group::Sample;
+use super::steps::identity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -263,8 +264,17 @@ pub(crate) fn about(folder: &Path) -> Option<About> {
 
 /// The steps of a run, each as it is written. Those that were open when the service was killed come last.
 pub(crate) fn steps(folder: &Path) -> io::Result<Vec<String>> {
-    let mut steps = lines(&folder.join("steps.jsonl"))?;
-    steps.extend(lines(&folder.join("open.json"))?);
+    let mut steps: Vec<String> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let open = lines(&folder.join("open.json"))?;
+    for line in lines(&folder.join("steps.jsonl"))?.into_iter().chain(open) {
+        // A step that was opened again by who was late is written again.
+        let place = *places.entry(identity(&line).to_owned()).or_insert(steps.len());
+        match steps.get_mut(place) {
+            Some(step) => *step = line,
+            None => steps.push(line),
+        }
+    }
     Ok(steps)
 }
 

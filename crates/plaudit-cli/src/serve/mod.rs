@@ -22,6 +22,7 @@ mod reply;
 mod routes;
 mod run;
 mod score;
+mod steps;
 mod tls;
 pub(crate) mod tokens;
 mod watch;

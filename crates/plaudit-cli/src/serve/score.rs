@@ -181,7 +181,7 @@ pub(crate) async fn answer(
     let count = read.rollouts.len();
     let taken = holder.take(count)?;
     let inside = house.admission.enter(&run.load, count)?;
-    let step = run.step(step);
+    let step = run.begin(step);
     let watched = house.watch.begin("its judges", &run.id, format!("{count} rollouts of step {step}"));
     let halt = Halt::new();
     let waiting = Waiting(halt.clone());
