@@ -23,6 +23,7 @@ demo:
 test: check
 	$(CARGO) test --locked
 	$(PYTHON) examples/make_rollouts.py --check
+	$(MAKE) test-browser
 	$(MAKE) test-python
 
 # The Python package: its format, its types, its tests, and the wheel in an environment that has nothing else.
@@ -49,7 +50,9 @@ test-verl-e2e: develop
 
 # The dashboard in Chromium, with the real service and the simulated judge behind it. Needs node and npm.
 test-browser:
-	command -v chromium >/dev/null || { sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq && $$sudo apt-get install -y -qq chromium; }
+	for need in chromium node npm; do command -v $$need > /dev/null || missing=1; done; [ -z "$$missing" ] || { \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq && \
+		$$sudo apt-get install -y -qq --no-install-recommends chromium $$(command -v node > /dev/null || echo nodejs) $$(command -v npm > /dev/null || echo npm); }
 	$(CARGO) build --locked -p plaudit-cli
 	cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && node --test
 
@@ -86,6 +89,8 @@ bench:
 	$(PYTHON) bench/run.py
 	$(PYTHON) bench/judges.py
 	$(PYTHON) bench/stream.py
+	python/venv.sh openrlhf
+	$(PYTHON) bench/serve.py
 	$(CARGO) run --release --locked -p plaudit --example join 100000 100000
 	$(MAKE) bench-python
 

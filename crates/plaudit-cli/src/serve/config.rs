@@ -127,8 +127,33 @@ pub(crate) fn schema() -> serde_json::Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Whether a file of `docs/reference` is what the types say; `make docs` writes it anew.
+    pub(crate) fn keep(name: &str, value: &serde_json::Value) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
+        let text = format!("{value:#}\n");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_else(|_| String::new());
+        assert!(kept == text, "docs/reference/{name} is out of date: run `make docs`");
+    }
+
+    #[test]
+    fn reference_of_the_configuration_is_current() {
+        keep("serve.schema.json", &schema());
+    }
+
+    #[test]
+    fn the_configuration_of_the_guide_is_good() {
+        let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/serve.md");
+        let text = std::fs::read_to_string(guide).unwrap();
+        let block = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+        let config = Config::parse(block).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((config.recipes.len(), config.judges.len()), (3, 1));
+    }
 
     #[test]
     fn what_is_not_said_is_as_it_is_by_default_and_mistakes_have_lines() {

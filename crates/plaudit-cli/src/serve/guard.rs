@@ -16,6 +16,8 @@ const IDLE: Duration = Duration::from_secs(60);
 const HEAD: Duration = Duration::from_secs(10);
 /// How long nothing of an answer may be taken.
 const WRITE: Duration = Duration::from_secs(30);
+/// How long what a client still sends is thrown away after it was told, so that what it was told reaches it.
+const LINGER: Duration = Duration::from_secs(1);
 /// What whoever was too slow is told.
 const TOO_SLOW: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: 72\r\nconnection: close\r\n\r\n{\"error\":{\"code\":\"http.timeout\",\"message\":\"the headers took over 10 s\"}}";
@@ -63,6 +65,8 @@ pub(crate) struct Guarded<S> {
     sleep: Pin<Box<Sleep>>,
     /// Since when nothing could be written.
     stuck: Option<Instant>,
+    /// Until when it stays after the client was told that it was too slow.
+    leaving: Option<Instant>,
 }
 
 impl<S> Guarded<S> {
@@ -74,6 +78,7 @@ impl<S> Guarded<S> {
             since: (now, WAITING),
             sleep: Box::pin(tokio::time::sleep_until(now + IDLE)),
             stuck: None,
+            leaving: None,
         }
     }
 
@@ -120,6 +125,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if this.leaving.is_some() {
+            return this.leave(context);
+        }
         let before = buffer.filled().len();
         if let Poll::Ready(done) = Pin::new(&mut this.inner).poll_read(context, buffer) {
             if buffer.filled().len() > before && this.phase.get() == WAITING {
@@ -134,6 +142,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<S> {
         if this.phase.get() == READING {
             // Whether it arrives is the client's affair.
             let _ = Pin::new(&mut this.inner).poll_write(context, TOO_SLOW);
+            let _ = Pin::new(&mut this.inner).poll_shutdown(context);
+            this.leaving = Some(Instant::now() + LINGER);
+            return this.leave(context);
+        }
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> Guarded<S> {
+    /// Throws away what still comes. A connection that is closed while something is unread is torn down, and what was said last
+    /// with it.
+    fn leave(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut scrap = [0; 1024];
+        let until = self.leaving.unwrap_or_else(Instant::now);
+        while !self.has_passed(until, context) {
+            let mut scrap = ReadBuf::new(&mut scrap);
+            match ready!(Pin::new(&mut self.inner).poll_read(context, &mut scrap)) {
+                Ok(()) if !scrap.filled().is_empty() => {}
+                _ => break,
+            }
         }
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -198,7 +226,7 @@ mod tests {
         assert_eq!(guarded.read(&mut buffer).await.unwrap(), 1);
         let began = Instant::now();
         assert_eq!(guarded.read(&mut buffer).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert_eq!(began.elapsed().as_secs(), 10);
+        assert_eq!(began.elapsed().as_secs(), 11, "told after ten seconds, and gone after one more");
         drop(guarded);
         let mut told = String::new();
         client.read_to_string(&mut told).await.unwrap();

@@ -347,6 +347,11 @@ mod tests {
     }
 
     #[test]
+    fn reference_of_the_api_is_current() {
+        super::super::config::tests::keep("openapi.json", &openapi());
+    }
+
+    #[test]
     fn the_description_names_every_route_and_resolves() {
         let text = openapi().to_string();
         for route in ROUTES.iter().filter(|route| !matches!(route.deed, Deed::Page | Deed::File)) {

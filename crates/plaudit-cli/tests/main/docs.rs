@@ -41,7 +41,8 @@ struct Server(Child);
 impl Server {
     /// Starts it and waits until its port is open.
     fn start(command: &str, path: &str, folder: &str) -> Self {
-        let port = command.split("--port ").nth(1).unwrap().split(' ').next().unwrap();
+        let port = command.split("--port ").nth(1).or_else(|| command.split("--bind 127.0.0.1:").nth(1));
+        let port = port.unwrap().split(' ').next().unwrap();
         let mut parts = Command::new("sh");
         parts.args(["-c", &format!("exec {command}")]).current_dir(folder).env("PATH", path);
         let child = parts.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
