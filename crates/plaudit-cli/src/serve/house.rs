@@ -76,7 +76,7 @@ impl House {
         let told = Arc::clone(&complain);
         let keeper = Keeper::start(move |path, error| told(&format!("{}: {error}", path.display())))
             .map_err(|error| failure(&runs_folder, error))?;
-        let kept = kept_runs(&runs_folder, &keeper, &config.keep);
+        let kept = kept_runs(&runs_folder);
         let hosts = hosts(&config.hosts, bind, tokens.are_asked_for());
         let jobs = Jobs::open(&folder.join("jobs"), &config)?;
         Ok(Arc::new(Self {
@@ -238,9 +238,30 @@ impl House {
                 runs.kept.insert(about.id.clone(), about);
             }
         }
+        for id in self.runs().forget(&self.keep, clock()) {
+            self.keeper.remove(self.folder.join(id));
+        }
         if all {
             self.keeper.flush();
         }
+    }
+}
+
+impl Runs {
+    /// Forgets the runs that are too old or too many, the oldest first; those that are live stay.
+    fn forget(&mut self, keep: &Keep, now: f64) -> Vec<String> {
+        let oldest = now - keep.days as f64 * 86_400.0;
+        let mut kept: Vec<(f64, String)> =
+            self.kept.values().map(|about| (about.seen, about.id.clone())).collect();
+        kept.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let room = keep.runs.saturating_sub(self.live.len());
+        let gone = kept.into_iter().enumerate().filter(|(at, (seen, _))| *at >= room || *seen < oldest);
+        let gone: Vec<String> = gone.map(|(_, (_, id))| id).collect();
+        for id in &gone {
+            self.kept.remove(id);
+            self.names.retain(|_, named| named != id);
+        }
+        gone
     }
 }
 
@@ -252,22 +273,12 @@ fn names(kept: &BTreeMap<String, About>) -> BTreeMap<Name, String> {
     all.into_iter().map(|about| (name(about), about.id.clone())).collect()
 }
 
-/// The runs of the folder; those that are too old or too many are removed.
-fn kept_runs(folder: &Path, keeper: &Keeper, keep: &Keep) -> BTreeMap<String, About> {
+/// The runs of the folder.
+fn kept_runs(folder: &Path) -> BTreeMap<String, About> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<About> = entries
-        .filter_map(|entry| kept::about(&entry.path()).filter(|about| entry.file_name() == *about.id))
-        .collect();
-    found.sort_by(|one, other| other.seen.total_cmp(&one.seen));
-    let oldest = clock() - keep.days as f64 * 86_400.0;
-    let mut kept = BTreeMap::new();
-    for (at, about) in found.into_iter().enumerate() {
-        match at < keep.runs && about.seen >= oldest {
-            true => drop(kept.insert(about.id.clone(), about)),
-            false => keeper.remove(folder.join(&about.id)),
-        }
-    }
-    kept
+    let about =
+        |entry: std::fs::DirEntry| kept::about(&entry.path()).filter(|about| entry.file_name() == *about.id);
+    entries.filter_map(about).map(|about| (about.id.clone(), about)).collect()
 }
 
 /// The names that a request may carry in its Host header. Where tokens are asked for, a page of somebody else's that is resolved
@@ -283,4 +294,28 @@ fn hosts(said: &[String], bind: IpAddr, tokens: bool) -> Vec<String> {
     };
     let said = said.iter().map(|host| host.to_ascii_lowercase());
     own.into_iter().chain([bound]).chain(said).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_are_too_old_or_too_many_are_forgotten() {
+        let about = |at: u64| -> (String, About) {
+            let value = serde_json::json!({
+                "id": at.to_string(), "name": at.to_string(), "owner": "o", "recipe": "r", "started": 0.0,
+                "seen": at as f64 * 86_400.0, "steps": 0, "rollouts": 0, "groups": 0, "total_mean": null,
+                "invalid_share": null, "alarms": [], "fingerprint": "", "components": [], "judges": [],
+            });
+            (at.to_string(), serde_json::from_value(value).unwrap())
+        };
+        let kept: BTreeMap<String, About> = (0..10).map(about).collect();
+        let mut runs = Runs { live: BTreeMap::new(), names: names(&kept), kept };
+        let keep = Keep { days: 7, runs: 4, ..Keep::default() };
+        assert_eq!(runs.forget(&keep, 12.0 * 86_400.0), ["5", "4", "3", "2", "1", "0"]);
+        assert_eq!(runs.forget(&keep, 14.0 * 86_400.0), ["6"]);
+        assert_eq!((runs.kept.len(), runs.names.len()), (3, 3));
+        assert!(runs.forget(&keep, 14.0 * 86_400.0).is_empty());
+    }
 }
