@@ -50,6 +50,8 @@ impl Admission {
     /// One run may have three quarters of all places, two may have three eighths each, and so on: a quarter is always left for
     /// whoever comes new. A run that has nothing inside is let in with any one request while there is a place at all.
     pub(crate) fn enter(self: &Arc<Self>, load: &Arc<Load>, rollouts: usize) -> Result<Inside, Refusal> {
+        // A request without rollouts takes a place as well, so that who was first and who is last is always clear.
+        let rollouts = rollouts.max(1);
         let before = load.0.fetch_add(rollouts, Ordering::AcqRel);
         let runs = match before {
             0 => self.runs.fetch_add(1, Ordering::AcqRel) + 1,
@@ -118,6 +120,21 @@ mod tests {
         drop((other, inside));
         assert_eq!((admission.inside(), greedy.rollouts(), modest.rollouts()), (0, 0, 0));
         assert_eq!(admission.runs.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn requests_without_rollouts_do_not_confuse_the_count_of_runs() {
+        let (admission, load) = (Arc::new(Admission::new(100)), Arc::new(Load::default()));
+        let enter = |rollouts: usize| admission.enter(&load, rollouts).expect("there is room");
+        // Each leaves while the other is inside, in both orders.
+        let (empty, some) = (enter(0), enter(5));
+        drop(empty);
+        drop(some);
+        let (some, empty) = (enter(5), enter(0));
+        drop(some);
+        drop(empty);
+        assert_eq!((admission.inside(), admission.runs.load(Ordering::Relaxed)), (0, 0));
+        drop(enter(70));
     }
 
     #[test]

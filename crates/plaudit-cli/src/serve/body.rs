@@ -6,6 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, StatusCode, header};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -14,6 +15,13 @@ use tokio::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How many bytes a second must come in after that.
 const SLOWEST: u64 = 32 << 10;
+
+/// Up to how many bytes a body is small: a quarter of the room is left for those, so that a few large ones that come slowly do
+/// not keep everybody out.
+const SMALL: usize = 1 << 20;
+/// About how many bytes a value takes once it is read, and how many more a list or an object.
+const VALUE: usize = 64;
+const CONTAINER: usize = 96;
 
 /// How much of bodies is held in memory at once.
 #[derive(Debug)]
@@ -25,6 +33,12 @@ pub(crate) struct Room {
 impl Room {
     pub(crate) fn new(most: usize) -> Self {
         Self { most, held: AtomicUsize::new(0) }
+    }
+
+    /// How much of it large bodies may have, of which one may be so long.
+    fn share(&self, longest: u64) -> usize {
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+        (self.most / 4 * 3).max(longest).min(self.most)
     }
 
     /// How many bytes are held.
@@ -42,10 +56,15 @@ pub(crate) struct Held<'r> {
 }
 
 impl Held<'_> {
-    fn take(&mut self, bytes: usize) -> Result<(), Refusal> {
+    /// Takes room for so many bytes more of a body that may be so long.
+    fn take(&mut self, bytes: usize, longest: u64) -> Result<(), Refusal> {
         let before = self.room.held.fetch_add(bytes, Ordering::AcqRel);
         self.taken += bytes;
-        if before + bytes > self.room.most {
+        let most = match self.taken > SMALL {
+            true => self.room.share(longest),
+            false => self.room.most,
+        };
+        if before + bytes > most {
             return Err(Refusal::busy(
                 "engine.overloaded",
                 "there is no room for more requests: try again later",
@@ -60,6 +79,62 @@ impl Held<'_> {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.room.held.fetch_sub(self.taken, Ordering::AcqRel);
+    }
+}
+
+/// Room for what is answered, until it has been sent.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    room: Arc<Room>,
+    taken: usize,
+}
+
+impl Room {
+    /// None so far.
+    pub(crate) fn lend(room: &Arc<Self>) -> Lent {
+        Lent { room: Arc::clone(room), taken: 0 }
+    }
+}
+
+impl Lent {
+    /// Takes room for so many bytes more: at most half of what there is for one answer.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let before = self.room.held.fetch_add(bytes, Ordering::AcqRel);
+        self.taken += bytes;
+        if self.taken > self.room.most / 2 {
+            let message = "this is too long for one answer: fetch it in parts, with from and limit";
+            return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "http.too_long", message));
+        }
+        if before + bytes > self.room.most / 4 * 3 {
+            return Err(Refusal::busy(
+                "engine.overloaded",
+                "there is no room for long answers: try again later",
+                1,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Bytes that take the room until they are dropped.
+    pub(crate) fn with(self, bytes: Vec<u8>) -> Bytes {
+        Bytes::from_owner(Sent { bytes, _lent: self })
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.room.held.fetch_sub(self.taken, Ordering::AcqRel);
+    }
+}
+
+struct Sent {
+    bytes: Vec<u8>,
+    _lent: Lent,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -89,6 +164,7 @@ pub(crate) async fn read(mut body: Incoming, longest: u64, room: &Room) -> Resul
     let began = Instant::now();
     let (mut first, mut rest): (Option<Bytes>, Option<BytesMut>) = (None, None);
     let mut length: u64 = 0;
+    let mut spread = Spread::default();
     loop {
         let until = began + PATIENCE + Duration::from_secs(length / SLOWEST);
         let frame = match tokio::time::timeout_at(until, body.frame()).await {
@@ -105,7 +181,12 @@ pub(crate) async fn read(mut body: Incoming, longest: u64, room: &Room) -> Resul
         if length > longest {
             return Err(too_long(longest));
         }
-        held.take(data.len())?;
+        let more = data.len() + spread.of(&data);
+        if held.taken + more > room.share(longest) {
+            let message = "the body holds too many values at once; send less";
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message).closing());
+        }
+        held.take(more, longest)?;
         // A body that comes in one piece is not copied.
         match (&first, &mut rest) {
             (None, None) => first = Some(data),
@@ -124,6 +205,33 @@ pub(crate) async fn read(mut body: Incoming, longest: u64, room: &Room) -> Resul
         (None, None) => Bytes::new(),
     };
     Ok(held)
+}
+
+/// Counts values as a body comes in. What is read of a body may take far more than the body itself: thirty times as much, where
+/// it is a list of zeros.
+#[derive(Debug, Default)]
+struct Spread {
+    in_text: bool,
+    escaped: bool,
+    all: usize,
+}
+
+impl Spread {
+    /// About how many bytes the values of the next piece take once they are read, beside their texts.
+    fn of(&mut self, piece: &[u8]) -> usize {
+        let before = self.all;
+        for byte in piece {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = self.in_text,
+                b'"' => self.in_text = !self.in_text,
+                b',' if !self.in_text => self.all += VALUE,
+                b'[' | b'{' if !self.in_text => self.all += VALUE + CONTAINER,
+                _ => {}
+            }
+        }
+        self.all - before
+    }
 }
 
 fn too_long(longest: u64) -> Refusal {
@@ -155,11 +263,48 @@ mod tests {
     fn room_is_given_back() {
         let room = Room::new(10);
         let mut held = Held { room: &room, taken: 0, bytes: Bytes::new() };
-        assert!(held.take(8).is_ok());
+        assert!(held.take(8, 10).is_ok());
         let mut other = Held { room: &room, taken: 0, bytes: Bytes::new() };
-        assert_eq!(other.take(8).unwrap_err().status, 429);
+        assert_eq!(other.take(8, 10).unwrap_err().status, 429);
         drop(other);
         drop(held);
         assert_eq!(room.held(), 0);
+    }
+
+    #[test]
+    fn what_is_answered_takes_room_until_it_is_sent() {
+        let room = Arc::new(Room::new(100));
+        let answer = |bytes: usize| {
+            let mut lent = Room::lend(&room);
+            lent.grow(bytes).map(|()| lent.with(vec![0; bytes])).map_err(|refusal| refusal.status.as_u16())
+        };
+        let first = answer(40).unwrap();
+        assert_eq!((answer(51), answer(40)), (Err(422), Err(429)));
+        assert_eq!(room.held(), 40);
+        drop(first);
+        assert_eq!((room.held(), answer(40).is_ok()), (0, true));
+    }
+
+    #[test]
+    fn large_bodies_leave_room_for_small_ones() {
+        let room = Room::new(8 * SMALL);
+        let of = || Held { room: &room, taken: 0, bytes: Bytes::new() };
+        let (mut one, mut two, mut small) = (of(), of(), of());
+        let longest = 3 * SMALL as u64;
+        assert!(one.take(3 * SMALL, longest).is_ok() && two.take(3 * SMALL, longest).is_ok());
+        assert_eq!(of().take(3 * SMALL, longest).unwrap_err().status, 429);
+        assert!(small.take(SMALL, longest).is_ok());
+    }
+
+    #[test]
+    fn what_stands_in_texts_is_no_value() {
+        let whole = br#"{"a": "[,,,\\\",,", "b": 1}"#;
+        assert_eq!(Spread::default().of(whole), 2 * VALUE + CONTAINER);
+        // However it comes in pieces.
+        for at in 0..whole.len() {
+            let mut spread = Spread::default();
+            assert_eq!(spread.of(&whole[..at]) + spread.of(&whole[at..]), 2 * VALUE + CONTAINER);
+        }
+        assert_eq!(Spread::default().of(b"[0,0,0]"), 3 * VALUE + CONTAINER);
     }
 }

@@ -84,12 +84,7 @@ async fn pass(
     let holder = admit(house, route, &head.headers)?;
     let takes_body = route.method == "POST";
     if takes_body && house.is_draining() {
-        let refusal = Refusal::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "service.draining",
-            "the service is about to end: try again later",
-        );
-        return Err(Refusal { retry_after: Some(5), ..refusal }.closing());
+        return Err(Refusal::draining());
     }
     let held: Option<Held<'_>> = match takes_body {
         false => None,
@@ -104,15 +99,15 @@ async fn pass(
     let at = |place: usize| found.get(place).map_or("", |part| &**part);
     match route.deed {
         Deed::Score => score::answer(house, &holder, bytes).await,
-        Deed::Join => join::answer(house, &holder, &bytes).await,
+        Deed::Join => join::answer(house, &holder, bytes).await,
         Deed::Dialect(kind) => {
             let said = (&*found, head.uri.query().unwrap_or(""));
-            dialect::routes::answer(house, &holder, kind, said, &bytes).await
+            dialect::routes::answer(house, &holder, kind, said, bytes).await
         }
         Deed::CreateJob => jobs::create(house, &holder, bytes, key).await.map(|(_, reply)| reply),
         Deed::Jobs => Ok(jobs::list(house, &holder)),
         Deed::Job => jobs::show(house, &holder, at(0)),
-        Deed::CancelJob => jobs::cancel(house, &holder, at(0)),
+        Deed::CancelJob => jobs::cancel(house, &holder, at(0)).await,
         Deed::Results => jobs::results(house, &holder, at(0), &query).await,
         Deed::Runs => Ok(look::runs(house)),
         Deed::Run => look::run(house, at(0)),

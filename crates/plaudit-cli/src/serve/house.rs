@@ -6,15 +6,17 @@ use super::config::{Config, Keep, Limits};
 use super::dialect::routes::Dialects;
 use super::jobs::Jobs;
 use super::kept::{self, About, Keeper};
+use super::log;
 use super::meters::Meters;
 use super::recipes::Recipes;
 use super::reply::Refusal;
-use super::run::{Run, clock};
+use super::run::{Left, Run, clock};
 use super::tokens::{Tokens, hex, random};
 use super::watch::Watch;
 use crate::failure::Failure;
 use plaudit::schedule::Network;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +35,9 @@ pub(crate) struct House {
     pub(crate) tokens: Tokens,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) room: Room,
+    /// The same for rollouts that wait for their groups.
+    pub(crate) joining: Arc<Admission>,
+    pub(crate) room: Arc<Room>,
     pub(crate) meters: Meters,
     pub(crate) jobs: Jobs,
     pub(crate) watch: Watch,
@@ -46,6 +50,8 @@ pub(crate) struct House {
     folder: PathBuf,
     keeper: Keeper,
     keep: Keep,
+    /// So that no other service has the folder.
+    _lock: std::fs::File,
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +76,7 @@ impl House {
         complain: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, Failure> {
         let failure = |path: &Path, error| Failure::File(path.display().to_string(), error);
+        let lock = own(folder)?;
         let runs_folder = folder.join("runs");
         std::fs::create_dir_all(&runs_folder).map_err(|error| failure(&runs_folder, error))?;
         let complain = Arc::new(complain);
@@ -83,7 +90,8 @@ impl House {
             recipes,
             tokens,
             admission: Arc::new(Admission::new(config.limits.rollouts)),
-            room: Room::new(config.limits.bodies),
+            joining: Arc::new(Admission::new(config.limits.joining)),
+            room: Arc::new(Room::new(config.limits.bodies)),
             limits: config.limits,
             meters: Meters::new(),
             jobs,
@@ -96,6 +104,7 @@ impl House {
             folder: runs_folder,
             keeper,
             keep: config.keep,
+            _lock: lock,
         }))
     }
 
@@ -110,35 +119,83 @@ impl House {
 
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+        // Who is missing will not be let in any more.
+        let live: Vec<Arc<Run>> = self.runs().live.values().cloned().collect();
+        live.iter().for_each(|run| run.close_joins());
+    }
+
+    /// Whether a run may be called that.
+    pub(crate) fn check_name(name: &str) -> Result<(), Refusal> {
+        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+            let message =
+                format!("run: a name of 1 to {LONGEST_NAME} bytes without control characters is wanted");
+            return Err(Refusal::bad("run.name", message));
+        }
+        Ok(())
     }
 
     /// The run of that name, which is begun where there is none.
-    pub(crate) fn run(
-        &self,
+    pub(crate) async fn run(
+        self: &Arc<Self>,
         owner: &str,
         name: Option<&str>,
         recipe: Option<&str>,
     ) -> Result<Arc<Run>, Refusal> {
         let recipe = self.recipes.chosen(recipe)?;
         let name = name.unwrap_or(recipe);
-        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
-            let message =
-                format!("run: a name of 1 to {LONGEST_NAME} bytes without control characters is wanted");
-            return Err(Refusal::bad("run.name", message));
-        }
+        Self::check_name(name)?;
         let full = (owner.to_owned(), name.to_owned(), recipe.to_owned());
-        let live = |runs: &Runs| runs.names.get(&full).and_then(|id| runs.live.get(id)).cloned();
-        if let Some(run) = live(&self.runs()) {
+        if let Some(run) = self.runs().named(&full) {
             return Ok(run);
         }
+        // A recipe is loaded for it and files are read, which others must not wait for.
+        let house = Arc::clone(self);
+        let work = tokio::task::spawn_blocking(move || house.take_up(full));
+        work.await.map_err(|_| Refusal::broken("the run could not be begun"))?
+    }
+
+    /// Whether there is room for one more run of that holder.
+    fn has_room(&self, runs: &Runs, owner: &str) -> Result<(), Refusal> {
+        let most = self.limits.runs;
+        if runs.live.len() >= most {
+            let message = format!("{} runs are being scored for, which is all there may be", runs.live.len());
+            return Err(Refusal::busy("run.too_many", message, 60));
+        }
+        // Where there are several holders, none may have all.
+        let share = (most / 4 * 3).max(1);
+        let live = |((whose, ..), id): &(&Name, &String)| whose == owner && runs.live.contains_key(*id);
+        if self.tokens.are_asked_for() && runs.names.iter().filter(live).count() >= share {
+            let message = format!("{share} runs of this token are being scored for, which is its share");
+            return Err(Refusal::busy("run.too_many", message, 60));
+        }
+        Ok(())
+    }
+
+    /// Begins a run, or goes on with one.
+    fn take_up(&self, full: Name) -> Result<Arc<Run>, Refusal> {
+        let (owner, name, recipe) = (&*full.0, &*full.1, &*full.2);
+        let left = {
+            let runs = self.runs();
+            if let Some(run) = runs.named(&full) {
+                return Ok(run);
+            }
+            self.has_room(&runs, owner)?;
+            runs.names.get(&full).filter(|id| runs.kept.contains_key(*id)).map(|id| self.folder.join(id))
+        };
+        // What was last said of it may still wait to be written.
+        let left = left.map(|folder| {
+            self.keeper.flush();
+            Left::of(&folder)
+        });
         // Made without the lock, since a recipe is loaded for it; whoever is first has it.
         let engine = self.recipes.engine(recipe, Network::Live)?;
         let judged = !engine.plan().judges.is_empty();
         let replay = judged.then(|| self.recipes.engine(recipe, Network::Replay)).transpose()?;
         let mut runs = self.runs();
-        if let Some(run) = live(&runs) {
+        if let Some(run) = runs.named(&full) {
             return Ok(run);
         }
+        self.has_room(&runs, owner)?;
         let judges = self.recipes.judges(recipe).unwrap_or("").to_owned();
         let kept = runs.names.get(&full).and_then(|id| runs.kept.get(id)).cloned();
         let (about, changed) = match kept {
@@ -148,19 +205,17 @@ impl House {
             }
             None => (self.begin(owner, name, recipe, judges)?, None),
         };
-        if runs.live.len() >= self.limits.runs {
-            let message = format!("{} runs are being scored for, which is all there may be", runs.live.len());
-            return Err(Refusal::busy("run.too_many", message, 60));
-        }
         let folder = self.folder.join(&about.id);
         if let Err(error) = std::fs::create_dir_all(&folder) {
-            return Err(Refusal::broken(format!("the state folder cannot be written: {error}")));
+            return Err(Refusal::broken(format!("the state folder cannot be written: {}", error.kind())));
         }
         let id = about.id.clone();
         runs.kept.remove(&id);
         let files = (folder, self.keeper.clone(), self.keep.clone());
         let run = Run::new(about, (engine, replay), files, self.limits.joining, changed);
-        run.reopen();
+        if let Some(left) = left {
+            run.reopen(left);
+        }
         run.tick(clock(), false);
         runs.names.insert(full, id.clone());
         runs.live.insert(id, Arc::clone(&run));
@@ -229,11 +284,15 @@ impl House {
     pub(crate) fn tick(&self, all: bool) {
         let live: Vec<Arc<Run>> = self.runs().live.values().cloned().collect();
         for run in live {
-            let retired = all || run.idle() > RETIRED;
-            run.tick(clock(), retired);
-            if retired {
+            if !(all || run.idle() > RETIRED) {
+                run.tick(clock(), false);
+                continue;
+            }
+            let mut runs = self.runs();
+            // Somebody may have come for it just now: besides this one, only the list may have it.
+            if all || (Arc::strong_count(&run) <= 2 && run.idle() > RETIRED) {
+                run.tick(clock(), true);
                 let about = run.about();
-                let mut runs = self.runs();
                 runs.live.remove(&about.id);
                 runs.kept.insert(about.id.clone(), about);
             }
@@ -248,6 +307,11 @@ impl House {
 }
 
 impl Runs {
+    /// The live run of that name.
+    fn named(&self, name: &Name) -> Option<Arc<Run>> {
+        self.names.get(name).and_then(|id| self.live.get(id)).cloned()
+    }
+
     /// Forgets the runs that are too old or too many, the oldest first; those that are live stay.
     fn forget(&mut self, keep: &Keep, now: f64) -> Vec<String> {
         let oldest = now - keep.days as f64 * 86_400.0;
@@ -273,12 +337,41 @@ fn names(kept: &BTreeMap<String, About>) -> BTreeMap<Name, String> {
     all.into_iter().map(|about| (name(about), about.id.clone())).collect()
 }
 
-/// The runs of the folder.
+/// The runs of the folder; one that cannot be read is named.
 fn kept_runs(folder: &Path) -> BTreeMap<String, About> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let about =
-        |entry: std::fs::DirEntry| kept::about(&entry.path()).filter(|about| entry.file_name() == *about.id);
-    entries.filter_map(about).map(|about| (about.id.clone(), about)).collect()
+    let about = |path: PathBuf| {
+        let about = kept::about(&path);
+        if about.is_none() {
+            let facts = [("folder", path.display().to_string().into())];
+            log::say("warning", "a run cannot be read and is left out", &facts);
+        }
+        about.map(|about| (about.id.clone(), about))
+    };
+    entries.filter_map(|entry| about(entry.path())).collect()
+}
+
+/// Takes the folder, or says who has it.
+fn own(folder: &Path) -> Result<std::fs::File, Failure> {
+    let failure = |error| Failure::File(folder.display().to_string(), error);
+    let path = folder.join("lock");
+    let open = std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut lock = open.map_err(failure)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::Error(error)) => return Err(failure(error)),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let pid = std::fs::read_to_string(&path).unwrap_or_else(|_| String::new());
+            return Err(Failure::Arguments(format!(
+                "{} is in use by another service, process {}: give --state another folder",
+                folder.display(),
+                pid.trim()
+            )));
+        }
+    }
+    // The number is only for a person.
+    let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+    Ok(lock)
 }
 
 /// The names that a request may carry in its Host header. Where tokens are asked for, a page of somebody else's that is resolved

@@ -1,28 +1,29 @@
 //! `POST /v1/jobs`: what is too much for one request. A job is on the disk before it is accepted, goes on after a restart, and its
 //! results can be fetched until they are too old.
 
+use super::body::{Lent, Room};
 use super::config::Config;
 use super::house::House;
 use super::reply::{Refusal, Reply, body, json};
 use super::run::{Run, clock};
 use super::score::{self, Unread};
 use super::tokens::{Holder, Scope, hex, random};
-use super::{kept, log};
+use super::{job, log};
 use crate::failure::Failure;
 use hyper::StatusCode;
+pub(crate) use job::Written;
+use job::{Job, Stage, put};
 use plaudit::engine::Terms;
 use plaudit::group;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Halt;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
+use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
@@ -33,124 +34,12 @@ const PART: usize = 256;
 const PARTS: usize = 4;
 /// The longest Idempotency-Key.
 const LONGEST_KEY: usize = 255;
-
-/// How far a job is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Stage {
-    /// It waits for its turn.
-    Waiting,
-    /// It is being scored.
-    Running,
-    /// Its results can be fetched.
-    Done,
-    /// It was called off.
-    Cancelled,
-    /// It could not be done; `message` says why.
-    Failed,
-}
-
-impl Stage {
-    const ALL: [(Self, &'static str); 5] = [
-        (Self::Waiting, "waiting"),
-        (Self::Running, "running"),
-        (Self::Done, "done"),
-        (Self::Cancelled, "cancelled"),
-        (Self::Failed, "failed"),
-    ];
-
-    fn is_over(self) -> bool {
-        !matches!(self, Self::Waiting | Self::Running)
-    }
-}
-
-/// A job as it is written and shown.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Written {
-    /// Its id.
-    pub(crate) job: String,
-    pub(crate) state: Stage,
-    pub(crate) recipe: String,
-    /// The name of the run that it belongs to, and its id once it has begun.
-    pub(crate) run: Option<String>,
-    pub(crate) run_id: Option<String>,
-    pub(crate) step: Option<u64>,
-    /// How many rollouts it has.
-    pub(crate) rollouts: usize,
-    /// How many could not be read.
-    pub(crate) bad: usize,
-    pub(crate) created: f64,
-    pub(crate) ended: Option<f64>,
-    pub(crate) message: Option<String>,
-    #[schemars(skip)]
-    owner: String,
-    #[schemars(skip)]
-    key: Option<String>,
-    #[schemars(skip)]
-    hash: String,
-}
-
-#[derive(Debug)]
-struct Job {
-    folder: PathBuf,
-    halt: Halt,
-    scored: AtomicU64,
-    written: Mutex<Written>,
-}
-
-impl Job {
-    fn written(&self) -> MutexGuard<'_, Written> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn shown(&self) -> Value {
-        let mut value = json!(&*self.written());
-        value["scored"] = json!(self.scored.load(Ordering::Relaxed));
-        for hidden in ["owner", "key", "hash"] {
-            value.as_object_mut().map(|map| map.remove(hidden));
-        }
-        value
-    }
-
-    /// Moves on, on the disk as well.
-    fn change(&self, change: impl FnOnce(&mut Written)) {
-        let mut written = self.written();
-        change(&mut written);
-        let text = serde_json::to_string(&*written);
-        if let Err(error) = text
-            .map_err(std::io::Error::other)
-            .and_then(|text| put(&self.folder.join("job.json"), text.as_bytes()))
-        {
-            let facts = [("job", Value::from(written.job.as_str())), ("why", Value::from(error.to_string()))];
-            log::say("error", "a job could not be written", &facts);
-        }
-    }
-
-    fn end(&self, stage: Stage, message: Option<String>) {
-        self.change(|written| {
-            // What has been called off stays so.
-            if !written.state.is_over() {
-                (written.state, written.message, written.ended) = (stage, message, Some(clock()));
-            }
-        });
-    }
-}
-
-/// Writes a file that is there whole or not at all, even after a crash.
-fn put(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let part = path.with_extension("part");
-    let mut options = fs::OpenOptions::new();
-    options.create(true).write(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    let mut file = options.open(&part)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&part, path)
-}
+/// The most rollouts of a job.
+const MOST: usize = 262_144;
+/// The most jobs that are over; the oldest are forgotten first.
+const MOST_OVER: usize = 10_000;
+/// How long a job waits that finds no room for its run.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// All jobs.
 #[derive(Debug)]
@@ -166,18 +55,25 @@ impl Jobs {
     /// Takes up what lies in the folder; what was not done goes on.
     pub(crate) fn open(folder: &Path, config: &Config) -> Result<Self, Failure> {
         fs::create_dir_all(folder).map_err(|error| Failure::File(folder.display().to_string(), error))?;
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let read = |folder: PathBuf| -> Option<(String, Arc<Job>)> {
-            let mut written: Written =
-                serde_json::from_str(&fs::read_to_string(folder.join("job.json")).ok()?).ok()?;
-            if written.state == Stage::Running {
-                written.state = Stage::Waiting;
+        let mut all = BTreeMap::new();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match Job::read(path.clone()) {
+                Ok(Some(job)) => {
+                    let id = job.written().job.clone();
+                    all.insert(id, Arc::new(job));
+                }
+                // The service was killed before it had been accepted.
+                Ok(None) => drop(fs::remove_dir_all(&path)),
+                Err(error) => {
+                    let facts = [
+                        ("folder", Value::from(path.display().to_string())),
+                        ("why", Value::from(error.to_string())),
+                    ];
+                    log::say("warning", "a job cannot be read and is left out", &facts);
+                }
             }
-            let scored = if written.state == Stage::Done { written.rollouts } else { 0 };
-            let (halt, scored) = (Halt::new(), AtomicU64::new(scored as u64));
-            Some((written.job.clone(), Arc::new(Job { folder, halt, scored, written: Mutex::new(written) })))
-        };
-        let all = entries.filter_map(|entry| read(entry.path())).collect();
+        }
         let (most, hours) = (config.limits.jobs, config.keep.hours);
         Ok(Self { folder: folder.to_path_buf(), most, hours, all: Mutex::new(all), more: Notify::new() })
     }
@@ -202,6 +98,15 @@ impl Jobs {
 
     /// The next job that waits: of those whose run has the fewest jobs running, the oldest.
     fn next(&self) -> Option<Arc<Job>> {
+        loop {
+            let job = self.first()?;
+            if job.start() {
+                return Some(job);
+            }
+        }
+    }
+
+    fn first(&self) -> Option<Arc<Job>> {
         let all = self.all();
         let of = |job: &Job| {
             let written = job.written();
@@ -217,23 +122,50 @@ impl Jobs {
         let ranked = waiting.map(|job| (rank(&job), job));
         let next =
             ranked.min_by(|((one, early), _), ((other, late), _)| one.cmp(other).then(early.total_cmp(late)));
-        let job = next.map(|(_, job)| Arc::clone(job))?;
-        job.change(|written| written.state = Stage::Running);
-        Some(job)
+        next.map(|(_, job)| Arc::clone(job))
     }
 
-    /// Forgets jobs whose results are too old.
+    /// Forgets jobs whose results are too old, and the oldest where there are too many.
     pub(crate) fn tick(&self) {
         let oldest = clock() - self.hours as f64 * 3600.0;
-        let old = |job: &Job| job.written().ended.is_some_and(|ended| ended < oldest);
         let mut all = self.all();
-        let gone: Vec<String> = all.iter().filter(|(_, job)| old(job)).map(|(id, _)| id.clone()).collect();
-        for id in gone {
-            if let Some(job) = all.remove(&id) {
-                let _ = fs::remove_dir_all(&job.folder);
-            }
+        let ended = |(id, job): (&String, &Arc<Job>)| Some((job.written().ended?, id.clone()));
+        let mut over: Vec<(f64, String)> = all.iter().filter_map(ended).collect();
+        over.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let many = over.len().saturating_sub(MOST_OVER);
+        let gone = over.into_iter().enumerate().filter(|(at, (ended, _))| *at < many || *ended < oldest);
+        let gone: Vec<Arc<Job>> = gone.filter_map(|(_, (_, id))| all.remove(&id)).collect();
+        drop(all);
+        for job in gone {
+            let _ = fs::remove_dir_all(&job.folder);
         }
     }
+
+    /// Takes a job in, unless the same has come before or too many wait.
+    fn insert(&self, job: &Arc<Job>) -> Result<Option<Arc<Job>>, Refusal> {
+        let mut all = self.all();
+        if let Some(first) = same(&all, &job.written()) {
+            return Ok(Some(first));
+        }
+        let open = all.values().filter(|job| !job.written().state.is_over()).count();
+        if open >= self.most {
+            let message = format!("{open} jobs wait, which is all there may be");
+            return Err(Refusal::busy("engine.overloaded", message, 30));
+        }
+        let id = job.written().job.clone();
+        all.insert(id, Arc::clone(job));
+        Ok(None)
+    }
+}
+
+/// The job of the same holder with the same key.
+fn same(all: &BTreeMap<String, Arc<Job>>, asked: &Written) -> Option<Arc<Job>> {
+    let key = asked.key.as_ref()?;
+    let same = |job: &&Arc<Job>| {
+        let written = job.written();
+        written.key.as_ref() == Some(key) && written.owner == asked.owner
+    };
+    all.values().find(same).cloned()
 }
 
 /// Accepts a job.
@@ -248,45 +180,16 @@ pub(crate) async fn create(
         Some(Ok(key)) if !key.is_empty() && key.len() <= LONGEST_KEY => Some(key.to_owned()),
         Some(_) => return Err(Refusal::bad("job.key", "Idempotency-Key: 1 to 255 letters are wanted")),
     };
-    let hash = blake3::hash(&bytes).to_hex().to_string();
-    let known = |house: &House| {
-        let all = house.jobs.all();
-        let same = |job: &&Arc<Job>| {
-            let written = job.written();
-            key.is_some() && written.key == key && written.owner == holder.entry.id
-        };
-        all.values().find(same).cloned()
-    };
-    let again = |job: &Job| {
-        let same = job.written().hash == hash;
-        match same {
-            true => Ok((StatusCode::OK, json(StatusCode::OK, &job.shown()))),
-            false => Err(Refusal::new(
-                StatusCode::CONFLICT,
-                "job.conflict",
-                "this Idempotency-Key was used for another body",
-            )),
-        }
-    };
-    if let Some(job) = known(house) {
-        return again(&job);
-    }
-    let open = house.jobs.all().values().filter(|job| !job.written().state.is_over()).count();
-    if open >= house.jobs.most {
-        return Err(Refusal::busy(
-            "engine.overloaded",
-            format!("{open} jobs wait, which is all there may be"),
-            30,
-        ));
-    }
     let id = hex(&random::<16>().map_err(|failure| Refusal::broken(failure.to_string()))?);
-    let folder = house.jobs.folder.join(&id);
     let (owner, inner) = (holder.entry.id.clone(), Arc::clone(house));
-    let made = (folder.clone(), key.clone(), hash.clone());
-    let work = tokio::task::spawn_blocking(move || -> Result<Arc<Job>, Refusal> {
-        let (folder, key, hash) = made;
+    let work = tokio::task::spawn_blocking(move || -> Result<(StatusCode, Arc<Job>), Refusal> {
         let request = score::parse(&bytes)?;
         let recipe = inner.recipes.chosen(request.recipe.as_deref())?.to_owned();
+        House::check_name(request.run.as_deref().unwrap_or(&recipe))?;
+        if request.rollouts.len() > MOST {
+            let message = format!("at most {MOST} rollouts of a job: make several of it");
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message));
+        }
         let written = Written {
             job: id,
             state: Stage::Waiting,
@@ -301,29 +204,44 @@ pub(crate) async fn create(
             message: None,
             owner,
             key,
-            hash,
+            hash: blake3::hash(&bytes).to_hex().to_string(),
         };
+        let again = |first: Arc<Job>, hash: &str| match first.written().hash == hash {
+            true => Ok((StatusCode::OK, Arc::clone(&first))),
+            false => {
+                let message = "this Idempotency-Key was used for another body";
+                Err(Refusal::new(StatusCode::CONFLICT, "job.conflict", message))
+            }
+        };
+        let known = same(&inner.jobs.all(), &written);
+        if let Some(first) = known {
+            return again(first, &written.hash);
+        }
+        let (folder, hash) = (inner.jobs.folder.join(&written.job), written.hash.clone());
         let text = serde_json::to_string(&written).map_err(|error| Refusal::broken(error.to_string()))?;
+        let job = Arc::new(Job::new(folder.clone(), written));
         let kept = fs::create_dir_all(&folder)
             .and_then(|()| put(&folder.join("request.json"), &bytes))
-            .and_then(|()| put(&folder.join("job.json"), text.as_bytes()));
-        if let Err(error) = kept {
-            let _ = fs::remove_dir_all(&folder);
-            return Err(Refusal::broken(format!("the job could not be kept: {error}")));
+            .and_then(|()| put(&folder.join("job.json"), text.as_bytes()))
+            .and_then(|()| job::sync(&inner.jobs.folder));
+        let taken = match kept {
+            Ok(()) => inner.jobs.insert(&job),
+            Err(error) => Err(Refusal::broken(format!("the job could not be kept: {}", error.kind()))),
+        };
+        match taken {
+            Ok(None) => Ok((StatusCode::ACCEPTED, job)),
+            // The same may have come twice at the same time, or too many at once.
+            other => {
+                let _ = fs::remove_dir_all(&folder);
+                other.and_then(|first| {
+                    first.map_or_else(|| Ok((StatusCode::OK, job)), |first| again(first, &hash))
+                })
+            }
         }
-        let (halt, scored) = (Halt::new(), AtomicU64::new(0));
-        Ok(Arc::new(Job { folder, halt, scored, written: Mutex::new(written) }))
     });
-    let job = work.await.map_err(|_| Refusal::broken("the job could not be read"))??;
-    // The same may have come twice at the same time.
-    if let Some(first) = known(house) {
-        let _ = fs::remove_dir_all(&folder);
-        return again(&first);
-    }
-    let id = job.written().job.clone();
-    house.jobs.all().insert(id, Arc::clone(&job));
+    let (status, job) = work.await.map_err(|_| Refusal::broken("the job could not be read"))??;
     house.jobs.more.notify_one();
-    Ok((StatusCode::ACCEPTED, json(StatusCode::ACCEPTED, &job.shown())))
+    Ok((status, json(status, &job.shown())))
 }
 
 /// The jobs of a holder, newest first.
@@ -343,16 +261,20 @@ pub(crate) fn show(house: &House, holder: &Holder, id: &str) -> Result<Reply, Re
 }
 
 /// Calls a job off; one that is over is forgotten with its results.
-pub(crate) fn cancel(house: &House, holder: &Holder, id: &str) -> Result<Reply, Refusal> {
+pub(crate) async fn cancel(house: &Arc<House>, holder: &Holder, id: &str) -> Result<Reply, Refusal> {
     let job = house.jobs.find(holder, id)?;
-    let over = job.written().state.is_over();
-    if over {
-        house.jobs.all().remove(id);
-        let _ = fs::remove_dir_all(&job.folder);
-    } else {
-        job.end(Stage::Cancelled, None);
-        job.halt.raise();
-    }
+    let house = Arc::clone(house);
+    let work = tokio::task::spawn_blocking(move || {
+        if job.end(Stage::Cancelled, None) {
+            job.halt.raise();
+        } else {
+            let id = job.written().job.clone();
+            house.jobs.all().remove(&id);
+            let _ = fs::remove_dir_all(&job.folder);
+        }
+        job
+    });
+    let job = work.await.map_err(|_| Refusal::broken("the job could not be called off"))?;
     Ok(json(StatusCode::OK, &job.shown()))
 }
 
@@ -371,19 +293,32 @@ pub(crate) async fn results(
         let retry_after = (!state.is_over()).then_some(1);
         return Err(Refusal { retry_after, ..refusal });
     }
-    let from = query.number("from")?.unwrap_or(0) as usize;
-    let most = query.number("limit")?.map_or(usize::MAX, |most| most as usize);
-    let path = job.folder.join("results.jsonl");
-    let read = tokio::task::spawn_blocking(move || kept::lines(&path));
-    let lines = read.await.map_err(|_| Refusal::broken("the results could not be read"))?;
-    let lines =
-        lines.map_err(|error| Refusal::broken(format!("the results could not be read: {}", error.kind())))?;
-    let mut text = String::new();
-    for line in lines.iter().skip(from).take(most) {
-        text.push_str(line);
-        text.push('\n');
-    }
+    let from = query.number("from")?.unwrap_or(0);
+    let most = query.number("limit")?.unwrap_or(u64::MAX);
+    let (path, lent) = (job.folder.join("results.jsonl"), Room::lend(&house.room));
+    let read = tokio::task::spawn_blocking(move || part(&path, (from, most), lent));
+    let text = read.await.map_err(|_| Refusal::broken("the results could not be read"))??;
     Ok(body(StatusCode::OK, "application/x-ndjson", text))
+}
+
+/// Some lines of a file, for which there is room in memory until they are sent.
+fn part(path: &Path, (from, most): (u64, u64), mut lent: Lent) -> Result<bytes::Bytes, Refusal> {
+    let unread =
+        |error: std::io::Error| Refusal::broken(format!("the results could not be read: {}", error.kind()));
+    let mut file = std::io::BufReader::new(fs::File::open(path).map_err(unread)?);
+    let (mut text, mut at) = (Vec::new(), 0);
+    while at < from.saturating_add(most) {
+        let before = text.len();
+        if file.read_until(b'\n', &mut text).map_err(unread)? == 0 {
+            break;
+        }
+        match at < from {
+            true => text.truncate(before),
+            false => lent.grow(text.len() - before)?,
+        }
+        at += 1;
+    }
+    Ok(lent.with(text))
 }
 
 /// Does jobs, a few at once, until it is dropped.
@@ -391,15 +326,18 @@ pub(crate) async fn work(house: Arc<House>) {
     let mut running = JoinSet::new();
     loop {
         while running.len() < AT_ONCE && !house.is_draining() {
-            let Some(job) = house.jobs.next() else { break };
             let house = Arc::clone(&house);
+            let next = Arc::clone(&house);
+            let next = tokio::task::spawn_blocking(move || next.jobs.next());
+            let Ok(Some(job)) = next.await else { break };
             running.spawn(async move {
                 let run: Arc<str> = Arc::from(job.written().recipe.as_str());
                 let _watched = house.watch.begin("its job", &run, job.written().job.clone());
                 if let Err(refusal) = perform(&house, &job).await
                     && !house.is_draining()
                 {
-                    job.end(Stage::Failed, Some(refusal.message.into_owned()));
+                    let ending = move || job.end(Stage::Failed, Some(refusal.message.into_owned()));
+                    let _ = tokio::task::spawn_blocking(ending).await;
                 }
             });
         }
@@ -416,10 +354,10 @@ type Part = Result<Vec<(usize, String)>, Refusal>;
 async fn perform(house: &Arc<House>, job: &Arc<Job>) -> Result<(), Refusal> {
     let path = job.folder.join("request.json");
     let read = tokio::task::spawn_blocking(move || {
-        let bytes =
-            fs::read(&path).map_err(|error| Refusal::broken(format!("the request is lost: {error}")))?;
+        let bytes = fs::read(&path)
+            .map_err(|error| Refusal::broken(format!("the request is lost: {}", error.kind())))?;
         let request = score::parse(&bytes)?;
-        Ok::<_, Refusal>((score::read(&request.rollouts), request.step, request.validate))
+        Ok::<_, Refusal>((score::read(&request.rollouts, MOST)?, request.step, request.validate))
     });
     let (read, step, validate) =
         read.await.map_err(|_| Refusal::broken("the request could not be read"))??;
@@ -427,12 +365,27 @@ async fn perform(house: &Arc<House>, job: &Arc<Job>) -> Result<(), Refusal> {
         let written = job.written();
         (written.owner.clone(), written.run.clone(), written.recipe.clone())
     };
-    let run = house.run(&owner, name.as_deref(), Some(&recipe))?;
-    let step = run.begin(step);
-    job.change(|written| {
-        (written.rollouts, written.bad) = (read.rollouts.len(), read.errors.len());
-        written.run_id = Some(run.id.to_string());
-    });
+    let (run, step) = loop {
+        let run = house.run(&owner, name.as_deref(), Some(&recipe)).await;
+        match run.and_then(|run| run.begin(step).map(|step| (run, step))) {
+            // It has been accepted: that there is no room now is no reason not to do it.
+            Err(refusal) if refusal.status == StatusCode::TOO_MANY_REQUESTS => {
+                tokio::time::sleep(PAUSE).await;
+                if job.halt.is_raised() || house.is_draining() {
+                    return Ok(());
+                }
+            }
+            found => break found?,
+        }
+    };
+    let (changed, id) = (Arc::clone(job), run.id.to_string());
+    let (rollouts, bad) = (read.rollouts.len(), read.errors.len());
+    let change = move || {
+        changed.change(|written| {
+            (written.rollouts, written.bad, written.run_id) = (rollouts, bad, Some(id));
+        });
+    };
+    let _ = tokio::task::spawn_blocking(change).await;
     job.scored.store(0, Ordering::Relaxed);
     let mut results: Vec<Option<String>> = vec![None; read.rollouts.len()];
     let mut parts = parts(read.rollouts).into_iter();
@@ -465,12 +418,14 @@ async fn perform(house: &Arc<House>, job: &Arc<Job>) -> Result<(), Refusal> {
         let line = json!({ "index": index, "error": { "code": code, "message": message } });
         text.push_str(&format!("{line}\n"));
     }
-    let path = job.folder.join("results.jsonl");
-    let write = tokio::task::spawn_blocking(move || put(&path, text.as_bytes()));
+    let done = Arc::clone(job);
+    let write = tokio::task::spawn_blocking(move || {
+        put(&done.folder.join("results.jsonl"), text.as_bytes())?;
+        done.end(Stage::Done, None);
+        Ok::<_, std::io::Error>(())
+    });
     let written = write.await.map_err(|_| Refusal::broken("the results could not be written"))?;
-    written.map_err(|error| Refusal::broken(format!("the results could not be written: {error}")))?;
-    job.end(Stage::Done, None);
-    Ok(())
+    written.map_err(|error| Refusal::broken(format!("the results could not be written: {}", error.kind())))
 }
 
 /// Whole groups, about so many rollouts at a time.

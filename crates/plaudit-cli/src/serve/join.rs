@@ -3,11 +3,12 @@
 use super::house::House;
 use super::reply::{Refusal, Reply, json};
 use super::run::Run;
-use super::score::{ResultLine, RolloutLine};
+use super::score::{LARGE, ResultLine, RolloutLine};
 use super::tokens::Holder;
 use hyper::StatusCode;
 use plaudit::input::{self, Fields};
 use plaudit::join::{Arrival, Joined};
+use plaudit::reason::Code;
 use plaudit::rollout::Rollout;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,18 @@ pub(crate) struct Handed {
     pub(crate) rollout: Rollout<'static>,
 }
 
+/// Whether a member may have that name, and a group that size.
+pub(crate) fn check(member: Option<&str>, size: usize) -> Result<(), Refusal> {
+    if member.is_some_and(|name| name.len() > LONGEST) {
+        let message = format!("member: a name of at most {LONGEST} bytes is wanted");
+        return Err(Refusal::bad("input.group", message));
+    }
+    if size == 0 || size > MOST {
+        return Err(Refusal::bad("input.group_size", format!("size: a number from 1 to {MOST} is wanted")));
+    }
+    Ok(())
+}
+
 /// Hands a rollout in and waits for its answer. Where the client goes away, the rollout stays a member of its group; sent again
 /// under the same name, it gets the same answer.
 pub(crate) async fn hand_in(
@@ -95,13 +108,11 @@ pub(crate) async fn hand_in(
     handed: Handed,
 ) -> Result<(Arc<Run>, Joined), Refusal> {
     let Handed { recipe, run, step, timeout, validate, group, member, size, rollout } = handed;
-    if group.is_empty() || group.len() > LONGEST || member.as_ref().is_some_and(|name| name.len() > LONGEST) {
-        let message = format!("group and member: names of 1 to {LONGEST} bytes are wanted");
+    if group.is_empty() || group.len() > LONGEST {
+        let message = format!("group: a name of 1 to {LONGEST} bytes is wanted");
         return Err(Refusal::bad("input.group", message));
     }
-    if size == 0 || size > MOST {
-        return Err(Refusal::bad("input.group_size", format!("size: a number from 1 to {MOST} is wanted")));
-    }
+    check(member.as_deref(), size)?;
     let timeout = match timeout {
         None => None,
         Some(seconds) => match Duration::try_from_secs_f64(seconds) {
@@ -109,13 +120,22 @@ pub(crate) async fn hand_in(
             _ => return Err(Refusal::bad("input.timeout", "timeout: a number of seconds above 0 is wanted")),
         },
     };
-    let run = house.run(&holder.entry.id, run.as_deref(), recipe.as_deref())?;
+    let run = house.run(&holder.entry.id, run.as_deref(), recipe.as_deref()).await?;
     let _taken = holder.take(1)?;
     let _watched = house.watch.begin("its group", &run.id, group.chars().take(80).collect());
     let (send, receive) = oneshot::channel();
     let arrival = Arrival { member, timeout, validate, ..Arrival::new(group, size, rollout) };
-    run.begin(step);
-    run.join(step).hand_in(arrival, move |joined| drop(send.send(joined)));
+    // One that nobody waits for any more still takes its place until its group is scored.
+    let place = house.joining.enter(&run.joining, 1)?;
+    run.begin(step)?;
+    run.join(step).hand_in(arrival, move |joined| {
+        drop(place);
+        drop(send.send(joined));
+    });
+    // It may have begun to end after it was seen that it has not.
+    if house.is_draining() {
+        run.close_joins();
+    }
     let joined = receive.await.map_err(|_| Refusal::broken("something failed that must not"))?;
     if joined.may_retry() {
         let message = "too many rollouts wait for their groups";
@@ -123,12 +143,15 @@ pub(crate) async fn hand_in(
     }
     let total = &joined.row().total;
     let code = total.cause().map(|cause| cause.reason.code.as_str());
+    if code == Some(Code::GroupClosed.as_str()) && house.is_draining() {
+        return Err(Refusal::draining());
+    }
     house.meters.joined(&joined.report.plan.name, total.kind(), code);
     Ok((run, joined))
 }
 
-/// Answers a request.
-pub(crate) async fn answer(house: &Arc<House>, holder: &Holder, body: &[u8]) -> Result<Reply, Refusal> {
+/// Reads what a body hands in.
+fn read(body: &[u8]) -> Result<Handed, Refusal> {
     let request: JoinRequest<'_> =
         serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))?;
     let mut read = input::read_line(request.rollout.get().as_bytes(), &Fields::own())
@@ -136,9 +159,7 @@ pub(crate) async fn answer(house: &Arc<House>, holder: &Holder, body: &[u8]) -> 
     let (Some(rollout), None) = (read.next(), read.next()) else {
         return Err(Refusal::bad("input.response", "one rollout with one response is wanted"));
     };
-    let shown = Rollout { group: Some(request.group.clone().into()), ..Rollout::new("") };
-    let id = rollout.id.clone().or_else(|| request.member.clone().map(Into::into));
-    let handed = Handed {
+    Ok(Handed {
         recipe: request.recipe,
         run: request.run,
         step: request.step,
@@ -148,7 +169,24 @@ pub(crate) async fn answer(house: &Arc<House>, holder: &Holder, body: &[u8]) -> 
         member: request.member,
         size: request.size,
         rollout,
+    })
+}
+
+/// Answers a request.
+pub(crate) async fn answer(
+    house: &Arc<House>,
+    holder: &Holder,
+    body: bytes::Bytes,
+) -> Result<Reply, Refusal> {
+    let handed = match body.len() > LARGE {
+        false => read(&body)?,
+        true => {
+            let work = tokio::task::spawn_blocking(move || read(&body));
+            work.await.map_err(|_| Refusal::broken("the body could not be read"))??
+        }
     };
+    let shown = Rollout { group: Some(handed.group.clone().into()), ..Rollout::new("") };
+    let id = handed.rollout.id.clone().or_else(|| handed.member.clone().map(Into::into));
     let (run, joined) = hand_in(house, holder, handed).await?;
     let reply = JoinReply {
         run: &run.id,

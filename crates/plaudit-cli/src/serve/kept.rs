@@ -8,7 +8,8 @@
 //! | `groups.jsonl` | a line for every group that can be looked at: where it lies, and its figures |
 //! | `groups-N.jsonl` | those groups with their texts; the oldest of these files go first |
 //!
-//! One thread writes, so that nobody who scores waits for a disk. A line that was cut off by a crash is passed over.
+//! One thread writes, so that nobody who scores waits for a disk. A line that was cut off by a crash or by a full disk is passed
+//! over, and the next one begins a line of its own.
 
 use super::alarms::Alarm;
 use super::group::Sample;
@@ -19,17 +20,22 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Into how many files the groups of a run are cut.
 const PARTS: u64 = 4;
 /// How many bytes of groups may wait to be written; what comes then is not kept.
 const MOST_WAITING: usize = 64 << 20;
-/// The longest line that is read back.
+/// How much of a file is read back, of its end.
 const LONGEST: u64 = 256 << 20;
+/// From how many deeds on the thread is behind.
+const BEHIND: usize = 1024;
+/// How long nothing is said again of what cannot be written.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// What a run is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +104,7 @@ enum Deed {
 pub(crate) struct Keeper {
     send: mpsc::Sender<Deed>,
     waiting: Arc<AtomicUsize>,
+    deeds: Arc<AtomicUsize>,
 }
 
 impl Keeper {
@@ -105,43 +112,47 @@ impl Keeper {
     pub(crate) fn start(complain: impl Fn(&Path, &io::Error) + Send + 'static) -> io::Result<Self> {
         let (send, receive) = mpsc::channel::<Deed>();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&waiting);
+        let deeds = Arc::new(AtomicUsize::new(0));
+        let (counted, done) = (Arc::clone(&waiting), Arc::clone(&deeds));
         let work = move || {
             let mut parts = BTreeMap::new();
+            let mut told: Option<Instant> = None;
             while let Ok(deed) = receive.recv() {
-                let (path, done) = match deed {
-                    Deed::Line(path, line) => (path.clone(), append(&path, &line)),
-                    Deed::Whole(path, text) => (path.clone(), replace(&path, &text)),
-                    Deed::Group { folder, sample, most } => {
-                        counted.fetch_sub(sample.bytes(), Ordering::AcqRel);
-                        let line = sample.line();
-                        (folder.clone(), put_group(&folder, sample.brief, &line, most, &mut parts))
-                    }
-                    Deed::Remove(path) => {
-                        parts.remove(&path);
-                        (path.clone(), fs::remove_dir_all(&path))
-                    }
-                    Deed::Flush(done) => {
-                        let _ = done.send(());
-                        continue;
-                    }
-                };
-                if let Err(error) = done {
+                done.fetch_sub(1, Ordering::AcqRel);
+                // Something may be wrong with one deed; the others are done all the same.
+                let deed = AssertUnwindSafe(|| perform(deed, &counted, &mut parts));
+                let failed = std::panic::catch_unwind(deed).unwrap_or_else(|_| {
+                    Some((PathBuf::from("runs"), io::Error::other("something failed that must not")))
+                });
+                if let Some((path, error)) = failed
+                    && told.is_none_or(|told| told.elapsed() > AGAIN)
+                {
                     complain(&path, &error);
+                    told = Some(Instant::now());
                 }
             }
         };
         std::thread::Builder::new().name("plaudit-keep".to_owned()).spawn(work)?;
-        Ok(Self { send, waiting })
+        Ok(Self { send, waiting, deeds })
+    }
+
+    /// Whether the disk is slower than what is to be written.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.deeds.load(Ordering::Acquire) > BEHIND
     }
 
     fn tell(&self, deed: Deed) {
+        self.deeds.fetch_add(1, Ordering::AcqRel);
         // The thread lives as long as somebody can send to it.
         let _ = self.send.send(deed);
     }
 
-    /// Adds a line to a file.
+    /// Adds a line to a file, unless too much waits to be written.
     pub(crate) fn line(&self, path: PathBuf, line: String) {
+        if self.waiting.fetch_add(line.len(), Ordering::AcqRel) + line.len() > 2 * MOST_WAITING {
+            self.waiting.fetch_sub(line.len(), Ordering::AcqRel);
+            return;
+        }
         self.tell(Deed::Line(path, line));
     }
 
@@ -173,19 +184,67 @@ impl Keeper {
     }
 }
 
-/// Opens a file that only its owner may read.
+/// Does one deed; what could not be written, and why.
+fn perform(
+    deed: Deed,
+    waiting: &AtomicUsize,
+    parts: &mut BTreeMap<PathBuf, u64>,
+) -> Option<(PathBuf, io::Error)> {
+    let (path, done) = match deed {
+        Deed::Line(path, line) => {
+            waiting.fetch_sub(line.len(), Ordering::AcqRel);
+            let done = append(&path, &line);
+            (path, done)
+        }
+        Deed::Whole(path, text) => {
+            let done = replace(&path, &text);
+            (path, done)
+        }
+        Deed::Group { folder, sample, most } => {
+            waiting.fetch_sub(sample.bytes(), Ordering::AcqRel);
+            let line = sample.line();
+            let done = put_group(&folder, sample.brief, &line, most, parts);
+            (folder, done)
+        }
+        Deed::Remove(path) => {
+            parts.remove(&path);
+            let done = fs::remove_dir_all(&path);
+            (path, done)
+        }
+        Deed::Flush(done) => {
+            let _ = done.send(());
+            return None;
+        }
+    };
+    done.err().map(|error| (path, error))
+}
+
+/// Opens a file that only its owner may read, in a folder that is made anew where somebody has removed it.
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.mode(0o600);
     }
-    options.open(path)
+    match (options.open(path), path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            options.open(path)
+        }
+        (file, _) => file,
+    }
 }
 
 fn append(path: &Path, line: &str) -> io::Result<()> {
-    let mut file = open(path, OpenOptions::new().create(true).append(true))?;
-    file.write_all(format!("{line}\n").as_bytes())
+    let mut file = open(path, OpenOptions::new().create(true).read(true).append(true))?;
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    // After a line that was cut off, this one is not to be lost as well.
+    let start = if last == *b"\n" { "" } else { "\n" };
+    file.write_all(format!("{start}{line}\n").as_bytes())
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
@@ -212,11 +271,12 @@ fn put_group(
     let mut file = open(&part_of(folder, *part), OpenOptions::new().create(true).append(true))?;
     let mut from = file.metadata()?.len();
     if from > 0 && from + line.len() as u64 > most / PARTS {
-        *part += 1;
+        *part = part.saturating_add(1);
         file = open(&part_of(folder, *part), OpenOptions::new().create(true).append(true))?;
         from = file.metadata()?.len();
         if let Some(old) = part.checked_sub(PARTS) {
             let _ = fs::remove_file(part_of(folder, old));
+            shorten(folder, old)?;
         }
     }
     file.write_all(format!("{line}\n").as_bytes())?;
@@ -225,25 +285,46 @@ fn put_group(
     append(&folder.join("groups.jsonl"), &placed)
 }
 
+/// Takes out of the list what lay in files that are gone.
+fn shorten(folder: &Path, gone: u64) -> io::Result<()> {
+    let left = placed(folder)?.into_iter().filter(|placed| placed.part > gone);
+    let lines: Result<Vec<String>, _> = left.map(|placed| serde_json::to_string(&placed)).collect();
+    let lines = lines.map_err(io::Error::other)?;
+    replace(&folder.join("groups.jsonl"), &lines.into_iter().map(|line| line + "\n").collect::<String>())
+}
+
 fn last_part(folder: &Path) -> u64 {
     let placed = placed(folder).map(|all| all.into_iter().map(|placed| placed.part).max());
     placed.ok().flatten().unwrap_or(0)
 }
 
-/// The lines of a file that are whole; none of a file that is not there.
-pub(crate) fn lines(path: &Path) -> io::Result<Vec<String>> {
-    let file = match File::open(path) {
+/// The lines of a file that are whole.
+fn lines(path: &Path) -> io::Result<Vec<String>> {
+    newest(path, LONGEST)
+}
+
+/// The whole lines among the last bytes of a file; none of a file that is not there.
+pub(crate) fn newest(path: &Path, bytes: u64) -> io::Result<Vec<String>> {
+    let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let mut lines = Vec::new();
-    let mut reader = BufReader::new(file.take(LONGEST));
+    // One byte before, so that a line that begins there is known to be whole.
+    let from = file.metadata()?.len().saturating_sub(bytes.saturating_add(1));
+    file.seek(SeekFrom::Start(from))?;
+    let mut reader = BufReader::new(file.take(LONGEST + 1));
     let mut line = Vec::new();
+    if from > 0 {
+        reader.read_until(b'\n', &mut line)?;
+        line.clear();
+    }
     while reader.read_until(b'\n', &mut line)? > 0 {
         if line.ends_with(b"\n")
             && let Ok(text) = std::str::from_utf8(&line)
             && text.starts_with('{')
+            && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
         {
             lines.push(text.trim_end().to_owned());
         }
@@ -259,7 +340,8 @@ fn placed(folder: &Path) -> io::Result<Vec<Placed>> {
 
 /// What a run is, from its folder.
 pub(crate) fn about(folder: &Path) -> Option<About> {
-    serde_json::from_str(&fs::read_to_string(folder.join("run.json")).ok()?).ok()
+    let about: About = serde_json::from_str(&fs::read_to_string(folder.join("run.json")).ok()?).ok()?;
+    folder.file_name().is_some_and(|name| name == about.id.as_str()).then_some(about)
 }
 
 /// The steps of a run, each as it is written. Those that were open when the service was killed come last.
@@ -339,13 +421,23 @@ mod tests {
         }
         keeper.line(folder.join("steps.jsonl"), "{\"step\":7,\"x\":1}".to_owned());
         keeper.flush();
+        let listed = fs::read_to_string(folder.join("groups.jsonl")).unwrap().lines().count();
+        assert!(listed < 40, "the list does not name what is gone");
         fs::OpenOptions::new()
             .append(true)
             .open(folder.join("steps.jsonl"))
             .unwrap()
             .write_all(b"{\"step\":8,\"cut")
             .unwrap();
-        assert_eq!(steps(&folder).unwrap().iter().filter_map(|step| number(step)).collect::<Vec<_>>(), [7]);
+        let numbers = || steps(&folder).unwrap().iter().filter_map(|step| number(step)).collect::<Vec<_>>();
+        assert_eq!(numbers(), [7]);
+        // What comes after a line that was cut off stands for itself, and what is no JSON is passed over.
+        fs::write(folder.join("open.json"), "{\"step\":10}\n{\"step\":11,}\n\u{fffd}\n{\"step\":12").unwrap();
+        keeper.line(folder.join("steps.jsonl"), "{\"step\":9}".to_owned());
+        keeper.flush();
+        assert_eq!(numbers(), [7, 9, 10]);
+        assert_eq!(newest(&folder.join("steps.jsonl"), 11).unwrap(), ["{\"step\":9}"]);
+        assert!(newest(&folder.join("steps.jsonl"), 10).unwrap().is_empty());
         let kept = groups(&folder, None).unwrap();
         assert!(kept.len() < 40 && kept.len() >= 20, "{}", kept.len());
         assert_eq!(kept.last().unwrap().id, "39");

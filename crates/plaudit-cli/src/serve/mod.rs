@@ -9,6 +9,7 @@ mod door;
 mod group;
 mod guard;
 mod house;
+mod job;
 mod jobs;
 mod join;
 pub(crate) mod kept;

@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub(crate) struct Recipes {
     offers: BTreeMap<String, Offer>,
     shared: Arc<Shared>,
+    /// The same for engines that only look up what was asked, which does not count.
+    replayed: Arc<Shared>,
     journal: Store,
 }
 
@@ -36,7 +38,8 @@ impl Recipes {
         set: &[(String, String)],
         journal: Store,
     ) -> Result<(Self, Vec<String>), Failure> {
-        let mut recipes = Self { offers: BTreeMap::new(), shared: Arc::new(Shared::default()), journal };
+        let shared = || Arc::new(Shared::default());
+        let mut recipes = Self { offers: BTreeMap::new(), shared: shared(), replayed: shared(), journal };
         let mut left_out = Vec::new();
         let all: Vec<String> = shipped().iter().map(|(name, _)| (*name).to_owned()).collect();
         let names = if config.recipes.is_empty() { &all } else { &config.recipes };
@@ -134,8 +137,7 @@ impl Recipes {
         let keys = |name: &str| std::env::var(name).ok();
         let shared = match network {
             Network::Live => Arc::clone(&self.shared),
-            // What is only looked up does not count among what was asked.
-            Network::Replay => Arc::new(Shared::default()),
+            Network::Replay => Arc::clone(&self.replayed),
         };
         let setup = Setup {
             journal: Some(self.journal.clone()),

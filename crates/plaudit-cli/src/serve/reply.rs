@@ -43,6 +43,13 @@ impl Refusal {
         Self { retry_after: Some(seconds.max(1)), ..refusal }
     }
 
+    /// The service is about to end.
+    pub(crate) fn draining() -> Self {
+        let message = "the service is about to end: try again later";
+        let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, "service.draining", message);
+        Self { retry_after: Some(5), ..refusal }.closing()
+    }
+
     /// Something failed that must not.
     pub(crate) fn broken(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "engine.panic", message)

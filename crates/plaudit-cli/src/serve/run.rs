@@ -4,14 +4,15 @@ use super::admission::Load;
 use super::config::Keep;
 use super::group::Sample;
 use super::kept::{self, About, Keeper};
-use super::steps::{Open, Steps};
+use super::reply::Refusal;
+use super::steps::{Open, Steps, identity};
 use plaudit::engine::Engine;
 use plaudit::join::{Join, Observer, Policy};
 use plaudit::outcome::OutcomeKind;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use std::borrow::Borrow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,6 +20,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const BAD: usize = 8;
 /// What the groups of one step that remember for latecomers may take.
 const REMEMBERED: usize = 64 << 20;
+/// How many bytes of the steps that a run has left behind are read when it is taken up.
+const REOPENED: u64 = 4 << 20;
 
 /// A training that is being scored for.
 #[derive(Debug)]
@@ -27,11 +30,15 @@ pub(crate) struct Run {
     pub(crate) engine: Arc<Engine>,
     /// What tells questions from the journal, where there are judges.
     replay: Option<Arc<Engine>>,
+    /// When it began, in seconds since 1970.
+    pub(crate) started: f64,
     pub(crate) load: Arc<Load>,
+    /// Its rollouts that wait for their groups.
+    pub(crate) joining: Arc<Load>,
     folder: PathBuf,
     keeper: Keeper,
     keep: Keep,
-    joining: usize,
+    most_joining: usize,
     steps: Mutex<Steps>,
     /// Where rollouts without a step meet, and how often what was scored there has been counted.
     loose: Mutex<(Option<Arc<Join>>, u64)>,
@@ -44,23 +51,47 @@ pub(crate) fn clock() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
+/// The steps that a run has left behind.
+#[derive(Debug)]
+pub(crate) struct Left {
+    ended: Vec<String>,
+    /// Those that had not ended when the service was killed.
+    cut: Vec<String>,
+}
+
+impl Left {
+    /// What lies in a folder: the newest of it, as far as it can be read.
+    pub(crate) fn of(folder: &Path) -> Self {
+        let lines = |name: &str| {
+            let lines = kept::newest(&folder.join(name), REOPENED).unwrap_or_else(|_| Vec::new());
+            lines.into_iter().filter(|line| kept::number(line).is_some()).collect::<Vec<_>>()
+        };
+        let (ended, mut cut) = (lines("steps.jsonl"), lines("open.json"));
+        // It may have been killed after a step was written and before it was no longer among the open ones.
+        cut.retain(|line| !ended.iter().any(|known| identity(known) == identity(line)));
+        Self { ended, cut }
+    }
+}
+
 impl Run {
     pub(crate) fn new(
         about: About,
         (engine, replay): (Engine, Option<Engine>),
         (folder, keeper, keep): (PathBuf, Keeper, Keep),
-        joining: usize,
+        most_joining: usize,
         changed: Option<String>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             id: Arc::from(about.id.as_str()),
             engine: Arc::new(engine),
             replay: replay.map(Arc::new),
+            started: about.started,
             load: Arc::new(Load::default()),
+            joining: Arc::new(Load::default()),
             folder,
             keeper,
             keep,
-            joining,
+            most_joining,
             steps: Mutex::new(Steps::new(about, changed)),
             loose: Mutex::new((None, 0)),
             me: Weak::clone(me),
@@ -82,20 +113,17 @@ impl Run {
     }
 
     /// Takes up the steps that it left behind: those that had ended are at hand, and those that had not end now.
-    pub(crate) fn reopen(&self) {
-        let (steps, open) = (self.folder.join("steps.jsonl"), self.folder.join("open.json"));
-        let lines = |path: &PathBuf| kept::lines(path).unwrap_or_else(|_| Vec::new());
-        let cut = lines(&open);
+    pub(crate) fn reopen(&self, left: Left) {
         let mut state = self.state();
-        for line in lines(&steps).iter().chain(&cut) {
-            if let Some(step) = kept::number(line) {
-                state.recall(step, line);
-            }
+        for line in &left.ended {
+            state.recall(line);
         }
-        state.about.steps += cut.len() as u64;
+        for line in &left.cut {
+            state.count(line);
+        }
         drop(state);
-        for line in cut {
-            self.keeper.line(steps.clone(), line);
+        for line in left.cut {
+            self.keeper.line(self.folder.join("steps.jsonl"), line);
         }
     }
 
@@ -115,14 +143,18 @@ impl Run {
     }
 
     /// Begins with something that belongs to a step: its own, or that of the time.
-    pub(crate) fn begin(&self, given: Option<u64>) -> u64 {
+    pub(crate) fn begin(&self, given: Option<u64>) -> Result<u64, Refusal> {
         let mut state = self.state();
-        state.timed = given.is_none();
         let now = clock();
         let step = given.unwrap_or_else(|| state.window(now));
+        if !state.has_room(step) {
+            let message = "too many steps of this run are open, and rollouts of each wait for their groups";
+            return Err(Refusal::busy("run.too_many_steps", message, 5));
+        }
+        state.timed = given.is_none();
         // Opened now, so that what judges are asked for it is counted there.
         state.touch(step, now, &self.engine);
-        step
+        Ok(step)
     }
 
     /// Takes in what was scored.
@@ -159,7 +191,7 @@ impl Run {
                 continue;
             }
             chosen.push((next, group));
-            next += 1;
+            next = next.saturating_add(1);
         }
         state.about.next_group = next;
         drop(state);
@@ -182,6 +214,16 @@ impl Run {
         Arc::clone(open.join.get_or_insert_with(|| self.meeting(Some(step))))
     }
 
+    /// Answers whoever waits for its group: nobody else comes any more.
+    pub(crate) fn close_joins(&self) {
+        let loose = self.loose().0.clone();
+        let joins: Vec<Arc<Join>> = self.state().open.values().filter_map(|open| open.join.clone()).collect();
+        // Those who are told may ask the run.
+        for join in loose.into_iter().chain(joins) {
+            join.close();
+        }
+    }
+
     fn meeting(&self, step: Option<u64>) -> Arc<Join> {
         let me = Weak::clone(&self.me);
         let observer: Observer = Box::new(move |rollouts, report| {
@@ -191,7 +233,7 @@ impl Run {
             }
         });
         let policy = Policy::of(self.engine.plan());
-        let policy = Policy { remember_bytes: REMEMBERED, most_waiting: self.joining, ..policy };
+        let policy = Policy { remember_bytes: REMEMBERED, most_waiting: self.most_joining, ..policy };
         Arc::new(Join::observed(&self.engine, policy, Some(observer)))
     }
 
@@ -228,13 +270,15 @@ impl Run {
         let mut state = self.state();
         state.absorb(&accounts);
         let ended = state.end_those_over(now, all);
-        let about = std::mem::take(&mut state.fresh).then(|| serde_json::to_string(&state.about));
-        let open = state.still_open(false);
+        // Where the disk is slow, where it stands is written when there is time, and all of it at the end.
+        let writes = state.fresh && (all || !self.keeper.is_behind());
+        let about = writes.then(|| (serde_json::to_string(&state.about), state.still_open(false)));
+        state.fresh &= !writes;
         drop(state);
         for line in ended {
             self.keeper.line(self.folder.join("steps.jsonl"), line);
         }
-        if let Some(Ok(about)) = about {
+        if let Some((Ok(about), open)) = about {
             let open = open.into_iter().map(|line| line + "\n").collect();
             self.keeper.whole(self.folder.join("open.json"), open);
             self.keeper.whole(self.folder.join("run.json"), about);

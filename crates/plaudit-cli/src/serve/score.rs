@@ -21,8 +21,10 @@ use tokio::sync::oneshot;
 
 /// The most rollouts of one request; more go as a job.
 const MOST: usize = 16_384;
+/// The most bytes of the rollouts of one request; those of a group line have their prompt each.
+const MOST_BYTES: usize = 256 << 20;
 /// From how many bytes on a body is read beside the threads that answer.
-const LARGE: usize = 256 << 10;
+pub(crate) const LARGE: usize = 256 << 10;
 
 /// What is to be scored.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -114,22 +116,38 @@ pub(crate) fn parse(body: &[u8]) -> Result<ScoreRequest<'_>, Refusal> {
     serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))
 }
 
-/// Reads the rollouts, each for itself.
-pub(crate) fn read(lines: &[&RawValue]) -> Read {
+/// Reads the rollouts, each for itself, where there are at most so many.
+pub(crate) fn read(lines: &[&RawValue], most: usize) -> Result<Read, Refusal> {
+    let too_much = |what: String| Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", what));
+    if lines.len() > most {
+        return too_much(format!("at most {most} rollouts at once: send less"));
+    }
     let fields = Fields::own();
     let mut read = Read { rollouts: Vec::with_capacity(lines.len()), errors: Vec::new() };
+    let mut bytes = 0;
     for (index, line) in lines.iter().enumerate() {
         match input::read_line(line.get().as_bytes(), &fields) {
             Ok(mut rollouts) => {
                 rollouts.name(|| index.to_string());
-                read.rollouts.extend(rollouts);
+                if read.rollouts.len() + rollouts.len() > most {
+                    return too_much(format!("at most {most} rollouts at once: send less"));
+                }
+                for rollout in rollouts {
+                    bytes += rollout.bytes();
+                    if bytes > MOST_BYTES {
+                        return too_much(format!(
+                            "the rollouts take more than {MOST_BYTES} bytes with their prompts: send less"
+                        ));
+                    }
+                    read.rollouts.push(rollout);
+                }
             }
             Err(InputError { code, message, .. }) => {
                 read.errors.push(Unread { index, code: code.to_owned(), message });
             }
         }
     }
-    read
+    Ok(read)
 }
 
 /// Lets go of what is being scored when nobody waits for it any more. Judgments that have been bought are kept.
@@ -163,12 +181,8 @@ pub(crate) async fn answer(
 ) -> Result<Reply, Refusal> {
     let read_all = |body: &[u8]| {
         let request = parse(body)?;
-        if request.rollouts.len() > MOST {
-            let message = format!("at most {MOST} rollouts at once: send more as a job, by POST /v1/jobs");
-            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message));
-        }
         let asked = (request.recipe, request.run, request.step, request.validate, request.statistics);
-        Ok((asked, read(&request.rollouts)))
+        Ok((asked, read(&request.rollouts, MOST)?))
     };
     let ((recipe, name, step, validate, statistics), read) = match body.len() > LARGE {
         false => read_all(&body)?,
@@ -177,11 +191,11 @@ pub(crate) async fn answer(
             work.await.map_err(|_| Refusal::broken("the body could not be read"))??
         }
     };
-    let run = house.run(&holder.entry.id, name.as_deref(), recipe.as_deref())?;
+    let run = house.run(&holder.entry.id, name.as_deref(), recipe.as_deref()).await?;
     let count = read.rollouts.len();
     let taken = holder.take(count)?;
     let inside = house.admission.enter(&run.load, count)?;
-    let step = run.begin(step);
+    let step = run.begin(step)?;
     let watched = house.watch.begin("its judges", &run.id, format!("{count} rollouts of step {step}"));
     let halt = Halt::new();
     let waiting = Waiting(halt.clone());
@@ -249,10 +263,11 @@ mod tests {
         let body = br#"{"recipe":"r","step":3,"rollouts":[{"response":"a"},{"response":1},{"responses":["b","c"]}]}"#;
         let request = parse(body).unwrap();
         assert_eq!((request.recipe.as_deref(), request.step), (Some("r"), Some(3)));
-        let read = read(&request.rollouts);
+        let read = read(&request.rollouts, MOST).unwrap();
         let ids: Vec<_> = read.rollouts.iter().filter_map(|rollout| rollout.id.as_deref()).collect();
         assert_eq!(ids, ["0", "2.0", "2.1"]);
         assert_eq!((read.errors[0].index, read.errors[0].code.as_str()), (1, "input.response"));
+        assert_eq!(super::read(&request.rollouts, 2).unwrap_err().code, "http.too_many");
         assert_eq!(parse(b"{").unwrap_err().code, "http.json");
         assert_eq!(parse(br#"{"rollouts":[],"url":"http://x"}"#).unwrap_err().code, "http.json");
         assert_eq!(parse(br#"{"rollouts":[],"rollouts":[]}"#).unwrap_err().code, "http.json");

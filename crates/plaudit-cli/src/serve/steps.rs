@@ -1,14 +1,14 @@
 //! How does a run go from step to step? Steps that are open, those that have ended, and one that is opened again by who is late.
 
 use super::alarms::{self, Alarm, Before};
-use super::kept::About;
+use super::kept::{About, number};
 use plaudit::court::Account;
 use plaudit::engine::Engine;
 use plaudit::join::Join;
 use plaudit::outcome::OutcomeKind;
 use plaudit::statistics::Statistics;
 use plaudit::statistics::distribution::Distribution;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +21,10 @@ const LATE: Duration = Duration::from_secs(3);
 const QUIET: Duration = Duration::from_secs(600);
 /// How many steps that have ended are at hand as they are written.
 const AT_HAND: usize = 1000;
+/// How many steps may be open at once. Each has threads of its own where rollouts meet in it.
+const MOST_OPEN: usize = 16;
+/// How many bytes of steps that have ended are at hand.
+const AT_HAND_BYTES: usize = 2 << 20;
 /// How many steps that have ended can be opened again.
 const LATELY: usize = 3;
 /// Of how many steps the totals are what the next one's are compared with.
@@ -33,6 +37,9 @@ pub(super) struct Steps {
     pub(super) open: BTreeMap<u64, Open>,
     /// Those that have ended, as they are written.
     ended: VecDeque<(u64, Arc<str>)>,
+    ended_bytes: usize,
+    /// Those that ended because too many were open, until they are written.
+    early: Vec<String>,
     /// The last of them, for those who come late.
     lately: VecDeque<(u64, Open)>,
     /// The totals of the last steps.
@@ -74,6 +81,23 @@ struct Shown<'s> {
     alarms: Vec<Alarm>,
 }
 
+/// What is counted of a step that was written.
+#[derive(Deserialize)]
+struct Counted {
+    statistics: CountedIn,
+}
+
+#[derive(Deserialize)]
+struct CountedIn {
+    rollouts: u64,
+    groups: CountedGroups,
+}
+
+#[derive(Deserialize)]
+struct CountedGroups {
+    count: u64,
+}
+
 impl Open {
     /// Everything that was scored in it.
     pub(super) fn all(&self) -> Statistics {
@@ -96,6 +120,8 @@ impl Steps {
             about,
             open: BTreeMap::new(),
             ended: VecDeque::new(),
+            ended_bytes: 0,
+            early: Vec::new(),
             lately: VecDeque::new(),
             totals: VecDeque::new(),
             spare: Vec::new(),
@@ -107,12 +133,36 @@ impl Steps {
     }
 
     /// Takes up a step that has ended, as it was written.
-    pub(super) fn recall(&mut self, step: u64, line: &str) {
+    pub(super) fn recall(&mut self, line: &str) {
+        let Some(step) = number(line) else { return };
         self.ended.retain(|(known, text)| *known != step || identity(text) != identity(line));
         self.ended.push_back((step, Arc::from(line)));
-        if self.ended.len() > AT_HAND {
-            self.ended.pop_front();
+        self.ended_bytes = self.ended.iter().map(|(_, text)| text.len()).sum();
+        while self.ended.len() > AT_HAND || (self.ended_bytes > AT_HAND_BYTES && self.ended.len() > 1) {
+            let gone = self.ended.pop_front();
+            self.ended_bytes -= gone.map_or(0, |(_, text)| text.len());
         }
+    }
+
+    /// Counts a step that had not ended when the service was killed.
+    pub(super) fn count(&mut self, line: &str) {
+        let counted: Option<Counted> = serde_json::from_str(line).ok();
+        let Some(Counted { statistics: CountedIn { rollouts, groups } }) = counted else { return };
+        self.about.steps = self.about.steps.saturating_add(1);
+        self.about.rollouts = self.about.rollouts.saturating_add(rollouts);
+        self.about.groups = self.about.groups.saturating_add(groups.count);
+        self.recall(line);
+    }
+
+    /// Whether a step is open or can be opened: not where so many are open that somebody waits in each of them.
+    pub(super) fn has_room(&self, step: u64) -> bool {
+        self.open.len() < MOST_OPEN || self.open.contains_key(&step) || self.longest_quiet().is_some()
+    }
+
+    /// Of the open steps in which nobody waits, the one for which nothing has come for the longest time.
+    fn longest_quiet(&self) -> Option<u64> {
+        let quiet = self.open.iter().filter(|(_, open)| !open.waits());
+        quiet.min_by_key(|(_, open)| open.touched).map(|(step, _)| *step)
     }
 
     /// The number of the time that something came at.
@@ -123,6 +173,14 @@ impl Steps {
     /// The step of that number, which is opened where it is not, and opened again where it has just ended.
     pub(super) fn touch(&mut self, step: u64, now: f64, engine: &Engine) -> &mut Open {
         (self.about.seen, self.touched, self.fresh) = (now, Instant::now(), true);
+        if self.open.len() >= MOST_OPEN
+            && !self.open.contains_key(&step)
+            && let Some(oldest) = self.longest_quiet()
+            && let Some(open) = self.open.remove(&oldest)
+        {
+            let text = self.end(oldest, open);
+            self.early.extend(text);
+        }
         if !self.open.contains_key(&step)
             && let Some(at) = self.lately.iter().position(|(known, _)| *known == step)
             && let Some((_, open)) = self.lately.remove(at)
@@ -203,11 +261,12 @@ impl Steps {
         };
         let over = self.open.iter().filter(|(step, open)| is_over(**step, open)).map(|(step, _)| *step);
         let over: Vec<u64> = over.collect();
-        let ended = over.into_iter().filter_map(|step| {
-            let open = self.open.remove(&step)?;
-            self.end(step, open)
-        });
-        ended.collect()
+        let mut ended = std::mem::take(&mut self.early);
+        for step in over {
+            let text = self.open.remove(&step).and_then(|open| self.end(step, open));
+            ended.extend(text);
+        }
+        ended
     }
 
     /// Counts a step that is over; what it is written as, where there is anything in it.
@@ -216,15 +275,15 @@ impl Steps {
         let text = self.shown(step, &open, false)?;
         self.about.alarms = self.alarms(step, &statistics);
         self.changed = None;
-        self.about.steps += 1;
-        self.about.rollouts += statistics.rollouts;
-        self.about.groups += statistics.groups.count;
+        self.about.steps = self.about.steps.saturating_add(1);
+        self.about.rollouts = self.about.rollouts.saturating_add(statistics.rollouts);
+        self.about.groups = self.about.groups.saturating_add(statistics.groups.count);
         (self.about.total_mean, self.about.invalid_share) = figures(&statistics);
         self.totals.push_back(statistics.total);
         if self.totals.len() > COMPARED {
             self.totals.pop_front();
         }
-        self.recall(step, &text);
+        self.recall(&text);
         self.lately.push_back((step, open));
         if self.lately.len() > LATELY {
             self.lately.pop_front();
@@ -248,9 +307,9 @@ impl Steps {
         for open in self.open.values() {
             let all = open.all();
             if all.rollouts > 0 {
-                about.steps += 1;
-                about.rollouts += all.rollouts;
-                about.groups += all.groups.count;
+                about.steps = about.steps.saturating_add(1);
+                about.rollouts = about.rollouts.saturating_add(all.rollouts);
+                about.groups = about.groups.saturating_add(all.groups.count);
                 (about.total_mean, about.invalid_share) = figures(&all);
             }
         }
@@ -306,5 +365,26 @@ mod tests {
         assert_eq!((all.len(), older, steps.about().rollouts), (2, false, 6));
         assert_eq!(steps.after(Some(1)).0.len(), 1);
         assert_eq!((steps.window(100.0), steps.window(125.0)), (0, 2));
+    }
+
+    #[test]
+    fn a_client_that_names_another_step_every_time_does_not_fill_the_memory() {
+        let yaml = "components: { length: { reward: length_penalty, min_length: 4, penalty_rate: 1.0 } }\n";
+        let engine = Engine::new(Recipe::from_yaml(yaml).unwrap().plan().unwrap()).unwrap();
+        let report = engine.score(&[Rollout::new("a")]).unwrap();
+        let mut steps = Steps::new(about(), None);
+        let mut lines = 0;
+        for step in 0..3000_u64 {
+            let step = u64::MAX - step * 7;
+            assert!(steps.has_room(step));
+            steps.touch(step, 100.0, &engine).statistics.merge(&report.statistics);
+            assert!(steps.open.len() <= MOST_OPEN);
+            if step % 100 == 0 {
+                lines += steps.end_those_over(200.0, false).len();
+            }
+        }
+        lines += steps.end_those_over(200.0, true).len();
+        assert_eq!((lines, steps.about().steps, steps.about().rollouts), (3000, 3000, 3000));
+        assert!(steps.ended_bytes <= AT_HAND_BYTES && steps.ended.len() <= AT_HAND);
     }
 }

@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 const AGAIN: Duration = Duration::from_secs(120);
 /// How many prompts are gathered at once. Those that began first are forgotten first.
 const MOST: usize = 65_536;
+/// How many samples of them there are at most, and how many that may come again.
+const MOST_SAMPLES: usize = 1 << 20;
+const MOST_AGAIN: usize = 65_536;
 
 /// A prompt, or a sample: the first bytes of a hash.
 type Print = [u8; 16];
@@ -86,6 +89,8 @@ pub(crate) struct Cohorts {
     /// When they are forgotten.
     leaving: VecDeque<(Instant, (Print, Print))>,
     next: u64,
+    /// How many samples are in open gatherings.
+    samples: usize,
 }
 
 #[derive(Debug)]
@@ -125,16 +130,11 @@ impl Cohorts {
         let name = member.map_or_else(|| open.members.len().to_string(), str::to_owned);
         if !open.members.contains(&(name.clone(), said)) {
             open.members.push((name.clone(), said));
+            self.samples += 1;
         }
-        Place {
-            prompt,
-            said,
-            number: open.number,
-            member: name,
-            tries: 0,
-            compares: asked.compares,
-            step: open.step,
-        }
+        let (number, step) = (open.number, open.step);
+        self.forget_oldest();
+        Place { prompt, said, number, member: name, tries: 0, compares: asked.compares, step }
     }
 
     /// A sample has had its answer, or none.
@@ -143,7 +143,7 @@ impl Cohorts {
         let answered = end != End::Lost && place.compares;
         if answered && self.open.get(&place.prompt).is_some_and(|open| open.number == place.number) {
             // A group that has been answered gathers nobody any more, even if it never became complete.
-            self.open.remove(&place.prompt);
+            self.close(&place.prompt);
         }
         if end == End::Scored {
             return;
@@ -152,16 +152,37 @@ impl Cohorts {
         let key = (place.prompt, place.said);
         self.again.entry(key).or_default().push((place, now));
         self.leaving.push_back((now + AGAIN, key));
+        while self.leaving.len() > MOST_AGAIN {
+            let Some((_, key)) = self.leaving.pop_front() else { return };
+            if let Some(places) = self.again.get_mut(&key) {
+                // The one that left first is the first of them.
+                drop(places.drain(..1.min(places.len())));
+                if places.is_empty() {
+                    self.again.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, prompt: &Print) {
+        if let Some(gone) = self.open.remove(prompt) {
+            self.samples -= gone.members.len();
+        }
     }
 
     fn begin(&mut self, prompt: Print, step: u64) {
         self.next += 1;
+        self.close(&prompt);
         self.open.insert(prompt, Gathering { number: self.next, step, members: Vec::new() });
         self.begun.push_back((prompt, self.next));
-        while self.begun.len() > MOST {
+    }
+
+    /// Forgets the prompts that began first, where there are too many or they hold too much.
+    fn forget_oldest(&mut self) {
+        while self.begun.len() > MOST || self.samples > MOST_SAMPLES {
             let Some((prompt, number)) = self.begun.pop_front() else { return };
             if self.open.get(&prompt).is_some_and(|open| open.number == number) {
-                self.open.remove(&prompt);
+                self.close(&prompt);
             }
         }
     }
@@ -311,6 +332,12 @@ mod tests {
         for at in 0..MOST + 10 {
             cohorts.arrive(&prompt("run", &at.to_string(), 2), (None, "a"), now);
         }
-        assert_eq!(cohorts.open.len(), MOST);
+        assert_eq!((cohorts.open.len(), cohorts.samples), (MOST, MOST));
+        // Nor are those kept without end that got no number.
+        for at in 0..MOST_AGAIN + 10 {
+            let place = cohorts.arrive(&prompt("run", &at.to_string(), 1), (None, "b"), now);
+            cohorts.leave(place, End::Failed, now);
+        }
+        assert_eq!((cohorts.leaving.len(), cohorts.again.len()), (MOST_AGAIN, MOST_AGAIN));
     }
 }

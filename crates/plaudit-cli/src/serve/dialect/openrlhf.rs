@@ -28,6 +28,8 @@ const ENDS: [&str; 10] = [
     "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
 ];
 
+/// The most samples of one request.
+const MOST: usize = 4096;
 /// How far into a query its prompt may begin: a tokenizer may put a token before it.
 const BEFORE: usize = 64;
 /// How much of a prompt must be left for it to be told from the response, where its beginning was cut off.
@@ -55,6 +57,10 @@ pub(crate) fn read(body: &[u8], options: &Options) -> Result<Vec<Sample>, Refusa
         let (queries, prompts, labels) = (query.len(), prompts.len(), labels.len());
         let message = format!("{queries} queries came with {prompts} prompts and {labels} labels");
         return Err(Refusal::bad("http.body", message));
+    }
+    if query.len() > MOST {
+        let message = format!("at most {MOST} samples at once: send less");
+        return Err(Refusal::new(hyper::StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message));
     }
     let samples = query.iter().zip(prompts).zip(labels);
     samples.map(|((query, prompt), label)| sample(query, prompt, label, options)).collect()
@@ -201,6 +207,8 @@ mod tests {
         assert_eq!(code(json!({"queries": ["x"], "prompts": ["q"]})), Err("http.body"));
         assert_eq!(code(json!({"query": ["x"], "prompts": ["q"], "labels": [null]})), Err("input.response"));
         assert!(code(json!({"query": ["q x"], "prompts": ["q"], "labels": null})).is_ok());
+        let many = vec![""; MOST + 1];
+        assert_eq!(code(json!({"query": many, "prompts": many})), Err("http.too_many"));
     }
 
     #[test]

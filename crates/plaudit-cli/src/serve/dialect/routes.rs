@@ -8,11 +8,11 @@ use crate::serve::house::House;
 use crate::serve::join::{self, Handed};
 use crate::serve::reply::{Refusal, Reply, json};
 use crate::serve::run::{Run, clock};
+use crate::serve::score::LARGE;
 use crate::serve::tokens::Holder;
 use hyper::StatusCode;
 use plaudit::join::Joined;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,24 +22,21 @@ use std::time::Instant;
 /// How many seconds make a step, where a client names none: long enough for one who comes again to find its group.
 const STEP: f64 = 600.0;
 
-/// The groups that are being gathered for clients that name none, and when each run began.
+/// The groups that are being gathered for clients that name none.
 #[derive(Debug, Default)]
 pub(crate) struct Dialects {
     cohorts: Mutex<Cohorts>,
-    begun: Mutex<BTreeMap<Arc<str>, f64>>,
 }
 
 impl Dialects {
     fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
         self.cohorts.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// The step of a run that is under way now.
-    fn step(&self, run: &Run) -> u64 {
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = *begun.entry(Arc::clone(&run.id)).or_insert_with(|| run.about().started);
-        ((clock() - begun).max(0.0) / STEP) as u64
-    }
+/// The step of a run that is under way now.
+fn step(run: &Run) -> u64 {
+    ((clock() - run.started).max(0.0) / STEP) as u64
 }
 
 /// A sample's place, which is given back however its request ends.
@@ -80,14 +77,14 @@ pub(crate) async fn answer(
     holder: &Holder,
     kind: Kind,
     (names, query): (&[Cow<'_, str>], &str),
-    body: &[u8],
+    body: bytes::Bytes,
 ) -> Result<Reply, Refusal> {
     let Some(recipe) = names.first() else { return Err(Refusal::broken("a route without a recipe")) };
     let address = Address { recipe, run: names.get(1).map(|run| &**run) };
     let said = match kind {
         Kind::OpenRlhf => {
             let options = Options::read(query, &openrlhf::SETTINGS)?;
-            let samples = openrlhf::read(body, &options)?;
+            let (options, samples) = read(body, options, openrlhf::read).await?;
             let asked = samples.into_iter().map(|sample| hand_in(house, holder, address, &options, sample));
             let joined: Vec<Joined> = all(asked).await.into_iter().collect::<Result<_, _>>()?;
             let told: Vec<Told<'_>> = joined.iter().map(Told::joined).collect();
@@ -95,12 +92,13 @@ pub(crate) async fn answer(
         }
         Kind::Slime => {
             let options = Options::read(query, &slime::SETTINGS)?;
-            let joined = hand_in(house, holder, address, &options, slime::read(body)?).await?;
+            let (options, sample) = read(body, options, |body, _| slime::read(body)).await?;
+            let joined = hand_in(house, holder, address, &options, sample).await?;
             slime::answer(&Told::joined(&joined), &options)?
         }
         Kind::Verify => {
             let options = Options::read(query, &nemo_gym::SETTINGS)?;
-            let (request, sample) = nemo_gym::read(body, &options)?;
+            let (options, (request, sample)) = read(body, options, nemo_gym::read).await?;
             let joined = hand_in(house, holder, address, &options, sample).await?;
             nemo_gym::answer(request, &Told::joined(&joined), &options)?
         }
@@ -108,9 +106,27 @@ pub(crate) async fn answer(
             house.recipes.chosen(Some(address.recipe))?;
             nemo_gym::seed()
         }
-        Kind::Aggregate => nemo_gym::aggregate::aggregate(body)?,
+        Kind::Aggregate => {
+            read(body, Options::default(), |body, _| nemo_gym::aggregate::aggregate(body)).await?.1
+        }
     };
     Ok(json(StatusCode::OK, &said))
+}
+
+/// Reads a body as a dialect says; a large one beside the threads that answer.
+async fn read<T: Send + 'static>(
+    body: bytes::Bytes,
+    options: Options,
+    read: impl FnOnce(&[u8], &Options) -> Result<T, Refusal> + Send + 'static,
+) -> Result<(Options, T), Refusal> {
+    let is_large = body.len() > LARGE;
+    let work = move || read(&body, &options).map(|read| (options, read));
+    match is_large {
+        false => work(),
+        true => tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|_| Refusal::broken("the body could not be read"))?,
+    }
 }
 
 /// Hands one sample in, and waits for what is said of it.
@@ -122,7 +138,7 @@ async fn hand_in(
     sample: Sample,
 ) -> Result<Joined, Refusal> {
     let Sample { rollout, key, member } = sample;
-    let run = house.run(&holder.entry.id, address.run, Some(address.recipe))?;
+    let run = house.run(&holder.entry.id, address.run, Some(address.recipe)).await?;
     let compares = run.engine.plan().compares_groups();
     let size = match options.size {
         None if compares => {
@@ -132,7 +148,9 @@ async fn hand_in(
         }
         size => size.unwrap_or(1),
     };
-    let step = options.step.unwrap_or_else(|| house.dialects.step(&run));
+    // Before anything of it is kept in mind.
+    join::check(member.as_deref(), size)?;
+    let step = options.step.unwrap_or_else(|| step(&run));
     let prompt = Prompt { run: &run.id, key: &key, size, compares, step };
     let place =
         house.dialects.cohorts().arrive(&prompt, (member.as_deref(), &rollout.response), Instant::now());

@@ -1,8 +1,10 @@
 //! Does the service hold? The binary itself, asked over sockets, by clients that are honest and by others.
 
 mod abuse;
+mod greedy;
 mod http;
 mod jobs;
 mod native;
 mod robust;
 mod security;
+mod unlucky;

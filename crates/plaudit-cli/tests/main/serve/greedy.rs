@@ -1,0 +1,155 @@
+//! Can a client fill the memory, the threads or the disk of the service? Bodies that swell when they are read, names that are
+//! never the same twice, groups that never come together.
+
+use super::http::{Service, request, until};
+use crate::support::{COMPARING, Folder, LENGTH};
+use serde_json::{Value, json};
+use std::io::Write as _;
+
+fn served(name: &str, config: &str) -> (Folder, Service) {
+    let folder = Folder::new(name);
+    let (length, comparing) = (folder.file("length.yaml", LENGTH), folder.file("comparing.yaml", COMPARING));
+    let config = folder.file("serve.yaml", config);
+    let service =
+        Service::start(&folder, &["--recipe", &length, "--recipe", &comparing, "--config", &config]);
+    (folder, service)
+}
+
+/// How many threads a process has.
+fn threads(service: &Service) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", service.pid())).unwrap().count()
+}
+
+#[test]
+fn a_body_that_swells_when_it_is_read_is_refused() {
+    let (_folder, service) = served("serve-swell", "");
+    let before = service.memory();
+    let post = |path: &str, body: &str| service.send("POST", path, body, &[]);
+    // Sixty thousand responses that would have a prompt of a megabyte each.
+    let prompt = "p".repeat(1 << 20);
+    let body = format!(
+        "{{\"recipe\":\"length\",\"rollouts\":[{{\"prompt\":\"{prompt}\",\"responses\":[{}\"\"]}}]}}",
+        "\"\",".repeat(60_000)
+    );
+    assert_eq!(post("/v1/score", &body).code(), "http.too_many");
+    // Few enough responses, but a prompt each.
+    let body = body.replacen(&"\"\",".repeat(59_000), "", 1);
+    assert_eq!(post("/v1/score", &body).code(), "http.too_many");
+    // Lists of what takes more room than it has letters.
+    for values in ["0,".repeat(8 << 20), "[0],".repeat(4 << 20), "{},".repeat(4 << 20)] {
+        for path in
+            ["/v1/score", "/v1/jobs", "/v1/join", "/slime/length", "/nemo-gym/length/aggregate_metrics"]
+        {
+            let answer = post(path, &format!("{{\"rollouts\":[{values}0]}}"));
+            assert_eq!((answer.status, answer.code()), (413, "http.too_many".to_owned()), "{path}");
+        }
+    }
+    // As many samples as fit into a body, each of which would be a request of its own.
+    let many = "\"\",".repeat(100_000);
+    let body = format!("{{\"query\":[{many}\"\"],\"prompts\":[{many}\"\"]}}");
+    assert_eq!(post("/openrlhf/length", &body).code(), "http.too_many");
+    let grown = service.memory().saturating_sub(before);
+    assert!(grown < 700 << 20, "{grown} bytes more");
+    assert_eq!(post("/v1/score", r#"{"recipe":"length","rollouts":[{"response":"a"}]}"#).status, 200);
+}
+
+#[test]
+fn requests_without_rollouts_lock_nobody_out() {
+    let (_folder, service) = served("serve-empty", "limits: { rollouts: 64 }\n");
+    let some: Vec<Value> = (0..20).map(|at| json!({ "response": "x".repeat(at) })).collect();
+    std::thread::scope(|scope| {
+        for client in 0..4 {
+            let (service, some) = (&service, &some);
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    let rollouts = if client % 2 == 0 { &some[..0] } else { &some[..1] };
+                    let body = json!({ "recipe": "length", "rollouts": rollouts });
+                    let status = service.post("/v1/score", &body).status;
+                    assert!(status == 200 || status == 429, "{status}");
+                }
+            });
+        }
+    });
+    assert_eq!(service.get("/v1/status").json()["rollouts"], 0);
+    // Two requests of one run have room beside each other, as they had before.
+    let body = json!({ "recipe": "length", "rollouts": some });
+    assert_eq!(service.post("/v1/score", &body).status, 200);
+}
+
+#[test]
+fn another_step_in_every_request_takes_neither_threads_nor_memory() {
+    let (_folder, service) = served("serve-steps", "limits: { joining: 1000 }\n");
+    let join = |step: u64, size: usize| {
+        json!({ "recipe": "comparing", "run": "r", "step": step, "group": "g", "size": size,
+            "rollout": { "response": "a", "extra": { "correct": true } } })
+    };
+    let before = threads(&service);
+    for step in 0..400_u64 {
+        assert_eq!(service.post("/v1/join", &join(u64::MAX - step, 1)).status, 200);
+    }
+    assert!(threads(&service) < before + 60, "{} threads", threads(&service));
+    // Groups that never come together, by clients that do not wait for them.
+    let mut codes = Vec::new();
+    for step in 0..100 {
+        let mut stream = service.connect();
+        stream
+            .write_all(request("POST", "/v1/join", &join(step, 2).to_string(), &[], None).as_bytes())
+            .unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
+        if let Some(answer) = super::http::read(&mut stream) {
+            codes.push(answer.code());
+        }
+    }
+    assert!(codes.iter().any(|code| code == "run.too_many_steps"), "{codes:?}");
+    assert!(threads(&service) < before + 100, "{} threads", threads(&service));
+    // Others are not kept waiting.
+    let other = json!({ "recipe": "length", "rollouts": [{ "response": "a" }] });
+    assert_eq!(service.post("/v1/score", &other).status, 200);
+    let steps = service.get("/v1/runs").json();
+    assert!(steps["runs"].as_array().is_some());
+}
+
+#[test]
+fn those_who_wait_for_groups_are_limited_over_all_runs_and_steps() {
+    let (_folder, service) = served("serve-joining", "limits: { joining: 40, runs: 12 }\n");
+    let mut refused = 0;
+    let mut streams = Vec::new();
+    for at in 0..60 {
+        let body = json!({ "recipe": "comparing", "run": format!("r{}", at % 3), "step": at % 5, "group": at.to_string(),
+            "size": 2, "rollout": { "response": "a" } });
+        let mut stream = service.connect();
+        stream.write_all(request("POST", "/v1/join", &body.to_string(), &[], None).as_bytes()).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
+        refused += usize::from(super::http::read(&mut stream).is_some_and(|answer| answer.status == 429));
+        streams.push(stream);
+    }
+    assert!((20..60).contains(&refused), "{refused}");
+    // Another name in every request: so many and no more, and the ones that are known go on.
+    let run = |name: &str| {
+        service
+            .post("/v1/score", &json!({ "recipe": "length", "run": name, "rollouts": [{ "response": "a" }] }))
+    };
+    assert_eq!(run("known").status, 200);
+    let many: Vec<String> = (0..20).map(|at| run(&format!("Ä{at}")).status.to_string()).collect();
+    assert!(many.contains(&"429".to_owned()), "{many:?}");
+    assert_eq!(run("known").status, 200);
+}
+
+#[test]
+fn a_few_large_bodies_that_come_slowly_do_not_keep_small_ones_out() {
+    let (_folder, service) = served("serve-room", "limits: { body: 4194304, bodies: 8388608 }\n");
+    let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 4194304\r\n\r\n";
+    let mut slow = Vec::new();
+    for _ in 0..4 {
+        let mut stream = service.connect();
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&vec![b' '; 4_194_000]));
+        slow.push(stream);
+    }
+    until("they hold what they may", || {
+        service.get("/metrics").text().lines().any(|line| {
+            line.strip_prefix("plaudit_body_bytes ").is_some_and(|held| held.parse::<f64>().unwrap() > 4e6)
+        })
+    });
+    let small = json!({ "recipe": "length", "rollouts": [{ "response": "a" }] });
+    assert_eq!(service.post("/v1/score", &small).status, 200);
+}

@@ -1,0 +1,206 @@
+//! Does the service hold where its operator is unlucky? Files that are damaged, removed or replaced, a second service on the same
+//! folder, and an end while many wait.
+
+use super::http::{Service, read, request, until};
+use crate::support::{COMPARING, Folder, LENGTH, run};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+fn start(folder: &Folder, more: &[&str]) -> Service {
+    let (length, comparing) = (folder.file("length.yaml", LENGTH), folder.file("comparing.yaml", COMPARING));
+    let mut arguments = vec!["--recipe", &*length, "--recipe", &*comparing];
+    arguments.extend(more);
+    Service::start(folder, &arguments)
+}
+
+fn score(service: &Service, step: u64) -> Value {
+    let rollouts: Vec<Value> = (0..4).map(|at| json!({ "response": "x".repeat(at), "group": "g" })).collect();
+    let answer = service.post(
+        "/v1/score",
+        &json!({ "recipe": "length", "run": "training", "step": step, "rollouts": rollouts }),
+    );
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+#[test]
+fn whoever_waits_for_its_group_is_told_when_the_service_ends() {
+    let folder = Folder::new("serve-drain-join");
+    let mut service = start(&folder, &[]);
+    let ask = |path: &str, body: &Value| {
+        let mut stream = service.connect();
+        stream.write_all(request("POST", path, &body.to_string(), &[], None).as_bytes()).unwrap();
+        stream
+    };
+    let join = |step: Value| {
+        json!({ "recipe": "comparing", "step": step, "group": "g", "size": 2,
+            "rollout": { "response": "a", "extra": { "correct": true } } })
+    };
+    let mut waiting = vec![
+        ask("/v1/join", &join(json!(1))),
+        ask("/v1/join", &join(json!(2))),
+        ask("/v1/join", &join(Value::Null)),
+        ask(
+            "/slime/comparing?size=2",
+            &json!({ "prompt": "q", "response": "a", "label": { "correct": true } }),
+        ),
+    ];
+    std::thread::sleep(Duration::from_millis(500));
+    let began = Instant::now();
+    service.signal("-TERM");
+    for stream in &mut waiting {
+        let answer = read(stream).expect("an answer");
+        assert_eq!((answer.status, answer.code()), (503, "service.draining".to_owned()), "{}", answer.text());
+        assert_eq!(answer.header("retry-after"), Some("5"));
+    }
+    assert_eq!(service.wait(), 0);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_folder_belongs_to_one_service() {
+    let folder = Folder::new("serve-twice");
+    let service = start(&folder, &[]);
+    let state = folder.path("state");
+    let other =
+        run(&["serve", "--bind", "127.0.0.1:0", "--state", &state, "--recipe", &folder.path("length.yaml")]);
+    assert!(other.code != 0 && other.talk.contains(&service.pid().to_string()), "{}", other.talk);
+}
+
+/// The files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn damaged_files_cost_what_they_held_and_nothing_else() {
+    let folder = Folder::new("serve-damage");
+    let state = PathBuf::from(folder.path("state"));
+    let mut random: u64 = 7;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % below.max(1)
+    };
+    for turn in 0..6_u64 {
+        let mut service = start(&folder, &[]);
+        let run = score(&service, 2 * turn)["run"].as_str().unwrap().to_owned();
+        score(&service, 2 * turn + 1);
+        let job = json!({ "recipe": "length", "rollouts": [{ "response": "a" }] });
+        assert_eq!(service.post("/v1/jobs", &job).status, 202);
+        // Whatever lies there, what is asked is answered, and with JSON.
+        for path in ["/v1/runs", "/v1/jobs", "/v1/status"] {
+            assert_eq!(service.get(path).status, 200);
+            service.get(path).json();
+        }
+        for path in ["", "/steps", "/groups", "/groups/0", "/groups/1"] {
+            service.get(&format!("/v1/runs/{run}{path}")).json();
+        }
+        until("it is written", || state.join("runs").join(&run).join("open.json").exists());
+        std::thread::sleep(Duration::from_millis(1200));
+        service.signal("-KILL");
+        service.wait();
+        for part in ["runs", "jobs"] {
+            for file in files(&state.join(part)) {
+                let mut bytes = std::fs::read(&file).unwrap();
+                match next(4) {
+                    0 => bytes.truncate(next(bytes.len())),
+                    1 => bytes.extend_from_slice(b"{\"step\":9,\xff\0garbage"),
+                    2 if !bytes.is_empty() => {
+                        let at = next(bytes.len());
+                        bytes[at] = next(256) as u8;
+                    }
+                    _ => continue,
+                }
+                std::fs::write(&file, bytes).unwrap();
+            }
+        }
+    }
+    assert!(!folder.read("log").contains("panicked"), "{}", folder.read("log"));
+}
+
+#[test]
+fn steps_that_were_open_when_it_was_killed_are_counted_once() {
+    let folder = Folder::new("serve-killed");
+    let mut service = start(&folder, &[]);
+    let run = score(&service, 1)["run"].as_str().unwrap().to_owned();
+    let open = PathBuf::from(folder.path("state")).join("runs").join(&run).join("open.json");
+    until("it is written", || std::fs::read_to_string(&open).is_ok_and(|text| text.contains("\"step\":1")));
+    service.signal("-KILL");
+    service.wait();
+    let service = start(&folder, &[]);
+    score(&service, 2);
+    let about = service.get(&format!("/v1/runs/{run}")).json();
+    assert_eq!((about["steps"].as_u64(), about["rollouts"].as_u64()), (Some(2), Some(8)), "{about}");
+    let steps = service.get(&format!("/v1/runs/{run}/steps")).json();
+    assert_eq!(steps["steps"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn tokens_stay_when_their_file_is_damaged_or_removed_and_it_is_said_once() {
+    let folder = Folder::new("serve-token-file");
+    let file = folder.path("tokens.json");
+    let token = run(&["token", "create", "trainer", "--file", &file]).out.trim().to_owned();
+    let mut service = start(&folder, &["--token-file", &file]);
+    service.token = Some(token);
+    let whole = folder.read("tokens.json");
+    let said = || folder.read("log").matches("tokens cannot be read").count();
+    folder.file("tokens.json", "{\"tokens\": [garbage");
+    until("it is said", || said() == 1);
+    assert_eq!(service.get("/v1/runs").status, 200);
+    std::fs::remove_file(&file).unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!((service.get("/v1/runs").status, said()), (200, 1));
+    folder.file("tokens.json", whole);
+    std::thread::sleep(Duration::from_millis(1500));
+    folder.file("tokens.json", "{}");
+    until("nobody is let in", || service.get("/v1/runs").status == 401);
+}
+
+#[test]
+fn a_state_folder_that_is_removed_is_made_anew() {
+    let folder = Folder::new("serve-removed");
+    let service = start(&folder, &[]);
+    let run = score(&service, 1)["run"].as_str().unwrap().to_owned();
+    std::fs::remove_dir_all(folder.path("state")).unwrap();
+    score(&service, 2);
+    let steps = PathBuf::from(folder.path("state")).join("runs").join(&run).join("run.json");
+    until("it is written again", || steps.exists());
+    let job = service.post("/v1/jobs", &json!({ "recipe": "length", "rollouts": [{ "response": "a" }] }));
+    assert_eq!(job.status, 202, "{}", job.text());
+    assert_eq!(service.get(&format!("/v1/runs/{run}/steps")).json()["steps"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_same_job_many_times_at_once_is_one_job_and_calling_it_off_is_final() {
+    let folder = Folder::new("serve-races");
+    let service = start(&folder, &[]);
+    let rollouts: Vec<Value> = (0..2000).map(|at| json!({ "response": "x".repeat(at % 50) })).collect();
+    let body = json!({ "recipe": "length", "rollouts": rollouts }).to_string();
+    let jobs: Vec<String> = std::thread::scope(|scope| {
+        let send = || service.send("POST", "/v1/jobs", &body, &[("idempotency-key", "k")]);
+        let sent: Vec<_> = (0..8).map(|_| scope.spawn(send)).collect();
+        sent.into_iter().map(|sent| sent.join().unwrap().json()["job"].as_str().unwrap().to_owned()).collect()
+    });
+    assert!(jobs.iter().all(|job| *job == jobs[0]), "{jobs:?}");
+    let folders = || std::fs::read_dir(PathBuf::from(folder.path("state")).join("jobs")).unwrap().count();
+    until("the others are gone", || folders() == 1);
+    for turn in 0..30 {
+        let made = service
+            .post("/v1/jobs", &json!({ "recipe": "length", "run": turn.to_string(), "rollouts": rollouts }));
+        let path = format!("/v1/jobs/{}", made.json()["job"].as_str().unwrap());
+        let deleted: Vec<u16> = std::thread::scope(|scope| {
+            let delete = || service.send("DELETE", &path, "", &[]).status;
+            let sent: Vec<_> = (0..2).map(|_| scope.spawn(delete)).collect();
+            sent.into_iter().map(|sent| sent.join().unwrap()).collect()
+        });
+        assert!(deleted.iter().all(|status| [200, 404].contains(status)), "{deleted:?}");
+        let state = service.get(&path);
+        assert!(state.status == 404 || state.json()["state"] != "running", "{}", state.text());
+    }
+    until("nothing runs", || service.get("/v1/status").json()["jobs"]["running"] == 0);
+    let refused = service.post("/v1/jobs", &json!({ "recipe": "length", "run": "a\nb", "rollouts": [] }));
+    assert_eq!(refused.code(), "run.name");
+}
