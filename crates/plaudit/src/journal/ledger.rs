@@ -1,7 +1,8 @@
 //! What do the records add up to? Where each judgment lies, which calls are open, and what was spent.
 
 use super::entry::{Entry, Key};
-use std::collections::{BTreeMap, HashMap};
+use super::places::Places;
+use std::collections::BTreeMap;
 
 /// What was spent on one judge, over all processes that ever wrote the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,7 +42,7 @@ struct Open {
 /// The sum of all records.
 #[derive(Default)]
 pub(super) struct Ledger {
-    places: HashMap<Key, Place>,
+    places: Places,
     open: BTreeMap<Key, Open>,
     /// The newest value of each name, with the number of its record.
     facts: BTreeMap<String, (u64, String)>,
@@ -58,7 +59,7 @@ impl Ledger {
             Entry::Intent { key, judge } => {
                 self.spent_mut(judge).calls += 1;
                 // Where damage has moved a judgment before its intent, the call is not open.
-                if !self.places.contains_key(&key) {
+                if !self.places.contains(&key) {
                     let open = || Open { judge: judge.to_owned(), now: 0, left: 0 };
                     self.open.entry(key).or_insert_with(open).now += 1;
                     self.in_flight += 1;
@@ -67,7 +68,7 @@ impl Ledger {
             Entry::Judgment { key, judge, .. } => {
                 let left = self.end(&key).map_or(0, |open| std::mem::take(&mut open.left));
                 self.forget(&key);
-                if self.places.contains_key(&key) {
+                if self.places.contains(&key) {
                     return;
                 }
                 self.places.insert(key, place);
@@ -124,12 +125,12 @@ impl Ledger {
 
     /// Where the judgment of a key lies.
     pub(super) fn place(&self, key: &Key) -> Option<Place> {
-        self.places.get(key).copied()
+        self.places.get(key)
     }
 
     /// Takes back a place at which there is no good record any more, so that the next judgment takes it.
     pub(super) fn lose(&mut self, key: &Key, place: Place) {
-        if self.places.get(key) == Some(&place) {
+        if self.places.get(key) == Some(place) {
             self.places.remove(key);
         }
     }

@@ -22,6 +22,7 @@ mod error;
 mod folder;
 mod frame;
 mod ledger;
+mod places;
 mod record;
 mod scan;
 #[cfg(feature = "redis")]
