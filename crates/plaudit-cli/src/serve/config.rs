@@ -97,7 +97,10 @@ impl Config {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| Failure::File(name.clone(), error))?;
-        let mut config = Self::parse(&text)?;
+        let mut config = Self::parse(&text).map_err(|failure| {
+            let text = failure.to_string().replacen("the recipe has", "the configuration has", 1);
+            Failure::Arguments(format!("{name}: {text}"))
+        })?;
         // A recipe that is a file lies beside the configuration.
         let folder = path.parent().unwrap_or(Path::new(""));
         for recipe in &mut config.recipes {
@@ -117,7 +120,16 @@ impl Config {
         let mut mistakes = Vec::new();
         check(&node, &schema(), "", &mut mistakes);
         Mistakes::none(mistakes)?;
-        serde_json::from_value(node.to_value()).map_err(|error| Failure::Arguments(error.to_string()))
+        let config: Self =
+            serde_json::from_value(node.to_value()).map_err(|error| Failure::Arguments(error.to_string()))?;
+        let Limits { body, bodies, .. } = config.limits;
+        if (bodies as u64) < body {
+            let message = format!(
+                "limits.bodies is {bodies} and limits.body is {body}: bodies of that length could never be held"
+            );
+            return Err(Failure::Arguments(message));
+        }
+        Ok(config)
     }
 }
 
@@ -162,5 +174,7 @@ pub(crate) mod tests {
         let mistakes = Config::parse("limits:\n  rollouts: 1\nhots: []\n").unwrap_err().to_string();
         assert!(mistakes.contains("line 2, limits.rollouts"), "{mistakes}");
         assert!(mistakes.contains("line 3, hots") && mistakes.contains("hosts"), "{mistakes}");
+        let never = Config::parse("limits: { body: 4096, bodies: 2048 }\n").unwrap_err().to_string();
+        assert!(never.contains("limits.bodies is 2048"), "{never}");
     }
 }

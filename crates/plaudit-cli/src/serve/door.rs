@@ -21,7 +21,8 @@ pub(crate) async fn answer(house: &Arc<House>, peer: SocketAddr, request: Reques
     let mut reply = match done {
         Ok(reply) => reply,
         Err(refusal) => {
-            if refusal.status.is_server_error() && refusal.status != StatusCode::SERVICE_UNAVAILABLE {
+            let is_ours = refusal.status != StatusCode::SERVICE_UNAVAILABLE || refusal.code == "service.disk";
+            if refusal.status.is_server_error() && is_ours {
                 let facts = [
                     ("path", Value::from(path)),
                     ("code", Value::from(refusal.code)),

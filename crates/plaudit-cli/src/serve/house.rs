@@ -207,7 +207,7 @@ impl House {
         };
         let folder = self.folder.join(&about.id);
         if let Err(error) = std::fs::create_dir_all(&folder) {
-            return Err(Refusal::broken(format!("the state folder cannot be written: {}", error.kind())));
+            return Err(Refusal::disk("the state folder cannot be written", &error));
         }
         let id = about.id.clone();
         runs.kept.remove(&id);

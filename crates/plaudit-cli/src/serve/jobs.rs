@@ -226,7 +226,7 @@ pub(crate) async fn create(
             .and_then(|()| job::sync(&inner.jobs.folder));
         let taken = match kept {
             Ok(()) => inner.jobs.insert(&job),
-            Err(error) => Err(Refusal::broken(format!("the job could not be kept: {}", error.kind()))),
+            Err(error) => Err(Refusal::disk("the job could not be kept", &error)),
         };
         match taken {
             Ok(None) => Ok((StatusCode::ACCEPTED, job)),

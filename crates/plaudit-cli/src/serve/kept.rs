@@ -105,6 +105,7 @@ pub(crate) struct Keeper {
     send: mpsc::Sender<Deed>,
     waiting: Arc<AtomicUsize>,
     deeds: Arc<AtomicUsize>,
+    failures: Arc<AtomicUsize>,
 }
 
 impl Keeper {
@@ -113,7 +114,8 @@ impl Keeper {
         let (send, receive) = mpsc::channel::<Deed>();
         let waiting = Arc::new(AtomicUsize::new(0));
         let deeds = Arc::new(AtomicUsize::new(0));
-        let (counted, done) = (Arc::clone(&waiting), Arc::clone(&deeds));
+        let failures = Arc::new(AtomicUsize::new(0));
+        let (counted, done, failing) = (Arc::clone(&waiting), Arc::clone(&deeds), Arc::clone(&failures));
         let work = move || {
             let mut parts = BTreeMap::new();
             let mut told: Option<Instant> = None;
@@ -124,16 +126,21 @@ impl Keeper {
                 let failed = std::panic::catch_unwind(deed).unwrap_or_else(|_| {
                     Some((PathBuf::from("runs"), io::Error::other("something failed that must not")))
                 });
-                if let Some((path, error)) = failed
-                    && told.is_none_or(|told| told.elapsed() > AGAIN)
-                {
+                let Some((path, error)) = failed else { continue };
+                failing.fetch_add(1, Ordering::AcqRel);
+                if told.is_none_or(|told| told.elapsed() > AGAIN) {
                     complain(&path, &error);
                     told = Some(Instant::now());
                 }
             }
         };
         std::thread::Builder::new().name("plaudit-keep".to_owned()).spawn(work)?;
-        Ok(Self { send, waiting, deeds })
+        Ok(Self { send, waiting, deeds, failures })
+    }
+
+    /// How often something could not be written.
+    pub(crate) fn failures(&self) -> usize {
+        self.failures.load(Ordering::Acquire)
     }
 
     /// Whether the disk is slower than what is to be written.

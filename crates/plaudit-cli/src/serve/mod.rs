@@ -98,6 +98,12 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let code = self.run_to_the_end();
+        log::settle();
+        code
+    }
+
+    fn run_to_the_end(&self) -> Result<u8, Failure> {
         if !self.bind.ip().is_loopback() && self.token_file.is_none() {
             return Err(Failure::Arguments(format!(
                 "{} can be reached by others: give --token-file, made by `plaudit token create`",

@@ -1,6 +1,7 @@
 //! What can clients have scored? The recipes that the operator offers, with the operator's judges in them.
 
 use super::config::Config;
+use super::log;
 use super::reply::Refusal;
 use crate::failure::Failure;
 use plaudit::court::{Setup, Shared};
@@ -8,10 +9,14 @@ use plaudit::engine::Engine;
 use plaudit::journal::Store;
 use plaudit::plan::Plan;
 use plaudit::recipe::{Recipe, closest, shipped};
-use plaudit::schedule::Network;
+use plaudit::schedule::{Confidant, Network};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long nothing is said again of a judge that fails in the same way.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// The recipes that can be named.
 #[derive(Debug)]
@@ -38,8 +43,10 @@ impl Recipes {
         set: &[(String, String)],
         journal: Store,
     ) -> Result<(Self, Vec<String>), Failure> {
-        let shared = || Arc::new(Shared::default());
-        let mut recipes = Self { offers: BTreeMap::new(), shared: shared(), replayed: shared(), journal };
+        let confidant = confidant();
+        let shared = || Arc::new(Shared::discreet(Arc::clone(&confidant)));
+        let (shared, replayed) = (shared(), shared());
+        let mut recipes = Self { offers: BTreeMap::new(), shared, replayed, journal };
         let mut left_out = Vec::new();
         let all: Vec<String> = shipped().iter().map(|(name, _)| (*name).to_owned()).collect();
         let names = if config.recipes.is_empty() { &all } else { &config.recipes };
@@ -148,6 +155,25 @@ impl Recipes {
         };
         Engine::open(plan, &setup)
     }
+}
+
+/// Who is told what judges say of their failures: the operator, once a minute for each judge and kind of failure.
+fn confidant() -> Confidant {
+    let told: Mutex<BTreeMap<(String, &'static str), Instant>> = Mutex::default();
+    Arc::new(move |judge, reason| {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (judge.to_owned(), reason.code.as_str());
+        if told.get(&key).is_none_or(|told| told.elapsed() > AGAIN) {
+            told.insert(key, Instant::now());
+            drop(told);
+            let facts = [
+                ("judge", Value::from(judge)),
+                ("code", Value::from(reason.code.as_str())),
+                ("why", Value::from(&*reason.message)),
+            ];
+            log::say("warning", "a judge does not answer", &facts);
+        }
+    })
 }
 
 /// Puts the operator's judges in the place of those of the recipe; a recipe that has none gets all.

@@ -50,6 +50,13 @@ impl Refusal {
         Self { retry_after: Some(5), ..refusal }.closing()
     }
 
+    /// The disk does not take what must be kept; later it may.
+    pub(crate) fn disk(what: &str, error: &std::io::Error) -> Self {
+        let message = format!("{what}: {}", error.kind());
+        let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, "service.disk", message);
+        Self { retry_after: Some(30), ..refusal }
+    }
+
     /// Something failed that must not.
     pub(crate) fn broken(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "engine.panic", message)

@@ -270,7 +270,11 @@ impl Run {
         let mut state = self.state();
         state.absorb(&accounts);
         let ended = state.end_those_over(now, all);
-        // Where the disk is slow, where it stands is written when there is time, and all of it at the end.
+        // Where the disk is slow, where it stands is written when there is time, and all of it at the end. What could not be
+        // written is written again.
+        let failures = self.keeper.failures();
+        let is_lost = std::mem::replace(&mut state.failures, failures) != failures;
+        state.fresh |= is_lost;
         let writes = state.fresh && (all || !self.keeper.is_behind());
         let about = writes.then(|| (serde_json::to_string(&state.about), state.still_open(false)));
         state.fresh &= !writes;

@@ -20,7 +20,7 @@ const LATE: Duration = Duration::from_secs(3);
 /// How long the newest step stays open without anything coming.
 const QUIET: Duration = Duration::from_secs(600);
 /// How many steps that have ended are at hand as they are written.
-const AT_HAND: usize = 1000;
+const AT_HAND: usize = 120;
 /// How many steps may be open at once. Each has threads of its own where rollouts meet in it.
 const MOST_OPEN: usize = 16;
 /// How many bytes of steps that have ended are at hand.
@@ -49,6 +49,8 @@ pub(super) struct Steps {
     pub(super) touched: Instant,
     /// Whether something has come since it was last written down.
     pub(super) fresh: bool,
+    /// How often something could not be written when that was looked at last.
+    pub(super) failures: usize,
     /// Whether its steps have no numbers of their own, and are cut by time.
     pub(super) timed: bool,
     /// What the judges were before, where they are others now.
@@ -127,6 +129,7 @@ impl Steps {
             spare: Vec::new(),
             touched: Instant::now(),
             fresh: true,
+            failures: 0,
             timed: false,
             changed,
         }

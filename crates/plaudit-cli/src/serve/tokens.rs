@@ -80,8 +80,9 @@ impl File {
     fn read(&self) -> Result<Listed, Failure> {
         let failure = |error| Failure::File(self.0.display().to_string(), error);
         let text = std::fs::read_to_string(&self.0).map_err(failure)?;
-        serde_json::from_str(&text)
-            .map_err(|error| Failure::Arguments(format!("{}: {error}", self.0.display())))
+        serde_json::from_str(&text).map_err(|error| {
+            Failure::Arguments(format!("{}: this is no file of tokens: {error}", self.0.display()))
+        })
     }
 
     fn write(&self, listed: &Listed) -> Result<(), Failure> {

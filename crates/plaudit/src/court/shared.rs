@@ -1,6 +1,6 @@
 //! What can several engines have in common? The judges with their limits, the threads that ask them, and those that score.
 
-use crate::schedule::{NoRecord, Panel, Pool, Tally};
+use crate::schedule::{Confidant, NoRecord, Panel, Pool, Tally};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::Runtime;
@@ -33,6 +33,13 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
+    /// The same, with judges whose words about failures are told to one alone, and do not stand in reasons.
+    pub fn discreet(confidant: Confidant) -> Self {
+        let mut shared = Self::default();
+        shared.panel = Panel::discreet(confidant);
+        shared
+    }
+
     /// What all judges have been asked so far, by whichever engine.
     pub fn tallies(&self) -> Vec<Tally> {
         self.panel.tallies()

@@ -2,9 +2,10 @@
 
 use super::asked::{Asked, JudgeSpec, Network, Unusable};
 use super::budget::today;
+use super::fault::Fault;
 use super::flight::Flights;
 use super::gate::{Barred, Gate, Wish};
-use super::panel::Panel;
+use super::panel::{Confidant, Panel};
 use super::purchase::Question;
 use super::record::{Record, held};
 use super::tally::Tally;
@@ -26,6 +27,8 @@ pub(super) struct Judge {
     pub(super) gate: Gate,
     pub(super) wire: Box<dyn Wire>,
     pub(super) flights: Flights,
+    /// Who alone is told what it says of its failures.
+    pub(super) confidant: Option<Confidant>,
     /// Set when what is known from before has been read.
     begun: OnceCell<()>,
 }
@@ -67,7 +70,27 @@ const FORMS: [(Form, &str); 3] = [(Form::Logprobs, "logprobs"), (Form::Json, "js
 impl Judge {
     pub(super) fn new(spec: JudgeSpec, wire: Box<dyn Wire>) -> Self {
         let gate = Gate::new(&spec);
-        Self { spec, gate, wire, flights: Flights::default(), begun: OnceCell::new() }
+        Self { spec, gate, wire, flights: Flights::default(), confidant: None, begun: OnceCell::new() }
+    }
+
+    /// A failure as everybody may know it: without the judge's own words, where only a confidant is told them.
+    pub(super) fn discreet(&self, status: u16, mut fault: Fault) -> Fault {
+        if let Some(confidant) = self.confidant.as_ref().filter(|_| !(200..300).contains(&status)) {
+            confidant(&self.spec.name, &fault.reason);
+            fault.reason.message = super::fault::sentence(status, b"").into();
+        }
+        fault
+    }
+
+    /// A reason as everybody may know it: without the place of a journal that cannot be written.
+    fn public(&self, reason: Reason) -> Reason {
+        match &self.confidant {
+            Some(confidant) if reason.code.as_str().starts_with("engine.") => {
+                confidant(&self.spec.name, &reason);
+                reason.code.into()
+            }
+            _ => reason,
+        }
     }
 
     /// What has been counted so far.
@@ -188,7 +211,7 @@ impl Caller {
             (None, Some(judge)) => {
                 let chain = self.chain(judge, query, deadline, &mut progress);
                 match tokio::time::timeout_at(deadline, chain).await {
-                    Ok(verdict) => verdict,
+                    Ok(verdict) => verdict.map_err(|reason| judge.public(reason)),
                     Err(_) => Err(Code::JudgeDeadline.into()),
                 }
             }

@@ -176,7 +176,7 @@ fn is_context_length(body: &[u8]) -> bool {
 }
 
 /// What the judge says of its status, in our words and at most eighty characters of its own.
-fn sentence(status: u16, body: &[u8]) -> String {
+pub(super) fn sentence(status: u16, body: &[u8]) -> String {
     let said = scrub(body);
     if said.is_empty() {
         format!("The judge answered with status {status}.")

@@ -23,7 +23,7 @@ mod wire;
 pub use asked::{Asked, JudgeSpec, Network, Price, Secret, Unusable};
 pub use caller::Caller;
 pub use halt::Halt;
-pub use panel::Panel;
+pub use panel::{Confidant, Panel};
 pub use pool::Pool;
 pub use record::{Allowance, Claim, Leave, NoRecord, Record};
 pub use tally::Tally;

@@ -5,15 +5,20 @@ use super::caller::Judge;
 use super::record::held;
 use super::tally::Tally;
 use super::wire::Http;
+use crate::reason::Reason;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+
+/// Who is told what a judge says of a failure: its name, and the reason in its words.
+pub type Confidant = Arc<dyn Fn(&str, &Reason) + Send + Sync>;
 
 /// Judges that are known once, whoever asks them: limits, breakers and budgets hold over all callers of a panel.
 #[derive(Default)]
 pub struct Panel {
     /// By everything that is said of them.
     judges: Mutex<BTreeMap<String, Arc<Judge>>>,
+    confidant: Option<Confidant>,
 }
 
 impl fmt::Debug for Panel {
@@ -23,6 +28,11 @@ impl fmt::Debug for Panel {
 }
 
 impl Panel {
+    /// A panel whose judges' words about failures are told to one alone, and do not stand in reasons.
+    pub fn discreet(confidant: Confidant) -> Self {
+        Self { judges: Mutex::default(), confidant: Some(confidant) }
+    }
+
     /// The judge of that description, which is made where nobody has asked it yet.
     pub(super) fn judge(&self, spec: JudgeSpec) -> Result<Arc<Judge>, Unusable> {
         if spec.budget_cost.is_some() && spec.price.is_none() {
@@ -37,7 +47,9 @@ impl Panel {
             return Ok(Arc::clone(known));
         }
         let wire = Http::new(&spec)?;
-        let judge = Arc::new(Judge::new(spec, Box::new(wire)));
+        let mut judge = Judge::new(spec, Box::new(wire));
+        judge.confidant = self.confidant.clone();
+        let judge = Arc::new(judge);
         judges.insert(description, Arc::clone(&judge));
         Ok(judge)
     }

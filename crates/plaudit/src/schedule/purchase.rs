@@ -275,7 +275,10 @@ impl Caller {
         let reply = tokio::time::timeout(timeout, judge.wire.send(parcel)).await;
         let latency = started.elapsed();
         let answer = match reply {
-            Ok(Ok(reply)) => Fault::judge(reply),
+            Ok(Ok(reply)) => {
+                let status = reply.status;
+                Fault::judge(reply).map_err(|fault| judge.discreet(status, fault))
+            }
             Ok(Err(broken)) => Err(Fault::broken(broken)),
             Err(_) if begun.into_inner() => Err(Fault::broken(Broken::new(Code::JudgeSlowBody, true))),
             Err(_) => Err(Fault::broken(Broken::new(Code::JudgeTimeout, true))),

@@ -170,7 +170,9 @@ fn a_client_that_goes_away_frees_its_work() {
     let body = json!({ "rollouts": rollouts("long", 8) }).to_string();
     let mut stream = service.connect();
     stream.write_all(request("POST", "/v1/score", &body, &[], None).as_bytes()).unwrap();
-    std::thread::sleep(Duration::from_millis(1000));
+    super::http::until("some of it is answered", || {
+        std::fs::read_to_string(&ledger).is_ok_and(|text| text.lines().count() >= 4)
+    });
     drop(stream);
     let began = Instant::now();
     let answer = service.post("/v1/score", &json!({ "rollouts": rollouts("short", 2) }));

@@ -132,7 +132,9 @@ fn a_key_is_in_no_answer_no_log_no_metric_no_file_and_no_command_line() {
         for stream in listener.incoming().flatten() {
             let mut stream = stream;
             let _ = stream.read(&mut [0; 65_536]);
-            let body = format!("{{\"error\":{{\"message\":\"Incorrect API key provided: {KEY}\"}}}}");
+            let body = format!(
+                "{{\"error\":{{\"message\":\"Incorrect API key provided: {KEY} at rack7.example\"}}}}"
+            );
             let head = format!(
                 "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
                 body.len()
@@ -166,6 +168,9 @@ fn a_key_is_in_no_answer_no_log_no_metric_no_file_and_no_command_line() {
     for path in ["", "/steps", "/groups", "/groups/0"] {
         seen.push(service.get(&format!("/v1/runs/{run}{path}")).text());
     }
+    // What the judge says is for the operator, and only without the key.
+    assert!(seen.iter().all(|text| !text.contains("rack7")), "{seen:?}");
+    assert!(folder.read("log").contains("rack7"), "{}", folder.read("log"));
     seen.push(folder.read("log"));
     seen.push(std::fs::read_to_string(format!("/proc/{}/cmdline", service.pid())).unwrap());
     for text in seen {

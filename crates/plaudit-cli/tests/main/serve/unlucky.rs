@@ -204,3 +204,70 @@ fn the_same_job_many_times_at_once_is_one_job_and_calling_it_off_is_final() {
     let refused = service.post("/v1/jobs", &json!({ "recipe": "length", "run": "a\nb", "rollouts": [] }));
     assert_eq!(refused.code(), "run.name");
 }
+
+#[test]
+fn nobody_reads_the_log_and_nobody_waits_for_it() {
+    let folder = Folder::new("serve-log");
+    let judge = "name: judged\ncomponents:\n  half: { reward: judge, mode: pointwise, prompt: \"{{ response }}\", answer: { json: score, min: 0, max: 1 } }\njudges: { main: { base_url: \"http://127.0.0.1:9/v1\", model: m, attempts: 1, patience: 100ms } }\n";
+    let recipe = folder.file("judged.yaml", judge);
+    let state = folder.path("state");
+    let mut serve =
+        crate::support::command(&["serve", "--bind", "127.0.0.1:0", "--state", &state, "--recipe", &recipe]);
+    serve.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = serve.spawn().unwrap();
+    // It is a pipe that is held open and never read.
+    let unread = child.stderr.take();
+    let mut service = Service::of(child);
+    // Each is refused by an error that is said in the log, and the pipe holds 64 kB.
+    for at in 0..600 {
+        let body = json!({ "prompt": at.to_string(), "response": "a" });
+        assert_eq!(service.post("/slime/judged", &body).status, 502);
+    }
+    assert_eq!(service.get("/healthz").status, 200);
+    service.signal("-TERM");
+    assert_eq!(service.wait(), 0);
+    drop(unread);
+}
+
+/// A file system of 1400 kB, where the system lets one have it.
+const FULL: &str = r#"mount -t tmpfs -o size=1400k tmpfs "$1" && exec "$2" serve --bind 127.0.0.1:0 --state "$1/state" --recipe "$3" --recipe "$4""#;
+
+#[test]
+fn on_a_full_disk_nothing_is_promised_that_is_not_kept_and_it_goes_on_when_there_is_room() {
+    let folder = Folder::new("serve-full");
+    let (length, disk) = (folder.file("length.yaml", LENGTH), folder.path("disk"));
+    let judged = "name: judged\ncomponents:\n  half: { reward: judge, mode: pointwise, prompt: \"{{ response }}\", answer: { json: score, min: 0, max: 1 } }\njudges: { main: { base_url: \"http://127.0.0.1:9/v1\", model: m, attempts: 1, patience: 100ms } }\n";
+    let judged = folder.file("judged.yaml", judged);
+    std::fs::create_dir_all(&disk).unwrap();
+    let may = std::process::Command::new("unshare").args(["-rm", "true"]).output();
+    if !may.is_ok_and(|may| may.status.success()) {
+        return;
+    }
+    let errors = std::fs::File::create(folder.path("log")).unwrap();
+    let mut serve = std::process::Command::new("unshare");
+    serve.args(["-rm", "sh", "-c", FULL, "sh", &disk, env!("CARGO_BIN_EXE_plaudit"), &length, &judged]);
+    let service = Service::of(serve.stdout(std::process::Stdio::piped()).stderr(errors).spawn().unwrap());
+    // What others see of that file system.
+    let inside = PathBuf::from(format!("/proc/{}/root{disk}", service.pid()));
+    score(&service, 1);
+    let mut filler = std::fs::File::create(inside.join("filler")).unwrap();
+    while filler.write_all(&[0; 1024]).is_ok() {}
+    drop(filler);
+    let other = json!({ "recipe": "length", "run": "other", "step": 1, "rollouts": [{ "response": "a" }] });
+    let answer = service.post("/v1/score", &other);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let run = answer.json()["run"].as_str().unwrap().to_owned();
+    let job = json!({ "recipe": "length", "rollouts": [{ "response": "a" }] });
+    let refused = service.post("/v1/jobs", &job);
+    assert_eq!((refused.status, refused.code()), (503, "service.disk".to_owned()), "{}", refused.text());
+    assert_eq!(refused.header("retry-after"), Some("30"));
+    // No judge is asked, and where the journal lies is nobody else's affair.
+    let asked =
+        service.post("/v1/score", &json!({ "recipe": "judged", "rollouts": [{ "response": "a" }] })).text();
+    assert!(asked.contains("engine.journal_full") && !asked.contains("disk/state"), "{asked}");
+    until("it is said", || folder.read("log").contains("a run could not be written"));
+    std::fs::remove_file(inside.join("filler")).unwrap();
+    assert_eq!(service.post("/v1/jobs", &job).status, 202);
+    // What could not be written is written, though nothing comes for that run any more.
+    until("the run is written", || inside.join("state/runs").join(&run).join("run.json").exists());
+}
