@@ -48,9 +48,14 @@ impl Admission {
     /// Lets rollouts of a run in, or says when to come back.
     ///
     /// One run may have three quarters of all places, two may have three eighths each, and so on: a quarter is always left for
-    /// whoever comes new. A run that has nothing inside is let in with any one request while there is a place at all.
+    /// whoever comes new. A run that has nothing inside is let in with any one request while there is a place at all, and that
+    /// request takes three quarters of the places that are free at most, however large it is.
     pub(crate) fn enter(self: &Arc<Self>, load: &Arc<Load>, rollouts: usize) -> Result<Inside, Refusal> {
         // A request without rollouts takes a place as well, so that who was first and who is last is always clear.
+        let rollouts = match load.rollouts() {
+            0 => rollouts.min(self.most.saturating_sub(self.inside()) / 4 * 3),
+            _ => rollouts,
+        };
         let rollouts = rollouts.max(1);
         let before = load.0.fetch_add(rollouts, Ordering::AcqRel);
         let runs = match before {
@@ -138,11 +143,17 @@ mod tests {
     }
 
     #[test]
-    fn one_large_request_is_let_in_where_there_is_nothing_else() {
-        let admission = Arc::new(Admission::new(10));
-        let load = Arc::new(Load::default());
-        let inside = admission.enter(&load, 1000).expect("alone");
-        assert!(admission.enter(&Arc::new(Load::default()), 1).is_err());
+    fn large_requests_are_let_in_and_leave_room_for_others() {
+        let admission = Arc::new(Admission::new(1000));
+        let load = || Arc::new(Load::default());
+        let first = load();
+        let inside = [
+            admission.enter(&first, 100_000).expect("alone"),
+            admission.enter(&load(), 100_000).expect("beside a large one"),
+            admission.enter(&load(), 10).expect("beside two"),
+        ];
+        assert!(admission.enter(&first, 1).is_err(), "it has more than its share");
         drop(inside);
+        assert_eq!((admission.inside(), admission.runs.load(Ordering::Relaxed)), (0, 0));
     }
 }
