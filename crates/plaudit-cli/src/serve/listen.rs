@@ -60,11 +60,15 @@ pub(crate) async fn serve(
             turn_away(stream);
             continue;
         };
-        let (house, stop) = (Arc::clone(&house), stop.clone());
+        let (house, mut stop) = (Arc::clone(&house), stop.clone());
         match tls.clone() {
             None => drop(tokio::spawn(connection(house, stream, peer, stop, permit))),
             Some(tls) => drop(tokio::spawn(async move {
-                if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
+                let shaken = tokio::select! {
+                    shaken = tokio::time::timeout(HANDSHAKE, tls.accept(stream)) => shaken,
+                    () = told(&mut stop) => return,
+                };
+                if let Ok(Ok(stream)) = shaken {
                     connection(house, stream, peer, stop, permit).await;
                 }
             })),

@@ -92,7 +92,7 @@ fn it_speaks_tls_with_a_certificate_of_its_own() {
     let length = folder.file("length.yaml", LENGTH);
     let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/certificates");
     let pem = format!("{tests}/good.pem");
-    let service = Service::start(&folder, &["--recipe", &length, "--tls-cert", &pem, "--tls-key", &pem]);
+    let mut service = Service::start(&folder, &["--recipe", &length, "--tls-cert", &pem, "--tls-key", &pem]);
     let curl = |authority: &str| {
         let url = format!("https://127.0.0.1:{}/healthz", service.address.port());
         std::process::Command::new("curl")
@@ -109,6 +109,14 @@ fn it_speaks_tls_with_a_certificate_of_its_own() {
     let mut said = Vec::new();
     let _ = plain.read_to_end(&mut said);
     assert!(!said.starts_with(b"HTTP/1.1 200"));
+    // Whoever has only begun to exchange keys does not hold up its end.
+    let mut stalled = service.connect();
+    std::io::Write::write_all(&mut stalled, b"\x16\x03\x01").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let began = std::time::Instant::now();
+    service.signal("-TERM");
+    assert_eq!(service.wait(), 0);
+    assert!(began.elapsed().as_secs() < 6, "{:?}", began.elapsed());
     let refused =
         run(&["serve", "--tls-cert", &length, "--tls-key", &length, "--state", &folder.path("other")]);
     assert_eq!(refused.code, 2, "{}", refused.talk);

@@ -271,3 +271,21 @@ fn on_a_full_disk_nothing_is_promised_that_is_not_kept_and_it_goes_on_when_there
     // What could not be written is written, though nothing comes for that run any more.
     until("the run is written", || inside.join("state/runs").join(&run).join("run.json").exists());
 }
+
+#[test]
+fn a_file_that_may_grow_no_more_does_not_end_it() {
+    let folder = Folder::new("serve-limit-of-files");
+    let (length, state) = (folder.file("length.yaml", LENGTH), folder.path("state"));
+    let errors = std::fs::File::create(folder.path("log")).unwrap();
+    let mut serve = std::process::Command::new("sh");
+    let script = r#"ulimit -f 8; exec "$1" serve --bind 127.0.0.1:0 --state "$2" --recipe "$3""#;
+    serve.args(["-c", script, "sh", env!("CARGO_BIN_EXE_plaudit"), &state, &length]);
+    let service = Service::of(serve.stdout(std::process::Stdio::piped()).stderr(errors).spawn().unwrap());
+    for at in 0..10 {
+        let rollout = json!({ "response": "x".repeat(3000), "group": at.to_string() });
+        let body = json!({ "recipe": "length", "step": at, "rollouts": [rollout] });
+        assert_eq!(service.post("/v1/score", &body).status, 200);
+    }
+    until("it is said", || folder.read("log").contains("could not be written"));
+    assert_eq!(service.get("/healthz").status, 200);
+}
