@@ -252,7 +252,7 @@ def soak(folder, options):
         recipe.write_text(JUDGED.format(url=court.url, concurrency=64).replace("hedge: 0", "hedge: 0.05"))
         with serve(folder, "--recipe", recipe, "--recipe", "quickstart") as service, Memory(service, 5.0) as memory:
             # Texts that come again after a while, as in a training over epochs.
-            judged = {"recipe": "judged", "size": 4, "bytes": 500, "rate": 15, "connections": 32, "bodies": 20_000}
+            judged = {"recipe": "judged", "size": 4, "bytes": 500, "rate": 15, "connections": 32, "bodies": 6_000}
             plain = {"recipe": "quickstart", "rate": 60, "connections": 8, "bodies": 256}
             found = []
             threads = [

@@ -30,8 +30,6 @@ pub(crate) struct Run {
     pub(crate) engine: Arc<Engine>,
     /// What tells questions from the journal, where there are judges.
     replay: Option<Arc<Engine>>,
-    /// When it began, in seconds since 1970.
-    pub(crate) started: f64,
     pub(crate) load: Arc<Load>,
     /// Its rollouts that wait for their groups.
     pub(crate) joining: Arc<Load>,
@@ -85,7 +83,6 @@ impl Run {
             id: Arc::from(about.id.as_str()),
             engine: Arc::new(engine),
             replay: replay.map(Arc::new),
-            started: about.started,
             load: Arc::new(Load::default()),
             joining: Arc::new(Load::default()),
             folder,

@@ -7,7 +7,6 @@ use super::{Sample, Told, nemo_gym, openrlhf, slime};
 use crate::serve::house::House;
 use crate::serve::join::{self, Handed};
 use crate::serve::reply::{Refusal, Reply, json};
-use crate::serve::run::{Run, clock};
 use crate::serve::score::LARGE;
 use crate::serve::tokens::Holder;
 use hyper::StatusCode;
@@ -19,9 +18,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Instant;
 
-/// How many seconds make a step, where a client names none: long enough for one who comes again to find its group.
-const STEP: f64 = 600.0;
-
 /// The groups that are being gathered for clients that name none.
 #[derive(Debug, Default)]
 pub(crate) struct Dialects {
@@ -32,11 +28,6 @@ impl Dialects {
     fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
         self.cohorts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The step of a run that is under way now.
-fn step(run: &Run) -> u64 {
-    ((clock() - run.started).max(0.0) / STEP) as u64
 }
 
 /// A sample's place, which is given back however its request ends.
@@ -150,14 +141,14 @@ async fn hand_in(
     };
     // Before anything of it is kept in mind.
     join::check(member.as_deref(), size)?;
-    let step = options.step.unwrap_or_else(|| step(&run));
-    let prompt = Prompt { run: &run.id, key: &key, size, compares, step };
+    let prompt = Prompt { run: &run.id, key: &key, size, compares, step: options.step.unwrap_or(0) };
     let place =
         house.dialects.cohorts().arrive(&prompt, (member.as_deref(), &rollout.response), Instant::now());
     let handed = Handed {
         recipe: Some(address.recipe.to_owned()),
         run: address.run.map(str::to_owned),
-        step: Some(place.step),
+        // Without a step, all meet in one place, however long it takes.
+        step: options.step.map(|_| place.step),
         timeout: None,
         validate: options.validate,
         group: place.group(),
