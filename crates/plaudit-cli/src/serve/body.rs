@@ -220,15 +220,28 @@ impl Spread {
     /// About how many bytes the values of the next piece take once they are read, beside their texts.
     fn of(&mut self, piece: &[u8]) -> usize {
         let before = self.all;
-        for byte in piece {
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = self.in_text,
-                b'"' => self.in_text = !self.in_text,
-                b',' if !self.in_text => self.all += VALUE,
-                b'[' | b'{' if !self.in_text => self.all += VALUE + CONTAINER,
-                _ => {}
+        let mut rest = piece;
+        while let Some(first) = rest.first() {
+            let mut passed = 1;
+            if self.escaped {
+                self.escaped = false;
+            } else if self.in_text {
+                // Most of a body is text, of which only the end matters.
+                let Some(at) = memchr::memchr2(b'"', b'\\', rest) else { break };
+                match rest[at] {
+                    b'"' => self.in_text = false,
+                    _ => self.escaped = true,
+                }
+                passed = at + 1;
+            } else {
+                match first {
+                    b'"' => self.in_text = true,
+                    b',' => self.all += VALUE,
+                    b'[' | b'{' => self.all += VALUE + CONTAINER,
+                    _ => {}
+                }
             }
+            rest = &rest[passed..];
         }
         self.all - before
     }
