@@ -29,7 +29,7 @@ RECIPE = {
     "judges": {"words": {"kind": "overlap"}},
     "groups": {"timeout": "60s"},
 }
-TIMEOUT_S = 6
+TIMEOUT_S = 12
 REFERENCE = "the answer is forty two"
 RESPONSES = [
     "<think> the cat </think> <answer> the answer is forty two </answer>",
