@@ -45,7 +45,9 @@ class Process:
     def __init__(self, *command, said=True, **options):
         self.log = tempfile.TemporaryFile()
         out = subprocess.PIPE if said else self.log
-        self.child = subprocess.Popen([str(word) for word in command], stdout=out, stderr=self.log, text=said, **options)
+        self.child = subprocess.Popen(
+            [str(word) for word in command], stdout=out, stderr=self.log, text=said, **options
+        )
         self.url = self.child.stdout.readline().strip() if said else ""
         self.address = self.url.split("://")[-1].removesuffix("/v1")
         if said and not self.url:
@@ -107,7 +109,9 @@ class Memory:
 
 def load(address, **options):
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    done = subprocess.run([str(LOAD), "--address", address, *words], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [str(LOAD), "--address", address, *words], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)
 
 
@@ -129,8 +133,15 @@ def rules(folder, _):
     with serve(folder, "--recipe", "quickstart") as service:
         load(service.address, recipe="quickstart", seconds=2, bodies=64)
         fast = load(service.address, recipe="quickstart", seconds=10, connections=8, bodies=64)
-        even = load(service.address, recipe="quickstart", seconds=10, connections=8, bodies=64, rate=10_000 / SIZE)
-        found = {"rollouts_per_s": fast["rollouts_per_s"], "p99_ms": good(even)["p99_ms"], "fast": fast, "even": even}
+        even = load(
+            service.address, recipe="quickstart", seconds=10, connections=8, bodies=64, rate=10_000 / SIZE
+        )
+        found = {
+            "rollouts_per_s": fast["rollouts_per_s"],
+            "p99_ms": good(even)["p99_ms"],
+            "fast": fast,
+            "even": even,
+        }
     return found, [
         ("rollouts/s, rules, 8 x 2 KB a request", fast["rollouts_per_s"], ">=", 20_000),
         ("p99 of a request at 10,000 rollouts/s, ms", good(even)["p99_ms"], "<=", 5.0),
@@ -148,7 +159,9 @@ def judged(folder, _):
                 options = {"seconds": 8, "connections": 64, "size": 4, "rate": 60, "seed": 1000 + number}
                 alone = load(service.address, engine=recipe, **options)
                 over = load(service.address, recipe="judged", **{**options, "seed": 2000 + number})
-                rounds.append((good(alone)["p99_ms"], good(over)["p99_ms"], good(alone)["p50_ms"], good(over)["p50_ms"]))
+                rounds.append(
+                    (good(alone)["p99_ms"], good(over)["p99_ms"], good(alone)["p50_ms"], good(over)["p50_ms"])
+                )
     added = sorted(over - alone for alone, over, *_ in rounds)[1]
     found = {"rounds": rounds, "added_p99_ms": added}
     return found, [("ms that the service adds to p99, judge of 20 ms", added, "<=", 3.0)]
@@ -167,7 +180,12 @@ def overload(folder, options):
             capacity = good(load(service.address, seconds=10, connections=128, seed=2, **common))["per_s"]
             with Memory(service) as memory:
                 found = load(
-                    service.address, seconds=options.seconds, connections=1500, seed=3, rate=10 * capacity, **common
+                    service.address,
+                    seconds=options.seconds,
+                    connections=1500,
+                    seed=3,
+                    rate=10 * capacity,
+                    **common,
                 )
             most = memory.most()
     refused = found["statuses"].get("429", {"count": 0, "p99_ms": None})
@@ -247,16 +265,30 @@ def peer(folder, _):
 
 def soak(folder, options):
     """An hour of mixed load with faults of the judge: does the memory stay where it is?"""
-    with judge("--latency", "20ms", "--error-rate", "0.05", "--rate-limit-share", "0.02", "--invalid-rate", "0.03") as court:
+    with judge(
+        "--latency", "20ms", "--error-rate", "0.05", "--rate-limit-share", "0.02", "--invalid-rate", "0.03"
+    ) as court:
         recipe = folder / "judged.yaml"
         recipe.write_text(JUDGED.format(url=court.url, concurrency=64).replace("hedge: 0", "hedge: 0.05"))
-        with serve(folder, "--recipe", recipe, "--recipe", "quickstart") as service, Memory(service, 5.0) as memory:
+        with (
+            serve(folder, "--recipe", recipe, "--recipe", "quickstart") as service,
+            Memory(service, 5.0) as memory,
+        ):
             # Texts that come again after a while, as in a training over epochs.
-            judged = {"recipe": "judged", "size": 4, "bytes": 500, "rate": 15, "connections": 32, "bodies": 6_000}
+            judged = {
+                "recipe": "judged",
+                "size": 4,
+                "bytes": 500,
+                "rate": 15,
+                "connections": 32,
+                "bodies": 6_000,
+            }
             plain = {"recipe": "quickstart", "rate": 60, "connections": 8, "bodies": 256}
             found = []
             threads = [
-                threading.Thread(target=lambda one=one: found.append(load(service.address, seconds=options.seconds, **one)))
+                threading.Thread(
+                    target=lambda one=one: found.append(load(service.address, seconds=options.seconds, **one))
+                )
                 for one in (judged, plain)
             ]
             for thread in threads:
@@ -272,7 +304,9 @@ CASES = {"rules": rules, "judged": judged, "overload": overload, "slow": slow, "
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", help="some of " + ", ".join(CASES))
     parser.add_argument("--seconds", type=float, default=60.0, help="of overload and of the soak")
     options = parser.parse_args()
@@ -292,7 +326,9 @@ def main():
             reached = value is not None and (value >= wanted if sign == ">=" else value <= wanted)
             missed |= not reached
             shown = "nothing" if value is None else f"{value:,.2f}"
-            print(f"{what:52} {shown:>12}   {sign} {wanted:<8} {'REACHED' if reached else 'MISSED'}", flush=True)
+            print(
+                f"{what:52} {shown:>12}   {sign} {wanted:<8} {'REACHED' if reached else 'MISSED'}", flush=True
+            )
     out = HERE / "runs" / f"{raw['date']}-serve{'-' + '-'.join(names) if options.only else ''}.json"
     out.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
     print(f"raw figures: {out.relative_to(ROOT)}", file=sys.stderr)

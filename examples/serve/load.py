@@ -86,14 +86,18 @@ def group(options, chance, step, number):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--url", default="http://127.0.0.1:7717")
     parser.add_argument("--recipe", default="tutorial")
     parser.add_argument("--run", default="demo")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--groups", type=int, default=16, help="groups of a step")
     parser.add_argument("--size", type=int, default=8, help="responses of a group")
-    parser.add_argument("--pause", type=float, default=0.3, help="seconds between steps, in which a policy would learn")
+    parser.add_argument(
+        "--pause", type=float, default=0.3, help="seconds between steps, in which a policy would learn"
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     service = Service(options.url, os.environ.get("PLAUDIT_TOKEN"))
