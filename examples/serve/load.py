@@ -7,7 +7,8 @@
     python3 examples/serve/load.py --recipe quickstart --run rules --steps 20
 
 It needs nothing but Python. Responses are made up; `plaudit judge-sim` reads their hidden quality from a mark in the text, so
-that the judged rewards rise. From the middle of the run on, the policy learns that longer answers win: the dashboard says so.
+that the win rate against the reference rises. From the middle of the run on, the policy learns that longer answers win: the
+dashboard says so.
 """
 
 import argparse

@@ -163,19 +163,26 @@ pub(crate) fn page(house: &House) -> String {
 }
 
 fn judges(page: &mut Page, tallies: &[Tally]) {
-    type Of = fn(&Tally) -> f64;
+    type Of = fn(&Tally) -> Option<f64>;
     let counters: [(&str, &str, Of); 6] = [
-        ("plaudit_judge_calls_total", "Calls that were sent to a judge.", |tally| tally.calls as f64),
-        ("plaudit_judge_cached_total", "Questions that the journal answered.", |tally| tally.cached as f64),
-        ("plaudit_judge_retries_total", "Calls that were sent again.", |tally| tally.retries as f64),
-        ("plaudit_judge_prompt_tokens_total", "Tokens read.", |tally| tally.tokens.prompt as f64),
-        ("plaudit_judge_completion_tokens_total", "Tokens written.", |tally| tally.tokens.completion as f64),
-        ("plaudit_judge_cost_total", "What calls have cost.", |tally| tally.cost.unwrap_or(0.0)),
+        ("plaudit_judge_calls_total", "Calls that were sent to a judge.", |tally| Some(tally.calls as f64)),
+        ("plaudit_judge_cached_total", "Questions that the journal answered.", |tally| {
+            Some(tally.cached as f64)
+        }),
+        ("plaudit_judge_retries_total", "Calls that were sent again.", |tally| Some(tally.retries as f64)),
+        ("plaudit_judge_prompt_tokens_total", "Tokens read.", |tally| Some(tally.tokens.prompt as f64)),
+        ("plaudit_judge_completion_tokens_total", "Tokens written.", |tally| {
+            Some(tally.tokens.completion as f64)
+        }),
+        ("plaudit_judge_cost_total", "What calls have cost.", |tally| tally.cost),
     ];
     for (name, help, of) in counters {
         page.head(name, "counter", help);
         for tally in tallies {
-            page.line(name, &[("judge", &tally.judge)], of(tally));
+            // What is not known, such as the cost without prices, is not said to be nothing.
+            if let Some(value) = of(tally) {
+                page.line(name, &[("judge", &tally.judge)], value);
+            }
         }
     }
     page.head("plaudit_judge_failures_total", "counter", "Calls that failed, by cause.");
