@@ -43,7 +43,7 @@ pub(crate) struct Limits {
     /// The most bytes of bodies that are held at once.
     #[schemars(range(min = 1024))]
     pub(crate) bodies: usize,
-    /// The most jobs that wait or run.
+    /// The most jobs that wait or run. One token may have three quarters of them.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) jobs: usize,
     /// The most runs that are scored for at once.
@@ -84,11 +84,15 @@ pub(crate) struct Keep {
     /// For how many hours the results of a job are kept after it ended.
     #[schemars(range(min = 1, max = 87_600))]
     pub(crate) hours: u64,
+    /// The most bytes of jobs and their results; the results of the oldest go first, and no more jobs are taken while those that
+    /// wait take all of it.
+    #[schemars(range(min = 65_536))]
+    pub(crate) job_bytes: u64,
 }
 
 impl Default for Keep {
     fn default() -> Self {
-        Self { days: 90, runs: 1000, groups: 24, bytes: 256 << 20, hours: 72 }
+        Self { days: 90, runs: 1000, groups: 24, bytes: 256 << 20, hours: 72, job_bytes: 16 << 30 }
     }
 }
 

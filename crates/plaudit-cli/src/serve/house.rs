@@ -1,16 +1,16 @@
 //! What does the service have? Its recipes, its runs, its jobs, those who may ask, and what it may hold.
 
 use super::admission::Admission;
+use super::backlog::Jobs;
 use super::body::Room;
 use super::config::{Config, Keep, Limits};
 use super::dialect::routes::Dialects;
-use super::jobs::Jobs;
 use super::kept::{self, About, Keeper};
 use super::log;
 use super::meters::Meters;
 use super::recipes::Recipes;
 use super::reply::Refusal;
-use super::run::{Left, Run, clock};
+use super::run::{Left, Meetings, Run, clock};
 use super::tokens::{Tokens, hex, random};
 use super::watch::Watch;
 use crate::failure::Failure;
@@ -37,6 +37,7 @@ pub(crate) struct House {
     pub(crate) admission: Arc<Admission>,
     /// The same for rollouts that wait for their groups.
     pub(crate) joining: Arc<Admission>,
+    meetings: Arc<Meetings>,
     pub(crate) room: Arc<Room>,
     pub(crate) meters: Meters,
     pub(crate) jobs: Jobs,
@@ -91,6 +92,7 @@ impl House {
             tokens,
             admission: Arc::new(Admission::new(config.limits.rollouts)),
             joining: Arc::new(Admission::new(config.limits.joining)),
+            meetings: Arc::new(Meetings::new(config.limits.joining)),
             room: Arc::new(Room::new(config.limits.bodies)),
             limits: config.limits,
             meters: Meters::new(),
@@ -212,7 +214,7 @@ impl House {
         let id = about.id.clone();
         runs.kept.remove(&id);
         let files = (folder, self.keeper.clone(), self.keep.clone());
-        let run = Run::new(about, (engine, replay), files, self.limits.joining, changed);
+        let run = Run::new(about, (engine, replay), files, Arc::clone(&self.meetings), changed);
         if let Some(left) = left {
             run.reopen(left);
         }

@@ -74,6 +74,8 @@ pub(super) struct Job {
     pub(super) folder: PathBuf,
     pub(super) halt: Halt,
     pub(super) scored: AtomicU64,
+    /// What it takes on the disk: what was asked while it is open, and then its results.
+    pub(super) bytes: AtomicU64,
     written: Mutex<Written>,
 }
 
@@ -81,7 +83,15 @@ impl Job {
     pub(super) fn new(folder: PathBuf, written: Written) -> Self {
         let scored = if written.state == Stage::Done { written.rollouts } else { 0 };
         let (halt, scored) = (Halt::new(), AtomicU64::new(scored as u64));
-        Self { folder, halt, scored, written: Mutex::new(written) }
+        let job = Self { folder, halt, scored, bytes: AtomicU64::new(0), written: Mutex::new(written) };
+        job.weigh();
+        job
+    }
+
+    /// Looks what it takes on the disk.
+    fn weigh(&self) {
+        let length = |name: &str| fs::metadata(self.folder.join(name)).map_or(0, |about| about.len());
+        self.bytes.store(length("request.json") + length("results.jsonl"), Ordering::Relaxed);
     }
 
     /// What lies in a folder; what had begun begins anew. None where the job was never accepted.
@@ -143,6 +153,7 @@ impl Job {
         if self.keep(&written) {
             let _ = fs::remove_file(self.folder.join("request.json"));
         }
+        self.weigh();
         true
     }
 

@@ -1,30 +1,26 @@
 //! `POST /v1/jobs`: what is too much for one request. A job is on the disk before it is accepted, goes on after a restart, and its
 //! results can be fetched until they are too old.
 
+use super::backlog::same;
 use super::body::{Lent, Room};
-use super::config::Config;
 use super::house::House;
+use super::job::{self, Job, Stage, Written, put};
 use super::reply::{Refusal, Reply, body, json};
 use super::run::{Run, clock};
 use super::score::{self, Unread};
 use super::tokens::{Holder, Scope, hex, random};
-use super::{job, log};
-use crate::failure::Failure;
 use hyper::StatusCode;
-pub(crate) use job::Written;
-use job::{Job, Stage, put};
 use plaudit::engine::Terms;
 use plaudit::group;
 use plaudit::rollout::Rollout;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use serde_json::json;
 use std::fs;
 use std::io::BufRead as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 /// How many jobs run at once.
@@ -36,137 +32,8 @@ const PARTS: usize = 4;
 const LONGEST_KEY: usize = 255;
 /// The most rollouts of a job.
 const MOST: usize = 262_144;
-/// The most jobs that are over; the oldest are forgotten first.
-const MOST_OVER: usize = 10_000;
 /// How long a job waits that finds no room for its run.
 const PAUSE: Duration = Duration::from_secs(2);
-
-/// All jobs.
-#[derive(Debug)]
-pub(crate) struct Jobs {
-    folder: PathBuf,
-    most: usize,
-    hours: u64,
-    all: Mutex<BTreeMap<String, Arc<Job>>>,
-    more: Notify,
-}
-
-impl Jobs {
-    /// Takes up what lies in the folder; what was not done goes on.
-    pub(crate) fn open(folder: &Path, config: &Config) -> Result<Self, Failure> {
-        fs::create_dir_all(folder).map_err(|error| Failure::File(folder.display().to_string(), error))?;
-        let mut all = BTreeMap::new();
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            match Job::read(path.clone()) {
-                Ok(Some(job)) => {
-                    let id = job.written().job.clone();
-                    all.insert(id, Arc::new(job));
-                }
-                // The service was killed before it had been accepted.
-                Ok(None) => drop(fs::remove_dir_all(&path)),
-                Err(error) => {
-                    let facts = [
-                        ("folder", Value::from(path.display().to_string())),
-                        ("why", Value::from(error.to_string())),
-                    ];
-                    log::say("warning", "a job cannot be read and is left out", &facts);
-                }
-            }
-        }
-        let (most, hours) = (config.limits.jobs, config.keep.hours);
-        Ok(Self { folder: folder.to_path_buf(), most, hours, all: Mutex::new(all), more: Notify::new() })
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Job>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many jobs there are of each state.
-    pub(crate) fn counts(&self) -> Vec<(&'static str, usize)> {
-        let stages: Vec<Stage> = self.all().values().map(|job| job.written().state).collect();
-        let count = |stage: Stage| stages.iter().filter(|has| **has == stage).count();
-        Stage::ALL.iter().map(|(stage, name)| (*name, count(*stage))).collect()
-    }
-
-    /// The job of that id, where the holder may know of it.
-    fn find(&self, holder: &Holder, id: &str) -> Result<Arc<Job>, Refusal> {
-        let found = self.all().get(id).cloned();
-        let mine = |job: &Arc<Job>| holder.may(Scope::Admin) || job.written().owner == holder.entry.id;
-        found.filter(mine).ok_or_else(|| Refusal::not_found("job.unknown", "there is no such job"))
-    }
-
-    /// The next job that waits: of those whose run has the fewest jobs running, the oldest.
-    fn next(&self) -> Option<Arc<Job>> {
-        loop {
-            let job = self.first()?;
-            if job.start() {
-                return Some(job);
-            }
-        }
-    }
-
-    fn first(&self) -> Option<Arc<Job>> {
-        let all = self.all();
-        let of = |job: &Job| {
-            let written = job.written();
-            (written.owner.clone(), written.run.clone(), written.recipe.clone())
-        };
-        let running: Vec<_> =
-            all.values().filter(|job| job.written().state == Stage::Running).map(|job| of(job)).collect();
-        let waiting = all.values().filter(|job| job.written().state == Stage::Waiting);
-        let rank = |job: &&Arc<Job>| {
-            let who = of(job);
-            (running.iter().filter(|other| **other == who).count(), job.written().created)
-        };
-        let ranked = waiting.map(|job| (rank(&job), job));
-        let next =
-            ranked.min_by(|((one, early), _), ((other, late), _)| one.cmp(other).then(early.total_cmp(late)));
-        next.map(|(_, job)| Arc::clone(job))
-    }
-
-    /// Forgets jobs whose results are too old, and the oldest where there are too many.
-    pub(crate) fn tick(&self) {
-        let oldest = clock() - self.hours as f64 * 3600.0;
-        let mut all = self.all();
-        let ended = |(id, job): (&String, &Arc<Job>)| Some((job.written().ended?, id.clone()));
-        let mut over: Vec<(f64, String)> = all.iter().filter_map(ended).collect();
-        over.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        let many = over.len().saturating_sub(MOST_OVER);
-        let gone = over.into_iter().enumerate().filter(|(at, (ended, _))| *at < many || *ended < oldest);
-        let gone: Vec<Arc<Job>> = gone.filter_map(|(_, (_, id))| all.remove(&id)).collect();
-        drop(all);
-        for job in gone {
-            let _ = fs::remove_dir_all(&job.folder);
-        }
-    }
-
-    /// Takes a job in, unless the same has come before or too many wait.
-    fn insert(&self, job: &Arc<Job>) -> Result<Option<Arc<Job>>, Refusal> {
-        let mut all = self.all();
-        if let Some(first) = same(&all, &job.written()) {
-            return Ok(Some(first));
-        }
-        let open = all.values().filter(|job| !job.written().state.is_over()).count();
-        if open >= self.most {
-            let message = format!("{open} jobs wait, which is all there may be");
-            return Err(Refusal::busy("engine.overloaded", message, 30));
-        }
-        let id = job.written().job.clone();
-        all.insert(id, Arc::clone(job));
-        Ok(None)
-    }
-}
-
-/// The job of the same holder with the same key.
-fn same(all: &BTreeMap<String, Arc<Job>>, asked: &Written) -> Option<Arc<Job>> {
-    let key = asked.key.as_ref()?;
-    let same = |job: &&Arc<Job>| {
-        let written = job.written();
-        written.key.as_ref() == Some(key) && written.owner == asked.owner
-    };
-    all.values().find(same).cloned()
-}
 
 /// Accepts a job.
 pub(crate) async fn create(

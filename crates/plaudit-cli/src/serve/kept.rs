@@ -373,6 +373,11 @@ pub(crate) fn number(step: &str) -> Option<u64> {
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
+/// The number of a group as the list has it.
+pub(crate) fn group_number(line: &str) -> Option<u64> {
+    serde_json::from_str::<Placed>(line).ok()?.brief.id.parse().ok()
+}
+
 /// The groups that can be looked at, newest last.
 pub(crate) fn groups(folder: &Path, step: Option<u64>) -> io::Result<Vec<Brief>> {
     let mut there = BTreeMap::new();

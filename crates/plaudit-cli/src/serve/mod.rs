@@ -2,6 +2,7 @@
 
 mod admission;
 mod alarms;
+mod backlog;
 mod body;
 mod config;
 mod dialect;

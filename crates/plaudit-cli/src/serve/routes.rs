@@ -3,7 +3,7 @@
 use super::dialect::{self, nemo_gym, openrlhf, slime};
 use super::reply::Refusal;
 use super::tokens::Scope;
-use super::{jobs, join, kept, score};
+use super::{job, join, kept, score};
 use dialect::routes::Kind;
 use hyper::{Method, StatusCode};
 use schemars::generate::SchemaSettings;
@@ -113,7 +113,7 @@ pub(crate) static ROUTES: &[Route] = &[
         Deed::CreateJob,
         "Score many rollouts in the background",
         shape::<score::ScoreRequest<'static>>,
-        shape::<jobs::Written>,
+        shape::<job::Written>,
     ),
     dialect(
         "/openrlhf/{recipe}",
@@ -151,12 +151,12 @@ pub(crate) static ROUTES: &[Route] = &[
         shape::<nemo_gym::aggregate::Ask>,
     ),
     get("/v1/jobs", Deed::Jobs, SCORE, "List jobs"),
-    giving(get("/v1/jobs/{job}", Deed::Job, SCORE, "See how far a job is"), shape::<jobs::Written>),
+    giving(get("/v1/jobs/{job}", Deed::Job, SCORE, "See how far a job is"), shape::<job::Written>),
     Route {
         method: "DELETE",
         ..giving(
             get("/v1/jobs/{job}", Deed::CancelJob, SCORE, "Call a job off, or forget one that is over"),
-            shape::<jobs::Written>,
+            shape::<job::Written>,
         )
     },
     asking(

@@ -18,8 +18,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How many groups of a step are kept besides, because something in them is invalid.
 const BAD: usize = 8;
-/// What the groups of one step that remember for latecomers may take.
+/// What scored groups may take that the first meeting place remembers for latecomers, and what they may take at any.
 const REMEMBERED: usize = 64 << 20;
+const REMEMBERED_AT_LEAST: usize = 256 << 10;
 /// How many bytes of the steps that a run has left behind are read when it is taken up.
 const REOPENED: u64 = 4 << 20;
 
@@ -36,12 +37,32 @@ pub(crate) struct Run {
     folder: PathBuf,
     keeper: Keeper,
     keep: Keep,
-    most_joining: usize,
+    meetings: Arc<Meetings>,
     steps: Mutex<Steps>,
     /// Where rollouts without a step meet, and how often what was scored there has been counted.
     loose: Mutex<(Option<Arc<Join>>, u64)>,
     /// Itself, for those who tell it what was scored.
     me: Weak<Self>,
+}
+
+/// All places where rollouts meet, over all runs.
+#[derive(Debug)]
+pub(crate) struct Meetings {
+    /// How many rollouts may wait at one of them.
+    most_waiting: usize,
+    /// Every place holds one of these, so that they can be counted.
+    open: Arc<()>,
+}
+
+impl Meetings {
+    pub(crate) fn new(most_waiting: usize) -> Self {
+        Self { most_waiting, open: Arc::new(()) }
+    }
+
+    /// What a place that is just made may remember: the more there are, the less, so that all of them together stay small.
+    fn remembered(&self) -> usize {
+        (REMEMBERED / (Arc::strong_count(&self.open) - 1).max(1)).max(REMEMBERED_AT_LEAST)
+    }
 }
 
 /// The seconds since 1970.
@@ -55,6 +76,8 @@ pub(crate) struct Left {
     ended: Vec<String>,
     /// Those that had not ended when the service was killed.
     cut: Vec<String>,
+    /// The number of the next group that is kept: the last ones may have been written when the run was not any more.
+    next_group: u64,
 }
 
 impl Left {
@@ -67,7 +90,9 @@ impl Left {
         let (ended, mut cut) = (lines("steps.jsonl"), lines("open.json"));
         // It may have been killed after a step was written and before it was no longer among the open ones.
         cut.retain(|line| !ended.iter().any(|known| identity(known) == identity(line)));
-        Self { ended, cut }
+        let groups = kept::newest(&folder.join("groups.jsonl"), REOPENED).unwrap_or_else(|_| Vec::new());
+        let next_group = groups.iter().filter_map(|line| kept::group_number(line)).max();
+        Self { ended, cut, next_group: next_group.map_or(0, |last| last.saturating_add(1)) }
     }
 }
 
@@ -76,7 +101,7 @@ impl Run {
         about: About,
         (engine, replay): (Engine, Option<Engine>),
         (folder, keeper, keep): (PathBuf, Keeper, Keep),
-        most_joining: usize,
+        meetings: Arc<Meetings>,
         changed: Option<String>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
@@ -88,7 +113,7 @@ impl Run {
             folder,
             keeper,
             keep,
-            most_joining,
+            meetings,
             steps: Mutex::new(Steps::new(about, changed)),
             loose: Mutex::new((None, 0)),
             me: Weak::clone(me),
@@ -118,6 +143,7 @@ impl Run {
         for line in &left.cut {
             state.count(line);
         }
+        state.about.next_group = state.about.next_group.max(left.next_group);
         drop(state);
         for line in left.cut {
             self.keeper.line(self.folder.join("steps.jsonl"), line);
@@ -222,15 +248,16 @@ impl Run {
     }
 
     fn meeting(&self, step: Option<u64>) -> Arc<Join> {
-        let me = Weak::clone(&self.me);
+        let (me, open) = (Weak::clone(&self.me), Arc::clone(&self.meetings.open));
         let observer: Observer = Box::new(move |rollouts, report| {
+            let _open = &open;
             if let Some(run) = me.upgrade() {
                 let step = step.unwrap_or_else(|| run.state().window(clock()));
                 run.sample(step, rollouts, report, None);
             }
         });
-        let policy = Policy::of(self.engine.plan());
-        let policy = Policy { remember_bytes: REMEMBERED, most_waiting: self.most_joining, ..policy };
+        let (remember_bytes, most_waiting) = (self.meetings.remembered(), self.meetings.most_waiting);
+        let policy = Policy { remember_bytes, most_waiting, ..Policy::of(self.engine.plan()) };
         Arc::new(Join::observed(&self.engine, policy, Some(observer)))
     }
 

@@ -214,8 +214,9 @@ pub(crate) struct Tokens {
     local: Arc<Holder>,
 }
 
-/// What tells whether a file has changed.
-type Look = (SystemTime, u64);
+/// What tells whether a file has changed: when it was written, how long it is, and which one it is, as a file that takes the
+/// place of another may be as long and seem as old.
+type Look = (SystemTime, u64, u64);
 
 impl Tokens {
     /// The tokens of a file; without one, everybody is let in.
@@ -244,7 +245,11 @@ impl Tokens {
         let Some(path) = &self.path else { return Ok(()) };
         let look = |path: &Path| {
             let about = std::fs::metadata(path)?;
-            Ok((about.modified()?, about.len()))
+            #[cfg(unix)]
+            let which = std::os::unix::fs::MetadataExt::ino(&about);
+            #[cfg(not(unix))]
+            let which = 0;
+            Ok((about.modified()?, about.len(), which))
         };
         let seen = look(path).map_err(|error| Failure::File(path.display().to_string(), error))?;
         if self.known.read().unwrap_or_else(PoisonError::into_inner).1 == Some(seen) {
@@ -341,6 +346,22 @@ mod tests {
         tokens.refresh().unwrap();
         assert_eq!(code(Some(header.as_bytes())), "auth.unknown");
         assert!(file.revoke("trainer").is_err());
+    }
+
+    #[test]
+    fn a_file_that_takes_the_place_of_another_is_seen_though_it_seems_the_same() {
+        let folder = folder("replaced");
+        let (path, other) = (folder.join("tokens.json"), folder.join("other.json"));
+        let (first, _) = File::at(&path).create(wanted("one")).unwrap();
+        let (second, _) = File::at(&other).create(wanted("two")).unwrap();
+        let tokens = Tokens::open(Some(&path)).unwrap();
+        let was = std::fs::metadata(&path).unwrap();
+        std::fs::File::open(&other).unwrap().set_modified(was.modified().unwrap()).unwrap();
+        assert_eq!(std::fs::metadata(&other).unwrap().len(), was.len());
+        std::fs::rename(&other, &path).unwrap();
+        tokens.refresh().unwrap();
+        let known = |token: &str| tokens.check(Some(format!("Bearer {token}").as_bytes())).is_ok();
+        assert_eq!((known(&first), known(&second)), (false, true));
     }
 
     #[test]
