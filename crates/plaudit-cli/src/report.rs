@@ -10,6 +10,7 @@ use crate::summary::{short, whole};
 use crate::talk::{Style, printable};
 use clap::Args;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,8 @@ Examples:
 
 /// The most groups that a file holds, the newest first.
 const MOST_GROUPS: usize = 200;
+/// The most steps that a file holds, spread over the whole run.
+const MOST_SPREAD: usize = 2000;
 /// How many steps are printed, the newest ones.
 const MOST_STEPS: usize = 40;
 
@@ -59,8 +62,9 @@ impl Report {
             )));
         };
         let at = folder.join(&about.id);
-        let steps = read(&at, kept::steps(&at))?;
+        let mut steps = read(&at, kept::steps(&at))?;
         if let Some(file) = &self.html {
+            kept::spread(&mut steps, MOST_SPREAD);
             let mut out = Output::open(file)?;
             let page = html(about, &at, &steps)?;
             out.write_all(page.as_bytes()).map_err(|error| Failure::writing(file, error))?;
@@ -158,9 +162,11 @@ fn html(about: &About, at: &Path, steps: &[String]) -> Result<String, Failure> {
     let mut put = |path: String, value: Value| drop(data.insert(path, value));
     put("/v1/runs".to_owned(), json!({ "runs": [shown.clone()] }));
     put(format!("/v1/runs/{id}"), shown);
+    let numbers: BTreeSet<u64> = steps.iter().filter_map(|step| kept::number(step)).collect();
     let steps: Vec<Value> = steps.iter().filter_map(|step| serde_json::from_str(step).ok()).collect();
     put(format!("/v1/runs/{id}/steps"), json!({ "steps": steps }));
     let mut groups = read(at, kept::groups(at, None))?;
+    groups.retain(|group| numbers.contains(&group.step));
     groups.drain(..groups.len().saturating_sub(MOST_GROUPS));
     for brief in &groups {
         if let Some(group) = read(at, kept::group(at, &brief.id))? {

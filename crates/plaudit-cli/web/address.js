@@ -1,4 +1,4 @@
-// What does the address say is looked at? `#run=ID&step=3&group=17&theme=dark`, so that links and the back button work.
+// What does the address say is looked at? `#run=ID&step=3&span=whole&group=17&theme=dark`, so that links and the back button work.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -10,15 +10,18 @@
       run: fields.get('run') || null,
       step: step !== null && /^-?\d+$/.test(step) ? Number(step) : null,
       group: fields.get('group') || null,
+      span: fields.get('span') === 'whole' ? 'whole' : null,
       theme: ['light', 'dark'].includes(fields.get('theme')) ? fields.get('theme') : null,
     };
   };
 
-  // The address of a place, as links have it.
+  // The address of a place, as links have it. Within a run, how much of it is shown stays.
   const to = (place) => {
     const fields = new URLSearchParams();
-    for (const name of ['run', 'step', 'group', 'theme']) {
-      if (place[name] !== null && place[name] !== undefined) fields.set(name, place[name]);
+    const here = read();
+    const full = { ...(place.run && place.run === here.run ? { span: here.span } : {}), ...place };
+    for (const name of ['run', 'step', 'span', 'group', 'theme']) {
+      if (full[name] !== null && full[name] !== undefined) fields.set(name, full[name]);
     }
     return `#${fields}`;
   };

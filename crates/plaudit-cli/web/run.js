@@ -30,7 +30,9 @@
       this.latest.addEventListener('click', () => this.choose(null));
       const down = el('button', { type: 'button', class: 'plain' }, 'Its groups ↓');
       down.addEventListener('click', () => { this.groups.node.scrollIntoView(); this.groups.node.querySelector('a, button').focus({ preventScroll: true }); });
-      this.at.append(this.previous, this.stepText, this.next, this.latest, down);
+      this.span = el('button', { type: 'button', class: 'plain' });
+      this.span.addEventListener('click', () => P.address.replace({ run: this.id, span: P.address.read().span ? null : 'whole' }));
+      this.at.append(this.previous, this.stepText, this.next, this.latest, down, this.span);
       P.chart.look.onChoose = (step) => this.choose(step);
     }
 
@@ -63,15 +65,18 @@
     async refresh() {
       const run = await P.source.get(P.source.path(this.id));
       this.title = run.name || run.id;
-      this.head(run);
-      const held = await P.source.refreshSteps(this.id, String(run.started));
+      if (!this.steps) this.head(run);
+      const { span } = P.address.read();
+      const held = await P.source.refreshSteps(this.id, String(run.started), span !== null);
       this.steps = held.list;
+      Object.assign(this, { shown: span, many: run.steps });
+      this.head(run);
       this.wait.hidden = this.steps.length > 0;
       this.body.hidden = !this.steps.length;
       if (!this.steps.length) return;
-      const changed = this.version !== held.version;
+      const changed = this.held !== held || this.version !== held.version;
       if (changed) {
-        this.version = held.version;
+        Object.assign(this, { held, version: held.version });
         this.showAlarms();
         this.showCharts(run);
       }
@@ -80,16 +85,24 @@
 
     // Called when the address changed but the run did not.
     async moved() {
-      if (this.steps && this.steps.length) await this.showStep(false);
+      if (P.address.read().span !== this.shown) await this.refresh();
+      else if (this.steps && this.steps.length) await this.showStep(false);
     }
 
     head(run) {
       if (this.name.textContent !== this.title) this.name.replaceChildren(P.said(this.title));
       const weights = [...new Set((run.components || []).map((one) => `${one.name} × ${plain(one.weight)}`))].join(', ');
       const facts = [['recipe', run.recipe], ['components', weights], ['judges', (run.judges || []).map((one) => (typeof one === 'string' ? one : one.name)).join(', ')], ['started', moment(run.started)], [run.live ? 'live' : 'until', run.live ? 'now' : moment(run.seen)],
-        ['steps', !P.source.report && run.steps > P.source.MOST ? `${count(run.steps)}, the last ${count(P.source.MOST)} shown` : count(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)]].filter(([, text]) => text);
+        ['steps', this.howMany(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)]].filter(([, text]) => text);
       P.keyed(this.facts, facts, ([name]) => name, ([name]) => { const value = el('bdi', {}); return { value, node: el('span', { class: name === 'live' ? 'fact live' : 'fact' }, el('i', {}, name), ' ', value) }; },
         (entry, [, text]) => { if (entry.text !== text) { entry.text = text; entry.value.replaceChildren(...P.visible(text)); } });
+    }
+
+    // How many steps there are, and which of them are shown where those are not all.
+    howMany(all) {
+      const shown = this.steps ? this.steps.length : all;
+      if (all <= P.source.MOST || shown >= all) return count(all);
+      return `${count(all)}, ${this.shown || P.source.report ? `${count(shown)} of them` : `the last ${count(shown)}`} shown`;
     }
 
     // One line for each kind of alarm: the newest in words, and at which steps it was before.
@@ -134,6 +147,8 @@
       this.previous.disabled = place === 0;
       this.next.disabled = place === this.steps.length - 1;
       this.latest.hidden = chosen === null;
+      this.span.hidden = P.source.report || (!this.shown && this.many <= P.source.MOST);
+      put(this.span, this.shown ? 'The newest steps' : 'The whole run');
       P.tiles.update(this.tiles, this.steps, place);
       await this.groups.refresh(here.step, changed && here.open);
     }

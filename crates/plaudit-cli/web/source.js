@@ -47,17 +47,18 @@
   const path = (run, rest = '') => `/v1/runs/${encodeURIComponent(run)}${rest}`;
 
   // The steps of each run that was looked at, in order. Asked for again is only what can have changed: the steps from the
-  // first that is still open, and those after the last. Of a very long run these are the newest ones.
+  // first that is still open, and those after the last. Of a very long run these are the newest ones, or some of all.
   const held = new Map();
-  const refreshSteps = async (run, identity) => {
-    let entry = held.get(run);
-    if (!entry || entry.identity !== identity) held.set(run, entry = { list: [], version: 0, identity });
+  const refreshSteps = async (run, identity, whole) => {
+    const key = `${whole ? 'whole' : 'newest'} ${run}`;
+    let entry = held.get(key);
+    if (!entry || entry.identity !== identity || entry.list.length > 2 * MOST && !embedded) held.set(key, entry = { list: [], version: 0, identity });
     if (embedded && entry.version) return entry;
     const open = entry.list.find((step) => step.open);
     const last = entry.list[entry.list.length - 1];
     const after = open ? open.step - 1 : last ? last.step : -1;
-    const { steps } = await get(path(run, `/steps?limit=${MOST}${after < 0 ? '' : `&after=${after}`}`));
-    if (merge(entry.list, whole(steps)) || !entry.version) entry.version += 1;
+    const { steps } = await get(path(run, `/steps?limit=${MOST}${after >= 0 ? `&after=${after}` : whole ? '&whole=1' : ''}`));
+    if (merge(entry.list, larger(steps)) || !entry.version) entry.version += 1;
     return entry;
   };
 
@@ -65,7 +66,7 @@
   const isComplete = (list, place) => place === 0 || !list[place].open || list[place].statistics.rollouts >= list[place - 1].statistics.rollouts;
 
   // A step that was closed and then came again is told of twice; the larger part stands for it.
-  const whole = (steps) => {
+  const larger = (steps) => {
     const by = new Map();
     for (const step of steps) {
       const other = by.get(step.step);

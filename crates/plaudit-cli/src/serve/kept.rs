@@ -367,6 +367,13 @@ pub(crate) fn steps(folder: &Path) -> io::Result<Vec<String>> {
     Ok(steps)
 }
 
+/// So many of the steps that are left of a long run tell how it went: the newest, and every so-manieth before it.
+pub(crate) fn spread(steps: &mut Vec<String>, most: usize) {
+    let (every, last) = (steps.len().div_ceil(most.max(1)).max(1), steps.len().saturating_sub(1));
+    let mut at = 0..;
+    steps.retain(|_| at.next().is_some_and(|at: usize| (last - at).is_multiple_of(every)));
+}
+
 /// The number of a step as it is written.
 pub(crate) fn number(step: &str) -> Option<u64> {
     let rest = step.strip_prefix("{\"step\":")?;
@@ -450,6 +457,13 @@ mod tests {
         assert_eq!(numbers(), [7, 9, 10]);
         assert_eq!(newest(&folder.join("steps.jsonl"), 11).unwrap(), ["{\"step\":9}"]);
         assert!(newest(&folder.join("steps.jsonl"), 10).unwrap().is_empty());
+        let thinned = |many: usize, most: usize| {
+            let mut steps: Vec<String> = (0..many).map(|step| step.to_string()).collect();
+            spread(&mut steps, most);
+            steps
+        };
+        assert_eq!(thinned(10, 3), ["1", "5", "9"]);
+        assert_eq!((thinned(10, 10).len(), thinned(11, 10).len(), thinned(0, 3).len()), (10, 6, 0));
         let kept = groups(&folder, None).unwrap();
         assert!(kept.len() < 40 && kept.len() >= 20, "{}", kept.len());
         assert_eq!(kept.last().unwrap().id, "39");

@@ -4,6 +4,7 @@
 use super::house::House;
 use super::kept::{self, Brief};
 use super::reply::{Refusal, Reply, json, json_bytes};
+use super::run::clock;
 use hyper::StatusCode;
 use plaudit::registry::Entry;
 use serde_json::{Value, json};
@@ -74,18 +75,25 @@ fn unreadable(error: std::io::Error) -> Refusal {
 pub(crate) async fn steps(house: &Arc<House>, id: &str, query: &Query<'_>) -> Result<Reply, Refusal> {
     let (_, folder, live) = house.find(id)?;
     let (after, most) = (query.number("after")?, query.limit()?);
+    let whole = query.number("whole")?.is_some_and(|whole| whole > 0);
     let house = Arc::clone(house);
     let steps = beside(move || {
         if let Some(run) = live {
-            let (steps, older) = run.steps(after, most);
-            if !older || steps.len() >= most {
-                return Ok(steps);
+            if !whole {
+                let (steps, older) = run.steps(after, most);
+                if !older || steps.len() >= most {
+                    return Ok(steps);
+                }
             }
+            run.tick(clock(), false);
             house.settle();
         }
         let mut steps = kept::steps(&folder).map_err(unreadable)?;
         steps.retain(|step| kept::number(step).is_some_and(|step| after.is_none_or(|after| step > after)));
-        steps.drain(..steps.len().saturating_sub(most));
+        match whole {
+            true => kept::spread(&mut steps, most),
+            false => drop(steps.drain(..steps.len().saturating_sub(most))),
+        }
         Ok(steps)
     });
     let text = format!("{{\"steps\":[{}]}}", steps.await?.join(","));

@@ -167,7 +167,7 @@ pub(crate) static ROUTES: &[Route] = &[
     giving(get("/v1/runs/{run}", Deed::Run, READ, "See what a run is"), shape::<kept::About>),
     asking(
         get("/v1/runs/{run}/steps", Deed::Steps, READ, "See the statistics of its steps"),
-        &["after", "limit"],
+        &["after", "limit", "whole"],
     ),
     asking(
         get("/v1/runs/{run}/groups", Deed::Groups, READ, "List the groups that can be looked at"),

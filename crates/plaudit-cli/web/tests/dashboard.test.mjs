@@ -75,6 +75,32 @@ test('a run without a judge has no judges on its page', async () => {
   assert.deepEqual(page.faults, []);
 });
 
+test('of a long run the newest steps are shown, or some of all', async () => {
+  const MANY = 1030;
+  let long;
+  for (let step = 0; step < MANY; step += 1) {
+    long = (await service.call('/v1/score', { recipe: 'quickstart', run: 'long', step, rollouts: [{ id: `${step}`, response: 'word '.repeat(1 + (step % 7)) }] })).run;
+  }
+  const page = await open(browser, `${service.url}/#run=${long}`);
+  await page.getByText(`1\u2009030, the last 500 shown`).waitFor();
+  assert.equal((await numbers(page, 'total'))[0].step, String(MANY - 500));
+  await page.getByRole('button', { name: 'The whole run' }).click();
+  await page.getByText(/1\u2009030, 34\d of them shown/).waitFor();
+  const whole = (await numbers(page, 'total')).map((row) => parseInt(row.step, 10));
+  assert.ok(whole[0] < 3 && whole[1] - whole[0] === 3 && whole.includes(MANY - 1), `${whole.slice(0, 3)} … ${whole.slice(-3)}`);
+  assert.match(page.url(), /span=whole/);
+  // A step of long ago can be chosen and its groups opened, and back is the whole run again.
+  await page.locator('#chart-total .plot').press('Home');
+  await page.locator('#chart-total .plot').press('Enter');
+  await page.getByText(`Step ${whole[0]}`, { exact: true }).waitFor();
+  await page.locator('.groups a').first().click();
+  await page.goBack();
+  await page.getByText(/34\d of them shown/).waitFor();
+  await page.getByRole('button', { name: 'The newest steps' }).click();
+  await page.getByText('the last 500 shown').waitFor();
+  assert.deepEqual(page.faults, []);
+});
+
 test('a new step comes by itself, and neither focus nor scroll is lost', async () => {
   const { run: live } = await service.score('live', 7, group('l0', 4));
   const page = await open(browser, `${service.url}/#run=${live}`);
