@@ -1,13 +1,17 @@
-//! Who may come in? As many rollouts at once as the service can hold, shared between runs so that one cannot keep the others out.
+//! Who may come in? As many rollouts at once as the service can hold, and as much text, shared between runs so that one cannot keep
+//! the others out.
 
 use super::reply::Refusal;
+use hyper::StatusCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many rollouts are in the service, and whose.
+/// How many rollouts are in the service, or how many bytes of them, and whose.
 #[derive(Debug)]
 pub(crate) struct Admission {
     most: usize,
+    /// What is counted, in words.
+    what: &'static str,
     inside: AtomicUsize,
     /// How many runs have rollouts inside.
     runs: AtomicUsize,
@@ -36,11 +40,11 @@ pub(crate) struct Inside {
 }
 
 impl Admission {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, inside: AtomicUsize::new(0), runs: AtomicUsize::new(0), pace: Mutex::new(0.0) }
+    pub(crate) fn new(most: usize, what: &'static str) -> Self {
+        Self { most, what, inside: AtomicUsize::new(0), runs: AtomicUsize::new(0), pace: Mutex::new(0.0) }
     }
 
-    /// How many rollouts are inside.
+    /// How many are inside.
     pub(crate) fn inside(&self) -> usize {
         self.inside.load(Ordering::Relaxed)
     }
@@ -51,32 +55,48 @@ impl Admission {
     /// whoever comes new. A run that has nothing inside is let in with any one request while there is a place at all, and that
     /// request takes three quarters of the places that are free at most, however large it is.
     pub(crate) fn enter(self: &Arc<Self>, load: &Arc<Load>, rollouts: usize) -> Result<Inside, Refusal> {
-        // A request without rollouts takes a place as well, so that who was first and who is last is always clear.
-        let rollouts = match load.rollouts() {
+        let counted = match load.rollouts() {
             0 => rollouts.min(self.most.saturating_sub(self.inside()) / 4 * 3),
             _ => rollouts,
         };
-        let rollouts = rollouts.max(1);
-        let before = load.0.fetch_add(rollouts, Ordering::AcqRel);
+        self.admit(load, counted, true)
+    }
+
+    /// The same where nothing is counted for less than it is: what does not fit is refused, whoever it is from.
+    pub(crate) fn hold(self: &Arc<Self>, load: &Arc<Load>, many: usize) -> Result<Inside, Refusal> {
+        let most = self.most / 4 * 3;
+        if many > most {
+            let message = format!("these are {many} {}, and {most} is the most: send less", self.what);
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message));
+        }
+        self.admit(load, many, false)
+    }
+
+    fn admit(self: &Arc<Self>, load: &Arc<Load>, many: usize, lenient: bool) -> Result<Inside, Refusal> {
+        // Nothing takes a place as well, so that who was first and who is last is always clear.
+        let many = many.max(1);
+        let before = load.0.fetch_add(many, Ordering::AcqRel);
         let runs = match before {
             0 => self.runs.fetch_add(1, Ordering::AcqRel) + 1,
             _ => self.runs.load(Ordering::Acquire).max(1),
         };
-        let all = self.inside.fetch_add(rollouts, Ordering::AcqRel);
+        let all = self.inside.fetch_add(many, Ordering::AcqRel);
         let since = std::time::Instant::now();
         // Made first, so that everything is given back where it is refused.
-        let inside = Inside { admission: Arc::clone(self), load: Arc::clone(load), rollouts, since };
+        let inside = Inside { admission: Arc::clone(self), load: Arc::clone(load), rollouts: many, since };
         let share = self.most * 3 / 4 / runs;
         let fits = match before {
-            0 => all < self.most,
-            _ => before + rollouts <= share && all + rollouts <= self.most,
+            0 if lenient => all < self.most,
+            0 => all + many <= self.most,
+            _ => before + many <= share && all + many <= self.most,
         };
         if fits {
             return Ok(inside);
         }
+        let what = self.what;
         let message = match before {
-            0 => format!("{all} rollouts are being scored, and there is no room for more"),
-            _ => format!("{before} rollouts of this run are being scored; its share is {share}"),
+            0 => format!("{all} {what} are being scored, and there is no room for more"),
+            _ => format!("{before} {what} of this run are being scored; its share is {share}"),
         };
         Err(Refusal::busy("engine.overloaded", message, self.wait()))
     }
@@ -106,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_run_that_takes_all_it_can_leaves_room_for_another() {
-        let admission = Arc::new(Admission::new(100));
+        let admission = Arc::new(Admission::new(100, "rollouts"));
         let (greedy, modest) = (Arc::new(Load::default()), Arc::new(Load::default()));
         let mut inside: Vec<Inside> = Vec::new();
         while let Ok(more) = admission.enter(&greedy, 5) {
@@ -129,7 +149,7 @@ mod tests {
 
     #[test]
     fn requests_without_rollouts_do_not_confuse_the_count_of_runs() {
-        let (admission, load) = (Arc::new(Admission::new(100)), Arc::new(Load::default()));
+        let (admission, load) = (Arc::new(Admission::new(100, "rollouts")), Arc::new(Load::default()));
         let enter = |rollouts: usize| admission.enter(&load, rollouts).expect("there is room");
         // Each leaves while the other is inside, in both orders.
         let (empty, some) = (enter(0), enter(5));
@@ -144,7 +164,7 @@ mod tests {
 
     #[test]
     fn large_requests_are_let_in_and_leave_room_for_others() {
-        let admission = Arc::new(Admission::new(1000));
+        let admission = Arc::new(Admission::new(1000, "rollouts"));
         let load = || Arc::new(Load::default());
         let first = load();
         let inside = [
@@ -155,5 +175,18 @@ mod tests {
         assert!(admission.enter(&first, 1).is_err(), "it has more than its share");
         drop(inside);
         assert_eq!((admission.inside(), admission.runs.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn what_is_held_is_counted_as_it_is() {
+        let admission = Arc::new(Admission::new(1000, "bytes"));
+        let loads: Vec<Arc<Load>> = (0..4).map(|_| Arc::new(Load::default())).collect();
+        assert_eq!(admission.hold(&loads[0], 751).unwrap_err().status.as_u16(), 413);
+        let first = admission.hold(&loads[0], 600).expect("three quarters are its share");
+        assert_eq!(admission.hold(&loads[0], 200).unwrap_err().code, "engine.overloaded");
+        let second = admission.hold(&loads[1], 400).expect("there is room for whoever is new");
+        assert!(admission.hold(&loads[2], 1).is_err(), "but no more than there is");
+        drop((first, second));
+        assert_eq!(admission.inside(), 0);
     }
 }

@@ -37,6 +37,9 @@ pub(crate) struct Limits {
     /// The most rollouts that may wait for the other members of their groups.
     #[schemars(range(min = 8, max = 10_000_000))]
     pub(crate) joining: usize,
+    /// The most bytes of rollouts that are being scored or wait for their groups. One run may have three quarters of them.
+    #[schemars(range(min = 1_048_576))]
+    pub(crate) texts: usize,
     /// The longest body of a request, in bytes.
     #[schemars(range(min = 1024, max = 1_073_741_824))]
     pub(crate) body: u64,
@@ -57,6 +60,7 @@ impl Default for Limits {
             connections: 4096,
             rollouts: 8192,
             joining: 65_536,
+            texts: 1 << 30,
             body: 64 << 20,
             bodies: 192 << 20,
             jobs: 1000,

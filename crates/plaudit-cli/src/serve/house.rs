@@ -4,7 +4,6 @@ use super::admission::Admission;
 use super::backlog::Jobs;
 use super::body::Room;
 use super::config::{Config, Keep, Limits};
-use super::dialect::routes::Dialects;
 use super::kept::{self, About, Keeper};
 use super::log;
 use super::meters::Meters;
@@ -37,12 +36,13 @@ pub(crate) struct House {
     pub(crate) admission: Arc<Admission>,
     /// The same for rollouts that wait for their groups.
     pub(crate) joining: Arc<Admission>,
+    /// The same for the bytes of both.
+    pub(crate) texts: Arc<Admission>,
     meetings: Arc<Meetings>,
     pub(crate) room: Arc<Room>,
     pub(crate) meters: Meters,
     pub(crate) jobs: Jobs,
     pub(crate) watch: Watch,
-    pub(crate) dialects: Dialects,
     /// The names under which it may be asked; all, where there are none.
     pub(crate) hosts: Vec<String>,
     pub(crate) started: Instant,
@@ -90,15 +90,15 @@ impl House {
         Ok(Arc::new(Self {
             recipes,
             tokens,
-            admission: Arc::new(Admission::new(config.limits.rollouts)),
-            joining: Arc::new(Admission::new(config.limits.joining)),
+            admission: Arc::new(Admission::new(config.limits.rollouts, "rollouts")),
+            joining: Arc::new(Admission::new(config.limits.joining, "rollouts that wait for their groups")),
+            texts: Arc::new(Admission::new(config.limits.texts, "bytes of rollouts")),
             meetings: Arc::new(Meetings::new(config.limits.joining)),
             room: Arc::new(Room::new(config.limits.bodies)),
             limits: config.limits,
             meters: Meters::new(),
             jobs,
             watch: Watch::new(),
-            dialects: Dialects::default(),
             hosts,
             started: Instant::now(),
             draining: AtomicBool::new(false),

@@ -224,7 +224,8 @@ async fn perform(house: &Arc<House>, job: &Arc<Job>) -> Result<(), Refusal> {
         let bytes = fs::read(&path)
             .map_err(|error| Refusal::broken(format!("the request is lost: {}", error.kind())))?;
         let request = score::parse(&bytes)?;
-        Ok::<_, Refusal>((score::read(&request.rollouts, MOST)?, request.step, request.validate))
+        let (read, ()) = score::read(&request.rollouts, MOST, |_, _| Ok(()))?;
+        Ok::<_, Refusal>((read, request.step, request.validate))
     });
     let (read, step, validate) =
         read.await.map_err(|_| Refusal::broken("the request could not be read"))??;

@@ -1,10 +1,11 @@
 //! `POST /v1/join`: one rollout in; its answer comes when its group has been scored.
 
+use super::admission::Inside;
 use super::house::House;
 use super::reply::{Refusal, Reply, json};
 use super::run::Run;
 use super::score::{LARGE, ResultLine, RolloutLine};
-use super::tokens::Holder;
+use super::tokens::{Holder, Taken};
 use hyper::StatusCode;
 use plaudit::input::{self, Fields};
 use plaudit::join::{Arrival, Joined};
@@ -77,10 +78,8 @@ pub(crate) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Sch
 /// A rollout that is handed in, by whichever way it came.
 #[derive(Debug)]
 pub(crate) struct Handed {
-    pub(crate) recipe: Option<String>,
-    pub(crate) run: Option<String>,
     pub(crate) step: Option<u64>,
-    pub(crate) timeout: Option<f64>,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) validate: Option<bool>,
     pub(crate) group: String,
     pub(crate) member: Option<String>,
@@ -100,36 +99,46 @@ pub(crate) fn check(member: Option<&str>, size: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The places of a rollout that was let in. They are its own until its group has been scored, also where nobody waits for it any
+/// more.
+#[derive(Debug)]
+pub(crate) struct Places {
+    _taken: Taken,
+    _place: Inside,
+    _text: Inside,
+}
+
+impl Places {
+    /// Lets a rollout in.
+    pub(crate) fn take(
+        house: &House,
+        holder: &Holder,
+        run: &Run,
+        rollout: &Rollout<'_>,
+    ) -> Result<Self, Refusal> {
+        Ok(Self {
+            _taken: holder.take(1)?,
+            _place: house.joining.enter(&run.joining, 1)?,
+            _text: house.texts.hold(&run.texts, rollout.bytes())?,
+        })
+    }
+}
+
 /// Hands a rollout in and waits for its answer. Where the client goes away, the rollout stays a member of its group; sent again
 /// under the same name, it gets the same answer.
 pub(crate) async fn hand_in(
-    house: &Arc<House>,
-    holder: &Holder,
+    house: &House,
+    run: &Arc<Run>,
     handed: Handed,
-) -> Result<(Arc<Run>, Joined), Refusal> {
-    let Handed { recipe, run, step, timeout, validate, group, member, size, rollout } = handed;
-    if group.is_empty() || group.len() > LONGEST {
-        let message = format!("group: a name of 1 to {LONGEST} bytes is wanted");
-        return Err(Refusal::bad("input.group", message));
-    }
-    check(member.as_deref(), size)?;
-    let timeout = match timeout {
-        None => None,
-        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
-            Ok(time) if !time.is_zero() => Some(time),
-            _ => return Err(Refusal::bad("input.timeout", "timeout: a number of seconds above 0 is wanted")),
-        },
-    };
-    let run = house.run(&holder.entry.id, run.as_deref(), recipe.as_deref()).await?;
-    let _taken = holder.take(1)?;
+    places: Places,
+) -> Result<Joined, Refusal> {
+    let Handed { step, timeout, validate, group, member, size, rollout } = handed;
     let _watched = house.watch.begin("its group", &run.id, group.chars().take(80).collect());
     let (send, receive) = oneshot::channel();
     let arrival = Arrival { member, timeout, validate, ..Arrival::new(group, size, rollout) };
-    // One that nobody waits for any more still takes its place until its group is scored.
-    let place = house.joining.enter(&run.joining, 1)?;
     run.begin(step)?;
     run.join(step).hand_in(arrival, move |joined| {
-        drop(place);
+        drop(places);
         drop(send.send(joined));
     });
     // It may have begun to end after it was seen that it has not.
@@ -147,29 +156,32 @@ pub(crate) async fn hand_in(
         return Err(Refusal::draining());
     }
     house.meters.joined(&joined.report.plan.name, total.kind(), code);
-    Ok((run, joined))
+    Ok(joined)
 }
 
-/// Reads what a body hands in.
-fn read(body: &[u8]) -> Result<Handed, Refusal> {
+/// Reads what a body hands in, and for which run and recipe.
+fn read(body: &[u8]) -> Result<(Option<String>, Option<String>, Handed), Refusal> {
     let request: JoinRequest<'_> =
         serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))?;
-    let mut read = input::read_line(request.rollout.get().as_bytes(), &Fields::own())
+    let JoinRequest { recipe, run, step, group, size, member, timeout, validate, rollout } = request;
+    if group.is_empty() || group.len() > LONGEST {
+        let message = format!("group: a name of 1 to {LONGEST} bytes is wanted");
+        return Err(Refusal::bad("input.group", message));
+    }
+    check(member.as_deref(), size)?;
+    let timeout = match timeout.map(Duration::try_from_secs_f64) {
+        None => None,
+        Some(Ok(time)) if !time.is_zero() => Some(time),
+        Some(_) => {
+            return Err(Refusal::bad("input.timeout", "timeout: a number of seconds above 0 is wanted"));
+        }
+    };
+    let mut read = input::read_line(rollout.get().as_bytes(), &Fields::own())
         .map_err(|error| Refusal::bad(error.code, error.message))?;
-    let (Some(rollout), None) = (read.next(), read.next()) else {
+    let (1, Some(rollout)) = (read.len(), read.next()) else {
         return Err(Refusal::bad("input.response", "one rollout with one response is wanted"));
     };
-    Ok(Handed {
-        recipe: request.recipe,
-        run: request.run,
-        step: request.step,
-        timeout: request.timeout,
-        validate: request.validate,
-        group: request.group,
-        member: request.member,
-        size: request.size,
-        rollout,
-    })
+    Ok((run, recipe, Handed { step, timeout, validate, group, member, size, rollout }))
 }
 
 /// Answers a request.
@@ -178,16 +190,18 @@ pub(crate) async fn answer(
     holder: &Holder,
     body: bytes::Bytes,
 ) -> Result<Reply, Refusal> {
-    let handed = match body.len() > LARGE {
+    let (run, recipe, handed) = match body.len() > LARGE {
         false => read(&body)?,
         true => {
             let work = tokio::task::spawn_blocking(move || read(&body));
             work.await.map_err(|_| Refusal::broken("the body could not be read"))??
         }
     };
+    let run = house.run(&holder.entry.id, run.as_deref(), recipe.as_deref()).await?;
+    let places = Places::take(house, holder, &run, &handed.rollout)?;
     let shown = Rollout { group: Some(handed.group.clone().into()), ..Rollout::new("") };
     let id = handed.rollout.id.clone().or_else(|| handed.member.clone().map(Into::into));
-    let (run, joined) = hand_in(house, holder, handed).await?;
+    let joined = hand_in(house, &run, handed, places).await?;
     let reply = JoinReply {
         run: &run.id,
         result: joined.report.result(joined.at, id.as_deref().unwrap_or(""), &shown),

@@ -2,6 +2,7 @@
 
 use super::admission::Load;
 use super::config::Keep;
+use super::dialect::cohort::Cohorts;
 use super::group::Sample;
 use super::kept::{self, About, Keeper};
 use super::reply::Refusal;
@@ -34,6 +35,10 @@ pub(crate) struct Run {
     pub(crate) load: Arc<Load>,
     /// Its rollouts that wait for their groups.
     pub(crate) joining: Arc<Load>,
+    /// The bytes of both.
+    pub(crate) texts: Arc<Load>,
+    /// The groups that are being gathered for clients that name none.
+    cohorts: Mutex<Cohorts>,
     folder: PathBuf,
     keeper: Keeper,
     keep: Keep,
@@ -110,6 +115,8 @@ impl Run {
             replay: replay.map(Arc::new),
             load: Arc::new(Load::default()),
             joining: Arc::new(Load::default()),
+            texts: Arc::new(Load::default()),
+            cohorts: Mutex::new(Cohorts::default()),
             folder,
             keeper,
             keep,
@@ -122,6 +129,10 @@ impl Run {
 
     fn state(&self) -> MutexGuard<'_, Steps> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
+        self.cohorts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn loose(&self) -> MutexGuard<'_, (Option<Arc<Join>>, u64)> {

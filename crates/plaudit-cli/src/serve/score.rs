@@ -1,10 +1,11 @@
 //! `POST /v1/score`: rollouts in, results out, in one request.
 
+use super::admission::Inside;
 use super::house::House;
 use super::log;
 use super::reply::{Refusal, Reply, json_bytes};
 use super::run::Run;
-use super::tokens::Holder;
+use super::tokens::{Holder, Taken};
 use hyper::StatusCode;
 use plaudit::engine::Terms;
 use plaudit::error::RunError;
@@ -21,8 +22,6 @@ use tokio::sync::oneshot;
 
 /// The most rollouts of one request; more go as a job.
 const MOST: usize = 16_384;
-/// The most bytes of the rollouts of one request; those of a group line have their prompt each.
-const MOST_BYTES: usize = 256 << 20;
 /// From how many bytes on a body is read beside the threads that answer.
 pub(crate) const LARGE: usize = 256 << 10;
 
@@ -116,38 +115,37 @@ pub(crate) fn parse(body: &[u8]) -> Result<ScoreRequest<'_>, Refusal> {
     serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))
 }
 
-/// Reads the rollouts, each for itself, where there are at most so many.
-pub(crate) fn read(lines: &[&RawValue], most: usize) -> Result<Read, Refusal> {
-    let too_much = |what: String| Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", what));
-    if lines.len() > most {
-        return too_much(format!("at most {most} rollouts at once: send less"));
-    }
+/// Reads the rollouts, each for itself, where there are at most so many and `admit` finds room for their number and their bytes.
+/// Those of a group line have their prompt each: that is asked before they have it.
+pub(crate) fn read<T>(
+    lines: &[&RawValue],
+    most: usize,
+    admit: impl FnOnce(usize, usize) -> Result<T, Refusal>,
+) -> Result<(Read, T), Refusal> {
     let fields = Fields::own();
-    let mut read = Read { rollouts: Vec::with_capacity(lines.len()), errors: Vec::new() };
-    let mut bytes = 0;
+    let mut read = Read { rollouts: Vec::new(), errors: Vec::new() };
+    let mut groups = Vec::with_capacity(lines.len().min(most));
+    let (mut count, mut bytes) = (0, 0_usize);
     for (index, line) in lines.iter().enumerate() {
         match input::read_line(line.get().as_bytes(), &fields) {
             Ok(mut rollouts) => {
                 rollouts.name(|| index.to_string());
-                if read.rollouts.len() + rollouts.len() > most {
-                    return too_much(format!("at most {most} rollouts at once: send less"));
-                }
-                for rollout in rollouts {
-                    bytes += rollout.bytes();
-                    if bytes > MOST_BYTES {
-                        return too_much(format!(
-                            "the rollouts take more than {MOST_BYTES} bytes with their prompts: send less"
-                        ));
-                    }
-                    read.rollouts.push(rollout);
-                }
+                count += rollouts.len();
+                bytes = bytes.saturating_add(rollouts.bytes());
+                groups.push(rollouts);
             }
             Err(InputError { code, message, .. }) => {
                 read.errors.push(Unread { index, code: code.to_owned(), message });
             }
         }
+        if count.max(index + 1) > most {
+            let message = format!("at most {most} rollouts at once: send less");
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message));
+        }
     }
-    Ok(read)
+    let admitted = admit(count, bytes)?;
+    read.rollouts = groups.into_iter().flatten().collect();
+    Ok((read, admitted))
 }
 
 /// Lets go of what is being scored when nobody waits for it any more. Judgments that have been bought are kept.
@@ -173,28 +171,46 @@ pub(crate) fn refuse(error: &RunError) -> Refusal {
     }
 }
 
+/// What a request asks for, with the places that it has taken.
+struct Asked {
+    run: Arc<Run>,
+    step: Option<u64>,
+    validate: Option<bool>,
+    statistics: bool,
+    read: Read,
+    places: (Taken, Inside, Inside),
+}
+
+/// Reads a body, and lets it in.
+async fn ask(house: &Arc<House>, holder: &Holder, body: &[u8]) -> Result<Asked, Refusal> {
+    let request = parse(body)?;
+    let run = house.run(&holder.entry.id, request.run.as_deref(), request.recipe.as_deref()).await?;
+    let (read, places) = read(&request.rollouts, MOST, |count, bytes| {
+        let taken = holder.take(count)?;
+        Ok((taken, house.admission.enter(&run.load, count)?, house.texts.hold(&run.texts, bytes)?))
+    })?;
+    let ScoreRequest { step, validate, statistics, .. } = request;
+    Ok(Asked { run, step, validate, statistics, read, places })
+}
+
 /// Answers a request.
 pub(crate) async fn answer(
     house: &Arc<House>,
-    holder: &Holder,
+    holder: &Arc<Holder>,
     body: bytes::Bytes,
 ) -> Result<Reply, Refusal> {
-    let read_all = |body: &[u8]| {
-        let request = parse(body)?;
-        let asked = (request.recipe, request.run, request.step, request.validate, request.statistics);
-        Ok((asked, read(&request.rollouts, MOST)?))
-    };
-    let ((recipe, name, step, validate, statistics), read) = match body.len() > LARGE {
-        false => read_all(&body)?,
+    let asked = match body.len() > LARGE {
+        false => ask(house, holder, &body).await?,
         true => {
-            let work = tokio::task::spawn_blocking(move || read_all(&body));
+            let (house, holder) = (Arc::clone(house), Arc::clone(holder));
+            let runtime = tokio::runtime::Handle::current();
+            let work = move || runtime.block_on(ask(&house, &holder, &body));
+            let work = tokio::task::spawn_blocking(work);
             work.await.map_err(|_| Refusal::broken("the body could not be read"))??
         }
     };
-    let run = house.run(&holder.entry.id, name.as_deref(), recipe.as_deref()).await?;
+    let Asked { run, step, validate, statistics, read, places } = asked;
     let count = read.rollouts.len();
-    let taken = holder.take(count)?;
-    let inside = house.admission.enter(&run.load, count)?;
     let step = run.begin(step)?;
     let watched = house.watch.begin("its judges", &run.id, format!("{count} rollouts of step {step}"));
     let halt = Halt::new();
@@ -209,7 +225,7 @@ pub(crate) async fn answer(
             write(&scored, &rollouts, &report, &read.errors, statistics)
         });
         // Room is made before the answer goes, so that who has it can send the next.
-        drop((taken, inside));
+        drop(places);
         let _ = send.send(written);
     });
     let written = receive.await.map_err(|_| Refusal::broken("something failed that must not"))??;
@@ -263,11 +279,12 @@ mod tests {
         let body = br#"{"recipe":"r","step":3,"rollouts":[{"response":"a"},{"response":1},{"responses":["b","c"]}]}"#;
         let request = parse(body).unwrap();
         assert_eq!((request.recipe.as_deref(), request.step), (Some("r"), Some(3)));
-        let read = read(&request.rollouts, MOST).unwrap();
+        let any = |_, _| Ok(());
+        let (read, ()) = read(&request.rollouts, MOST, any).unwrap();
         let ids: Vec<_> = read.rollouts.iter().filter_map(|rollout| rollout.id.as_deref()).collect();
         assert_eq!(ids, ["0", "2.0", "2.1"]);
         assert_eq!((read.errors[0].index, read.errors[0].code.as_str()), (1, "input.response"));
-        assert_eq!(super::read(&request.rollouts, 2).unwrap_err().code, "http.too_many");
+        assert_eq!(super::read(&request.rollouts, 2, any).unwrap_err().code, "http.too_many");
         assert_eq!(parse(b"{").unwrap_err().code, "http.json");
         assert_eq!(parse(br#"{"rollouts":[],"url":"http://x"}"#).unwrap_err().code, "http.json");
         assert_eq!(parse(br#"{"rollouts":[],"rollouts":[]}"#).unwrap_err().code, "http.json");

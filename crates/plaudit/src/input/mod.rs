@@ -129,6 +129,12 @@ impl Rollouts {
         &self.shared
     }
 
+    /// About how many bytes the text of the rollouts will take, once each has its own copy of what they share.
+    pub fn bytes(&self) -> usize {
+        let responses: usize = self.responses.as_slice().iter().map(|(response, _)| response.len()).sum();
+        self.shared.bytes().saturating_mul(self.responses.len()).saturating_add(responses)
+    }
+
     /// Gives the line an id where it has none of its own.
     pub fn name(&mut self, id: impl FnOnce() -> String) {
         self.shared.id.get_or_insert_with(|| Cow::Owned(id()));

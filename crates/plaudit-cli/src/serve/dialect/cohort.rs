@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 /// How long a sample that got no number is expected to come again; the slowest client waits 31 s.
 const AGAIN: Duration = Duration::from_secs(120);
 /// How many prompts are gathered at once. Those that began first are forgotten first.
-const MOST: usize = 65_536;
+const MOST: usize = 16_384;
 /// How many samples of them there are at most, and how many that may come again.
-const MOST_SAMPLES: usize = 1 << 20;
-const MOST_AGAIN: usize = 65_536;
+const MOST_SAMPLES: usize = 1 << 18;
+const MOST_AGAIN: usize = 16_384;
 
 /// A prompt, or a sample: the first bytes of a hash.
 type Print = [u8; 16];
@@ -27,8 +27,6 @@ type Print = [u8; 16];
 /// What a sample answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prompt<'p> {
-    /// The recipe and the run.
-    pub(crate) run: &'p str,
     /// What is equal for the samples of the prompt.
     pub(crate) key: &'p str,
     /// How many of them there are.
@@ -79,7 +77,7 @@ pub(crate) enum End {
     Lost,
 }
 
-/// The prompts that are being gathered, and the samples that may come again.
+/// The prompts of one run that are being gathered, and the samples that may come again.
 #[derive(Debug, Default)]
 pub(crate) struct Cohorts {
     open: BTreeMap<Print, Gathering>,
@@ -109,7 +107,7 @@ impl Cohorts {
         now: Instant,
     ) -> Place {
         self.forget(now);
-        let prompt = print(&[asked.run, asked.key]);
+        let prompt = print(&[asked.key]);
         let said = print(&[member.unwrap_or(""), response]);
         if let Some((place, _)) = self.again.get_mut(&(prompt, said)).and_then(Vec::pop) {
             // Where the step has gone by, so has what was known of its groups.
@@ -117,8 +115,15 @@ impl Cohorts {
                 return place;
             }
         }
+        if asked.size <= 1 {
+            // Nobody else is expected.
+            self.next += 1;
+            let member = member.unwrap_or("0").to_owned();
+            let Prompt { compares, step, .. } = *asked;
+            return Place { prompt, said, number: self.next, member, tries: 0, compares, step };
+        }
         let taken = |open: &Gathering| {
-            let full = open.members.len() >= asked.size.max(1);
+            let full = open.members.len() >= asked.size;
             // Another response under a name that is taken: the prompt has come back before its group was complete.
             full || open.members.iter().any(|(name, words)| Some(name.as_str()) == member && *words != said)
         };
@@ -179,7 +184,11 @@ impl Cohorts {
 
     /// Forgets the prompts that began first, where there are too many or they hold too much.
     fn forget_oldest(&mut self) {
-        while self.begun.len() > MOST || self.samples > MOST_SAMPLES {
+        if self.begun.len() > 2 * MOST {
+            let open = &self.open;
+            self.begun.retain(|(prompt, number)| open.get(prompt).is_some_and(|open| open.number == *number));
+        }
+        while self.open.len() > MOST || self.samples > MOST_SAMPLES {
             let Some((prompt, number)) = self.begun.pop_front() else { return };
             if self.open.get(&prompt).is_some_and(|open| open.number == number) {
                 self.close(&prompt);
@@ -217,8 +226,8 @@ fn print(texts: &[&str]) -> Print {
 mod tests {
     use super::*;
 
-    fn prompt<'p>(run: &'p str, key: &'p str, size: usize) -> Prompt<'p> {
-        Prompt { run, key, size, compares: true, step: 0 }
+    fn prompt(key: &str, size: usize) -> Prompt<'_> {
+        Prompt { key, size, compares: true, step: 0 }
     }
 
     fn names(places: &[Place]) -> Vec<(u64, String)> {
@@ -226,7 +235,7 @@ mod tests {
     }
 
     fn arrive(cohorts: &mut Cohorts, responses: &[&str], size: usize, now: Instant) -> Vec<Place> {
-        responses.iter().map(|said| cohorts.arrive(&prompt("run", "q", size), (None, said), now)).collect()
+        responses.iter().map(|said| cohorts.arrive(&prompt("q", size), (None, said), now)).collect()
     }
 
     #[test]
@@ -236,9 +245,8 @@ mod tests {
         let told = names(&places);
         assert_eq!(told, [(1, "0".into()), (1, "1".into()), (2, "0".into()), (2, "1".into())]);
         assert_ne!(places[0].group(), places[2].group());
-        let other = cohorts.arrive(&prompt("run", "r", 2), (None, "a"), now);
-        let elsewhere = cohorts.arrive(&prompt("other run", "q", 2), (None, "a"), now);
-        assert!(![&other, &elsewhere].iter().any(|place| place.group() == places[0].group()));
+        let other = cohorts.arrive(&prompt("r", 2), (None, "a"), now);
+        assert_ne!(other.group(), places[0].group());
     }
 
     #[test]
@@ -252,7 +260,7 @@ mod tests {
     #[test]
     fn where_nothing_is_compared_a_group_gathers_until_it_is_complete() {
         let (mut cohorts, now) = (Cohorts::default(), Instant::now());
-        let asked = Prompt { compares: false, ..prompt("run", "q", 2) };
+        let asked = Prompt { compares: false, ..prompt("q", 2) };
         let mut come = || {
             let place = cohorts.arrive(&asked, (None, "a"), now);
             cohorts.leave(place.clone(), End::Scored, now);
@@ -287,7 +295,7 @@ mod tests {
     fn a_group_stays_in_the_step_that_it_began_in() {
         let (mut cohorts, now) = (Cohorts::default(), Instant::now());
         let mut come = |said: &str, step: u64| {
-            let place = cohorts.arrive(&Prompt { step, ..prompt("run", "q", 2) }, (None, said), now);
+            let place = cohorts.arrive(&Prompt { step, ..prompt("q", 2) }, (None, said), now);
             cohorts.leave(place.clone(), End::Failed, now);
             (place.number, place.step, place.member())
         };
@@ -295,8 +303,8 @@ mod tests {
         assert_eq!(come("a", 7), (1, 7, "0+1".into()));
         assert_eq!(come("a", 8), (2, 8, "0".into()), "its step has gone by");
         let mut cohorts = Cohorts::default();
-        let first = cohorts.arrive(&Prompt { step: 7, ..prompt("run", "q", 2) }, (None, "a"), now);
-        let second = cohorts.arrive(&Prompt { step: 8, ..prompt("run", "q", 2) }, (None, "b"), now);
+        let first = cohorts.arrive(&Prompt { step: 7, ..prompt("q", 2) }, (None, "a"), now);
+        let second = cohorts.arrive(&Prompt { step: 8, ..prompt("q", 2) }, (None, "b"), now);
         assert_eq!((first.step, second.step, second.number), (7, 7, first.number));
     }
 
@@ -316,7 +324,7 @@ mod tests {
     fn a_name_with_other_words_begins_the_next_group() {
         let (mut cohorts, now) = (Cohorts::default(), Instant::now());
         let mut named = |member: &str, said: &str| {
-            let place = cohorts.arrive(&prompt("run", "q", 4), (Some(member), said), now);
+            let place = cohorts.arrive(&prompt("q", 4), (Some(member), said), now);
             (place.number, place.member())
         };
         assert_eq!(named("0", "a"), (1, "0".into()));
@@ -330,12 +338,12 @@ mod tests {
     fn what_never_became_complete_is_forgotten_in_the_end() {
         let (mut cohorts, now) = (Cohorts::default(), Instant::now());
         for at in 0..MOST + 10 {
-            cohorts.arrive(&prompt("run", &at.to_string(), 2), (None, "a"), now);
+            cohorts.arrive(&prompt(&at.to_string(), 2), (None, "a"), now);
         }
         assert_eq!((cohorts.open.len(), cohorts.samples), (MOST, MOST));
         // Nor are those kept without end that got no number.
         for at in 0..MOST_AGAIN + 10 {
-            let place = cohorts.arrive(&prompt("run", &at.to_string(), 1), (None, "b"), now);
+            let place = cohorts.arrive(&prompt(&at.to_string(), 1), (None, "b"), now);
             cohorts.leave(place, End::Failed, now);
         }
         assert_eq!((cohorts.leaving.len(), cohorts.again.len()), (MOST_AGAIN, MOST_AGAIN));

@@ -1,38 +1,26 @@
 //! Where do the clients of other trainers come in? `POST /openrlhf/RECIPE[/RUN]`, `/slime/RECIPE[/RUN]` and
 //! `/nemo-gym/RECIPE[/RUN]/verify`. Each sample is handed to the join, under a group of its own making where it names none.
 
-use super::cohort::{Cohorts, End, Place, Prompt};
+use super::cohort::{End, Place, Prompt};
 use super::options::Options;
 use super::{Sample, Told, nemo_gym, openrlhf, slime};
 use crate::serve::house::House;
-use crate::serve::join::{self, Handed};
+use crate::serve::join::{self, Handed, Places};
 use crate::serve::reply::{Refusal, Reply, json};
+use crate::serve::run::Run;
 use crate::serve::score::LARGE;
 use crate::serve::tokens::Holder;
 use hyper::StatusCode;
 use plaudit::join::Joined;
 use std::borrow::Cow;
 use std::future::poll_fn;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-/// The groups that are being gathered for clients that name none.
-#[derive(Debug, Default)]
-pub(crate) struct Dialects {
-    cohorts: Mutex<Cohorts>,
-}
-
-impl Dialects {
-    fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
-        self.cohorts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// A sample's place, which is given back however its request ends.
-struct Seat<'d> {
-    dialects: &'d Dialects,
+struct Seat<'r> {
+    run: &'r Run,
     place: Option<Place>,
     end: End,
 }
@@ -40,7 +28,7 @@ struct Seat<'d> {
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
-            self.dialects.cohorts().leave(place, self.end, Instant::now());
+            self.run.cohorts().leave(place, self.end, Instant::now());
         }
     }
 }
@@ -77,7 +65,7 @@ pub(crate) async fn answer(
             let options = Options::read(query, &openrlhf::SETTINGS)?;
             let (options, samples) = read(body, options, openrlhf::read).await?;
             let asked = samples.into_iter().map(|sample| hand_in(house, holder, address, &options, sample));
-            let joined: Vec<Joined> = all(asked).await.into_iter().collect::<Result<_, _>>()?;
+            let joined: Vec<Joined> = all(asked).await?;
             let told: Vec<Told<'_>> = joined.iter().map(Told::joined).collect();
             openrlhf::answer(&told, &options)?
         }
@@ -139,14 +127,17 @@ async fn hand_in(
         }
         size => size.unwrap_or(1),
     };
+    if compares && size == 1 && rollout.reference.is_none() {
+        let message =
+            "the recipe compares the samples of a prompt, and one has none to be compared with: ?size=8";
+        return Err(Refusal::bad("input.group_size", message));
+    }
     // Before anything of it is kept in mind.
     join::check(member.as_deref(), size)?;
-    let prompt = Prompt { run: &run.id, key: &key, size, compares, step: options.step.unwrap_or(0) };
-    let place =
-        house.dialects.cohorts().arrive(&prompt, (member.as_deref(), &rollout.response), Instant::now());
+    let places = Places::take(house, holder, &run, &rollout)?;
+    let prompt = Prompt { key: &key, size, compares, step: options.step.unwrap_or(0) };
+    let place = run.cohorts().arrive(&prompt, (member.as_deref(), &rollout.response), Instant::now());
     let handed = Handed {
-        recipe: Some(address.recipe.to_owned()),
-        run: address.run.map(str::to_owned),
         // Without a step, all meet in one place, however long it takes.
         step: options.step.map(|_| place.step),
         timeout: None,
@@ -156,28 +147,32 @@ async fn hand_in(
         size,
         rollout,
     };
-    let mut seat = Seat { dialects: &house.dialects, place: Some(place), end: End::Lost };
-    let (_, joined) = join::hand_in(house, holder, handed).await?;
+    let mut seat = Seat { run: &run, place: Some(place), end: End::Lost };
+    let joined = join::hand_in(house, &run, handed, places).await?;
     seat.end = if joined.row().total.value().is_some() { End::Scored } else { End::Failed };
     Ok(joined)
 }
 
-/// What all of them give, in their order; they are waited for together, since each may wait for the others.
-async fn all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut waiting: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
-    let mut done: Vec<Option<F::Output>> = waiting.iter().map(|_| None).collect();
+/// What all of them give, in their order, or what the first says that fails. They are waited for together, since each may wait for
+/// the others.
+async fn all<T, E>(futures: impl Iterator<Item = impl Future<Output = Result<T, E>>>) -> Result<Vec<T>, E> {
+    let mut waiting: Vec<_> = futures.map(Box::pin).collect();
+    let mut done: Vec<Option<T>> = waiting.iter().map(|_| None).collect();
     poll_fn(|context| {
         for (future, done) in waiting.iter_mut().zip(&mut done) {
             if done.is_none()
                 && let Poll::Ready(output) = future.as_mut().poll(context)
             {
-                *done = Some(output);
+                match output {
+                    Ok(output) => *done = Some(output),
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
             }
         }
-        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+        if done.iter().all(Option::is_some) { Poll::Ready(Ok(())) } else { Poll::Pending }
     })
-    .await;
-    done.into_iter().flatten().collect()
+    .await?;
+    Ok(done.into_iter().flatten().collect())
 }
 
 #[cfg(test)]
@@ -195,10 +190,15 @@ mod tests {
                 while come.get() < 3 {
                     tokio::task::yield_now().await;
                 }
-                at
+                Ok::<_, u32>(at)
             }
         };
-        assert_eq!(all((0..3).map(one)).await, [0, 1, 2]);
-        assert_eq!(all((0..0).map(one)).await, [0u32; 0]);
+        assert_eq!(all((0..3).map(one)).await, Ok(vec![0, 1, 2]));
+        assert_eq!(all((0..0).map(one)).await, Ok(vec![]));
+        // Nobody waits for others where one has failed.
+        let two = |at: u32| async move {
+            if at == 1 { Err(at) } else { std::future::pending::<Result<(), u32>>().await }
+        };
+        assert_eq!(all((0..3).map(two)).await, Err(1));
     }
 }

@@ -153,3 +153,71 @@ fn a_few_large_bodies_that_come_slowly_do_not_keep_small_ones_out() {
     let small = json!({ "recipe": "length", "rollouts": [{ "response": "a" }] });
     assert_eq!(service.post("/v1/score", &small).status, 200);
 }
+
+#[test]
+fn what_waits_takes_no_more_than_it_may_though_nobody_waits_for_it() {
+    let (_folder, service) = served("serve-texts", "limits: { texts: 16777216 }\n");
+    let before = service.memory();
+    let join = |run: &str, member: usize| {
+        let body = json!({ "recipe": "comparing", "run": run, "group": "g", "size": 60_000, "member": member.to_string(),
+            "rollout": { "response": "x".repeat(1 << 20) } });
+        let mut stream = service.connect();
+        stream.write_all(request("POST", "/v1/join", &body.to_string(), &[], None).as_bytes()).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(300))).unwrap();
+        // Whoever is let in waits for its group, and goes away.
+        super::http::read(&mut stream).map(|answer| answer.code())
+    };
+    let told: Vec<Option<String>> = (0..40).map(|member| join("greedy", member)).collect();
+    let waiting = told.iter().filter(|told| told.is_none()).count();
+    assert!((8..=12).contains(&waiting), "three quarters of sixteen: {told:?}");
+    assert!(told.iter().flatten().all(|code| code == "engine.overloaded"), "{told:?}");
+    assert_eq!(join("other", 0), None, "there is room for whoever is new");
+    // The same for what is scored at once: a prompt that many responses share is counted for each of them.
+    let many = json!({ "recipe": "length", "run": "third",
+        "rollouts": [{ "prompt": "p".repeat(1 << 20), "responses": vec!["a"; 100] }] });
+    assert_eq!(service.post("/v1/score", &many).code(), "http.too_many");
+    let few = json!({ "recipe": "length", "run": "third", "rollouts": [{ "prompt": "p", "responses": vec!["a"; 100] }] });
+    assert_eq!(service.post("/v1/score", &few).status, 200);
+    assert!(service.memory() < before + (128 << 20), "{} bytes more", service.memory() - before);
+}
+
+#[test]
+fn who_is_refused_takes_nothing_from_others() {
+    let folder = Folder::new("serve-refused");
+    let comparing = folder.file("comparing.yaml", COMPARING);
+    let file = folder.path("tokens.json");
+    let token = |name: &str, more: &[&str]| {
+        let made = crate::support::run(&[&["token", "create", name, "--file", &file], more].concat());
+        made.out.trim().to_owned()
+    };
+    let (small, other) = (token("small", &["--waiting", "4"]), token("other", &[]));
+    let mut service = Service::start(&folder, &["--recipe", &comparing, "--token-file", &file]);
+    let bearer = format!("Bearer {other}");
+    let sample = |response: &str| {
+        json!({ "prompt": "q", "response": response, "label": { "correct": true } }).to_string()
+    };
+    let ask = |response: &str| {
+        request(
+            "POST",
+            "/slime/comparing/victim?size=2",
+            &sample(response),
+            &[("authorization", &bearer)],
+            None,
+        )
+    };
+    let mut first = service.connect();
+    first.write_all(ask("one").as_bytes()).unwrap();
+    // More prompts than are ever gathered at once, of which a few may come in.
+    service.token = Some(small);
+    for turn in 0..12 {
+        let prompts: Vec<String> = (0..2000).map(|at| format!("{turn} {at}")).collect();
+        let body = json!({ "query": prompts, "prompts": prompts, "labels": vec![""; 2000] });
+        assert_eq!(service.post("/openrlhf/comparing/many?size=2", &body).status, 429);
+    }
+    let mut second = service.connect();
+    second.write_all(ask("two two").as_bytes()).unwrap();
+    for stream in [&mut first, &mut second] {
+        let answer = super::http::read(stream).expect("an answer");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+}
