@@ -170,7 +170,7 @@ pub(crate) fn ready(house: &House) -> Result<Reply, Refusal> {
     if house.is_draining() {
         return refuse("service.draining", "the service is about to end");
     }
-    if house.recipes.is_stuck() {
+    if !house.recipes.can_be_kept() {
         return refuse("engine.journal", "the journal of judgments cannot be written");
     }
     Ok(json(StatusCode::OK, &json!({ "ready": true })))

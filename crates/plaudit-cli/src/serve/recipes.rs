@@ -87,9 +87,9 @@ impl Recipes {
         &self.shared
     }
 
-    /// Whether judgments cannot be kept.
-    pub(crate) fn is_stuck(&self) -> bool {
-        self.journal.is_stuck().is_some()
+    /// Whether judgments could be kept now.
+    pub(crate) fn can_be_kept(&self) -> bool {
+        self.journal.has_room().is_ok()
     }
 
     /// What every recipe is, for whoever wants to choose.
@@ -171,7 +171,7 @@ fn confidant() -> Confidant {
                 ("code", Value::from(reason.code.as_str())),
                 ("why", Value::from(&*reason.message)),
             ];
-            log::say("warning", "a judge does not answer", &facts);
+            log::say("warning", "a judge gives no judgment", &facts);
         }
     })
 }

@@ -141,6 +141,15 @@ impl Core {
         }
     }
 
+    /// Whether one more call would be let in.
+    pub(super) fn has_room(&self) -> Result<(), JournalError> {
+        let mut state = self.lock();
+        match &state.stuck {
+            Some(error) => Err(error.clone()),
+            None => self.reserve(&mut state, 0),
+        }
+    }
+
     /// Brings all that is written to the disk; up to where it is there.
     pub(super) fn sync(&self) -> u64 {
         let upto = self.lock().end;

@@ -202,6 +202,12 @@ impl Journal {
         self.core.lock().stuck.clone()
     }
 
+    /// Why the next [`intend`](Self::intend) would fail, if it would: a write that failed, or a disk without space for one more
+    /// judgment.
+    pub fn has_room(&self) -> Result<(), JournalError> {
+        self.core.has_room()
+    }
+
     /// Whether the file system can set space aside for what is in flight. Where it cannot, a full disk is seen only
     /// when a judgment does not fit any more. True until the first call has shown otherwise.
     pub fn reserves(&self) -> bool {

@@ -70,6 +70,15 @@ impl Store {
         }
     }
 
+    /// Why no judgment could be bought now, if none could.
+    pub fn has_room(&self) -> Result<(), JournalError> {
+        match self {
+            Self::Folder(journal) => journal.has_room(),
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.is_stuck().map_or(Ok(()), Err),
+        }
+    }
+
     /// What the caller of judges writes into.
     pub(crate) fn record(&self) -> Arc<dyn Record> {
         match self {

@@ -115,7 +115,9 @@ fn a_full_disk_stops_the_next_call_and_not_the_judgments_in_flight() {
     }
     assert_eq!(journal.spent("j").judgments, sent as u64);
     assert_eq!(journal.intend(&key(sent), "j").unwrap_err().code(), "engine.journal_full");
+    assert_eq!(journal.has_room().unwrap_err().code(), "engine.journal_full");
     disk.space.store(9 << 20, Ordering::Relaxed);
+    journal.has_room().unwrap();
     journal.intend(&key(sent), "j").unwrap();
 }
 

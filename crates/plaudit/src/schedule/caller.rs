@@ -9,7 +9,7 @@ use super::panel::{Confidant, Panel};
 use super::purchase::Question;
 use super::record::{Record, held};
 use super::tally::Tally;
-use super::wire::Wire;
+use super::wire::{Broken, Wire};
 use crate::judge::{Form, Usage, Verdict};
 use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
@@ -82,14 +82,26 @@ impl Judge {
         fault
     }
 
+    /// A call that broke on its way. Where it went to is said as well: to the confidant, where only that is to know.
+    pub(super) fn broken(&self, endpoint: usize, broken: Broken) -> Fault {
+        let mut fault = Fault::broken(broken);
+        let place = self.spec.base_urls.get(endpoint).map_or("", String::as_str);
+        let located = format!("{} It was asked at {place}.", fault.reason.message);
+        let located = Reason::new(fault.reason.code, located);
+        match &self.confidant {
+            Some(confidant) => confidant(&self.spec.name, &located),
+            None => fault.reason = located,
+        }
+        fault
+    }
+
     /// A reason as everybody may know it: without the place of a journal that cannot be written.
     fn public(&self, reason: Reason) -> Reason {
-        match &self.confidant {
-            Some(confidant) if reason.code.as_str().starts_with("engine.") => {
-                confidant(&self.spec.name, &reason);
-                reason.code.into()
-            }
-            _ => reason,
+        let Some(confidant) = &self.confidant else { return reason };
+        confidant(&self.spec.name, &reason);
+        match reason.code.as_str().starts_with("engine.") {
+            true => reason.code.into(),
+            false => reason,
         }
     }
 
@@ -210,10 +222,9 @@ impl Caller {
             (None, None) => Err(Reason::new(Code::JudgeClientError, "There is no such judge.")),
             (None, Some(judge)) => {
                 let chain = self.chain(judge, query, deadline, &mut progress);
-                match tokio::time::timeout_at(deadline, chain).await {
-                    Ok(verdict) => verdict.map_err(|reason| judge.public(reason)),
-                    Err(_) => Err(Code::JudgeDeadline.into()),
-                }
+                let verdict = tokio::time::timeout_at(deadline, chain).await;
+                let verdict = verdict.unwrap_or_else(|_| Err(Code::JudgeDeadline.into()));
+                verdict.map_err(|reason| judge.public(reason))
             }
         };
         Asked {

@@ -85,6 +85,8 @@ pub(super) struct State {
     pub(super) tokens: Pace,
     queue: VecDeque<Arc<Waiter>>,
     down_since: Option<Instant>,
+    /// Why it failed last.
+    pub(super) last_fault: Option<Reason>,
 }
 
 /// The way to one judge.
@@ -193,6 +195,19 @@ impl State {
         self.tokens.start(now, Budget::tokens(wish.bytes, None));
     }
 
+    /// That it has failed too often to be asked again, and how it failed last.
+    fn too_often(&self) -> Reason {
+        let reason = Reason::from(Code::JudgeBreakerOpen);
+        match &self.last_fault {
+            None => reason,
+            Some(last) => {
+                let message =
+                    format!("{} The last time: {} ({})", reason.message, last.message, last.code.as_str());
+                Reason::new(reason.code, message)
+            }
+        }
+    }
+
     /// Takes note of what has just changed, and wakes whoever has to know.
     pub(super) fn settle(&mut self, now: Instant) {
         let down = self.endpoints.iter().all(Endpoint::is_down);
@@ -228,6 +243,7 @@ impl Gate {
             tokens: Pace::new(spec.tokens_per_minute),
             queue: VecDeque::new(),
             down_since: None,
+            last_fault: None,
         };
         Self { state: Mutex::new(state), patience: spec.patience }
     }
@@ -241,7 +257,8 @@ impl Gate {
             let wake = match self.look(&waiter) {
                 Ok(wake) => wake,
                 Err(answer) => {
-                    queued.is_in = answer == Err(Code::JudgeBreakerOpen.into());
+                    let waits = |barred: &Barred| matches!(barred, Barred::Failed(reason) if reason.code == Code::JudgeBreakerOpen);
+                    queued.is_in = answer.as_ref().is_err_and(waits);
                     drop(queued);
                     return answer.map(|place| Permit::new(self, place, &waiter.wish));
                 }
@@ -278,7 +295,7 @@ impl Gate {
         // over many groups does not wait for a dead judge again and again. Its probes go on.
         let end = state.down_since.map(|since| since + self.patience);
         if end.is_some_and(|end| end <= now) {
-            return Err(Err(Code::JudgeBreakerOpen.into()));
+            return Err(Err(Barred::Failed(state.too_often())));
         }
         Ok(next.filter(|_| is_front).into_iter().chain(end).min())
     }

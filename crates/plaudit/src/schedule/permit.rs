@@ -108,6 +108,9 @@ impl<'g> Permit<'g> {
         if refuses_form {
             state.refused.insert(self.form);
         }
+        if fault.health != Health::Well {
+            state.last_fault = Some(fault.reason.clone());
+        }
         Gate::observe(&mut state, self.place.endpoint, fault.health, self.started);
         if fault.health == Health::Dead {
             state.dead.get_or_insert(fault.reason.clone());

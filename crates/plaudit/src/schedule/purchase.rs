@@ -279,9 +279,11 @@ impl Caller {
                 let status = reply.status;
                 Fault::judge(reply).map_err(|fault| judge.discreet(status, fault))
             }
-            Ok(Err(broken)) => Err(Fault::broken(broken)),
-            Err(_) if begun.into_inner() => Err(Fault::broken(Broken::new(Code::JudgeSlowBody, true))),
-            Err(_) => Err(Fault::broken(Broken::new(Code::JudgeTimeout, true))),
+            Ok(Err(broken)) => Err(judge.broken(endpoint, broken)),
+            Err(_) => {
+                let code = if begun.into_inner() { Code::JudgeSlowBody } else { Code::JudgeTimeout };
+                Err(judge.broken(endpoint, Broken::new(code, true)))
+            }
         };
         sent.end(answer, latency)
     }

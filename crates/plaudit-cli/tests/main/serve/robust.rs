@@ -128,6 +128,7 @@ fn a_limit_of_a_judge_holds_over_all_runs_and_recipes() {
     assert_eq!(calls.len(), 60, "the budget of the day holds exactly");
     assert!((4..=5).contains(&most), "{most} at once");
     assert!(invalid.into_inner() > 0, "what was not asked is invalid, and no number");
+    until("it is in the log", || folder.read("log").contains("\"code\":\"judge.budget\""));
     let metrics = service.get("/metrics").text();
     assert!(metrics.contains("plaudit_judge_calls_total{judge=\"main\"} 60"), "{metrics}");
     assert!(!metrics.contains("plaudit_judge_cost_total{"), "without prices, the cost is not known");

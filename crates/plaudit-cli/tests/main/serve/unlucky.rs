@@ -291,3 +291,24 @@ fn a_file_that_may_grow_no_more_does_not_end_it() {
     until("it is said", || folder.read("log").contains("could not be written"));
     assert_eq!(service.get("/healthz").status, 200);
 }
+
+#[test]
+fn why_a_judge_gives_no_judgment_is_in_the_log_and_its_address_nowhere_else() {
+    let folder = Folder::new("serve-no-judge");
+    let judge = "name: judged\ncomponents:\n  half: { reward: judge, mode: pointwise, prompt: \"{{ response }}\", answer: { json: score, min: 0, max: 1 } }\njudges: { main: { base_url: \"http://127.0.0.1:9/v1\", model: m, attempts: 1, patience: 100ms } }\n";
+    let recipe = folder.file("judged.yaml", judge);
+    let service = Service::start(&folder, &["--recipe", &recipe]);
+    let rollouts: Vec<Value> = (0..40).map(|at| json!({ "response": format!("{at}") })).collect();
+    let mut said = String::new();
+    until("its breaker is open", || {
+        said = service.post("/v1/score", &json!({ "rollouts": rollouts })).text();
+        said.contains("judge.breaker_open")
+    });
+    assert!(said.contains("The last time") && said.contains("judge.connect"), "{said}");
+    assert!(!said.contains("127.0.0.1:9"), "{said}");
+    until("it is in the log", || folder.read("log").contains("\"code\":\"judge.breaker_open\""));
+    let log = folder.read("log");
+    assert!(log.contains("\"code\":\"judge.connect\"") && log.contains("http://127.0.0.1:9/v1"), "{log}");
+    let lines = log.lines().filter(|line| line.contains("a judge gives no judgment")).count();
+    assert!(lines < 10, "once a minute for each kind of failure: {lines}");
+}
