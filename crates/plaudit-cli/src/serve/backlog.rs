@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::job::{Job, Stage, Written};
-use super::log;
+use super::{kept, log};
 use super::reply::Refusal;
 use super::run::clock;
 use super::tokens::{Holder, Scope};
@@ -33,7 +33,7 @@ pub(crate) struct Jobs {
 impl Jobs {
     /// Takes up what lies in the folder; what was not done goes on.
     pub(crate) fn open(folder: &Path, config: &Config) -> Result<Self, Failure> {
-        fs::create_dir_all(folder).map_err(|error| Failure::File(folder.display().to_string(), error))?;
+        kept::private_folder(folder).map_err(|error| Failure::File(folder.display().to_string(), error))?;
         let mut all = BTreeMap::new();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();

@@ -79,7 +79,7 @@ impl House {
         let failure = |path: &Path, error| Failure::File(path.display().to_string(), error);
         let lock = own(folder)?;
         let runs_folder = folder.join("runs");
-        std::fs::create_dir_all(&runs_folder).map_err(|error| failure(&runs_folder, error))?;
+        kept::private_folder(&runs_folder).map_err(|error| failure(&runs_folder, error))?;
         let complain = Arc::new(complain);
         let told = Arc::clone(&complain);
         let keeper = Keeper::start(move |path, error| told(&format!("{}: {error}", path.display())))
@@ -208,7 +208,7 @@ impl House {
             None => (self.begin(owner, name, recipe, judges)?, None),
         };
         let folder = self.folder.join(&about.id);
-        if let Err(error) = std::fs::create_dir_all(&folder) {
+        if let Err(error) = kept::private_folder(&folder) {
             return Err(Refusal::disk("the state folder cannot be written", &error));
         }
         let id = about.id.clone();

@@ -226,6 +226,18 @@ fn perform(
     done.err().map(|error| (path, error))
 }
 
+/// Makes a folder that only its owner may look into, and those above it.
+pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path)
+}
+
 /// Opens a file that only its owner may read, in a folder that is made anew where somebody has removed it.
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
@@ -235,7 +247,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
     match (options.open(path), path.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(folder)?;
+            private_folder(folder)?;
             options.open(path)
         }
         (file, _) => file,

@@ -142,7 +142,7 @@ impl Serve {
         let config = self.config()?;
         let tokens = Tokens::open(self.token_file.as_deref())?;
         let failure = |error| Failure::File(self.state.display().to_string(), error);
-        std::fs::create_dir_all(&self.state).map_err(failure)?;
+        kept::private_folder(&self.state).map_err(failure)?;
         let place = match &self.journal {
             Some(place) => place.clone(),
             None => self.state.join("judgments").display().to_string(),

@@ -53,6 +53,11 @@ fn a_token_opens_what_its_scopes_say_until_it_is_revoked() {
     assert_ne!(run_of(&score), run_of(&other));
     assert_eq!(run(&["token", "revoke", "trainer", "--file", &file]).code, 0);
     until("the token is worth nothing", || ask(Some(&score), "POST", "/v1/score", BODY).status == 401);
+    for name in ["state", "state/runs", "state/jobs"] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(folder.path(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{name} is its owner's");
+    }
     let listed = run(&["token", "list", "--file", &file]);
     assert!(listed.out.contains("eyes") && !listed.out.contains("trainer") && !listed.out.contains(&read));
     for (name, text) in [("tokens.json", folder.read("tokens.json")), ("log", folder.read("log"))] {
