@@ -2,10 +2,10 @@
 
 use super::config::Config;
 use super::job::{Job, Stage, Written};
-use super::{kept, log};
 use super::reply::Refusal;
 use super::run::clock;
 use super::tokens::{Holder, Scope};
+use super::{kept, log};
 use crate::failure::Failure;
 use serde_json::Value;
 use std::collections::BTreeMap;

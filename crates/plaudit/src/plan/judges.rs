@@ -108,6 +108,8 @@ impl Resolver<'_> {
                         .to_owned()
                 }
                 (Some(_), _) => "a judge that can be talked to is wanted: of kind chat or overlap".to_owned(),
+                // It is there, and what is wrong with it has been said.
+                (None, Some(name)) if defined.iter().any(|known| known == name) => continue,
                 (None, Some(name)) => format!("there is no judge {name:?}"),
                 (None, None) if defined.is_empty() => "there is no judge to ask".to_owned(),
                 (None, None) => "there are several judges: say which".to_owned(),

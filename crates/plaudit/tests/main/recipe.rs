@@ -158,3 +158,13 @@ fn only_recipes_below_the_folder_can_be_routed_to() {
     assert!(Recipe::named("/dev/zero").unwrap_err().to_string().contains("not a regular file"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn what_is_wrong_with_a_judge_is_said_where_it_is_and_once() {
+    let asks = "components: { q: { reward: principle, mode: pairwise, principles: [helpfulness] } }\n";
+    let found =
+        mistakes(&format!("{asks}judges: {{ main: {{ base_url: \"localhost:8000\", model: m }} }}\n"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("judges.main.base_url"), "{found:?}");
+    assert_eq!(mistakes(asks).len(), 1, "none at all is told where it is asked");
+}
