@@ -53,7 +53,7 @@ struct Create {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// The most rollouts that may be under way at once
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = some)]
     waiting: Option<usize>,
 }
 
@@ -83,7 +83,7 @@ impl Token {
                 let wanted = Wanted {
                     name: create.name.clone(),
                     scopes: create.scopes.clone(),
-                    expires: create.expires.map(|seconds| now() + seconds),
+                    expires: create.expires.map(|seconds| now().saturating_add(seconds)),
                     rate: create.rate,
                     waiting: create.waiting,
                 };
@@ -124,12 +124,16 @@ fn table(entries: &[Entry]) -> String {
         let scopes: Vec<&str> = entry.scopes.iter().map(|scope| word(*scope)).collect();
         let left = match entry.expires {
             None => "until revoked".to_owned(),
-            Some(expires) if expires <= now() => "expired".to_owned(),
-            Some(expires) => format!("{} h left", (expires - now()).div_ceil(3600)),
+            Some(_) if !entry.is_valid() => "expired".to_owned(),
+            Some(expires) => format!("{} h left", expires.saturating_sub(now()).div_ceil(3600)),
         };
         let name = printable(&entry.name);
         let padding = width - name.chars().count();
-        format!("{}  {name}{:padding$}  {:16}  {left}", style.dim(&entry.id), "", scopes.join(","))
+        let rate = entry.rate.map(|rate| format!("{rate} requests a second"));
+        let waiting = entry.waiting.map(|most| format!("{most} rollouts at once"));
+        let terms: Vec<String> = [Some(left), rate, waiting].into_iter().flatten().collect();
+        let (scopes, terms) = (scopes.join(","), terms.join(", "));
+        format!("{}  {name}{:padding$}  {scopes:16}  {terms}", style.dim(&entry.id), "")
     };
     entries.iter().map(row).collect::<Vec<_>>().join("\n")
 }
@@ -149,7 +153,15 @@ fn seconds(text: &str) -> Result<u64, String> {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
         number.checked_mul(*seconds)
     });
-    found.ok_or_else(|| "a time such as 12h or 30d is wanted".to_owned())
+    match found {
+        Some(0) => Err("such a token would be worth nothing".to_owned()),
+        found => found.ok_or_else(|| "a time such as 12h or 30d is wanted".to_owned()),
+    }
+}
+
+/// A number of which 0 is none.
+fn some(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "a number from 1 on is wanted".to_owned())
 }
 
 #[cfg(test)]
@@ -161,5 +173,7 @@ mod tests {
         assert_eq!(seconds("30d"), Ok(2_592_000));
         assert_eq!(seconds("12h"), Ok(43_200));
         assert!(seconds("soon").is_err() && seconds("5").is_err());
+        assert!(seconds("0s").is_err() && seconds("0d").is_err());
+        assert!(super::some("0").is_err() && super::some("-1").is_err() && super::some("1") == Ok(1));
     }
 }

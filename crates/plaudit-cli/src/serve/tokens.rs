@@ -47,6 +47,13 @@ pub(crate) struct Entry {
     pub(crate) waiting: Option<usize>,
 }
 
+impl Entry {
+    /// Whether it has not expired.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.expires.is_none_or(|expires| now() < expires)
+    }
+}
+
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Listed {
@@ -94,6 +101,18 @@ impl File {
         file.finish()
     }
 
+    /// Keeps others from changing the file until it is dropped; who comes meanwhile waits.
+    fn lock(&self) -> Result<std::fs::File, Failure> {
+        let failure = |error| Failure::File(self.0.display().to_string(), error);
+        let name = self.0.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        // A file of its own, as that of the tokens is replaced by each change.
+        let path = self.0.with_file_name(format!(".{name}.lock"));
+        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(failure)?;
+        file.lock().map_err(failure)?;
+        Ok(file)
+    }
+
     /// Every token there is.
     pub(crate) fn list(&self) -> Result<Vec<Entry>, Failure> {
         self.read().map(|listed| listed.tokens)
@@ -101,6 +120,7 @@ impl File {
 
     /// Makes a token and gives it out, this once.
     pub(crate) fn create(&self, wanted: Wanted) -> Result<(String, Entry), Failure> {
+        let _lock = self.lock()?;
         let mut listed = if self.0.exists() { self.read()? } else { Listed::default() };
         let (token, id) = (format!("{PREFIX}{}", hex(&random::<32>()?)), hex(&random::<4>()?));
         let Wanted { name, scopes, expires, rate, waiting } = wanted;
@@ -113,6 +133,9 @@ impl File {
 
     /// Takes a token back, by its id or by its name where only one has it.
     pub(crate) fn revoke(&self, who: &str) -> Result<Entry, Failure> {
+        // Where there is no file, nothing is put beside it.
+        self.read()?;
+        let _lock = self.lock()?;
         let mut listed = self.read()?;
         let meant: Vec<usize> = (0..listed.tokens.len())
             .filter(|at| listed.tokens[*at].id == who || listed.tokens[*at].name == who)
@@ -291,7 +314,7 @@ impl Tokens {
             }
         }
         match found {
-            Some(holder) if holder.entry.expires.is_none_or(|expires| now() < expires) => {
+            Some(holder) if holder.entry.is_valid() => {
                 holder.pace()?;
                 Ok(holder)
             }
@@ -362,6 +385,20 @@ mod tests {
         tokens.refresh().unwrap();
         let known = |token: &str| tokens.check(Some(format!("Bearer {token}").as_bytes())).is_ok();
         assert_eq!((known(&first), known(&second)), (false, true));
+    }
+
+    #[test]
+    fn changes_at_the_same_time_are_all_kept_from_the_first_on() {
+        let path = folder("parallel").join("tokens.json");
+        let names: Vec<String> = (0..16).map(|at| at.to_string()).collect();
+        let all_at_once = |deed: &(dyn Fn(&str) + Sync)| {
+            std::thread::scope(|scope| names.iter().for_each(|name| drop(scope.spawn(|| deed(name)))));
+        };
+        all_at_once(&|name| drop(File::at(&path).create(wanted(name)).unwrap()));
+        assert_eq!(File::at(&path).list().unwrap().len(), names.len());
+        all_at_once(&|name| drop(File::at(&path).revoke(name).unwrap()));
+        assert!(File::at(&path).list().unwrap().is_empty());
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 
     #[test]
