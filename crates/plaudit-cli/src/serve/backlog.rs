@@ -8,14 +8,14 @@ use super::tokens::{Holder, Scope};
 use super::{kept, log};
 use crate::failure::Failure;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// The most jobs that are over; the oldest are forgotten first.
+/// The most jobs that are over.
 const MOST_OVER: usize = 10_000;
 
 /// All jobs.
@@ -25,6 +25,7 @@ pub(crate) struct Jobs {
     most: usize,
     hours: u64,
     bytes: u64,
+    most_over: usize,
     all: Mutex<BTreeMap<String, Arc<Job>>>,
     /// Says that one was added.
     pub(super) more: Notify,
@@ -59,6 +60,7 @@ impl Jobs {
             most,
             hours,
             bytes,
+            most_over: MOST_OVER,
             all: Mutex::new(all),
             more: Notify::new(),
         })
@@ -111,24 +113,38 @@ impl Jobs {
         next.map(|(_, job)| Arc::clone(job))
     }
 
-    /// Forgets jobs whose results are too old, and the oldest where there are too many or they take too much.
+    /// Forgets jobs whose results are too old, and where there are too many or they take too much, the oldest of whoever has most.
     pub(crate) fn tick(&self) {
         let oldest = clock() - self.hours as f64 * 3600.0;
         let mut all = self.all();
-        let ended = |(id, job): (&String, &Arc<Job>)| Some((job.written().ended?, id.clone()));
-        let mut over: Vec<(f64, String)> = all.iter().filter_map(ended).collect();
-        over.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        let many = over.len().saturating_sub(MOST_OVER);
-        let mut bytes: u64 = all.values().map(|job| job.bytes.load(Ordering::Relaxed)).sum();
+        let mut shares: BTreeMap<String, Share> = BTreeMap::new();
+        for (id, job) in all.iter() {
+            let (written, bytes) = (job.written(), job.bytes.load(Ordering::Relaxed));
+            let share = shares.entry(written.owner.clone()).or_default();
+            share.bytes += bytes;
+            share.over.extend(written.ended.map(|ended| (ended, id.clone(), bytes)));
+        }
         let mut gone = Vec::new();
-        for (at, (ended, id)) in over.into_iter().enumerate() {
-            if (at < many || ended < oldest || bytes > self.bytes)
-                && let Some(job) = all.remove(&id)
-            {
-                bytes = bytes.saturating_sub(job.bytes.load(Ordering::Relaxed));
-                gone.push(job);
+        for share in shares.values_mut() {
+            // The last is the oldest.
+            share.over.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+            while share.over.last().is_some_and(|(ended, ..)| *ended < oldest) {
+                gone.extend(share.drop_oldest());
             }
         }
+        let mut many: usize = shares.values().map(|share| share.over.len()).sum();
+        let mut bytes: u64 = shares.values().map(|share| share.bytes).sum();
+        while many > self.most_over || bytes > self.bytes {
+            let (too_many, with_some) =
+                (many > self.most_over, shares.values_mut().filter(|has| !has.over.is_empty()));
+            let most =
+                with_some.max_by_key(|share| if too_many { share.over.len() as u64 } else { share.bytes });
+            let Some(share) = most else { break };
+            (many, bytes) = (many - 1, bytes - share.bytes);
+            gone.extend(share.drop_oldest());
+            bytes += share.bytes;
+        }
+        let gone: Vec<Arc<Job>> = gone.iter().filter_map(|id| all.remove(id)).collect();
         drop(all);
         for job in gone {
             let _ = fs::remove_dir_all(&job.folder);
@@ -144,12 +160,19 @@ impl Jobs {
         }
         let Written { job: id, owner, .. } = job.written().clone();
         let open: Vec<&Arc<Job>> = all.values().filter(|job| !job.written().state.is_over()).collect();
-        let mut owners: BTreeMap<String, usize> = BTreeMap::from([(owner.clone(), 0)]);
-        for job in &open {
-            *owners.entry(job.written().owner.clone()).or_default() += 1;
-        }
-        let (mine, share) = (owners[&owner], (self.most * 3 / 4 / owners.len()).max(1));
-        let bytes: u64 = open.iter().chain([&job]).map(|job| job.bytes.load(Ordering::Relaxed)).sum();
+        let is_mine = |job: &&&Arc<Job>| job.written().owner == owner;
+        let weight = |job: &&Arc<Job>| job.bytes.load(Ordering::Relaxed);
+        let holders = |jobs: &mut dyn Iterator<Item = &Arc<Job>>| {
+            let mut owners: BTreeSet<String> = jobs.map(|job| job.written().owner.clone()).collect();
+            owners.insert(owner.clone());
+            owners.len()
+        };
+        let mine = open.iter().filter(is_mine).count();
+        let share = (self.most * 3 / 4 / holders(&mut open.iter().copied())).max(1);
+        let bytes = weight(&job) + open.iter().map(weight).sum::<u64>();
+        let my_bytes = weight(&job) + open.iter().filter(is_mine).map(weight).sum::<u64>();
+        // Those who have results only have a share as well, so that nobody's jobs take the place of another's results.
+        let my_share = self.bytes / 4 * 3 / holders(&mut all.values()) as u64;
         let refuse = |message| Err(Refusal::busy("engine.overloaded", message, 30));
         if open.len() >= self.most {
             return refuse(format!("{} jobs wait, which is all there may be", open.len()));
@@ -157,11 +180,27 @@ impl Jobs {
         if mine >= share {
             return refuse(format!("{mine} of your jobs wait; your share is {share}"));
         }
-        if bytes > self.bytes {
+        if bytes > self.bytes || (mine > 0 && my_bytes > my_share) {
             return refuse("the jobs that wait take all the space there is for them".to_owned());
         }
         all.insert(id, Arc::clone(job));
         Ok(None)
+    }
+}
+
+/// What one holder has of the jobs.
+#[derive(Debug, Default)]
+struct Share {
+    bytes: u64,
+    /// Those that are over, the oldest last: when they ended, their ids, and what they take.
+    over: Vec<(f64, String, u64)>,
+}
+
+impl Share {
+    fn drop_oldest(&mut self) -> Option<String> {
+        let (_, id, bytes) = self.over.pop()?;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        Some(id)
     }
 }
 
@@ -187,7 +226,7 @@ mod tests {
     }
 
     /// A job that waits, of that many bytes.
-    fn waiting(jobs: &Jobs, owner: &str, number: usize, bytes: usize) -> Arc<Job> {
+    fn waiting_job(jobs: &Jobs, owner: &str, number: usize, bytes: usize) -> Arc<Job> {
         let id = format!("{owner}-{number}");
         let folder = jobs.folder.join(&id);
         fs::create_dir_all(&folder).unwrap();
@@ -206,7 +245,7 @@ mod tests {
         let jobs = opened("shares", &config);
         let mut taken = Vec::new();
         let refusal = loop {
-            let job = waiting(&jobs, "greedy", taken.len(), 10);
+            let job = waiting_job(&jobs, "greedy", taken.len(), 10);
             match jobs.insert(&job) {
                 Ok(_) => taken.push(job),
                 Err(refusal) => break refusal,
@@ -214,10 +253,42 @@ mod tests {
         };
         assert_eq!((taken.len(), refusal.status.as_u16(), refusal.code), (6, 429, "engine.overloaded"));
         assert!(refusal.message.contains("your share is 6"), "{}", refusal.message);
-        assert!(jobs.insert(&waiting(&jobs, "modest", 0, 10)).is_ok());
+        assert!(jobs.insert(&waiting_job(&jobs, "modest", 0, 10)).is_ok());
         // The next that begins is the oldest of whoever has none running.
         assert_eq!(jobs.next().unwrap().written().job, "greedy-0");
         assert_eq!(jobs.next().unwrap().written().job, "modest-0");
+        let _ = fs::remove_dir_all(&jobs.folder);
+    }
+
+    #[test]
+    fn whoever_has_most_loses_its_oldest_results_first() {
+        let mut config = Config::default();
+        config.keep.job_bytes = 1000;
+        let mut jobs = opened("most", &config);
+        jobs.most_over = 6;
+        let ended = |jobs: &Jobs, owner: &str, number: usize, bytes: usize| {
+            let job = waiting_job(jobs, owner, number, 0);
+            assert!(jobs.insert(&job).is_ok());
+            fs::write(job.folder.join("results.jsonl"), vec![b' '; bytes]).unwrap();
+            assert!(job.end(Stage::Done, None));
+            job
+        };
+        let small = ended(&jobs, "small", 0, 10);
+        let many: Vec<_> = (0..12).map(|at| ended(&jobs, "many", at, 1)).collect();
+        jobs.tick();
+        assert!(small.folder.exists(), "it is the oldest, but not whose there are too many");
+        assert_eq!(
+            many.iter().map(|job| job.folder.exists()).collect::<Vec<_>>(),
+            [[false; 7].as_slice(), &[true; 5]].concat()
+        );
+        let large: Vec<_> = (0..4).map(|at| ended(&jobs, "large", at, 400)).collect();
+        jobs.most_over = 100;
+        jobs.tick();
+        assert_eq!(
+            large.iter().map(|job| job.folder.exists()).collect::<Vec<_>>(),
+            [false, false, true, true]
+        );
+        assert!(small.folder.exists() && many[11].folder.exists());
         let _ = fs::remove_dir_all(&jobs.folder);
     }
 
@@ -226,9 +297,11 @@ mod tests {
         let mut config = Config::default();
         config.keep.job_bytes = 1000;
         let jobs = opened("bytes", &config);
-        let (first, second) = (waiting(&jobs, "a", 0, 400), waiting(&jobs, "a", 1, 400));
+        let (first, second) = (waiting_job(&jobs, "a", 0, 350), waiting_job(&jobs, "a", 1, 350));
         assert!(jobs.insert(&first).is_ok() && jobs.insert(&second).is_ok());
-        assert_eq!(jobs.insert(&waiting(&jobs, "a", 2, 400)).unwrap_err().code, "engine.overloaded");
+        assert_eq!(jobs.insert(&waiting_job(&jobs, "a", 2, 100)).unwrap_err().code, "engine.overloaded");
+        assert!(jobs.insert(&waiting_job(&jobs, "b", 0, 300)).is_ok(), "there is room for whoever is new");
+        assert_eq!(jobs.insert(&waiting_job(&jobs, "c", 0, 300)).unwrap_err().code, "engine.overloaded");
         for job in [&first, &second] {
             fs::write(job.folder.join("results.jsonl"), vec![b' '; 600]).unwrap();
             assert!(job.end(Stage::Done, None));
@@ -238,7 +311,7 @@ mod tests {
             !first.folder.exists() && second.folder.exists(),
             "the older goes first, and only as many as must"
         );
-        assert!(jobs.insert(&waiting(&jobs, "a", 3, 400)).is_ok());
+        assert!(jobs.insert(&waiting_job(&jobs, "a", 3, 400)).is_ok());
         let _ = fs::remove_dir_all(&jobs.folder);
     }
 }

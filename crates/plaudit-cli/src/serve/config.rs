@@ -88,8 +88,8 @@ pub(crate) struct Keep {
     /// For how many hours the results of a job are kept after it ended.
     #[schemars(range(min = 1, max = 87_600))]
     pub(crate) hours: u64,
-    /// The most bytes of jobs and their results; the results of the oldest go first, and no more jobs are taken while those that
-    /// wait take all of it.
+    /// The most bytes of jobs and their results; the oldest results of whoever has most go first, and no more jobs are taken while
+    /// those that wait take all of it. The jobs of one token that wait may take three quarters.
     #[schemars(range(min = 65_536))]
     pub(crate) job_bytes: u64,
 }
