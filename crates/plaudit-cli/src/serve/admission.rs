@@ -101,6 +101,17 @@ impl Admission {
         Err(Refusal::busy("engine.overloaded", message, self.wait()))
     }
 
+    /// Lets rollouts of a job in, behind those of requests: they have half of what their run may have, and half of all places.
+    /// None where they have to wait. A group that is larger takes that half, since it cannot be cut.
+    pub(crate) fn enter_behind(self: &Arc<Self>, load: &Arc<Load>, rollouts: usize) -> Option<Inside> {
+        let before = load.rollouts();
+        let runs = self.runs.load(Ordering::Acquire) + usize::from(before == 0);
+        let half = (self.most * 3 / 8 / runs.max(1)).max(1);
+        let rollouts = rollouts.clamp(1, half);
+        let fits = before + rollouts <= half && self.inside() + rollouts <= self.most / 2;
+        fits.then(|| self.enter(load, rollouts).ok()).flatten()
+    }
+
     /// In how many seconds there may be room.
     fn wait(&self) -> u64 {
         let pace = *self.pace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,6 +156,21 @@ mod tests {
         drop((other, inside));
         assert_eq!((admission.inside(), greedy.rollouts(), modest.rollouts()), (0, 0, 0));
         assert_eq!(admission.runs.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn jobs_leave_half_to_requests() {
+        let admission = Arc::new(Admission::new(100, "rollouts"));
+        let (one, other) = (Arc::new(Load::default()), Arc::new(Load::default()));
+        let first = admission.enter_behind(&one, 30).expect("there is room");
+        assert!(admission.enter_behind(&one, 30).is_none(), "60 of 37");
+        let request = admission.enter(&one, 30).expect("a request of the same run");
+        assert!(admission.enter_behind(&other, 10).is_none(), "half of all places are taken");
+        drop(request);
+        let second = admission.enter_behind(&other, 1000).expect("its half is 18");
+        assert_eq!((one.rollouts(), other.rollouts()), (30, 18));
+        drop((first, second));
+        assert_eq!((admission.inside(), admission.runs.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[test]

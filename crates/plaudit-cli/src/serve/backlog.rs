@@ -17,6 +17,13 @@ use tokio::sync::Notify;
 
 /// The most jobs that are over.
 const MOST_OVER: usize = 10_000;
+/// How many jobs run at once, as their rollouts are in memory meanwhile; and how many of these may be one holder's, and one run's, so
+/// that there is a place for whoever has none.
+pub(super) const AT_ONCE: usize = 4;
+const OF_HOLDER: usize = 3;
+const OF_RUN: usize = 2;
+/// For how many seconds a job keeps its place though others wait for one.
+const TURN: f64 = 10.0;
 
 /// All jobs.
 #[derive(Debug)]
@@ -84,7 +91,7 @@ impl Jobs {
         found.filter(mine).ok_or_else(|| Refusal::not_found("job.unknown", "there is no such job"))
     }
 
-    /// The next job that waits: of those whose run has the fewest jobs running, the oldest.
+    /// The next job whose turn it is, where there is a place for it.
     pub(super) fn next(&self) -> Option<Arc<Job>> {
         loop {
             let job = self.first()?;
@@ -94,23 +101,56 @@ impl Jobs {
         }
     }
 
+    /// Of the jobs that wait, one of those whose holder and run have the fewest running, and of these the one that has waited longest.
     fn first(&self) -> Option<Arc<Job>> {
         let all = self.all();
-        let of = |job: &Job| {
-            let written = job.written();
-            (written.owner.clone(), written.run.clone(), written.recipe.clone())
+        let running = running(&all);
+        if running.len() >= AT_ONCE {
+            return None;
+        }
+        let rank = |job: &Arc<Job>| {
+            let who = who(job);
+            may_run(&running, &who).then(|| (places(&running, &who), job.since()))
         };
-        let running: Vec<_> =
-            all.values().filter(|job| job.written().state == Stage::Running).map(|job| of(job)).collect();
-        let waiting = all.values().filter(|job| job.written().state == Stage::Waiting);
-        let rank = |job: &&Arc<Job>| {
-            let who = of(job);
-            (running.iter().filter(|other| **other == who).count(), job.written().created)
-        };
-        let ranked = waiting.map(|job| (rank(&job), job));
+        let ranked = waiting(&all).filter_map(|job| Some((rank(job)?, job)));
         let next =
             ranked.min_by(|((one, early), _), ((other, late), _)| one.cmp(other).then(early.total_cmp(late)));
         next.map(|(_, job)| Arc::clone(job))
+    }
+
+    /// Whether a job that has had its turn must give its place up: others wait that come before it, or would if it waited as well,
+    /// and nobody has more places than its holder and its run. One does so at a time.
+    pub(super) fn must_leave(&self, job: &Job) -> bool {
+        let all = self.all();
+        let is_leaving =
+            |job: &Arc<Job>| job.leaving.load(Ordering::Relaxed) && job.written().state == Stage::Running;
+        if clock() - job.since() < TURN || all.values().any(is_leaving) {
+            return false;
+        }
+        let (mine, mut running) = (who(job), running(&all));
+        if running.iter().any(|other| places(&running, other) > places(&running, &mine)) {
+            return false;
+        }
+        if let Some(at) = running.iter().position(|other| *other == mine) {
+            running.remove(at);
+        }
+        let comes_before = |other: &Arc<Job>| {
+            let other = who(other);
+            other != mine && may_run(&running, &other) && places(&running, &other) <= places(&running, &mine)
+        };
+        let leaves = waiting(&all).any(comes_before);
+        job.leaving.store(leaves, Ordering::Relaxed);
+        leaves
+    }
+
+    /// Calls off what is open of those whose token is worth nothing any more.
+    pub(crate) fn call_off(&self, is_known: impl Fn(&str) -> bool) {
+        let is_orphaned = |job: &&Arc<Job>| {
+            let written = job.written();
+            !written.state.is_over() && !is_known(&written.owner)
+        };
+        let orphaned: Vec<Arc<Job>> = self.all().values().filter(is_orphaned).cloned().collect();
+        orphaned.iter().for_each(|job| job.disown());
     }
 
     /// Forgets jobs whose results are too old, and where there are too many or they take too much, the oldest of whoever has most.
@@ -204,6 +244,35 @@ impl Share {
     }
 }
 
+/// Whose a job is, and which run's.
+type Who = (String, Option<String>, String);
+
+fn who(job: &Job) -> Who {
+    let written = job.written();
+    (written.owner.clone(), written.run.clone(), written.recipe.clone())
+}
+
+fn waiting(all: &BTreeMap<String, Arc<Job>>) -> impl Iterator<Item = &Arc<Job>> {
+    all.values().filter(|job| job.written().state == Stage::Waiting)
+}
+
+/// Whose jobs run.
+fn running(all: &BTreeMap<String, Arc<Job>>) -> Vec<Who> {
+    all.values().filter(|job| job.written().state == Stage::Running).map(|job| who(job)).collect()
+}
+
+/// How many places the same holder has, and the same run.
+fn places(running: &[Who], asks: &Who) -> (usize, usize) {
+    let of_holder = running.iter().filter(|who| who.0 == asks.0).count();
+    (of_holder, running.iter().filter(|who| *who == asks).count())
+}
+
+/// Whether these are fewer than they may have.
+fn may_run(running: &[Who], asks: &Who) -> bool {
+    let (of_holder, of_run) = places(running, asks);
+    of_holder < OF_HOLDER && of_run < OF_RUN
+}
+
 /// The job of the same holder with the same key.
 pub(super) fn same(all: &BTreeMap<String, Arc<Job>>, asked: &Written) -> Option<Arc<Job>> {
     let key = asked.key.as_ref()?;
@@ -255,8 +324,47 @@ mod tests {
         assert!(refusal.message.contains("your share is 6"), "{}", refusal.message);
         assert!(jobs.insert(&waiting_job(&jobs, "modest", 0, 10)).is_ok());
         // The next that begins is the oldest of whoever has none running.
-        assert_eq!(jobs.next().unwrap().written().job, "greedy-0");
-        assert_eq!(jobs.next().unwrap().written().job, "modest-0");
+        let next = || jobs.next().map(|job| job.written().job.clone());
+        assert_eq!(next().unwrap(), "greedy-0");
+        assert_eq!(next().unwrap(), "modest-0");
+        assert_eq!(next().unwrap(), "greedy-1");
+        assert_eq!(next(), None, "one run has two places at most");
+        let _ = fs::remove_dir_all(&jobs.folder);
+    }
+
+    #[test]
+    fn places_go_round_and_one_is_kept_for_whoever_has_none() {
+        let jobs = opened("turns", &Config::default());
+        let add = |owner: &str, number: usize, run: &str| {
+            let job = waiting_job(&jobs, owner, number, 10);
+            job.change(|written| written.run = Some(run.to_owned()));
+            assert!(jobs.insert(&job).is_ok());
+            job
+        };
+        let greedy: Vec<_> = (0..4).map(|at| add("a", at, &at.to_string())).collect();
+        let next = || jobs.next().map(|job| job.written().job.clone());
+        assert_eq!([next(), next(), next(), next()].map(|id| id.is_some()), [true, true, true, false]);
+        // The runs of one holder take turns; whoever has a place of its own to take needs nobody's.
+        assert!(!jobs.must_leave(&greedy[0]), "its turn is not over");
+        greedy[..3].iter().for_each(|job| job.backdate(60.0));
+        assert!(jobs.must_leave(&greedy[0]) && !jobs.must_leave(&greedy[1]), "one at a time");
+        greedy[0].set_aside(&[]);
+        assert_eq!(next().unwrap(), "a-3");
+        let others: Vec<_> = ["b", "c", "d", "e"].iter().map(|owner| add(owner, 9, "r")).collect();
+        assert_eq!((next().unwrap(), next()), ("b-9".to_owned(), None));
+        others[0].backdate(60.0);
+        assert!(!jobs.must_leave(&others[0]), "somebody has more places");
+        for (leaves, comes) in [(1, "c-9"), (2, "d-9"), (3, "e-9")] {
+            greedy[leaves].backdate(60.0);
+            assert!(jobs.must_leave(&greedy[leaves]));
+            greedy[leaves].set_aside(&[]);
+            assert_eq!(next().unwrap(), comes);
+        }
+        // All have one now, and the one that has none is not forgotten.
+        others.iter().for_each(|job| job.backdate(60.0));
+        assert!(jobs.must_leave(&others[0]) && !jobs.must_leave(&others[1]));
+        others[0].set_aside(&[]);
+        assert!(next().unwrap().starts_with("a-"));
         let _ = fs::remove_dir_all(&jobs.folder);
     }
 

@@ -106,7 +106,7 @@ async fn pass(
             dialect::routes::answer(house, &holder, kind, said, bytes).await
         }
         Deed::CreateJob => jobs::create(house, &holder, bytes, key).await.map(|(_, reply)| reply),
-        Deed::Jobs => Ok(jobs::list(house, &holder)),
+        Deed::Jobs => jobs::list(house, &holder, &query),
         Deed::Job => jobs::show(house, &holder, at(0)),
         Deed::CancelJob => jobs::cancel(house, &holder, at(0)).await,
         Deed::Results => jobs::results(house, &holder, at(0), &query).await,

@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The results of a job that gave its place up before it was done.
+const SCORED: &str = "scored.lines";
 
 /// How far a job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,14 +79,25 @@ pub(super) struct Job {
     pub(super) scored: AtomicU64,
     /// What it takes on the disk: what was asked while it is open, and then its results.
     pub(super) bytes: AtomicU64,
+    /// Whether it gives its place up as soon as what it has under way is done.
+    pub(super) leaving: AtomicBool,
+    /// Since when it has waited, or run.
+    since: Mutex<f64>,
     written: Mutex<Written>,
 }
 
 impl Job {
     pub(super) fn new(folder: PathBuf, written: Written) -> Self {
         let scored = if written.state == Stage::Done { written.rollouts } else { 0 };
-        let (halt, scored) = (Halt::new(), AtomicU64::new(scored as u64));
-        let job = Self { folder, halt, scored, bytes: AtomicU64::new(0), written: Mutex::new(written) };
+        let job = Self {
+            folder,
+            halt: Halt::new(),
+            scored: AtomicU64::new(scored as u64),
+            bytes: AtomicU64::new(0),
+            leaving: AtomicBool::new(false),
+            since: Mutex::new(written.created),
+            written: Mutex::new(written),
+        };
         job.weigh();
         job
     }
@@ -91,7 +105,8 @@ impl Job {
     /// Looks what it takes on the disk.
     fn weigh(&self) {
         let length = |name: &str| fs::metadata(self.folder.join(name)).map_or(0, |about| about.len());
-        self.bytes.store(length("request.json") + length("results.jsonl"), Ordering::Relaxed);
+        let bytes = ["request.json", "results.jsonl", SCORED].into_iter().map(length).sum();
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// What lies in a folder; what had begun begins anew. None where the job was never accepted.
@@ -107,6 +122,8 @@ impl Job {
         if written.state == Stage::Running {
             written.state = Stage::Waiting;
         }
+        // The recipe may be another one now.
+        let _ = fs::remove_file(folder.join(SCORED));
         Ok(Some(Self::new(folder, written)))
     }
 
@@ -138,7 +155,56 @@ impl Job {
         }
         written.state = Stage::Running;
         self.keep(&written);
+        drop(written);
+        self.leaving.store(false, Ordering::Relaxed);
+        *self.moment() = clock();
         true
+    }
+
+    /// Waits for its next turn, with the results it has got in this one, by their places. One that is over stays so.
+    pub(super) fn set_aside(&self, fresh: &[(usize, String)]) {
+        let mut written = self.written();
+        if written.state != Stage::Running {
+            return;
+        }
+        let path = self.folder.join(SCORED);
+        let mut text = String::new();
+        for (place, line) in fresh {
+            text.push_str(&format!("{place} {line}\n"));
+        }
+        let file = fs::OpenOptions::new().create(true).append(true).open(&path);
+        if let Err(error) = file.and_then(|mut file| file.write_all(text.as_bytes())) {
+            // It begins anew, with the judgments that have been bought.
+            let _ = fs::remove_file(&path);
+            self.complain(&written, &error);
+        }
+        self.weigh();
+        written.state = Stage::Waiting;
+        *self.moment() = clock();
+    }
+
+    /// The results of its earlier turns, by their places.
+    pub(super) fn earlier(&self) -> Vec<(usize, String)> {
+        let text = fs::read_to_string(self.folder.join(SCORED)).unwrap_or_else(|_| String::new());
+        let read = |line: &str| {
+            let (place, line) = line.split_once(' ')?;
+            Some((place.parse().ok()?, line.to_owned()))
+        };
+        text.lines().filter_map(read).collect()
+    }
+
+    fn moment(&self) -> MutexGuard<'_, f64> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(super) fn backdate(&self, seconds: f64) {
+        *self.moment() -= seconds;
+    }
+
+    /// Since when it has waited, or run.
+    pub(super) fn since(&self) -> f64 {
+        *self.moment()
     }
 
     /// Ends, unless it is over; whether it was not.
@@ -153,18 +219,31 @@ impl Job {
         if self.keep(&written) {
             let _ = fs::remove_file(self.folder.join("request.json"));
         }
+        let _ = fs::remove_file(self.folder.join(SCORED));
         self.weigh();
         true
+    }
+
+    /// Is called off, because nobody may ask for it any more.
+    pub(super) fn disown(&self) {
+        let message = "its token has been revoked or has expired";
+        if self.end(Stage::Cancelled, Some(message.to_owned())) {
+            self.halt.raise();
+        }
     }
 
     fn keep(&self, written: &Written) -> bool {
         let text = serde_json::to_string(written).map_err(std::io::Error::other);
         let kept = text.and_then(|text| put(&self.folder.join("job.json"), text.as_bytes()));
         if let Err(error) = &kept {
-            let facts = [("job", Value::from(written.job.as_str())), ("why", Value::from(error.to_string()))];
-            log::say("error", "a job could not be written", &facts);
+            self.complain(written, error);
         }
         kept.is_ok()
+    }
+
+    fn complain(&self, written: &Written, error: &std::io::Error) {
+        let facts = [("job", Value::from(written.job.as_str())), ("why", Value::from(error.to_string()))];
+        log::say("error", "a job could not be written", &facts);
     }
 }
 
@@ -201,6 +280,25 @@ mod tests {
             "bad": 0, "created": 1.0, "ended": null, "message": null, "owner": "o", "key": null, "hash": "",
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn a_job_keeps_what_its_turns_have_brought_until_it_is_over() {
+        let folder = std::env::temp_dir().join(format!("plaudit-turns-{}", std::process::id())).join("one");
+        fs::create_dir_all(&folder).unwrap();
+        let job = Job::new(folder.clone(), written("one"));
+        let lines = [(3, "{\"a\":\"b c\"}".to_owned()), (0, "{}".to_owned())];
+        for line in &lines {
+            assert!(job.start());
+            job.set_aside(std::slice::from_ref(line));
+            assert_eq!(job.written().state, Stage::Waiting);
+        }
+        assert_eq!(job.earlier(), lines);
+        assert!(job.since() > 1.0 && job.bytes.load(Ordering::Relaxed) > 0);
+        assert!(job.end(Stage::Cancelled, None) && job.earlier().is_empty());
+        job.set_aside(&lines);
+        assert!(job.written().state == Stage::Cancelled && job.earlier().is_empty(), "it is over");
+        fs::remove_dir_all(folder.parent().unwrap()).unwrap();
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod score;
 mod steps;
 mod tls;
 pub(crate) mod tokens;
+mod turn;
 mod watch;
 
 use crate::ending::Ending;
@@ -173,7 +174,7 @@ impl Serve {
             .and_then(|()| stdout.flush())
             .map_err(|error| Failure::writing("stdout", error))?;
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let jobs = tokio::spawn(jobs::work(Arc::clone(house)));
+        let jobs = tokio::spawn(turn::work(Arc::clone(house)));
         let ticking = tokio::spawn(tick(Arc::clone(house)));
         let mut serving = tokio::spawn(listen::serve(Arc::clone(house), listener, tls, stopped));
         ending.told().await;
@@ -207,6 +208,7 @@ async fn tick(house: Arc<House>) {
         let work = tokio::task::spawn_blocking(move || {
             let read = house.tokens.refresh();
             house.tick(false);
+            house.jobs.call_off(|owner| house.tokens.holder(owner).is_some());
             house.jobs.tick();
             house.watch.look(Instant::now());
             read

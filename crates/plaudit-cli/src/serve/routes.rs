@@ -150,7 +150,7 @@ pub(crate) static ROUTES: &[Route] = &[
         "The same, for a run",
         shape::<nemo_gym::aggregate::Ask>,
     ),
-    get("/v1/jobs", Deed::Jobs, SCORE, "List jobs"),
+    asking(get("/v1/jobs", Deed::Jobs, SCORE, "List jobs"), &["limit"]),
     giving(get("/v1/jobs/{job}", Deed::Job, SCORE, "See how far a job is"), shape::<job::Written>),
     Route {
         method: "DELETE",

@@ -12,10 +12,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What every token begins with, so that a scanner for secrets finds one that got where it should not be.
 const PREFIX: &str = "plaudit_";
+/// How soon it is looked again whether there is room for a part of a job.
+pub(crate) const SOON: Duration = Duration::from_millis(5);
 
 /// What a token allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
@@ -160,6 +162,8 @@ pub(crate) struct Holder {
     hash: Option<Hash>,
     bucket: Mutex<(f64, Instant)>,
     pub(crate) rollouts: Arc<AtomicUsize>,
+    /// Whose turn it is among the jobs that wait for room.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl Holder {
@@ -167,7 +171,13 @@ impl Holder {
         let hash = Hash::from_hex(&entry.hash).ok();
         let full = entry.rate.map_or(0.0, f64::from);
         let bucket = Mutex::new((full, Instant::now()));
-        Self { entry, hash, bucket, rollouts: Arc::new(AtomicUsize::new(0)) }
+        Self {
+            entry,
+            hash,
+            bucket,
+            rollouts: Arc::new(AtomicUsize::new(0)),
+            turn: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Whoever is on this machine, where no tokens are asked for.
@@ -216,6 +226,32 @@ impl Holder {
             _ => Ok(taken),
         }
     }
+
+    /// Takes rollouts of a job in, where that leaves half of what the token allows to requests; more than that go in alone. A
+    /// group that is larger than all of it takes all of it, since it cannot be cut.
+    fn take_behind(&self, rollouts: usize) -> Option<Taken> {
+        let most = self.entry.waiting.unwrap_or(usize::MAX);
+        let rollouts = rollouts.min(most).max(1);
+        let fits = |before: usize| match before {
+            0 => rollouts <= most,
+            _ => before.saturating_add(rollouts) <= most / 2,
+        };
+        let taken = self.rollouts.fetch_update(Ordering::AcqRel, Ordering::Acquire, |before| {
+            fits(before).then(|| before.saturating_add(rollouts))
+        });
+        taken.ok().map(|_| Taken(Arc::clone(&self.rollouts), rollouts))
+    }
+
+    /// Waits until rollouts of a job may be taken in. Whose turn it is keeps it until they may, however many they are.
+    pub(crate) async fn wait(&self, rollouts: usize) -> Taken {
+        let _turn = self.turn.lock().await;
+        loop {
+            if let Some(taken) = self.take_behind(rollouts) {
+                return taken;
+            }
+            tokio::time::sleep(SOON).await;
+        }
+    }
 }
 
 /// Rollouts that count against a token, until it is dropped.
@@ -261,6 +297,15 @@ impl Tokens {
     /// Whether a token is asked for.
     pub(crate) fn are_asked_for(&self) -> bool {
         self.path.is_some()
+    }
+
+    /// The holder of that id, while its token is worth anything. Whoever is on this machine is always known.
+    pub(crate) fn holder(&self, id: &str) -> Option<Arc<Holder>> {
+        if !self.are_asked_for() || id == self.local.entry.id {
+            return Some(Arc::clone(&self.local));
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.0.iter().find(|holder| holder.entry.id == id && holder.entry.is_valid()).cloned()
     }
 
     /// Reads the file again where it has changed. One that cannot be read changes nothing.
@@ -410,6 +455,12 @@ mod tests {
         let tokens = Tokens::open(Some(&path)).unwrap();
         let check = |token: &str| tokens.check(Some(format!("Bearer {token}").as_bytes()));
         assert_eq!(check(&old).unwrap_err().code, "auth.unknown");
+        let known = |id: &str| tokens.holder(id).is_some();
+        let ids: Vec<String> = file.list().unwrap().into_iter().map(|entry| entry.id).collect();
+        assert_eq!(
+            (known(&ids[0]), known(&ids[1]), known("nobody"), known("local")),
+            (false, true, false, true)
+        );
         let holder = check(&slow).unwrap();
         check(&slow).unwrap();
         assert_eq!(check(&slow).unwrap_err().code, "auth.rate");
@@ -417,6 +468,13 @@ mod tests {
         assert_eq!(holder.take(3).unwrap_err().code, "auth.waiting");
         drop(some);
         drop(holder.take(10).unwrap());
+        // A job leaves half of it to requests, and what is larger than that goes in alone.
+        let some = holder.take_behind(3).unwrap();
+        assert!(holder.take_behind(3).is_none() && holder.take_behind(20).is_none());
+        drop((holder.take(7).unwrap(), some));
+        let all = holder.take_behind(20).unwrap();
+        assert_eq!(holder.rollouts.load(Ordering::Relaxed), 10);
+        drop(all);
         assert_eq!(holder.rollouts.load(Ordering::Relaxed), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Is anything stuck? Whatever has been under way for a minute is named, with what it waits for.
+//! Is anything stuck? Whatever has been under way for a minute without progress is named, with what it waits for.
 
 use super::log;
 use serde_json::Value;
@@ -67,12 +67,12 @@ impl Watch {
         Watched { watch: self, number }
     }
 
-    /// How many have been under way for over a minute.
+    /// How many have been under way for over a minute without progress.
     pub(crate) fn stuck(&self) -> usize {
         self.stuck.load(Ordering::Relaxed)
     }
 
-    /// Names what has been under way for long: a line for all of a kind and a run, with the oldest of them.
+    /// Names what has been under way for long without progress: a line for all of a kind and a run, with the oldest of them.
     pub(crate) fn look(&self, now: Instant) {
         for Long { what, run, which, seconds, alike, .. } in self.long(now) {
             let facts = [
@@ -104,8 +104,10 @@ impl Watch {
                 Some(long) => {
                     long.alike += 1;
                     long.news |= news;
+                    if waited.as_secs() > long.seconds {
+                        (long.seconds, long.which) = (waited.as_secs(), item.which.clone());
+                    }
                 }
-                // The first of a kind is the oldest.
                 None => found.push(Long {
                     what: item.what,
                     run: Arc::clone(&item.run),
@@ -119,6 +121,23 @@ impl Watch {
         self.stuck.store(stuck, Ordering::Relaxed);
         found.retain(|long| long.news);
         found
+    }
+}
+
+impl Watched<'_> {
+    /// Takes note that it has come further.
+    pub(crate) fn renew(&self) {
+        if let Some(item) = self.watch.items().get_mut(&self.number) {
+            let now = Instant::now();
+            (item.since, item.told) = (now, now);
+        }
+    }
+
+    /// Takes note that something else is awaited now.
+    pub(crate) fn awaits(&self, what: &'static str) {
+        if let Some(item) = self.watch.items().get_mut(&self.number) {
+            item.what = what;
+        }
     }
 }
 
@@ -148,5 +167,21 @@ mod tests {
         drop((first, second));
         assert!(watch.long(now + Duration::from_secs(200)).is_empty());
         assert_eq!(watch.stuck(), 0);
+    }
+
+    #[test]
+    fn what_comes_further_is_not_stuck_and_what_it_waits_for_may_change() {
+        let watch = Watch::new();
+        let run: Arc<str> = Arc::from("training");
+        let first = watch.begin("its judges", &run, "a".to_owned());
+        let still = watch.begin("its judges", &run, "b".to_owned());
+        let began = Instant::now();
+        std::thread::sleep(Duration::from_millis(20));
+        first.renew();
+        let told = watch.long(began + LONG);
+        assert_eq!((told.len(), &*told[0].which, watch.stuck()), (1, "b", 1));
+        still.awaits("room");
+        let told = watch.long(began + LONG * 3);
+        assert_eq!(told.iter().map(|long| long.what).collect::<Vec<_>>(), ["its judges", "room"]);
     }
 }

@@ -21,6 +21,7 @@ use crate::schedule::{Asked, Caller, Halt, JudgeSpec, Network, Price, Record, Se
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use queue::{Place, Queue};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -104,6 +105,8 @@ pub(crate) struct Court {
     secret: [u8; 32],
     shared: Arc<Shared>,
     accounts: Vec<Mutex<Account>>,
+    /// How many questions have been answered.
+    answered: AtomicU64,
     timeout: Duration,
     /// How many calls each judge has before it.
     queues: Vec<Queue>,
@@ -179,7 +182,19 @@ impl Court {
         let timeout = plan.groups.timeout;
         let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
         let abandoned = watch::Sender::new(false);
-        Ok(Some(Self { caller, record, secret, shared, accounts, timeout, queues, foreseen, abandoned }))
+        let answered = AtomicU64::new(0);
+        Ok(Some(Self {
+            caller,
+            record,
+            secret,
+            shared,
+            accounts,
+            answered,
+            timeout,
+            queues,
+            foreseen,
+            abandoned,
+        }))
     }
 
     /// Whether calls are only counted.
@@ -201,6 +216,11 @@ impl Court {
     pub(crate) fn take_accounts(&self) -> Vec<Account> {
         let take = |account: &Mutex<Account>| account.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.accounts.iter().map(take).collect()
+    }
+
+    /// How many questions have been answered so far.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
     }
 
     /// Lets no further call begin.
@@ -380,6 +400,7 @@ impl Court {
             let asked = self.caller.ask(judge, call, deadline).await;
             drop(place);
             self.accounts[judge].lock().unwrap_or_else(PoisonError::into_inner).observe(&asked);
+            self.answered.fetch_add(u64::from(asked.verdict.is_ok()), Ordering::Relaxed);
             asked
         });
         // Each is woken alone: `join_all` looks at all calls of a small group whenever something happens to one of them.

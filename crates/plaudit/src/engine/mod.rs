@@ -99,6 +99,11 @@ impl Engine {
         self.court.as_ref().map_or_else(Vec::new, |court| court.take_accounts())
     }
 
+    /// How many of its questions judges have answered so far, so that who waits can tell whether it goes on.
+    pub fn answered(&self) -> u64 {
+        self.court.as_ref().map_or(0, |court| court.answered())
+    }
+
     /// What would be asked, where the engine was set up to count only.
     pub fn foreseen(&self) -> Vec<Foreseen> {
         self.court.as_ref().map_or_else(Vec::new, |court| court.foreseen())

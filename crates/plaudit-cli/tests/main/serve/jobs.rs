@@ -4,7 +4,7 @@ use super::http::{Service, until};
 use crate::support::{Folder, LENGTH};
 use serde_json::{Value, json};
 
-fn rollouts(groups: usize, size: usize) -> Vec<Value> {
+pub(crate) fn rollouts(groups: usize, size: usize) -> Vec<Value> {
     crate::support::rollouts(groups, size).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -52,7 +52,7 @@ fn results_come_in_the_order_of_the_rollouts_and_a_key_makes_one_job_of_two() {
     assert_eq!(service.send("POST", "/v1/jobs", "{\"recipe\":\"nothing\",\"rollouts\":[]}", &[]).status, 404);
 }
 
-const JUDGED: &str = r#"
+pub(crate) const JUDGED: &str = r#"
 name: judged
 components:
   quality: { reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate }
@@ -86,7 +86,7 @@ fn a_job_goes_on_after_the_service_was_killed_and_buys_nothing_twice() {
     );
 }
 
-fn service_calls(ledger: &str) -> usize {
+pub(crate) fn service_calls(ledger: &str) -> usize {
     std::fs::read_to_string(ledger)
         .map_or(0, |text| text.lines().filter(|line| line.contains("\"status\":200")).count())
 }
@@ -118,4 +118,20 @@ fn a_job_that_is_called_off_frees_its_work() {
     assert_eq!(answer.status, 200);
     assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
     assert_eq!(state(&service, &job), "cancelled");
+}
+
+#[test]
+fn a_job_that_swells_when_it_is_read_fails_and_says_why() {
+    let folder = Folder::new("serve-job-swells");
+    let length = folder.file("length.yaml", LENGTH);
+    let service = Service::start(&folder, &["--recipe", &length]);
+    let group = json!({ "prompt": "p".repeat(1 << 20), "responses": vec![""; 20_000] });
+    let before = service.memory();
+    let made = service.post("/v1/jobs", &json!({ "recipe": "length", "rollouts": [group] })).json();
+    let job = made["job"].as_str().unwrap().to_owned();
+    until("it has failed", || state(&service, &job) == "failed");
+    let told = service.get(&format!("/v1/jobs/{job}")).json();
+    assert!(told["message"].as_str().unwrap().contains("with their prompts: send less"), "{told}");
+    let grown = service.memory().saturating_sub(before);
+    assert!(grown < 256 << 20, "{grown} bytes more");
 }

@@ -7,4 +7,5 @@ mod jobs;
 mod native;
 mod robust;
 mod security;
+mod turns;
 mod unlucky;

@@ -5,7 +5,7 @@ use crate::support::{Folder, LENGTH, command, run};
 use serde_json::json;
 use std::io::Read as _;
 
-fn token(folder: &Folder, arguments: &[&str]) -> String {
+pub(crate) fn token(folder: &Folder, arguments: &[&str]) -> String {
     let file = folder.path("tokens.json");
     let mut all = vec!["token", "create"];
     all.extend(arguments);
