@@ -87,7 +87,7 @@ impl Jobs {
     /// The job of that id, where the holder may know of it.
     pub(super) fn find(&self, holder: &Holder, id: &str) -> Result<Arc<Job>, Refusal> {
         let found = self.all().get(id).cloned();
-        let mine = |job: &Arc<Job>| holder.may(Scope::Admin) || job.written().owner == holder.entry.id;
+        let mine = |job: &Arc<Job>| holder.may(Scope::Admin) || job.written().owner == holder.entry.owner();
         found.filter(mine).ok_or_else(|| Refusal::not_found("job.unknown", "there is no such job"))
     }
 

@@ -35,7 +35,7 @@ pub(crate) async fn create(
         Some(_) => return Err(Refusal::bad("job.key", "Idempotency-Key: 1 to 255 letters are wanted")),
     };
     let id = hex(&random::<16>().map_err(|failure| Refusal::broken(failure.to_string()))?);
-    let (owner, inner) = (holder.entry.id.clone(), Arc::clone(house));
+    let (owner, inner) = (holder.entry.owner().to_owned(), Arc::clone(house));
     let work = tokio::task::spawn_blocking(move || -> Result<(StatusCode, Arc<Job>), Refusal> {
         let request = score::parse(&bytes)?;
         let recipe = inner.recipes.chosen(request.recipe.as_deref())?.to_owned();
@@ -102,7 +102,7 @@ pub(crate) async fn create(
 pub(crate) fn list(house: &House, holder: &Holder, query: &super::look::Query<'_>) -> Result<Reply, Refusal> {
     let most = query.number("limit")?.map_or(MOST_LISTED, |limit| (limit as usize).clamp(1, MOST_LISTED));
     let all: Vec<Arc<Job>> = house.jobs.all().values().cloned().collect();
-    let mine = |job: &&Arc<Job>| holder.may(Scope::Admin) || job.written().owner == holder.entry.id;
+    let mine = |job: &&Arc<Job>| holder.may(Scope::Admin) || job.written().owner == holder.entry.owner();
     let mut jobs: Vec<&Arc<Job>> = all.iter().filter(mine).collect();
     jobs.sort_by(|one, other| {
         let (one, other) = (one.written().created, other.written().created);

@@ -197,7 +197,7 @@ pub(crate) async fn answer(
             work.await.map_err(|_| Refusal::broken("the body could not be read"))??
         }
     };
-    let run = house.run(&holder.entry.id, run.as_deref(), recipe.as_deref()).await?;
+    let run = house.run(holder.entry.owner(), run.as_deref(), recipe.as_deref()).await?;
     let places = Places::take(house, holder, &run, &handed.rollout)?;
     let shown = Rollout { group: Some(handed.group.clone().into()), ..Rollout::new("") };
     let id = handed.rollout.id.clone().or_else(|| handed.member.clone().map(Into::into));

@@ -184,7 +184,7 @@ struct Asked {
 /// Reads a body, and lets it in.
 async fn ask(house: &Arc<House>, holder: &Holder, body: &[u8]) -> Result<Asked, Refusal> {
     let request = parse(body)?;
-    let run = house.run(&holder.entry.id, request.run.as_deref(), request.recipe.as_deref()).await?;
+    let run = house.run(holder.entry.owner(), request.run.as_deref(), request.recipe.as_deref()).await?;
     let (read, places) = read(&request.rollouts, MOST, |count, bytes| {
         let taken = holder.take(count)?;
         Ok((taken, house.admission.enter(&run.load, count)?, house.texts.hold(&run.texts, bytes)?))

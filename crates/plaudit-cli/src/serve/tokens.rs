@@ -35,8 +35,9 @@ pub(crate) enum Scope {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    /// What it is called in lists, and what the runs of its holder belong to.
+    /// Which one it is.
     pub(crate) id: String,
+    /// Whom it is for, and whom runs and jobs belong to.
     pub(crate) name: String,
     hash: String,
     pub(crate) scopes: Vec<Scope>,
@@ -50,6 +51,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Whom belongs what is handed in with it. Tokens of one name are one holder's, so that one can take the place of another.
+    pub(crate) fn owner(&self) -> &str {
+        &self.name
+    }
+
     /// Whether it has not expired.
     pub(crate) fn is_valid(&self) -> bool {
         self.expires.is_none_or(|expires| now() < expires)
@@ -299,13 +305,13 @@ impl Tokens {
         self.path.is_some()
     }
 
-    /// The holder of that id, while its token is worth anything. Whoever is on this machine is always known.
-    pub(crate) fn holder(&self, id: &str) -> Option<Arc<Holder>> {
-        if !self.are_asked_for() || id == self.local.entry.id {
+    /// A holder of that name, while a token of it is worth anything. Whoever is on this machine is always known.
+    pub(crate) fn holder(&self, owner: &str) -> Option<Arc<Holder>> {
+        if !self.are_asked_for() || owner == self.local.entry.owner() {
             return Some(Arc::clone(&self.local));
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.0.iter().find(|holder| holder.entry.id == id && holder.entry.is_valid()).cloned()
+        known.0.iter().find(|holder| holder.entry.owner() == owner && holder.entry.is_valid()).cloned()
     }
 
     /// Reads the file again where it has changed. One that cannot be read changes nothing.
@@ -455,10 +461,9 @@ mod tests {
         let tokens = Tokens::open(Some(&path)).unwrap();
         let check = |token: &str| tokens.check(Some(format!("Bearer {token}").as_bytes()));
         assert_eq!(check(&old).unwrap_err().code, "auth.unknown");
-        let known = |id: &str| tokens.holder(id).is_some();
-        let ids: Vec<String> = file.list().unwrap().into_iter().map(|entry| entry.id).collect();
+        let known = |name: &str| tokens.holder(name).is_some();
         assert_eq!(
-            (known(&ids[0]), known(&ids[1]), known("nobody"), known("local")),
+            (known("old"), known("slow"), known("nobody"), known("local")),
             (false, true, false, true)
         );
         let holder = check(&slow).unwrap();

@@ -117,7 +117,7 @@ async fn hand_in(
     sample: Sample,
 ) -> Result<Joined, Refusal> {
     let Sample { rollout, key, member } = sample;
-    let run = house.run(&holder.entry.id, address.run, Some(address.recipe)).await?;
+    let run = house.run(holder.entry.owner(), address.run, Some(address.recipe)).await?;
     let compares = run.engine.plan().compares_groups();
     let size = match options.size {
         None if compares => {

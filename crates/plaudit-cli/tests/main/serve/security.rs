@@ -47,6 +47,13 @@ fn a_token_opens_what_its_scopes_say_until_it_is_revoked() {
     assert_eq!(ask(Some(&score), "GET", &path, "").status, 200);
     assert_eq!(ask(Some(&other), "GET", &path, "").status, 404);
     assert_eq!(ask(Some(&other), "DELETE", &path, "").status, 404);
+    // Another token of the same name is the same holder's, and takes the place of the first.
+    let next = token(&folder, &["trainer", "--scope", "score"]);
+    until("it is known", || ask(Some(&next), "GET", &path, "").status == 200);
+    let id = run(&["token", "list", "--json", "--file", &file]).out;
+    let id = serde_json::from_str::<serde_json::Value>(&id).unwrap();
+    let id = id.as_array().unwrap().iter().rfind(|entry| entry["name"] == "trainer").unwrap()["id"].clone();
+    assert_eq!(run(&["token", "revoke", id.as_str().unwrap(), "--file", &file]).code, 0);
     assert_eq!(ask(Some(&admin), "GET", &path, "").status, 200);
     // Equal names of different holders are different runs.
     let run_of = |token: &str| ask(Some(token), "POST", "/v1/score", BODY).json()["run"].clone();
