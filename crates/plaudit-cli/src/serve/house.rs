@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const RETIRED: Duration = Duration::from_secs(900);
 /// The longest name of a run.
 const LONGEST_NAME: usize = 128;
+/// The last step that a run may have: beyond it, a program whose numbers are all floating-point cannot tell steps apart.
+pub(crate) const LAST_STEP: u64 = (1 << 53) - 1;
 
 /// Everything.
 #[derive(Debug)]
@@ -134,6 +136,16 @@ impl House {
             return Err(Refusal::bad("run.name", message));
         }
         Ok(())
+    }
+
+    /// Whether a step may have that number: one that every client can read as it is.
+    pub(crate) fn check_step(step: Option<u64>) -> Result<(), Refusal> {
+        match step {
+            Some(step) if step > LAST_STEP => {
+                Err(Refusal::bad("run.step", format!("step: a number from 0 to {LAST_STEP} is wanted")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The run of that name, which is begun where there is none.
