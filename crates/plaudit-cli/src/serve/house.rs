@@ -124,8 +124,7 @@ impl House {
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Release);
         // Who is missing will not be let in any more.
-        let live: Vec<Arc<Run>> = self.runs().live.values().cloned().collect();
-        live.iter().for_each(|run| run.close_joins());
+        self.live_runs().iter().for_each(|run| run.close_joins());
     }
 
     /// Whether a run may be called that.
@@ -289,6 +288,11 @@ impl House {
         self.keeper.flush();
     }
 
+    /// The runs that are being scored for.
+    pub(crate) fn live_runs(&self) -> Vec<Arc<Run>> {
+        self.runs().live.values().cloned().collect()
+    }
+
     /// How many runs are live.
     pub(crate) fn live(&self) -> usize {
         self.runs().live.len()
@@ -296,8 +300,7 @@ impl House {
 
     /// Ends steps that are over, and puts runs away that nothing comes for.
     pub(crate) fn tick(&self, all: bool) {
-        let live: Vec<Arc<Run>> = self.runs().live.values().cloned().collect();
-        for run in live {
+        for run in self.live_runs() {
             if !(all || run.idle() > RETIRED) {
                 run.tick(clock(), false);
                 continue;

@@ -7,6 +7,7 @@ mod body;
 mod config;
 mod dialect;
 mod door;
+mod gauges;
 mod group;
 mod guard;
 mod house;

@@ -180,6 +180,15 @@ fn what_the_service_is_can_be_asked() {
     let metrics = service.get("/metrics").text();
     assert!(metrics.contains("plaudit_rollouts_total{recipe=\"length\",outcome=\"scored\"} 2"), "{metrics}");
     assert!(metrics.contains("plaudit_requests_total{route=\"/v1/score\",status=\"200\"} 1"));
+    let of_run = "{owner=\"local\",run=\"length\",recipe=\"length\"";
+    for line in [
+        format!("plaudit_run_rollouts{of_run}}} 2"),
+        format!("plaudit_run_invalid_ratio{of_run}}} 0"),
+        format!("plaudit_run_component_std{of_run},component=\"length\"}} 0"),
+        format!("plaudit_run_alarm{of_run},code=\"invalid\"}} 0"),
+    ] {
+        assert!(metrics.contains(&line), "{line}\n{metrics}");
+    }
     for line in metrics.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').unwrap();
         assert!(name.starts_with("plaudit_") && value.parse::<f64>().is_ok(), "{line}");
