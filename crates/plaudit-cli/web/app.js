@@ -150,5 +150,7 @@
   dark.addEventListener('change', () => theme(null));
   document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
   addEventListener('hashchange', show);
-  show();
+  // A report opens on its run. The list with this one run is where the name at the top leads.
+  if (P.source.only && !P.address.read().run) P.address.replace({ run: P.source.only });
+  else show();
 })();

@@ -1,7 +1,7 @@
 //! `plaudit serve`: how do several trainings share one source of rewards? A service with a dashboard, over HTTP.
 
 mod admission;
-mod alarms;
+pub(crate) mod alarms;
 mod backlog;
 mod body;
 mod config;
@@ -27,7 +27,7 @@ mod routes;
 mod run;
 mod score;
 mod shape;
-mod steps;
+pub(crate) mod steps;
 mod tls;
 pub(crate) mod tokens;
 mod turn;
