@@ -1,14 +1,19 @@
 //! `plaudit report`: how did a run of the service go? Its steps in a terminal, or the dashboard as one file to send to a colleague.
 
+mod text;
+
 use crate::GOOD;
 use crate::failure::Failure;
 use crate::files::Output;
 use crate::rewards::print;
+use crate::serve::alarms::Alarm;
 use crate::serve::kept::{self, About};
 use crate::serve::page;
+use crate::serve::steps::identity;
 use crate::summary::{short, whole};
 use crate::talk::{Style, printable};
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -24,8 +29,8 @@ Examples:
 const MOST_GROUPS: usize = 200;
 /// The most steps that a file holds, spread over the whole run.
 const MOST_SPREAD: usize = 2000;
-/// How many steps are printed, the newest ones.
-const MOST_STEPS: usize = 40;
+/// How much of the steps that have ended is looked at where runs are listed.
+const LATELY: u64 = 1 << 20;
 
 /// Print a run that `plaudit serve` has kept, or write it as one HTML file
 #[derive(Debug, Args)]
@@ -49,6 +54,7 @@ impl Report {
         let folder = self.state.join("runs");
         let runs = runs(&folder);
         let Some(name) = &self.run else {
+            let runs: Vec<About> = runs.into_iter().map(|run| with_open(run, &folder)).collect();
             let text = if self.json { format!("{:#}", json!(runs)) } else { list(&runs, &folder) };
             print(&text)?;
             return Ok(GOOD);
@@ -63,6 +69,8 @@ impl Report {
         };
         let at = folder.join(&about.id);
         let mut steps = read(&at, kept::steps(&at))?;
+        let none = About { steps: 0, rollouts: 0, groups: 0, ..about.clone() };
+        let about = &with(none, &steps);
         if let Some(file) = &self.html {
             kept::spread(&mut steps, MOST_SPREAD);
             let mut out = Output::open(file)?;
@@ -74,7 +82,7 @@ impl Report {
         let steps: Vec<Value> = steps.iter().filter_map(|step| serde_json::from_str(step).ok()).collect();
         let text = match self.json {
             true => format!("{:#}", json!({ "run": about, "steps": steps })),
-            false => text(about, &steps),
+            false => text::text(about, &steps, Style::of_stdout()),
         };
         print(&text)?;
         Ok(GOOD)
@@ -91,6 +99,59 @@ fn runs(folder: &Path) -> Vec<About> {
     let mut runs: Vec<About> = entries.filter_map(|entry| kept::about(&entry.path())).collect();
     runs.sort_by(|one, other| other.seen.total_cmp(&one.seen));
     runs
+}
+
+/// What the head of a report says of a step that is written.
+#[derive(Deserialize)]
+struct Step {
+    statistics: Statistics,
+    #[serde(default)]
+    alarms: Vec<Alarm>,
+}
+
+#[derive(Deserialize)]
+struct Statistics {
+    rollouts: u64,
+    groups: Groups,
+    total: Total,
+    outcomes: Outcomes,
+}
+
+#[derive(Deserialize)]
+struct Groups {
+    count: u64,
+}
+
+#[derive(Deserialize)]
+struct Total {
+    mean: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Outcomes {
+    invalid: u64,
+}
+
+/// What a run is with these steps besides, the last of which is its newest.
+fn with(mut about: About, steps: &[String]) -> About {
+    for Step { statistics, alarms } in steps.iter().filter_map(|step| serde_json::from_str(step).ok()) {
+        about.steps = about.steps.saturating_add(1);
+        about.rollouts = about.rollouts.saturating_add(statistics.rollouts);
+        about.groups = about.groups.saturating_add(statistics.groups.count);
+        about.total_mean = statistics.total.mean;
+        about.invalid_share = Some(statistics.outcomes.invalid as f64 / statistics.rollouts.max(1) as f64);
+        about.alarms = alarms;
+    }
+    about
+}
+
+/// What a run is with the steps that had not ended when it was written.
+fn with_open(about: About, folder: &Path) -> About {
+    let lines =
+        |name: &str| kept::newest(&folder.join(&about.id).join(name), LATELY).unwrap_or_else(|_| Vec::new());
+    let (ended, mut open) = (lines("steps.jsonl"), lines("open.json"));
+    open.retain(|line| !ended.iter().any(|known| identity(known) == identity(line)));
+    with(about, &open)
 }
 
 fn list(runs: &[About], folder: &Path) -> String {
@@ -110,47 +171,6 @@ fn list(runs: &[About], folder: &Path) -> String {
         )
     };
     runs.iter().map(row).collect::<Vec<_>>().join("\n")
-}
-
-fn text(about: &About, steps: &[Value]) -> String {
-    let style = Style::of_stdout();
-    let mut lines = vec![format!(
-        "{}  recipe {}  {} steps, {} rollouts in {} groups",
-        style.bold(printable(&about.name)),
-        printable(&about.recipe),
-        whole(about.steps),
-        whole(about.rollouts),
-        whole(about.groups)
-    )];
-    lines.push(String::new());
-    lines.push(style.dim(format!(
-        "{:>6}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}",
-        "step", "rollouts", "mean", "p05", "median", "p95", "equal", "invalid"
-    )));
-    let number = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), short);
-    let share =
-        |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
-    for step in &steps[steps.len().saturating_sub(MOST_STEPS)..] {
-        let statistics = &step["statistics"];
-        let (total, rollouts) = (&statistics["total"], statistics["rollouts"].as_f64().unwrap_or(0.0));
-        let invalid = statistics["outcomes"]["invalid"].as_f64().map(|invalid| invalid / rollouts.max(1.0));
-        lines.push(format!(
-            "{:>6}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>8}  {:>8}",
-            step["step"].to_string(),
-            whole(rollouts as u64),
-            number(&total["mean"]),
-            number(&total["quantiles"]["p05"]),
-            number(&total["quantiles"]["p50"]),
-            number(&total["quantiles"]["p95"]),
-            share(statistics["groups"]["zero_variance_share"].as_f64()),
-            share(invalid),
-        ));
-        for alarm in step["alarms"].as_array().into_iter().flatten() {
-            let message = alarm["message"].as_str().unwrap_or("");
-            lines.push(style.yellow(format!("{:>6}  {}", "!", printable(message))));
-        }
-    }
-    lines.join("\n")
 }
 
 /// The dashboard with everything in it that it would ask the service for.

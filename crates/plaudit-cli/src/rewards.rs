@@ -210,7 +210,7 @@ fn plain(value: &Value) -> String {
 }
 
 /// Breaks text into lines between words.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -267,7 +267,7 @@ fn share(part: u64, all: u64) -> String {
     format!("{:.1} %", part as f64 / all.max(1) as f64 * 100.0)
 }
 
-fn cut(text: &str, longest: usize) -> String {
+pub(crate) fn cut(text: &str, longest: usize) -> String {
     match text.chars().count() <= longest {
         true => text.to_owned(),
         false => text.chars().take(longest - 1).chain(['…']).collect(),

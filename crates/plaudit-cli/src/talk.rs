@@ -14,7 +14,7 @@ pub(crate) struct Style {
 
 impl Style {
     /// Colours where a person looks and has not said `NO_COLOR`.
-    fn of(terminal: bool) -> Self {
+    pub(crate) fn of(terminal: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let dumb = set("TERM").is_some_and(|term| term == "dumb");
         Self { colour: terminal && set("NO_COLOR").is_none() && !dumb }

@@ -28,8 +28,11 @@
   const link = (text, kind) => { put(find('link'), text); find('link').className = `link ${kind}`; };
   const heard = (text) => put(find('heard'), text);
 
+  // What the page itself does wrong is not the service's fault.
+  const faults = () => trouble([...P.faults].map(([name, message]) => `The page has a fault and cannot draw ${name}: ${message}.`).join(' '));
+
   const failed = (failure) => {
-    if (!(failure instanceof P.source.Trouble)) { trouble(`The page has a fault: ${failure.message}`); throw failure; }
+    if (!(failure instanceof P.source.Trouble)) { P.part('this view', () => { throw failure; }); faults(); return; }
     if (failure.status === 401 || failure.status === 403) { state.stopped = true; link('needs a token', 'lost'); ask(failure); return; }
     if (failure.status === 404) { trouble(`The service does not know this, or does not keep it any more: ${failure.message}.`.replace(/\.+$/, '.')); return; }
     if (state.lostAt === null) state.lostAt = Date.now() / 1000;
@@ -45,9 +48,10 @@
     const view = state.view;
     try {
       await view.refresh();
+      P.faults.delete('this view');
       if (state.lostAt !== null) heard('The service answers again.');
       state.lostAt = null;
-      if (view === state.view) { trouble(null); crumbs(); link(P.source.report ? 'report' : `updated ${P.format.clock(Date.now() / 1000)}`, 'ok'); }
+      if (view === state.view) { faults(); crumbs(); link(P.source.report ? 'report' : `updated ${P.format.clock(Date.now() / 1000)}`, 'ok'); }
     } catch (failure) {
       if (view === state.view) failed(failure);
     } finally {
@@ -95,6 +99,7 @@
       return;
     }
     leave(key);
+    P.faults.clear();
     trouble(null);
     enter(key, make);
     crumbs();
@@ -145,5 +150,7 @@
   dark.addEventListener('change', () => theme(null));
   document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
   addEventListener('hashchange', show);
-  show();
+  // A report opens on its run. The list with this one run is where the name at the top leads.
+  if (P.source.only && !P.address.read().run) P.address.replace({ run: P.source.only });
+  else show();
 })();

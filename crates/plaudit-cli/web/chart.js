@@ -21,7 +21,7 @@
   };
 
   const sizes = new ResizeObserver((entries) => {
-    for (const { target } of entries) target.chart.resized(target);
+    for (const { target } of entries) P.part(`the chart ${target.chart.title}`, () => target.chart.resized(target));
   });
 
   class Chart {
@@ -112,7 +112,6 @@
       const frame = { left, right: width - 8, top: 6, bottom: height - 20 };
       frame.x = P.scale.linear(spec.domainX, [frame.left + spec.inset, frame.right - spec.inset]);
       frame.y = P.scale.linear(spec.domainY, [frame.bottom, frame.top]);
-      this.frame = frame;
       const picture = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true', focusable: 'false' });
       picture.append(P.draw.axes(frame, spec));
       if (model.ref !== undefined) picture.append(svg('line', { class: 'ref', x1: left, x2: frame.right, y1: frame.y(model.ref), y2: frame.y(model.ref) }));
@@ -123,16 +122,19 @@
       this.cross = svg('line', { class: 'cross', y1: frame.top, y2: frame.bottom });
       picture.append(this.cross);
       this.plot.replaceChildren(picture);
+      this.frame = frame;
       this.mark();
     }
 
     stepsSpec(model, width) {
       const steps = model.steps;
       let domainX = steps.length ? [steps[0].step, steps[steps.length - 1].step] : [0, 1];
-      if (domainX[0] === domainX[1]) domainX = [domainX[0] - 0.5, domainX[1] + 0.5];
+      // Beside a very large number, a half is not seen.
+      const room = Math.max(0.5, domainX[1] * 1e-9);
+      if (domainX[0] === domainX[1]) domainX = [domainX[0] - room, domainX[1] + room];
       const paint = { heat: P.draw.heat, stacked: P.draw.stacked }[model.kind] || P.draw.lines;
-      const room = model.kind === 'stacked' || model.kind === 'heat' ? Math.min(14, width / 2 / (steps.length + 1)) + 1 : 4;
-      return { domainX, domainY: model.domain, inset: room, formatX: P.format.count, formatY: (value) => P.format.trim(model.format(value)), xs: P.scale.ticks(domainX[0], domainX[1], Math.max(2, width / 90), true).filter(Number.isInteger),
+      const inset = model.kind === 'stacked' || model.kind === 'heat' ? Math.min(14, width / 2 / (steps.length + 1)) + 1 : 4;
+      return { domainX, domainY: model.domain, inset, formatX: P.format.count, formatY: (value) => P.format.trim(model.format(value)), xs: P.scale.ticks(domainX[0], domainX[1], Math.max(2, width / 90), true).filter(Number.isInteger),
         ys: P.scale.ticks(model.domain[0], model.domain[1], this.height > 180 ? 5 : 3), paint: (frame) => paint(frame, model) };
     }
 

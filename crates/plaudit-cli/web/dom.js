@@ -101,5 +101,16 @@
     return fill(body, {}, [visible(source.slice(0, end)), '… ', more]);
   };
 
-  Object.assign(P, { el, svg, put, keyed, visible, said, block });
+  // Draws a part of the page. A mistake in it is told, as what it is, and the other parts are drawn all the same.
+  const part = (name, work) => {
+    P.faults.delete(name);
+    try { return work(); } catch (failure) {
+      console.error(failure);
+      P.faults.set(name, failure.message);
+      return null;
+    }
+  };
+  P.faults = new Map();
+
+  Object.assign(P, { part, el, svg, put, keyed, visible, said, block });
 })();

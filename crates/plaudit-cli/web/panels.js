@@ -86,12 +86,13 @@
   };
 
   const sections = (run, steps) => [
-    { id: 'totals', title: 'Totals', panels: totals(steps) },
-    { id: 'components', title: 'Components', panels: components(run, steps) },
-    { id: 'signal', title: 'Signal', panels: signal(steps) },
-    { id: 'outcomes', title: 'Invalid and floored', panels: outcomes(steps) },
-    { id: 'judging', title: 'Judges', panels: judging(steps) },
-  ].map((section) => ({ ...section, panels: section.panels.filter((panel) => panel.model) })).filter((section) => section.panels.length);
+    { id: 'totals', title: 'Totals', make: totals },
+    { id: 'components', title: 'Components', make: () => components(run, steps) },
+    { id: 'signal', title: 'Signal', make: signal },
+    { id: 'outcomes', title: 'Invalid and floored', make: outcomes },
+    { id: 'judging', title: 'Judges', make: judging },
+  ].map(({ make, ...section }) => ({ ...section, panels: (P.part(`the section ${section.title}`, () => make(steps)) || []).filter((panel) => panel.model) }))
+    .filter((section) => section.panels.length);
 
   P.panels = { sections };
 })();

@@ -77,8 +77,8 @@
       const changed = this.held !== held || this.version !== held.version;
       if (changed) {
         Object.assign(this, { held, version: held.version });
-        this.showAlarms();
-        this.showCharts(run);
+        P.part('the alarms', () => this.showAlarms());
+        P.part('the charts', () => this.showCharts(run));
       }
       await this.showStep(changed);
     }
@@ -134,7 +134,7 @@
           return { chart, node: chart.node };
         }, (held, panel) => { held.panel = panel; });
         // Drawn once they are in the page, since a plot is as wide as its place.
-        queueMicrotask(() => { for (const panel of section.panels) this.charts.get(panel.id).update({ ...panel.model, alarms: panel.alarms }); });
+        queueMicrotask(() => { for (const panel of section.panels) P.part(`the chart ${panel.title}`, () => this.charts.get(panel.id).update({ ...panel.model, alarms: panel.alarms })); });
       });
     }
 
@@ -149,7 +149,7 @@
       this.latest.hidden = chosen === null;
       this.span.hidden = P.source.report || (!this.shown && this.many <= P.source.MOST);
       put(this.span, this.shown ? 'The newest steps' : 'The whole run');
-      P.tiles.update(this.tiles, this.steps, place);
+      P.part('the tiles', () => P.tiles.update(this.tiles, this.steps, place));
       await this.groups.refresh(here.step, changed && here.open);
     }
 

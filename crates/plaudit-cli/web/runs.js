@@ -80,7 +80,7 @@
       const { steps } = await P.source.get(P.source.path(run.id, `/steps?limit=${RECENT}`));
       const entry = this.body.heldByKey.get(run.id);
       const means = steps.filter((_, place) => P.source.isComplete(steps, place)).slice(-RECENT).map((step) => step.statistics.total.mean);
-      if (entry) entry.cells.spark.replaceChildren(P.draw.spark(means, 140, 26));
+      if (entry) P.part('the line over steps', () => entry.cells.spark.replaceChildren(P.draw.spark(means, 140, 26)));
     }
 
     close() {}

@@ -3,32 +3,45 @@
   'use strict';
   const P = window.plaudit;
 
-  // Round values, about as many as asked for, that lie within the range.
+  const { known } = P.format;
+
+  // Values that differ by no more than this share of their size differ by how they were rounded.
+  const ROUNDING = 1e-9;
+  // What lies beyond is drawn at the edge, and what is nearer to 0 is drawn at 0: there is no room left to reckon with it.
+  const HUGE = 1e300;
+  const TINY = 1e-300;
+  const MOST_TICKS = 100;
+
+  // Round values, about as many as asked for, that lie within the range. Where there is none to speak of, its beginning.
   const ticks = (from, to, wanted, whole) => {
-    if (!(to > from)) return [from];
     const rough = (to - from) / Math.max(1, wanted);
+    if (!(rough > TINY && rough < HUGE)) return known(from) ? [from] : [];
     const power = 10 ** Math.floor(Math.log10(rough));
     let pace = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999);
     if (whole) pace = Math.max(1, Math.round(pace));
-    const found = [];
-    for (let at = Math.ceil(from / pace - 1e-9); at * pace <= to + pace * 1e-9; at += 1) found.push(Number((at * pace).toPrecision(12)));
-    return found;
+    const first = Math.ceil(from / pace - 1e-9);
+    const many = Math.floor(to / pace + 1e-9) - first + 1;
+    const at = (place) => (first + place) * pace;
+    return Array.from({ length: Math.min(Math.max(0, many), MOST_TICKS) }, (_, place) => (whole ? Math.round(at(place)) : Number(at(place).toPrecision(12))));
   };
 
-  // The range of all the values, with what must be on the plot, and never of width zero.
+  // The range of all the values, with what must be on the plot, and never of a width that cannot be seen.
   const range = (lists, include = []) => {
     let low = Infinity;
     let high = -Infinity;
     for (const list of [...lists, include]) {
       for (const value of list) {
-        if (!P.format.known(value)) continue;
-        if (value < low) low = value;
-        if (value > high) high = value;
+        if (!known(value)) continue;
+        const drawn = Math.min(HUGE, Math.max(-HUGE, value));
+        if (drawn < low) low = drawn;
+        if (drawn > high) high = drawn;
       }
     }
     if (low > high) return [0, 1];
-    if (low === high) { const room = Math.abs(low) * 0.1 || 0.5; return [low - room, high + room]; }
-    return [low, high];
+    const size = Math.max(Math.abs(low), Math.abs(high));
+    if (high - low > Math.max(size * ROUNDING, TINY)) return [low, high];
+    const room = size > TINY ? size * 0.1 : 0.5;
+    return [low - room, high + room];
   };
   const padded = ([low, high], bounds) => {
     const room = (high - low) * 0.06;
@@ -47,7 +60,7 @@
     const found = [];
     let open = null;
     for (let place = 0; place < lists[0].length; place += 1) {
-      if (lists.every((list) => P.format.known(list[place]))) {
+      if (lists.every((list) => known(list[place]))) {
         if (!open) found.push(open = []);
         open.push(place);
       } else open = null;

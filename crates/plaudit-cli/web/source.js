@@ -94,6 +94,8 @@
   P.source = {
     get, path, refreshSteps, isComplete, Trouble, MOST,
     report: embedded !== null,
+    // The run that a report is of.
+    only: embedded ? embedded['/v1/runs'].runs[0].id : null,
     setToken: (text) => { token = text || null; },
     hasToken: () => token !== null,
   };

@@ -6,8 +6,12 @@ use plaudit::statistics::distribution::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Every code there is.
+pub(crate) const CODES: [&str; 6] =
+    ["invalid", "length_hacking", "zero_variance", "position_bias", "drift", "judge_change"];
+
 /// Below so many rollouts nothing is said.
-const ENOUGH: u64 = 32;
+pub(crate) const ENOUGH: u64 = 32;
 /// The share of invalid rollouts from which on it is said.
 const INVALID: f64 = 0.02;
 /// How closely rewards follow the length of responses inside groups before it is said.
@@ -128,7 +132,9 @@ mod tests {
         let equal = statistics((0..64).map(|_| "x".repeat(60)));
         assert_eq!(codes(&of(3, &equal, &Before::default())), ["zero_variance"]);
         let before = Before { totals: Some(&rising.total), judges: Some(("a=1", "a=2")) };
-        assert_eq!(codes(&of(3, &equal, &before)), ["judge_change", "zero_variance", "drift"]);
+        let said = of(3, &equal, &before);
+        assert_eq!(codes(&said), ["judge_change", "zero_variance", "drift"]);
+        assert!(codes(&said).iter().all(|code| CODES.contains(code)));
         let few = statistics((0..16).map(|at| "x".repeat(1 + at % 8 * 5)));
         assert!(of(3, &few, &Before::default()).is_empty());
     }

@@ -4,11 +4,12 @@ use super::body::{self, Held};
 use super::house::House;
 use super::reply::{Refusal, Reply, body as reply_body, json};
 use super::routes::{self, Deed, Route};
+use super::shape::UpReply;
 use super::tokens::{Holder, Scope};
-use super::{dialect, jobs, join, log, look, meters, page, score};
+use super::{dialect, jobs, join, log, look, meters, openapi, page, score};
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, StatusCode, header};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -120,13 +121,13 @@ async fn pass(
         Deed::Recipes => Ok(look::recipes(house)),
         Deed::Judges => Ok(look::judges(house)),
         Deed::Status => Ok(look::status(house)),
-        Deed::Health => Ok(json(StatusCode::OK, &json!({ "up": true }))),
+        Deed::Health => Ok(json(StatusCode::OK, &UpReply { up: true })),
         Deed::Ready => look::ready(house),
         Deed::Metrics => {
             let kind = "text/plain; version=0.0.4; charset=utf-8";
             Ok(reply_body(StatusCode::OK, kind, meters::page(house)))
         }
-        Deed::OpenApi => Ok(json(StatusCode::OK, &routes::openapi())),
+        Deed::OpenApi => Ok(json(StatusCode::OK, &openapi::openapi())),
         Deed::Page => page::file(""),
         Deed::File => page::file(at(0)),
     }

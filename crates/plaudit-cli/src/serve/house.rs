@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const RETIRED: Duration = Duration::from_secs(900);
 /// The longest name of a run.
 const LONGEST_NAME: usize = 128;
+/// The last step that a run may have: beyond it, a program whose numbers are all floating-point cannot tell steps apart.
+pub(crate) const LAST_STEP: u64 = (1 << 53) - 1;
 
 /// Everything.
 #[derive(Debug)]
@@ -122,8 +124,7 @@ impl House {
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Release);
         // Who is missing will not be let in any more.
-        let live: Vec<Arc<Run>> = self.runs().live.values().cloned().collect();
-        live.iter().for_each(|run| run.close_joins());
+        self.live_runs().iter().for_each(|run| run.close_joins());
     }
 
     /// Whether a run may be called that.
@@ -134,6 +135,16 @@ impl House {
             return Err(Refusal::bad("run.name", message));
         }
         Ok(())
+    }
+
+    /// Whether a step may have that number: one that every client can read as it is.
+    pub(crate) fn check_step(step: Option<u64>) -> Result<(), Refusal> {
+        match step {
+            Some(step) if step > LAST_STEP => {
+                Err(Refusal::bad("run.step", format!("step: a number from 0 to {LAST_STEP} is wanted")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The run of that name, which is begun where there is none.
@@ -277,6 +288,11 @@ impl House {
         self.keeper.flush();
     }
 
+    /// The runs that are being scored for.
+    pub(crate) fn live_runs(&self) -> Vec<Arc<Run>> {
+        self.runs().live.values().cloned().collect()
+    }
+
     /// How many runs are live.
     pub(crate) fn live(&self) -> usize {
         self.runs().live.len()
@@ -284,8 +300,7 @@ impl House {
 
     /// Ends steps that are over, and puts runs away that nothing comes for.
     pub(crate) fn tick(&self, all: bool) {
-        let live: Vec<Arc<Run>> = self.runs().live.values().cloned().collect();
-        for run in live {
+        for run in self.live_runs() {
             if !(all || run.idle() > RETIRED) {
                 run.tick(clock(), false);
                 continue;

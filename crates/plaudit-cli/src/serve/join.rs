@@ -164,6 +164,7 @@ fn read(body: &[u8]) -> Result<(Option<String>, Option<String>, Handed), Refusal
     let request: JoinRequest<'_> =
         serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))?;
     let JoinRequest { recipe, run, step, group, size, member, timeout, validate, rollout } = request;
+    House::check_step(step)?;
     if group.is_empty() || group.len() > LONGEST {
         let message = format!("group: a name of 1 to {LONGEST} bytes is wanted");
         return Err(Refusal::bad("input.group", message));

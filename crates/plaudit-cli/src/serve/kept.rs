@@ -58,7 +58,8 @@ pub(crate) struct About {
     pub(crate) alarms: Vec<Alarm>,
     /// What its judges are.
     pub(crate) fingerprint: String,
-    /// The components of its recipe.
+    /// The components of its recipe; left out in a list of runs.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub(crate) components: Value,
     pub(crate) judges: Value,
     /// The number of the next group that is kept.

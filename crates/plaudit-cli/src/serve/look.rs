@@ -2,9 +2,10 @@
 //! does the dashboard have.
 
 use super::house::House;
-use super::kept::{self, Brief};
+use super::kept::{self, About, Brief};
 use super::reply::{Refusal, Reply, json, json_bytes};
 use super::run::clock;
+use super::shape::{GroupList, ReadyReply, RunList, RunReply, StatusReply};
 use hyper::StatusCode;
 use plaudit::registry::Entry;
 use serde_json::{Value, json};
@@ -41,24 +42,16 @@ impl Query<'_> {
 }
 
 pub(crate) fn runs(house: &House) -> Reply {
-    let one = |(about, live): (kept::About, bool)| {
-        let mut value = json!(about);
-        value["live"] = json!(live);
-        if let Some(map) = value.as_object_mut() {
-            map.remove("components");
-            map.remove("next_group");
-        }
-        value
+    let one = |(about, live): (About, bool)| {
+        let about = About { components: Value::Null, ..about };
+        RunReply { about, live }
     };
-    let runs: Vec<Value> = house.all_runs().into_iter().map(one).collect();
-    json(StatusCode::OK, &json!({ "runs": runs }))
+    json(StatusCode::OK, &RunList { runs: house.all_runs().into_iter().map(one).collect() })
 }
 
 pub(crate) fn run(house: &House, id: &str) -> Result<Reply, Refusal> {
     let (about, _, live) = house.find(id)?;
-    let mut value = json!(about);
-    value["live"] = json!(live.is_some());
-    Ok(json(StatusCode::OK, &value))
+    Ok(json(StatusCode::OK, &RunReply { about, live: live.is_some() }))
 }
 
 /// Does what waits for a disk or for an engine beside the threads that answer.
@@ -113,7 +106,7 @@ pub(crate) async fn groups(house: &Arc<House>, id: &str, query: &Query<'_>) -> R
         Ok(groups)
     })
     .await?;
-    Ok(json(StatusCode::OK, &json!({ "groups": groups })))
+    Ok(json(StatusCode::OK, &GroupList { groups }))
 }
 
 pub(crate) async fn group(house: &Arc<House>, id: &str, group: &str) -> Result<Reply, Refusal> {
@@ -151,16 +144,16 @@ pub(crate) fn judges(house: &House) -> Reply {
 }
 
 pub(crate) fn status(house: &House) -> Reply {
-    let status = json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "up": house.started.elapsed().as_secs_f64(),
-        "rollouts": house.admission.inside(),
-        "limit": house.limits.rollouts,
-        "runs": house.live(),
-        "jobs": house.jobs.counts().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-        "stuck": house.watch.stuck(),
-        "draining": house.is_draining(),
-    });
+    let status = StatusReply {
+        version: env!("CARGO_PKG_VERSION"),
+        up: house.started.elapsed().as_secs_f64(),
+        rollouts: house.admission.inside(),
+        limit: house.limits.rollouts,
+        runs: house.live(),
+        jobs: house.jobs.counts().into_iter().collect(),
+        stuck: house.watch.stuck(),
+        draining: house.is_draining(),
+    };
     json(StatusCode::OK, &status)
 }
 
@@ -173,7 +166,7 @@ pub(crate) fn ready(house: &House) -> Result<Reply, Refusal> {
     if !house.recipes.can_be_kept() {
         return refuse("engine.journal", "the journal of judgments cannot be written");
     }
-    Ok(json(StatusCode::OK, &json!({ "ready": true })))
+    Ok(json(StatusCode::OK, &ReadyReply { ready: true }))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! How is the service doing? Counts and times in the format of Prometheus. No label holds what a client may choose freely.
+//! How is the service doing? Counts and times in the format of Prometheus. No label here holds what a client may choose freely.
 
+use super::gauges;
 use super::house::House;
 use plaudit::outcome::OutcomeKind;
 use plaudit::report::Report;
@@ -91,14 +92,14 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-struct Page(String);
+pub(super) struct Page(String);
 
 impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
+    pub(super) fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+    pub(super) fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
             labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
@@ -143,6 +144,7 @@ pub(crate) fn page(house: &House) -> String {
     }
     drop(counts);
     judges(&mut page, &house.recipes.shared().tallies());
+    gauges::put(&mut page, house);
     let turned = house.meters.turned_away.load(Ordering::Relaxed);
     page.head("plaudit_turned_away_total", "counter", "Connections for which there was no room.");
     page.line("plaudit_turned_away_total", &[], turned as f64);

@@ -1,12 +1,13 @@
 //! `plaudit serve`: how do several trainings share one source of rewards? A service with a dashboard, over HTTP.
 
 mod admission;
-mod alarms;
+pub(crate) mod alarms;
 mod backlog;
 mod body;
 mod config;
 mod dialect;
 mod door;
+mod gauges;
 mod group;
 mod guard;
 mod house;
@@ -18,13 +19,15 @@ mod listen;
 mod log;
 mod look;
 mod meters;
+mod openapi;
 pub(crate) mod page;
 mod recipes;
 mod reply;
 mod routes;
 mod run;
 mod score;
-mod steps;
+mod shape;
+pub(crate) mod steps;
 mod tls;
 pub(crate) mod tokens;
 mod turn;

@@ -19,13 +19,15 @@ pub(crate) struct Refusal {
     pub(crate) message: Cow<'static, str>,
     /// After how many seconds it is worth trying again.
     pub(crate) retry_after: Option<u64>,
+    /// The methods that the path does take, where it does not take this one.
+    pub(crate) allow: Option<Cow<'static, str>>,
     /// Whether what else comes on the connection cannot be trusted, or is not worth reading.
     pub(crate) close: bool,
 }
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, code, message: message.into(), retry_after: None, close: false }
+        Self { status, code, message: message.into(), retry_after: None, allow: None, close: false }
     }
 
     /// The body cannot be understood.
@@ -75,6 +77,9 @@ impl Refusal {
         let headers = reply.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(Ok(methods)) = self.allow.as_deref().map(HeaderValue::from_str) {
+            headers.insert(header::ALLOW, methods);
         }
         if self.close {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

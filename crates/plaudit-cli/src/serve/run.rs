@@ -6,7 +6,7 @@ use super::dialect::cohort::Cohorts;
 use super::group::Sample;
 use super::kept::{self, About, Keeper};
 use super::reply::Refusal;
-use super::steps::{Open, Steps, identity};
+use super::steps::{Newest, Open, Steps, identity};
 use plaudit::engine::Engine;
 use plaudit::join::{Join, Observer, Policy};
 use plaudit::outcome::OutcomeKind;
@@ -143,6 +143,13 @@ impl Run {
     pub(crate) fn about(&self) -> About {
         self.count_loose();
         self.state().about()
+    }
+
+    /// What it is, and its newest step that is complete.
+    pub(crate) fn newest(&self) -> (About, Option<Newest>) {
+        self.count_loose();
+        let state = self.state();
+        (state.about.clone(), state.newest())
     }
 
     /// Takes up the steps that it left behind: those that had ended are at hand, and those that had not end now.

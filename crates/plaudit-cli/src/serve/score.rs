@@ -112,7 +112,10 @@ pub(crate) struct Read {
 
 /// Reads what a body asks for.
 pub(crate) fn parse(body: &[u8]) -> Result<ScoreRequest<'_>, Refusal> {
-    serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))
+    let request: ScoreRequest<'_> =
+        serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))?;
+    House::check_step(request.step)?;
+    Ok(request)
 }
 
 /// Reads the rollouts, each for itself, where there are at most so many and `admit` finds room for their number and their bytes.
@@ -285,6 +288,9 @@ mod tests {
         assert_eq!(ids, ["0", "2.0", "2.1"]);
         assert_eq!((read.errors[0].index, read.errors[0].code.as_str()), (1, "input.response"));
         assert_eq!(super::read(&request.rollouts, 2, any).unwrap_err().code, "http.too_many");
+        let step = |step: u64| format!(r#"{{"rollouts":[],"step":{step}}}"#);
+        assert_eq!(parse(step((1 << 53) - 1).as_bytes()).unwrap().step, Some((1 << 53) - 1));
+        assert_eq!(parse(step(1 << 53).as_bytes()).unwrap_err().code, "run.step");
         assert_eq!(parse(b"{").unwrap_err().code, "http.json");
         assert_eq!(parse(br#"{"rollouts":[],"url":"http://x"}"#).unwrap_err().code, "http.json");
         assert_eq!(parse(br#"{"rollouts":[],"rollouts":[]}"#).unwrap_err().code, "http.json");

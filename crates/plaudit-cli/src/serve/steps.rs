@@ -1,6 +1,6 @@
 //! How does a run go from step to step? Steps that are open, those that have ended, and one that is opened again by who is late.
 
-use super::alarms::{self, Alarm, Before};
+use super::alarms::{self, Alarm, Before, ENOUGH};
 use super::kept::{About, number};
 use plaudit::court::Account;
 use plaudit::engine::Engine;
@@ -69,6 +69,16 @@ pub(super) struct Open {
     /// How many of its groups are kept, and how many because something in them is invalid.
     pub(super) kept: usize,
     pub(super) bad: usize,
+    /// What was wrong with it when it ended.
+    alarms: Vec<Alarm>,
+}
+
+/// What a step has come to.
+#[derive(Debug)]
+pub(crate) struct Newest {
+    pub(crate) step: u64,
+    pub(crate) statistics: Statistics,
+    pub(crate) alarms: Vec<Alarm>,
 }
 
 /// A step as it is written and shown. Of lines with the same step and beginning, the last counts.
@@ -201,6 +211,7 @@ impl Steps {
             accounts: std::mem::take(spare),
             kept: 0,
             bad: 0,
+            alarms: Vec::new(),
         });
         (open.to, open.touched) = (now, Instant::now());
         open
@@ -273,10 +284,11 @@ impl Steps {
     }
 
     /// Counts a step that is over; what it is written as, where there is anything in it.
-    fn end(&mut self, step: u64, open: Open) -> Option<String> {
+    fn end(&mut self, step: u64, mut open: Open) -> Option<String> {
         let statistics = open.all();
         let text = self.shown(step, &open, false)?;
-        self.about.alarms = self.alarms(step, &statistics);
+        open.alarms = self.alarms(step, &statistics);
+        self.about.alarms.clone_from(&open.alarms);
         self.changed = None;
         self.about.steps = self.about.steps.saturating_add(1);
         self.about.rollouts = self.about.rollouts.saturating_add(statistics.rollouts);
@@ -307,8 +319,12 @@ impl Steps {
     /// What the run is, as of now.
     pub(super) fn about(&self) -> About {
         let mut about = self.about.clone();
-        for open in self.open.values() {
+        for (step, open) in &self.open {
             let all = open.all();
+            // Of a few rollouts nothing can be said yet, and what was wrong with the last step stays.
+            if all.rollouts >= ENOUGH {
+                about.alarms = self.alarms(*step, &all);
+            }
             if all.rollouts > 0 {
                 about.steps = about.steps.saturating_add(1);
                 about.rollouts = about.rollouts.saturating_add(all.rollouts);
@@ -318,6 +334,33 @@ impl Steps {
         }
         about
     }
+
+    /// The newest step that is complete: that has ended, or has as many rollouts as the one before it.
+    pub(super) fn newest(&self) -> Option<Newest> {
+        let lately = self.lately.iter().map(|(step, open)| (*step, open, false));
+        let open = self.open.iter().map(|(step, open)| (*step, open, true));
+        let mut steps: Vec<(u64, &Open, bool)> = lately.chain(open).collect();
+        steps.sort_by_key(|(step, ..)| *step);
+        let written =
+            self.ended.iter().filter(|(step, _)| steps.first().is_none_or(|(first, ..)| step < first));
+        let mut before = written.max_by_key(|(step, _)| *step).and_then(|(_, text)| counted(text));
+        let mut newest = None;
+        for (step, open, is_open) in steps {
+            let statistics = open.all();
+            let rollouts = statistics.rollouts;
+            if rollouts > 0 && (!is_open || before.is_none_or(|before| rollouts >= before)) {
+                let alarms = if is_open { self.alarms(step, &statistics) } else { open.alarms.clone() };
+                newest = Some(Newest { step, statistics, alarms });
+            }
+            before = Some(rollouts);
+        }
+        newest
+    }
+}
+
+/// How many rollouts a step has, as it is written.
+fn counted(line: &str) -> Option<u64> {
+    serde_json::from_str(line).ok().map(|counted: Counted| counted.statistics.rollouts)
 }
 
 /// The mean total and the share of invalid rollouts.
@@ -368,6 +411,35 @@ mod tests {
         assert_eq!((all.len(), older, steps.about().rollouts), (2, false, 6));
         assert_eq!(steps.after(Some(1)).0.len(), 1);
         assert_eq!((steps.window(100.0), steps.window(125.0)), (0, 2));
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_open_step_is_said_once_it_has_enough_rollouts() {
+        let yaml = "components: { length: { reward: length_penalty, min_length: 4, penalty_rate: 1.0 } }\n";
+        let engine = Engine::new(Recipe::from_yaml(yaml).unwrap().plan().unwrap()).unwrap();
+        let mut steps = Steps::new(about(), None);
+        let score = |steps: &mut Steps, step: u64, groups: usize| {
+            let pair = |at: usize| {
+                [Rollout::new("a").in_group(at.to_string()), Rollout::new("b").in_group(at.to_string())]
+            };
+            let report = engine.score(&(0..groups).flat_map(pair).collect::<Vec<_>>()).unwrap();
+            steps.touch(step, 100.0, &engine).statistics.merge(&report.statistics);
+        };
+        let newest = |steps: &Steps| steps.newest().map(|newest| (newest.step, newest.alarms.len()));
+        assert_eq!(newest(&steps), None);
+        score(&mut steps, 1, 8);
+        assert_eq!((steps.about().alarms.len(), newest(&steps)), (0, Some((1, 0))));
+        score(&mut steps, 1, 8);
+        assert_eq!(steps.about().alarms[0].code, "zero_variance");
+        steps.end_those_over(200.0, true);
+        score(&mut steps, 2, 8);
+        assert_eq!(
+            (steps.about().alarms[0].step, newest(&steps)),
+            (1, Some((1, 1))),
+            "step 2 is not complete"
+        );
+        score(&mut steps, 2, 8);
+        assert_eq!((steps.about().alarms[0].step, newest(&steps)), (2, Some((2, 1))));
     }
 
     #[test]

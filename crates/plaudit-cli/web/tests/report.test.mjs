@@ -32,6 +32,9 @@ after(async () => {
 
 test('runs, charts and groups are all in the file', async () => {
   const page = await open(browser, pathToFileURL(file).href);
+  await page.locator('#chart-total svg').waitFor();
+  assert.match(page.url(), new RegExp(`#run=${run}`), 'it opens on its run');
+  await page.getByRole('link', { name: 'plaudit' }).click();
   await page.locator(`[data-run="${run}"] a`).click();
   assert.equal((await numbers(page, 'total')).length, 4);
   await page.locator('#chart-total .plot').focus();

@@ -1,6 +1,7 @@
 //! What can be said in the address of a dialect? These clients send nothing but their samples, so what the service must know
 //! besides stands behind the `?` of the URL that they are given.
 
+use crate::serve::house::House;
 use crate::serve::reply::Refusal;
 
 /// The settings of an address.
@@ -35,7 +36,7 @@ pub(crate) enum Failure {
 }
 
 /// What every dialect takes.
-const COMMON: [&str; 3] = ["size", "step", "validate"];
+pub(crate) const COMMON: [&str; 3] = ["size", "step", "validate"];
 
 impl Options {
     /// Reads what stands behind the `?`; `own` are the settings that the dialect has beside those of all.
@@ -59,6 +60,7 @@ impl Options {
                 _ => options.failure = failure(&value)?,
             }
         }
+        House::check_step(options.step)?;
         Ok(options)
     }
 }
@@ -144,6 +146,7 @@ mod tests {
             let refusal = Options::read(query, &[]).unwrap_err();
             assert_eq!((refusal.status.as_u16(), refusal.code), (400, "http.query"), "{query}");
         }
+        assert_eq!(Options::read("step=9007199254740992", &[]).unwrap_err().code, "run.step");
         assert!(Options::read("failure=zero", &["failure"]).is_err());
         assert!(Options::read("eos=%FF", &["eos"]).is_err());
     }

@@ -119,6 +119,12 @@ fn runs_are_kept_with_their_steps_and_groups_and_go_on_after_a_restart() {
     });
     service.signal("-KILL");
     service.wait();
+    // Steps that have not ended count in what is told of the run.
+    let state = folder.path("state");
+    for told in [&["report", "--state", &state][..], &["report", "training", "--state", &state]] {
+        let told = crate::support::run(told).out;
+        assert!(told.contains("2 steps, "), "{told}");
+    }
     // It may be killed when groups are written and it is not yet written how many.
     let mut about: Value = serde_json::from_str(&folder.read(&format!("state/runs/{run}/run.json"))).unwrap();
     about["next_group"] = json!(0);
@@ -142,7 +148,6 @@ fn runs_are_kept_with_their_steps_and_groups_and_go_on_after_a_restart() {
     assert_eq!(service.wait(), 0);
 
     // What was kept can be told without the service.
-    let state = folder.path("state");
     let told = crate::support::run(&["report", "training", "--state", &state]);
     assert!(
         told.code == 0 && told.out.contains("recipe length") && told.out.lines().count() >= 6,
@@ -180,6 +185,15 @@ fn what_the_service_is_can_be_asked() {
     let metrics = service.get("/metrics").text();
     assert!(metrics.contains("plaudit_rollouts_total{recipe=\"length\",outcome=\"scored\"} 2"), "{metrics}");
     assert!(metrics.contains("plaudit_requests_total{route=\"/v1/score\",status=\"200\"} 1"));
+    let of_run = "{owner=\"local\",run=\"length\",recipe=\"length\"";
+    for line in [
+        format!("plaudit_run_rollouts{of_run}}} 2"),
+        format!("plaudit_run_invalid_ratio{of_run}}} 0"),
+        format!("plaudit_run_component_std{of_run},component=\"length\"}} 0"),
+        format!("plaudit_run_alarm{of_run},code=\"invalid\"}} 0"),
+    ] {
+        assert!(metrics.contains(&line), "{line}\n{metrics}");
+    }
     for line in metrics.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').unwrap();
         assert!(name.starts_with("plaudit_") && value.parse::<f64>().is_ok(), "{line}");

@@ -1,0 +1,41 @@
+// Is there an axis for whatever numbers a run has? A rounding error, nothing, infinities, the largest and the smallest there are.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import vm from 'node:vm';
+
+const WEB = resolve(import.meta.dirname, '..');
+const page = vm.createContext({ window: { plaudit: {} } });
+for (const name of ['format.js', 'scale.js']) vm.runInContext(readFileSync(join(WEB, name), 'utf8'), page);
+const { ticks, range, padded } = page.window.plaudit.scale;
+const plain = (list) => [...list];
+
+const NUMBERS = [NaN, Infinity, -Infinity, 0, -0, 1, 0.1, 0.3, -1336.75, 1336.75, 1336.7499999999995, 1700000000123, 5e-324, 1e-310, 1e-300, 2 ** 53 - 2, 2 ** 53 - 1, 2 ** 53, 1e300, -1e308, 1.7e308];
+
+test('every two numbers have a range that can be drawn and few names on it', () => {
+  for (const one of NUMBERS) {
+    for (const other of NUMBERS) {
+      const [low, high] = padded(range([[one, other]]));
+      const words = `${one} and ${other}`;
+      assert.ok(Number.isFinite(low) && Number.isFinite(high) && high > low && Number.isFinite(high - low), words);
+      for (const wanted of [0, 3, 5, 1e9, NaN, Infinity]) {
+        for (const whole of [false, true]) {
+          for (const found of [ticks(one, other, wanted, whole), ticks(low, high, wanted, whole)]) assert.ok(found.length <= 100 && found.every(Number.isFinite), words);
+        }
+      }
+    }
+  }
+});
+
+test('what differs by how it was rounded is one value', () => {
+  const [low, high] = range([[1336.7499999999995, 1336.75]]);
+  assert.ok(low < 1300 && high > 1400, `${low} to ${high}`);
+});
+
+test('names are round and lie within the range', () => {
+  assert.deepEqual(plain(ticks(0, 1, 5)), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+  assert.deepEqual(plain(ticks(-0.3, 1.27, 5)), [0, 0.5, 1]);
+  assert.deepEqual(plain(ticks(3, 11, 4, true)), [4, 6, 8, 10]);
+  assert.deepEqual(plain(ticks(2 ** 53 - 2, 2 ** 53 - 1, 5, true)), [2 ** 53 - 2, 2 ** 53 - 1]);
+});
