@@ -143,7 +143,8 @@
       const here = this.steps[place];
       const chosen = P.address.read().step;
       P.chart.show(here.step, chosen === here.step);
-      put(this.stepText, `Step ${here.step}${here.open ? ', still running' : ''}`);
+      const apart = P.source.apart(here);
+      put(this.stepText, `Step ${here.step}${here.open ? ', still running' : ''}${apart ? `, without ${count(apart)} rollouts that a restart cut off` : ''}`);
       this.previous.disabled = place === 0;
       this.next.disabled = place === this.steps.length - 1;
       this.latest.hidden = chosen === null;

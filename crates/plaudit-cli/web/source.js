@@ -65,13 +65,17 @@
   // The newest step is open until the next one comes; it counts as complete once it has as many rollouts as the one before.
   const isComplete = (list, place) => place === 0 || !list[place].open || list[place].statistics.rollouts >= list[place - 1].statistics.rollouts;
 
-  // A step that was closed and then came again is told of twice; the larger part stands for it.
+  // A step that was cut by a restart is told of twice; the larger part stands for it, and says how many rollouts the others have.
+  const both = (one, other) => {
+    const [more, less] = one.statistics.rollouts >= other.statistics.rollouts ? [one, other] : [other, one];
+    if (one.from === other.from) return more;
+    const { [more.from]: gone, ...apart } = { ...one.apart, ...other.apart, [less.from]: less.statistics.rollouts };
+    return { ...more, apart };
+  };
+  const apart = (step) => Object.values(step.apart || {}).reduce((sum, many) => sum + many, 0);
   const larger = (steps) => {
     const by = new Map();
-    for (const step of steps) {
-      const other = by.get(step.step);
-      if (!other || other.statistics.rollouts < step.statistics.rollouts) by.set(step.step, step);
-    }
+    for (const step of steps) by.set(step.step, by.has(step.step) ? both(by.get(step.step), step) : step);
     return [...by.values()].sort((left, right) => left.step - right.step);
   };
 
@@ -83,8 +87,9 @@
       while (at > 0 && list[at - 1].step >= step.step) at -= 1;
       const old = list[at];
       if (old && old.step === step.step) {
-        if (old.open === step.open && old.to === step.to && old.statistics.rollouts === step.statistics.rollouts) continue;
-        list[at] = step;
+        const now = old.from === step.from ? { ...step, apart: step.apart || old.apart } : both(old, step);
+        if (old.open === now.open && old.to === now.to && old.statistics.rollouts === now.statistics.rollouts && apart(old) === apart(now)) continue;
+        list[at] = now;
       } else list.splice(at, 0, step);
       changed = true;
     }
@@ -92,7 +97,7 @@
   };
 
   P.source = {
-    get, path, refreshSteps, isComplete, Trouble, MOST,
+    get, path, refreshSteps, isComplete, apart, Trouble, MOST,
     report: embedded !== null,
     // The run that a report is of.
     only: embedded ? embedded['/v1/runs'].runs[0].id : null,

@@ -150,6 +150,10 @@ pub(crate) fn page(house: &House) -> String {
     page.line("plaudit_turned_away_total", &[], turned as f64);
     page.gauge("plaudit_rollouts_inside", "Rollouts that are being scored.", house.admission.inside() as f64);
     page.gauge("plaudit_body_bytes", "Bytes of requests that are held.", house.room.held() as f64);
+    let joining = "Rollouts that wait for their groups.";
+    page.gauge("plaudit_rollouts_joining", joining, house.joining.inside() as f64);
+    let texts = "Bytes of rollouts that are being scored or wait for their groups.";
+    page.gauge("plaudit_text_bytes", texts, house.texts.inside() as f64);
     page.gauge("plaudit_runs_live", "Runs that are being scored for.", house.live() as f64);
     page.gauge("plaudit_stuck", "What has been under way for over a minute.", house.watch.stuck() as f64);
     page.head("plaudit_jobs", "gauge", "Jobs by state.");

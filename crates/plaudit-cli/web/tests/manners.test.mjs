@@ -1,7 +1,7 @@
 // Can everybody use the page, on every screen, and does it say what is wrong? Keyboard, phone, dark, token, a service that dies.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch, open, wide } from './browser.mjs';
+import { launch, numbers, open, wide } from './browser.mjs';
 import { Service, group } from './service.mjs';
 
 let service;
@@ -134,6 +134,19 @@ test('a service that dies is said to be away, and found again when it is back', 
   await page.waitForFunction(() => document.getElementById('trouble').hidden);
   await page.waitForFunction(() => document.querySelector('#chart-total .plot').getAttribute('aria-valuemax') === '4');
   assert.deepEqual(page.faults, []);
+});
+
+test('a step that a restart cuts says so', async () => {
+  const cut = (await service.score('cut', 5, group('a', 8))).run;
+  const page = await open(browser, `${service.url}/#run=${cut}`, { away: true });
+  await page.getByText('Step 5, still running', { exact: true }).waitFor();
+  await service.down('SIGTERM');
+  await service.up();
+  await service.score('cut', 5, group('b', 4));
+  await page.getByText('Step 5, without 4 rollouts that a restart cut off', { exact: true }).waitFor();
+  const fresh = await open(browser, `${service.url}/#run=${cut}`);
+  await fresh.getByText('Step 5, without 4 rollouts that a restart cut off', { exact: true }).waitFor();
+  assert.equal((await numbers(fresh, 'total')).length, 1);
 });
 
 test('a token is asked for, kept in memory only, and sent', async () => {
