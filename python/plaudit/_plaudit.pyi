@@ -184,6 +184,6 @@ def register(
     page: str,
     schema: dict[str, Any],
     compares: bool,
-    ask: Callable[[list[list[list[Any]]], dict[str, Any]], list[Any]],
+    ask: Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]],
 ) -> None: ...
 def rewards() -> list[tuple[str, str]]: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import math
 import traceback
@@ -10,9 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 from plaudit import _plaudit
+from plaudit.bounded import Failure, run
 
 Per = Literal["batch", "group", "rollout"]
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# A call that takes longer does not keep the next one from beginning, up to so many at a time.
+SLOW_S, SIDE_BY_SIDE = 1.0, 8
+# How long coroutines may take to end after their time is up.
+GRACE_S = 1.0
 
 _GIVEN = ("prompts", "responses", "references", "extras")
 _functions: dict[str, tuple[Callable[..., Any], Per]] = {}
@@ -26,7 +33,8 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
     `per="rollout"` once a rollout, with single values in place of lists. It may be a coroutine function: all calls of a
     batch are then under way at once. Further parameters are those that a recipe may give.
 
-    What it raises makes the rollouts of that call invalid, with the last line of the traceback as the reason.
+    What it raises makes the rollouts of that call invalid, with the last line of the traceback as the reason. So does a call
+    that takes longer than the recipe's `groups.timeout`, with `group.deadline`; what cannot be stopped of it is left behind.
     """
     if per not in ("batch", "group", "rollout"):
         raise ValueError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
@@ -62,13 +70,21 @@ class _Asked:
         called = type(function).__call__
         self.awaits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
-    def __call__(self, groups: list[list[list[Any]]], parameters: dict[str, Any]) -> list[Any]:
+    def __call__(
+        self, groups: list[list[list[Any]]], parameters: dict[str, Any], timeout: float
+    ) -> list[Any]:
         calls = list(self._calls(groups))
-        if self.awaits:
-            answers = asyncio.run(self._all(calls, parameters))
-        else:
-            answers = [self._one(columns, parameters) for columns in calls]
-        return self._sorted(groups, answers)
+        if not self.awaits:
+            each = [functools.partial(self._one, columns, parameters) for columns in calls]
+            results = run(each, workers=SIDE_BY_SIDE, timeout=timeout, patience=SLOW_S)
+            return self._sorted(groups, [_told(result, timeout) for result in results])
+        answers: list[Any] = [_late(timeout)] * len(calls)
+        # A coroutine that never lets go of the loop is left behind as well.
+        together = functools.partial(asyncio.run, self._all(calls, parameters, timeout, answers))
+        ended = run([together], workers=1, timeout=timeout + GRACE_S)[0]
+        if isinstance(ended, Failure) and not ended.late:
+            answers = [ended.reason if isinstance(answer, TimeoutError) else answer for answer in answers]
+        return self._sorted(groups, list(answers))
 
     def _calls(self, groups: list[list[list[Any]]]) -> Any:
         if self.per == "batch":
@@ -79,14 +95,24 @@ class _Asked:
             for group in groups:
                 yield from (list(row) for row in zip(*group, strict=True))
 
-    async def _all(self, calls: list[list[Any]], parameters: dict[str, Any]) -> list[Any]:
-        async def one(columns: list[Any]) -> Any:
-            try:
-                return self._checked(columns, await self.function(*columns, **parameters))
-            except Exception as error:
-                return _last_line(error)
+    async def _all(
+        self, calls: list[list[Any]], parameters: dict[str, Any], timeout: float, answers: list[Any]
+    ) -> None:
+        """Puts the answers that come in time where there is a late one."""
 
-        return await asyncio.gather(*(one(columns) for columns in calls))
+        async def asked(at: int, columns: list[Any]) -> None:
+            try:
+                answers[at] = self._checked(columns, await self.function(*columns, **parameters))
+            except Exception as error:
+                answers[at] = _last_line(error)
+
+        async def one(at: int, columns: list[Any]) -> None:
+            try:
+                await asyncio.wait_for(asked(at, columns), timeout)
+            except asyncio.TimeoutError:
+                pass
+
+        await asyncio.gather(*(one(at, columns) for at, columns in enumerate(calls)))
 
     def _one(self, columns: list[Any], parameters: dict[str, Any]) -> Any:
         try:
@@ -106,16 +132,16 @@ class _Asked:
         return [_number(item) for item in answer]
 
     def _sorted(self, groups: list[list[list[Any]]], answers: list[Any]) -> list[Any]:
-        """One answer a group: a list, or a text that says what went wrong with all of it."""
+        """One answer a group: a list, or what went wrong with all of it."""
         if self.per == "group":
             given = iter(answers)
             return [next(given) if group[1] else [] for group in groups]
         flat: list[Any] = []
         if self.per == "batch":
             count = sum(len(group[1]) for group in groups)
-            flat = [answers[0]] * count if isinstance(answers[0], str) else answers[0]
+            flat = answers[0] if isinstance(answers[0], list) else [answers[0]] * count
         else:
-            flat = [answer if isinstance(answer, str) else answer[0] for answer in answers]
+            flat = [answer[0] if isinstance(answer, list) else answer for answer in answers]
         given = iter(flat)
         return [[next(given) for _ in group[1]] for group in groups]
 
@@ -130,6 +156,20 @@ def _number(item: Any) -> float | str | None:
     except (TypeError, ValueError):
         return f"the reward gave back {type(item).__name__} in place of a number"
     return value if math.isfinite(value) else f"the reward gave back {value}"
+
+
+def _told(result: Any, timeout: float) -> Any:
+    """What a call gave back; where it was ended, why."""
+    if not isinstance(result, Failure):
+        return result
+    return _late(timeout) if result.late else result.reason
+
+
+def _late(timeout: float) -> TimeoutError:
+    """What the engine takes for `group.deadline`."""
+    return TimeoutError(
+        f"the reward gave no answer within {timeout:g} s, the recipe's groups.timeout; raise it if the function needs longer"
+    )
 
 
 def _last_line(error: Exception) -> str:

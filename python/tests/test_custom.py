@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import threading
+import time
 
 import numpy as np
 import plaudit
@@ -13,11 +15,12 @@ import pytest
 names = (f"test_reward_{number}" for number in itertools.count())
 
 
-def engine(function, per: str = "batch", **parameters) -> plaudit.Engine:
+def engine(function, per: str = "batch", timeout: str = "300s", **parameters) -> plaudit.Engine:
     """An engine with one component: the function under a name of its own."""
     name = next(names)
     plaudit.register(name, per=per)(function)
-    return plaudit.Engine({"components": {"mine": {"reward": name, **parameters}}})
+    recipe = {"components": {"mine": {"reward": name, **parameters}}, "groups": {"timeout": timeout}}
+    return plaudit.Engine(recipe)
 
 
 def test_a_batch_at_once():
@@ -148,6 +151,89 @@ def test_an_exception_touches_its_own_rollout_only(awaits: bool):
     )
     assert report.outcomes == ["scored", "invalid", "scored"]
     assert report.reasons[1]["message"] == "ValueError: a bad one"
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "async that blocks"])
+def test_a_call_that_takes_too_long_is_invalid_alone(kind: str):
+    ever = threading.Event()
+
+    def plain(prompt, response, reference, extra):
+        if response == "hangs":
+            ever.wait(20)
+        return 1.0
+
+    async def polite(prompt, response, reference, extra):
+        if response == "hangs":
+            await asyncio.sleep(20)
+        return 1.0
+
+    async def blocking(prompt, response, reference, extra):
+        return plain(prompt, response, reference, extra)
+
+    function = {"sync": plain, "async": polite, "async that blocks": blocking}[kind]
+    began = time.monotonic()
+    # A coroutine that never lets go of the loop holds up those after it.
+    responses = ["a", "b", "c", "hangs"] if kind == "async that blocks" else ["a", "hangs", "b", "c"]
+    report = engine(function, per="rollout", timeout="500ms").score(None, responses)
+    assert time.monotonic() - began < 10
+    ever.set()
+    told = dict(zip(responses, zip(report.outcomes, report.reasons, strict=True), strict=True))
+    outcome, reason = told.pop("hangs")
+    assert outcome == "invalid" and reason["code"] == "group.deadline"
+    assert "within 0.5 s" in reason["message"] and "groups.timeout" in reason["message"]
+    assert [outcome for outcome, _ in told.values()] == ["scored"] * 3
+
+
+@pytest.mark.parametrize(("per", "invalid"), [("batch", 4), ("group", 2)])
+def test_a_late_call_costs_all_that_it_was_asked_about(per: str, invalid: int):
+    ever = threading.Event()
+
+    def hangs(prompts, responses, references, extras):
+        if "hangs" in responses:
+            ever.wait(20)
+        return [1.0] * len(responses)
+
+    report = engine(hangs, per=per, timeout="200ms").score(
+        None, ["a", "hangs", "b", "c"], groups=[1, 1, 2, 2]
+    )
+    ever.set()
+    assert report.outcomes == ["invalid"] * invalid + ["scored"] * (4 - invalid)
+    assert {reason["code"] for reason in report.reasons[:invalid]} == {"group.deadline"}
+
+
+def test_several_calls_that_hang_are_given_up_side_by_side():
+    ever = threading.Event()
+
+    def hangs(prompt, response, reference, extra):
+        return ever.wait(20)
+
+    began = time.monotonic()
+    report = engine(hangs, per="rollout", timeout="3s").score(None, ["a", "b", "c", "d"])
+    ever.set()
+    assert time.monotonic() - began < 3 * 3 and report.outcomes == ["invalid"] * 4
+
+
+def test_calls_that_are_quick_come_one_after_the_other():
+    seen, here = [], threading.Lock()
+
+    def one(prompt, response, reference, extra):
+        with here:
+            seen.append(response)
+        assert here.acquire(blocking=False)
+        here.release()
+        return 1.0
+
+    responses = [str(at) for at in range(50)]
+    assert engine(one, per="rollout").score(None, responses).outcomes == ["scored"] * 50
+    assert seen == responses
+
+
+def test_a_time_limit_of_the_functions_own_is_its_failure():
+    async def own(prompts, responses, references, extras):
+        await asyncio.wait_for(asyncio.sleep(20), 0.01)
+
+    report = engine(own).score(None, ["a"])
+    assert report.reasons[0]["code"] == "reward.failed" and "TimeoutError" in report.reasons[0]["message"]
 
 
 def test_other_components_keep_their_values():

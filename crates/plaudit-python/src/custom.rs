@@ -8,15 +8,17 @@ use plaudit::registry;
 use plaudit::reward::{Range, Stated};
 use plaudit::rule::Sample;
 use plaudit::rule::custom::{Custom, CustomKind, Unbounded};
+use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A function of the caller's with the parameters of one component.
 struct Brought {
-    /// Takes lists of prompts, responses, references and extras, one a group, and the parameters; gives one list a group,
-    /// or the text of what went wrong with it.
+    /// Takes lists of prompts, responses, references and extras, one a group, the parameters, and the seconds that a call may
+    /// take; gives one list a group, or what went wrong with it.
     ask: Arc<Py<PyAny>>,
     parameters: Value,
     compares: bool,
@@ -41,9 +43,9 @@ impl Custom for Brought {
         self.compares
     }
 
-    fn score(&self, groups: &[Vec<Sample<'_>>]) -> Vec<Vec<Outcome>> {
+    fn score(&self, groups: &[Vec<Sample<'_>>], timeout: Duration) -> Vec<Vec<Outcome>> {
         let gone = || failed(groups, "The interpreter is going away.");
-        Python::try_attach(|py| match self.call(py, groups) {
+        Python::try_attach(|py| match self.call(py, groups, timeout) {
             Ok(outcomes) => outcomes,
             Err(error) => failed(groups, &error.to_string()),
         })
@@ -52,7 +54,12 @@ impl Custom for Brought {
 }
 
 impl Brought {
-    fn call(&self, py: Python<'_>, groups: &[Vec<Sample<'_>>]) -> PyResult<Vec<Vec<Outcome>>> {
+    fn call(
+        &self,
+        py: Python<'_>,
+        groups: &[Vec<Sample<'_>>],
+        timeout: Duration,
+    ) -> PyResult<Vec<Vec<Outcome>>> {
         let asked = PyList::empty(py);
         for group in groups {
             let lists = [PyList::empty(py), PyList::empty(py), PyList::empty(py), PyList::empty(py)];
@@ -67,44 +74,49 @@ impl Brought {
             }
             asked.append(PyList::new(py, lists)?)?;
         }
-        let answers = self.ask.call1(py, (asked, from_value(py, &self.parameters)?))?;
+        let parameters = from_value(py, &self.parameters)?;
+        let answers = self.ask.call1(py, (asked, parameters, timeout.as_secs_f64()))?;
         let answers = answers.bind(py).cast::<PyList>()?;
         let mut outcomes = Vec::with_capacity(groups.len());
         for (group, answer) in groups.iter().zip(answers.iter()) {
-            outcomes.push(match answer.cast::<PyString>() {
-                Ok(message) => all(group.len(), &message.to_string()),
-                Err(_) => answer.try_iter()?.map(|item| Ok(outcome(&item?))).collect::<PyResult<_>>()?,
+            outcomes.push(match broken(&answer) {
+                Some(reason) => vec![Outcome::invalid(reason); group.len()],
+                None => answer.try_iter()?.map(|item| Ok(outcome(&item?))).collect::<PyResult<_>>()?,
             });
         }
         Ok(outcomes)
     }
 }
 
-/// What one item of an answer means: a number is a score, nothing says that the reward does not apply, and a text says what
-/// went wrong.
+/// What one item of an answer means: a number is a score, nothing says that the reward does not apply, and anything else says
+/// what went wrong.
 fn outcome(item: &Bound<'_, PyAny>) -> Outcome {
     if item.is_none() {
         return Outcome::skipped(Code::RewardAbstained);
     }
-    if let Ok(message) = item.cast::<PyString>() {
-        return wrong(&message.to_string());
+    if let Some(reason) = broken(item) {
+        return Outcome::invalid(reason);
     }
     match item.cast::<PyFloat>() {
         Ok(number) => Outcome::scored(number.value(), Info::none()),
-        Err(_) => wrong("The reward gave back something that is no number."),
+        Err(_) => Outcome::invalid(wrong("The reward gave back something that is no number.".to_owned())),
     }
 }
 
-fn wrong(message: &str) -> Outcome {
-    Outcome::invalid(Reason::new(Code::RewardFailed, message.to_owned()))
+/// What went wrong, where something did: a text says it, and a `TimeoutError` that the time was up.
+fn broken(item: &Bound<'_, PyAny>) -> Option<Reason> {
+    if let Ok(message) = item.cast::<PyString>() {
+        return Some(wrong(message.to_string()));
+    }
+    item.is_instance_of::<PyTimeoutError>().then(|| Reason::new(Code::GroupDeadline, item.to_string()))
 }
 
-fn all(count: usize, message: &str) -> Vec<Outcome> {
-    vec![wrong(message); count]
+fn wrong(message: String) -> Reason {
+    Reason::new(Code::RewardFailed, message)
 }
 
 fn failed(groups: &[Vec<Sample<'_>>], message: &str) -> Vec<Vec<Outcome>> {
-    groups.iter().map(|group| all(group.len(), message)).collect()
+    groups.iter().map(|group| vec![Outcome::invalid(wrong(message.to_owned())); group.len()]).collect()
 }
 
 /// Puts a function into the registry of this process.

@@ -8,17 +8,14 @@ group_evaluation, ...)`, returns a dict with `group_scores`. Both may be `async`
 
 from __future__ import annotations
 
-import asyncio
-import collections
 import functools
 import inspect
 import math
-import queue
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from plaudit.bounded import Failure, run
 
 #: What the tutorial's functions return where they could not score. It is a failure here, and no number.
 INVALID = -999.0
@@ -103,60 +100,6 @@ class OwnFunction:
         calls = [functools.partial(self.function, **{**self.arguments(group), **kwargs}) for group in groups]
         results = run(calls, workers=workers, timeout=timeout)
         return [_answer(result, group) for result, group in zip(results, groups, strict=True)]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a call has no result."""
-
-    reason: str
-
-
-def run(calls: Sequence[Callable[[], Any]], *, workers: int, timeout: float) -> list[Any]:
-    """The result of every call, or a `Failure`: at most `workers` run at a time, each for `timeout` seconds.
-
-    Every call has a daemonic thread of its own. A thread that hangs cannot be stopped: it is left behind, and
-    neither the other calls nor the end of the process wait for it.
-    """
-    finished: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-    results: list[Any] = [None] * len(calls)
-    waiting = collections.deque(range(len(calls)))
-    deadlines: dict[int, float] = {}
-
-    def work(at: int) -> None:
-        try:
-            result = calls[at]()
-            if inspect.isawaitable(result):
-                result = asyncio.run(_within(result, timeout))
-        except (asyncio.TimeoutError, TimeoutError) as error:
-            result = Failure(f"group.deadline: {str(error) or f'no answer within {timeout:g} s'}")
-        except BaseException as error:
-            # Whatever ends the thread ends the group: a `SystemExit` would otherwise be waited for until the
-            # deadline.
-            result = Failure(f"{type(error).__name__}: {error}")
-        finished.put((at, result))
-
-    while waiting or deadlines:
-        while waiting and len(deadlines) < workers:
-            at = waiting.popleft()
-            deadlines[at] = time.monotonic() + timeout
-            threading.Thread(target=work, args=(at,), name=f"plaudit-group-{at}", daemon=True).start()
-        try:
-            at, result = finished.get(timeout=max(0.0, min(deadlines.values()) - time.monotonic()))
-        except queue.Empty:
-            now = time.monotonic()
-            for at in [at for at, deadline in deadlines.items() if deadline <= now]:
-                results[at] = Failure(f"group.deadline: no answer within {timeout:g} s")
-                del deadlines[at]
-            continue
-        # An answer that comes after its deadline is too late: its group is decided.
-        if deadlines.pop(at, None) is not None:
-            results[at] = result
-    return results
-
-
-async def _within(awaitable: Any, timeout: float) -> Any:
-    return await asyncio.wait_for(awaitable, timeout)
 
 
 def inner(function: Callable[..., Any]) -> Callable[..., Any]:

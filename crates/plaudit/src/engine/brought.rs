@@ -12,6 +12,7 @@ use crate::rule::custom::Custom;
 use crate::text::Text;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 impl Engine {
     /// Whether the caller brought a reward of this plan.
@@ -38,7 +39,7 @@ impl Engine {
                         (0..half.rows.len()).filter(open).collect()
                     })
                     .collect();
-                let outcomes = ask(custom.as_ref(), rollouts, groups, &asked);
+                let outcomes = ask(custom.as_ref(), rollouts, groups, &asked, self.plan.groups.timeout);
                 for ((half, asked), outcomes) in halves.iter_mut().zip(asked).zip(outcomes) {
                     for (row, outcome) in asked.into_iter().zip(outcomes) {
                         half.rows[row].outcomes[at] = Some(outcome);
@@ -55,6 +56,7 @@ fn ask<'r, R: Borrow<Rollout<'r>>>(
     rollouts: &[R],
     groups: &[Group],
     asked: &[Vec<usize>],
+    timeout: Duration,
 ) -> Vec<Vec<Outcome>> {
     let members: Vec<Vec<&Rollout<'r>>> = (groups.iter().zip(asked))
         .map(|(group, asked)| asked.iter().map(|row| rollouts[group.members[*row]].borrow()).collect())
@@ -67,7 +69,8 @@ fn ask<'r, R: Borrow<Rollout<'r>>>(
     if samples.iter().all(Vec::is_empty) {
         return asked.iter().map(|_| Vec::new()).collect();
     }
-    let said = catch_unwind(AssertUnwindSafe(|| custom.score(&samples))).unwrap_or_else(|_| Vec::new());
+    let said =
+        catch_unwind(AssertUnwindSafe(|| custom.score(&samples, timeout))).unwrap_or_else(|_| Vec::new());
     let fits =
         said.len() == asked.len() && said.iter().zip(asked).all(|(said, asked)| said.len() == asked.len());
     if fits {

@@ -4,6 +4,7 @@ use super::{Range, Refusal, Sample, Stated};
 use crate::outcome::Outcome;
 use serde_json::Value;
 use std::fmt;
+use std::time::Duration;
 
 /// A reward that is not the engine's own, with its parameters.
 pub trait Custom: Stated {
@@ -11,8 +12,8 @@ pub trait Custom: Stated {
     fn compares(&self) -> bool;
 
     /// What it says of the members of some groups: one list a group, one outcome a member, in their order. Whatever goes
-    /// wrong is an outcome of the rollouts that it touches.
-    fn score(&self, groups: &[Vec<Sample<'_>>]) -> Vec<Vec<Outcome>>;
+    /// wrong is an outcome of the rollouts that it touches; so is a call that takes longer than `timeout`.
+    fn score(&self, groups: &[Vec<Sample<'_>>], timeout: Duration) -> Vec<Vec<Outcome>>;
 }
 
 /// Loads a custom reward from parameters that its schema allows.
