@@ -95,6 +95,67 @@ async def until(so: Callable[[], bool]) -> None:
     await asyncio.wait_for(wait(), 60)
 
 
+def hanging(per: str) -> dict[str, Any]:
+    """A recipe with a reward that hangs where it is told so."""
+
+    async def hangs(prompts: Any, responses: Any, references: Any, extras: Any) -> Any:
+        if "hangs" in responses:
+            await asyncio.sleep(60)
+        return 1.0 if per == "rollout" else [1.0] * len(responses)
+
+    plaudit.register(f"hangs_{per}", per=per)(hangs)  # type: ignore[arg-type]
+    return {"components": {"own": {"reward": f"hangs_{per}"}}, "groups": {"timeout": "1s"}}
+
+
+def test_one_that_hangs_holds_up_nobody_and_gets_the_mean_of_its_siblings(stand: Callable[[Any], Stand]):
+    actor = stand(hanging("rollout"))
+    rollouts = [Rollout("g", str(at), 4, "hangs" if at == 1 else "fine") for at in range(4)]
+
+    async def main() -> list[Answer]:
+        to = Connection(actor.terms, deadline=60)
+        calls = [asyncio.ensure_future(to.score(each)) for each in rollouts]
+        done, pending = await asyncio.wait(calls, timeout=0.9)
+        assert pending == {calls[1]} and len(done) == 3
+        return await asyncio.wait_for(asyncio.gather(*calls), 60)
+
+    answers = asyncio.run(main())
+    assert [answer.outcome for answer in answers] == ["scored", "invalid", "scored", "scored"]
+    late = answers[1]
+    assert late.reason is not None and late.reason["code"] == "group.deadline"
+    assert (late.siblings_mean, late.siblings_known) == (1.0, True)
+
+
+def test_a_function_of_many_is_given_many(stand: Callable[[Any], Stand]):
+    seen: list[int] = []
+
+    def counts(prompts: Any, responses: Any, references: Any, extras: Any) -> list[float]:
+        seen.append(len(responses))
+        return [1.0] * len(responses)
+
+    plaudit.register("counts_many")(counts)
+    actor = stand({"components": {"own": {"reward": "counts_many"}}})
+
+    async def main() -> list[Answer]:
+        return await score(Connection(actor.terms, deadline=60), groups(4))
+
+    assert {answer.total for answer in asyncio.run(main())} == {1.0}
+    assert max(seen) > 1
+
+
+def test_an_answer_that_cannot_be_counted_goes_out(
+    stand: Callable[[Any], Stand], caplog: pytest.LogCaptureFixture
+):
+    for recipe in (RULES, COMPARED):
+        actor = stand(recipe)
+        actor.engine.steps.examine = "abc"  # type: ignore[assignment]
+
+        async def main(to: Any = actor) -> list[Answer]:
+            return await score(Connection(to.terms, deadline=60), groups(2))
+
+        assert {answer.outcome for answer in asyncio.run(main())} == {"scored"}
+        assert "not counted" in caplog.text
+
+
 def test_groups_that_many_callers_hand_in_are_scored_as_if_they_were_whole(stand: Callable[[Any], Stand]):
     actor, rollouts = stand(COMPARED), groups(64)
 

@@ -11,16 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import os
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import plaudit
+from plaudit import custom
 from plaudit.ray.door import Door, Life, Outbox
 from plaudit.ray.siblings import Siblings
 from plaudit.ray.steps import Steps
 from plaudit.report import flat
+
+log = logging.getLogger("plaudit")
+
+# Rewards of the caller's own are asked about so many single rollouts at a time: each takes a thread or two.
+SIDE_BY_SIDE = 128
 
 
 class Terms(NamedTuple):
@@ -94,12 +101,14 @@ class Answer(NamedTuple):
     waited: float = 0.0
     siblings_mean: float | None = None
     examine: bool = False
+    # Whether it is known what the siblings got: otherwise that there is no mean says nothing of them.
+    siblings_known: bool = True
 
     @classmethod
     def invalid(cls, code: str, message: str, waited: float = 0.0) -> Answer:
-        """The answer where nothing could be scored."""
+        """The answer where nothing could be scored, and nobody has asked what the siblings got."""
         reason = {"code": code, "component": None, "message": message}
-        return cls(None, "invalid", reason, waited=waited)
+        return cls(None, "invalid", reason, waited=waited, siblings_known=False)
 
 
 class SharedEngine:
@@ -121,6 +130,12 @@ class SharedEngine:
         self.tasks: set[asyncio.Task[None]] = set()
         self.siblings = Siblings()
         self.steps = Steps(self.engine.components, terms.examine)
+        self.miscounted = False
+        brought = {per for _, _, per in custom.functions(self.engine._core.parts)}
+        # Where a single rollout may take long, it must not hold up those that came with it; but a function that takes many
+        # at once is given many.
+        self.singly = bool(brought or self.engine.judges) and "batch" not in brought
+        self.room = asyncio.Semaphore(SIDE_BY_SIDE if brought else 1 << 30)
 
     async def alive(self) -> Life:
         """The name of this life of the actor, and how a stream to it is opened."""
@@ -160,7 +175,8 @@ class SharedEngine:
                 self._join(outbox, ticket, rollout)
         if apart:
             outbox.scoring += len(apart)
-            self._start(self._score_apart(outbox, apart))
+            for items in [[item] for item in apart] if self.singly else [apart]:
+                self._start(self._score_apart(outbox, items))
 
     def _leave(self, left: Left) -> None:
         """Nobody waits any longer for a sibling that will never come."""
@@ -208,11 +224,24 @@ class SharedEngine:
         else:
             total, outcome, reason, components, info, *rest, _ = told
             answer = Answer(total, outcome, reason, components, scalars(flat(info)), *rest)
-        outbox.put(ticket, self.steps.count(kind, answer))
+        self._tell(outbox, ticket, kind, answer)
+
+    def _tell(self, outbox: Outbox, ticket: int, kind: Kind, answer: Answer) -> None:
+        """Counts an answer and sends it; it goes out even where it cannot be counted."""
+        try:
+            answer = self.steps.count(kind, answer)
+        except Exception:
+            if not self.miscounted:
+                self.miscounted = True
+                log.exception(
+                    "plaudit: an answer was not counted towards its step; of others nothing is said"
+                )
+        outbox.put(ticket, answer)
 
     async def _score_apart(self, outbox: Outbox, items: Sequence[tuple[int, Rollout]]) -> None:
         """Rollouts that nothing compares with their siblings: validation, and recipes of single responses."""
-        answers = await self._answers([rollout for _, rollout in items])
+        async with self.room:
+            answers = await self._answers([rollout for _, rollout in items])
         outbox.scoring -= len(items)
         for (ticket, rollout), answer in zip(items, answers, strict=True):
             if not rollout.validate:
@@ -220,7 +249,7 @@ class SharedEngine:
             if answer.outcome == "invalid" and not rollout.validate and rollout.size > 1:
                 self._start(self._wait_for_siblings(outbox, ticket, rollout, answer))
             else:
-                outbox.put(ticket, self.steps.count(rollout.kind(), answer))
+                self._tell(outbox, ticket, rollout.kind(), answer)
 
     async def _answers(self, rollouts: Sequence[Rollout]) -> list[Answer]:
         """One answer each; a rollout with which nothing can be scored is found by halving, and takes no other along."""
@@ -260,8 +289,8 @@ class SharedEngine:
         began = time.monotonic()
         mean = await self.siblings.mean(rollout.group, rollout.size, self.timeout)
         waited = answer.waited + time.monotonic() - began
-        answer = answer._replace(siblings_mean=mean, waited=waited)
-        outbox.put(ticket, self.steps.count(rollout.kind(), answer))
+        answer = answer._replace(siblings_mean=mean, siblings_known=True, waited=waited)
+        self._tell(outbox, ticket, rollout.kind(), answer)
 
 
 def answers_of(report: plaudit.Report, waited: float) -> list[Answer]:

@@ -98,9 +98,16 @@ class Desk:
             return 0.0, True
         mean = answer.siblings_mean
         if mean is None or not math.isfinite(mean):
-            self.say(
-                "group", f"no rollout of a group is valid: all of it gets 0.0, and teaches nothing ({told})"
-            )
+            if answer.siblings_known:
+                self.say(
+                    "group",
+                    f"no rollout of a group is valid: all of it gets 0.0, and teaches nothing ({told})",
+                )
+            else:
+                self.say(
+                    "siblings",
+                    f"a rollout is invalid and gets 0.0, since nothing is known of its siblings ({told})",
+                )
             return 0.0, True
         self.say(str(reason.get("code")), f"a rollout is invalid and gets the mean of its siblings ({told})")
         return float(mean), True

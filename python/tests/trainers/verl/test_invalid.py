@@ -103,3 +103,21 @@ def test_a_group_without_a_valid_rollout_teaches_nothing(
         assert (answer["reward_score"], info["score"], info["plaudit/invalid"]) == (0.0, 0.0, 1.0)
         # Nobody waited until the group's time was up: that nobody is valid is known when all are answered.
         assert info["plaudit/partial"] == 0.0 and info["plaudit/waited_s"] < 25.0
+
+
+def test_a_reward_that_hangs_costs_its_own_rollout_and_no_other(
+    loops: Callable[..., Any], words: Any, tmp_path: Any
+) -> None:
+    own = {"name": "own", "components": {"own": {"reward": "hanging"}}, "groups": {"timeout": "5s"}}
+    loop = loops(
+        *stage.plaudit(written(own, tmp_path), "+reward.reward_kwargs.imports=hanging"),
+        "reward.num_workers=2",
+        "actor_rollout_ref.rollout.n=4",
+    )
+    said = ("red", "dog", "green", "blue")
+    rollouts = [stage.rollout(words, word, uid="own", session=at) for at, word in enumerate(said)]
+    answers = loop.score(rollouts)
+    infos = [answer["reward_extra_info"] for answer in answers]
+    assert [answer["reward_score"] for answer in answers] == [1.0] * 4
+    assert [info["plaudit/invalid"] for info in infos] == [0.0, 1.0, 0.0, 0.0]
+    assert infos[1]["plaudit/waited_s"] >= 5.0 > max(infos[at]["plaudit/waited_s"] for at in (0, 2, 3))
