@@ -21,6 +21,7 @@ from typing import Any
 import plaudit
 from plaudit.verl.fill import column, fill, number, spread
 from plaudit.verl.keys import AGAINST_REFERENCE, Keys, found
+from plaudit.verl.options import modules, seconds, whole
 from plaudit.verl.own import INVALID, Group, OwnFunction, inner
 from plaudit.verl.rows import REFERENCE, Rows, plain, read_rows
 from plaudit.verl.shared import shared_engine, source_of
@@ -73,7 +74,7 @@ class PlauditBatchRewardManager:
         recipe: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         overrides: Mapping[str, Any] | None = None,
         state: str | os.PathLike[str] | None = None,
-        imports: Sequence[str] = (),
+        imports: str | Sequence[str] = (),
         max_workers: int | None = None,
         timeout: float | None = None,
         use_group_reward: bool | None = None,
@@ -112,13 +113,16 @@ class PlauditBatchRewardManager:
             "return_statistics": return_statistics,
         }
         given = {name: value for name, value in options.items() if value is not None}
-        for name in ("max_workers", "timeout"):
-            if given.get(name, 1) <= 0:
-                raise ValueError(f"{name} is above 0, not {given[name]!r}")
+        if not whole(self.max_workers, 1):
+            raise ValueError(
+                f"max_workers is how many groups are scored at a time, 1 or more, not {max_workers!r}"
+            )
+        if not seconds(self.timeout):
+            raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
         if self.compute_score is None:
             if reward_kwargs:
                 raise ValueError(_unknown(reward_kwargs))
-            for module in imports:
+            for module in modules(imports):
                 importlib.import_module(module)
             self._source = source_of(recipe, overrides, state, given)
             self._engine = shared_engine(*self._source)

@@ -32,7 +32,7 @@ def check(config: Any, options: Options, *, compares: bool, size: int | str, wai
             "the run when a single rollout fails. Use invalid=mean, the default"
         )
     if speaks():
-        for message in ignored(config):
+        for message in [*ignored(config), *differing(config, options)]:
             log.warning("plaudit: %s", message)
 
 
@@ -115,6 +115,17 @@ def ignored(config: Any) -> list[str]:
         if value is not None:
             found.append(f"verl ignores {old}={value}; what it reads is {new}")
     return found
+
+
+def differing(config: Any, options: Options) -> list[str]:
+    """A size of groups that is not the trainer's: where it is wrong, groups wait for members that never come, or are cut."""
+    said, made = options.size, int(config.actor_rollout_ref.rollout.n)
+    if not isinstance(said, int) or said == made:
+        return []
+    return [
+        f"reward.reward_kwargs.size={said}, and verl makes groups of actor_rollout_ref.rollout.n={made}. Leave size out unless "
+        "your trainer makes other groups"
+    ]
 
 
 def speaks() -> bool:

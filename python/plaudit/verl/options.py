@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -23,7 +24,7 @@ class Options:
     recipe: Any
     overrides: Mapping[str, Any] | None = None
     state: str | None = None
-    imports: Sequence[str] = ()
+    imports: str | Sequence[str] = ()
     group_timeout: float | None = None
     quiet: float | None = None
     invalid: str = "mean"
@@ -57,16 +58,31 @@ class Options:
         """Raises where a value makes no sense."""
         self.invalid_value()
         for name in ("group_timeout", "quiet"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float)) and value > 0):
-                raise ValueError(f"reward.reward_kwargs.{name} is a number of seconds above 0, not {value!r}")
-        if not isinstance(self.shards, int) or self.shards < 1:
-            raise ValueError(f"reward.reward_kwargs.shards is at least 1, not {self.shards!r}")
-        unknown = set(self.validation or ()) - {"field", "values"}
-        if unknown:
-            raise ValueError(
-                f"reward.reward_kwargs.validation has `field` and `values`, not {sorted(unknown)}"
-            )
+            if getattr(self, name) is not None:
+                self._must(name, seconds(getattr(self, name)), "a number of seconds above 0")
+        self._must("shards", whole(self.shards, 1), "at least 1")
+        self._must("num_examine", whole(self.num_examine, 0), "how many samples to print, 0 or more")
+        self._must(
+            "state", self.state is None or isinstance(self.state, str), "a folder or redis://host:port/db"
+        )
+        self._must("router", self.router is None or isinstance(self.router, str), "the name of a judge")
+        overrides = self.overrides is None or isinstance(self.overrides, Mapping)
+        self._must("overrides", overrides, "paths with their values, as in overrides.judges.main.model=NAME")
+        self._must("imports", texts(self.imports), "the name of a module, or a list of them")
+        self._must(
+            "reference",
+            texts(self.reference) and bool(self.reference),
+            "a path into a row, or a list of them",
+        )
+        size = self.size is None or isinstance(self.size, str) or whole(self.size, 1)
+        self._must("size", size, "a number of rollouts, or the field of a row that has it")
+        chosen = self.validation
+        known = chosen is None or (isinstance(chosen, Mapping) and set(chosen) <= {"field", "values"})
+        self._must("validation", known, "{field: FIELD, values: [VALUE, ...]}")
+
+    def _must(self, name: str, holds: bool, wanted: str) -> None:
+        if not holds:
+            raise ValueError(f"reward.reward_kwargs.{name} is {wanted}, not {getattr(self, name)!r}")
 
     def invalid_value(self) -> float | str:
         """`mean`, `drop`, or the number that every invalid rollout gets."""
@@ -74,11 +90,11 @@ class Options:
         if said in ("mean", "drop"):
             return said
         try:
-            return float(said.removeprefix("value:"))
+            value = float(said.removeprefix("value:"))
         except ValueError:
-            raise ValueError(
-                f"reward.reward_kwargs.invalid is mean, drop or value:NUMBER, not {said!r}"
-            ) from None
+            value = math.nan
+        self._must("invalid", math.isfinite(value), "mean, drop or value:NUMBER")
+        return value
 
     def terms(self, router_address: str | None = None, model: str | None = None) -> Terms:
         """What the shared engine is made of. Paths are made absolute, since the engine runs in another process."""
@@ -97,11 +113,31 @@ class Options:
             recipe=recipe,
             overrides=overrides or None,
             state=state,
-            imports=tuple(self.imports),
+            imports=modules(self.imports),
             timeout=None if self.group_timeout is None else float(self.group_timeout),
             quiet=None if self.quiet is None else float(self.quiet),
             examine=self.num_examine,
         )
+
+
+def modules(said: str | Sequence[str]) -> tuple[str, ...]:
+    """The modules to import; a text is one."""
+    return (said,) if isinstance(said, str) else tuple(said)
+
+
+def texts(said: Any) -> bool:
+    """Whether it is a text or a list of texts."""
+    if isinstance(said, str):
+        return True
+    return isinstance(said, Sequence) and all(isinstance(each, str) for each in said)
+
+
+def whole(said: Any, least: int) -> bool:
+    return isinstance(said, int) and not isinstance(said, bool) and said >= least
+
+
+def seconds(said: Any) -> bool:
+    return isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said) and said > 0
 
 
 def plain(value: Any) -> Any:

@@ -74,20 +74,35 @@ class Reader:
             )
         member = fields.get("session_id", fields.get("priority"))
         step = fields.get("global_steps", at(fields, "tool_extra_fields.global_steps"))
-        size = at(fields, self.size) if isinstance(self.size, str) else self.size
+        validate = self.validates(fields)
         return Rollout(
             group=str(uid),
             member=None if member is None else str(member),
-            size=int(size) if size is not None else 1,
+            # Nobody waits for the siblings of a validation rollout.
+            size=1 if validate else self.size_of(fields),
             response=self.tokenizer.decode(finished.response_ids, skip_special_tokens=True),
             prompt=self.prompt(finished),
             reference=self.reference(fields),
             tokens=len(finished.response_ids),
             extra=extra(fields),
-            validate=self.validates(fields),
+            validate=validate,
             source=str(fields.get("data_source", "")),
             step=None if step is None else int(step),
         )
+
+    def size_of(self, fields: Mapping[str, Any]) -> int:
+        """How many rollouts the row's group has."""
+        if isinstance(self.size, int):
+            return self.size
+        said = plain(at(fields, self.size))
+        if said is None:
+            raise KeyError(f"this row has no `{self.size}`, which `size` names")
+        try:
+            return int(said)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"`{self.size}`, which `size` names, is {said!r} in this row, and no number"
+            ) from None
 
     def validates(self, fields: Mapping[str, Any]) -> bool:
         """Whether the row says that it is for validation; verl itself does not tell."""

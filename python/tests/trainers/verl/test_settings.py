@@ -50,11 +50,28 @@ def test_the_recipe_must_be_named() -> None:
         {"quiet": "5s"},
         {"shards": 0},
         {"validation": {"fields": 1}},
+        {"validation": "test"},
+        {"invalid": "value:nan"},
+        {"num_examine": "abc"},
+        {"num_examine": -1},
+        {"state": 3},
+        {"overrides": "judges.main.model"},
+        {"reference": {"a": 1}},
+        {"reference": []},
+        {"imports": {"a": 1}},
+        {"size": 0},
     ],
 )
 def test_values_without_sense_are_refused(said: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=f"reward_kwargs.{next(iter(said))}"):
+    ((name, value),) = said.items()
+    with pytest.raises(ValueError, match=f"reward_kwargs.{name} is ") as told:
         options(**said)
+    assert str(told.value).endswith(f"not {value!r}")
+
+
+def test_one_module_may_be_named_without_a_list() -> None:
+    assert options(imports="json").terms().imports == ("json",)
+    assert options(imports=["json", "math"]).terms().imports == ("json", "math")
 
 
 def test_overrides_may_be_a_tree() -> None:
@@ -143,10 +160,14 @@ def test_an_invalid_rollout_is_worth_what_was_chosen() -> None:
 
 def test_a_failure_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     made = desk()
+    failed = Answer.invalid("judge.timeout", "late")
     with caplog.at_level(logging.ERROR, "plaudit"):
         for _ in range(5):
-            made.settle(Answer.invalid("judge.timeout", "late"), False)
-    assert len(caplog.records) == 1 and "no rollout of a group is valid" in caplog.text
+            made.settle(failed._replace(siblings_known=True), False)
+        assert len(caplog.records) == 1 and "no rollout of a group is valid" in caplog.text
+        caplog.clear()
+        assert made.settle(failed, False) == (0.0, True)
+    assert "nothing is known of its siblings" in caplog.text and "no rollout" not in caplog.text
 
 
 def test_accuracy_is_the_win_or_the_right_answer_or_the_total() -> None:
@@ -192,6 +213,25 @@ def test_several_outputs_are_scored_by_the_last(words: Any) -> None:
 def test_a_rollout_without_a_group_is_refused(words: Any) -> None:
     with pytest.raises(KeyError, match="no `uid`"):
         reader(words).read(Finished({}, [], []))
+
+
+def test_the_size_of_a_group_is_read_from_the_row_that_must_have_it(words: Any) -> None:
+    new = Reader(words, options(), "extra_info.n")
+    made = stage.rollout(words, "yes", uid="u", extra={"n": 3})
+    assert new.read(new.of_batch(made)).size == 3
+    with pytest.raises(KeyError, match="this row has no `extra_info.n`, which `size` names"):
+        new.read(new.of_batch(stage.rollout(words, "yes", uid="u")))
+    with pytest.raises(ValueError, match="`extra_info.n`, which `size` names, is 'x'"):
+        new.read(new.of_batch(stage.rollout(words, "yes", uid="u", extra={"n": "x"})))
+    assert new.read(new.of_batch(stage.rollout(words, "yes", uid="u", split="test"))).validate
+
+
+def test_a_size_that_is_not_the_trainers_is_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "plaudit"):
+        check(model, "actor_rollout_ref.rollout.n=4", size=4)
+        assert not caplog.records
+        check(model, "actor_rollout_ref.rollout.n=4", size=2)
+    assert "reward_kwargs.size=2" in caplog.text and "rollout.n=4" in caplog.text
 
 
 def test_references_are_where_verl_or_the_tutorial_puts_them(words: Any) -> None:
