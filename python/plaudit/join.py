@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from plaudit import _plaudit
@@ -50,7 +52,7 @@ class Join:
     """Callers hand in one rollout each, with the name and the size of its group, and get it scored with the group.
 
     A group is scored when it is complete, or when its time is up or nothing has come for a while, as the recipe's `groups`
-    says. Every caller gets an answer, whatever happens.
+    says. Every caller gets an answer, whatever happens. In a forked child it begins anew: groups do not meet across a fork.
     """
 
     def __init__(
@@ -62,7 +64,27 @@ class Join:
         remember: int | None = None,
     ) -> None:
         self.engine = engine
-        self._meeting = _plaudit.Meeting(engine._core, timeout, quiet, remember)
+        self._terms = (timeout, quiet, remember)
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._made: _plaudit.Meeting | None = self._make()
+
+    def _make(self) -> _plaudit.Meeting:
+        return _plaudit.Meeting(self.engine._core, *self._terms)
+
+    @property
+    def _meeting(self) -> _plaudit.Meeting:
+        # As with the engine: a forked child has no threads to be answered by, so it meets anew, and what it inherited is
+        # never let go of.
+        if self._pid != os.getpid():
+            _inherited.append(self._made)
+            self._lock = threading.Lock()
+            self._made, self._pid = None, os.getpid()
+        if self._made is None:
+            with self._lock:
+                if self._made is None:
+                    self._made = self._make()
+        return self._made
 
     @property
     def timeout(self) -> float:
@@ -96,7 +118,7 @@ class Join:
 
     def score(
         self,
-        group: str,
+        group: str | int,
         size: int,
         response: str,
         *,
@@ -104,7 +126,7 @@ class Join:
         reference: str | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
-        member: str | None = None,
+        member: str | int | None = None,
         timeout: float | None = None,
         validate: bool | None = None,
     ) -> Result:
@@ -117,7 +139,8 @@ class Join:
             over.set()
 
         rollout = (prompt, response, reference, tokens, extra)
-        self._meeting.hand_in(done, group, size, member, timeout, validate, *rollout)
+        told = _told(group, size, member, timeout, validate, *rollout)
+        self._meeting.hand_in(done, *told)
         while not over.wait(0.1):
             pass  # In short turns, so that Ctrl-C is heard on every system.
         value, error = answer[0]
@@ -127,7 +150,7 @@ class Join:
 
     async def ascore(
         self,
-        group: str,
+        group: str | int,
         size: int,
         response: str,
         *,
@@ -135,16 +158,14 @@ class Join:
         reference: str | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
-        member: str | None = None,
+        member: str | int | None = None,
         timeout: float | None = None,
         validate: bool | None = None,
     ) -> Result:
         """Hands in one rollout without blocking the event loop. A cancelled caller's rollout still counts as a member."""
         rollout = (prompt, response, reference, tokens, extra)
-        told = await awaited(
-            lambda done: self._meeting.hand_in(done, group, size, member, timeout, validate, *rollout)
-        )
-        return _result(told)
+        told = _told(group, size, member, timeout, validate, *rollout)
+        return _result(await awaited(lambda done: self._meeting.hand_in(done, *told)))
 
     def mailbox(self, wake: Callable[[], object]) -> _plaudit.Mailbox:
         """Where the answers to many rollouts come in under numbers, for adapters that have thousands waiting.
@@ -164,6 +185,42 @@ class Join:
     def close(self) -> None:
         """Closes every open group, and takes nothing more."""
         self._meeting.close()
+
+
+_inherited: list[_plaudit.Meeting | None] = []
+
+
+def _told(
+    group: Any,
+    size: Any,
+    member: Any,
+    timeout: Any,
+    validate: Any,
+    prompt: Any,
+    response: Any,
+    reference: Any,
+    tokens: Any,
+    extra: Any,
+) -> tuple[Any, ...]:
+    """The arguments, with names as text; one of another type is named."""
+    group, member = (str(name) if isinstance(name, Integral) else name for name in (group, member))
+    nothing = type(None)
+    for name, value, kinds, wanted in (
+        ("group", group, str, "a text"),
+        ("size", size, Integral, "a number of rollouts"),
+        ("member", member, (str, nothing), "a text"),
+        ("timeout", timeout, (Real, nothing), "a number of seconds"),
+        ("validate", validate, (bool, nothing), "True, False or None"),
+        ("response", response, str, "a text"),
+        ("reference", reference, (str, nothing), "a text"),
+        ("tokens", tokens, (Integral, nothing), "a number of tokens"),
+    ):
+        if not isinstance(value, kinds):
+            raise TypeError(f"{name} is {wanted}, not {value!r:.80}")
+    for name, value in (("size", size), ("tokens", tokens)):
+        if value is not None and value < 0:
+            raise ValueError(f"{name} is 0 or more, not {value}")
+    return group, size, member, timeout, validate, prompt, response, reference, tokens, extra
 
 
 def _result(told: tuple[Any, ...]) -> Result:

@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import plaudit
 import pytest
 
@@ -72,6 +73,36 @@ def test_an_answer_has_its_components_and_evidence():
     assert set(first.components) == {"kimi", "format"} and first.components["format"] == 1.0
     assert any(name.startswith("format.") for name in first.info)
     assert first.waited >= 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"group": None}, "group is a text, not None"),
+        ({"member": 1.5}, "member is a text, not 1.5"),
+        ({"validate": "yes"}, "validate is True, False or None, not 'yes'"),
+        ({"size": "4"}, "size is a number of rollouts, not '4'"),
+        ({"timeout": "1s"}, "timeout is a number of seconds, not '1s'"),
+        ({"response": None}, "response is a text, not None"),
+        ({"reference": 3}, "reference is a text, not 3"),
+        ({"tokens": -1}, "tokens is 0 or more, not -1"),
+    ],
+)
+def test_an_argument_that_does_not_fit_is_named(given: dict, message: str):
+    join = plaudit.Engine(RECIPE).join()
+    arguments = {"group": "g", "size": 1, "response": "a", **given}
+    with pytest.raises((TypeError, ValueError), match=message):
+        join.score(**arguments)
+    with pytest.raises((TypeError, ValueError), match=message):
+        asyncio.run(join.ascore(**arguments))
+
+
+def test_numbers_may_name_groups_and_members():
+    join = plaudit.Engine(RECIPE).join()
+    results = asyncio.run(hand_in(join, 7, 2, "a", "bb"))
+    assert [result.group_size for result in results] == [2, 2]
+    one = hand_in(join, np.int64(8), np.int64(1), "a", member=3, tokens=np.int32(2))
+    assert asyncio.run(one)[0].group_size == 1
 
 
 def test_a_group_whose_time_is_up_is_scored_as_it_is():

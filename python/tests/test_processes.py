@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import plaudit
@@ -88,6 +89,26 @@ def test_a_custom_reward_works_in_a_fork():
     engine = plaudit.Engine({"components": {"mine": {"reward": "test_processes.length"}}})
     wanted = totals(engine)
     assert in_a_fork(lambda: totals(engine)) == wanted
+
+
+def test_a_join_that_was_used_works_in_a_fork_and_after_it():
+    join = plaudit.Engine(RECIPE).join(timeout=30)
+
+    def met(group: str) -> list[float]:
+        with ThreadPoolExecutor(3) as threads:
+            return [
+                result.total for result in threads.map(lambda each: join.score(group, 3, each), RESPONSES)
+            ]
+
+    def anew() -> list[float]:
+        signal.alarm(60)
+        assert join.timeout == 30 and join.status["scored"] == 0
+        return met("h")
+
+    wanted = totals(plaudit.Engine(RECIPE))
+    assert met("g") == wanted
+    assert in_a_fork(anew) == wanted == met("h")
+    assert join.status["scored"] == 6
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
