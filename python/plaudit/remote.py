@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
+import math
 import os
 import random
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -20,6 +24,8 @@ from urllib.parse import urlsplit
 
 from plaudit._plaudit import RunError
 from plaudit.report import flat
+
+_log = logging.getLogger("plaudit")
 
 CONNECT = 10.0
 """The seconds that one attempt to connect may take."""
@@ -32,6 +38,12 @@ MOST_BYTES = 32 << 20
 
 MOST_ROLLOUTS = 4096
 """How many rollouts are sent in one request; the same holds."""
+
+FIRST = 30.0
+"""The seconds that a service which has never answered is asked for its recipes: it may still be starting."""
+
+_QUIET = 60.0
+"""That a service gives no answer is said once in so many seconds."""
 
 _LONGEST = 10.0
 """The longest pause between two attempts, where the service does not say how long to wait."""
@@ -129,11 +141,12 @@ class Service:
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._process = os.getpid()
+        self._said = -math.inf
 
     def recipe(self, name: str) -> dict[str, Any]:
         """What the service says of one of its recipes; raises where it has none of that name, or cannot be reached."""
         try:
-            offered = self._ask("GET", "/v1/recipes")["recipes"]
+            offered = self._ask("GET", "/v1/recipes", within=FIRST)["recipes"]
         except _Unreachable as error:
             raise ServiceError(0, "engine.unreachable", str(error)) from error
         for recipe in offered:
@@ -211,16 +224,17 @@ class Service:
             return Answer.invalid("engine.unreachable", str(error))
         return Answer.read(told["result"], partial=bool(told.get("partial")))
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
+    def _ask(self, method: str, path: str, body: bytes | None = None, within: float = math.inf) -> Any:
         """What the service answers; tries again until the deadline where that may help."""
-        end = time.monotonic() + self.timeout
+        within = min(self.timeout, within)
+        end = time.monotonic() + within
         pause, said = 0.25, "no answer"
         while True:
             wait: float | None = None
             try:
                 status, again, text = self._send(method, path, body, end)
             except (OSError, http.client.HTTPException) as error:
-                said = f"{type(error).__name__}: {error}"
+                said = _named(error)
             else:
                 if status < 300:
                     return _read(self.url, status, text)
@@ -233,9 +247,17 @@ class Service:
             wait = pause * random.uniform(0.5, 1.0) if wait is None else wait
             if time.monotonic() + wait >= end:
                 raise _Unreachable(
-                    f"{self.url} gave no answer within {self.timeout:g} s, which is not the model's fault: {said}"
+                    f"{self.url} gave no answer within {within:g} s, which is not the model's fault: {said}"
                 )
+            self._say(f"{self.url} gives no answer and is asked again for {within:g} s: {said}")
             time.sleep(wait)
+
+    def _say(self, message: str) -> None:
+        """A warning in the log, once a minute."""
+        now = time.monotonic()
+        if now - self._said > _QUIET:
+            self._said = now
+            _log.warning("plaudit: %s", message)
 
     def _send(self, method: str, path: str, body: bytes | None, end: float) -> tuple[int, str | None, bytes]:
         """One attempt, and a second one at once where a connection that was kept turns out to be closed."""
@@ -285,7 +307,21 @@ class Service:
         return headers
 
 
-_OF_A_PROCESS = ("_lock", "_idle", "_process")
+_OF_A_PROCESS = ("_lock", "_idle", "_process", "_said")
+
+
+def _named(error: Exception) -> str:
+    """What kept a request from being answered, with what it means where people meet it often."""
+    meanings = (
+        (socket.gaierror, "the name of the host is not known"),
+        (ssl.SSLCertVerificationError, "its certificate is not trusted"),
+        (ssl.SSLError, "there is no TLS with it; does it speak http?"),
+        (ConnectionRefusedError, "nobody listens there"),
+        (TimeoutError, "it did not answer in time"),
+    )
+    meaning = next((f"{said} " for kind, said in meanings if isinstance(error, kind)), "")
+    told = f"{type(error).__name__}: {error}"
+    return f"{meaning}({told})" if meaning else told
 
 
 def _given(**fields: Any) -> dict[str, Any]:

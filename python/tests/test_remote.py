@@ -159,6 +159,27 @@ def test_nobody_there_and_nobody_answering() -> None:
     assert raised.value.code == "engine.unreachable"
 
 
+def test_a_wrong_address_is_told_soon_and_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stage: Callable[..., Stage]
+) -> None:
+    monkeypatch.setattr("plaudit.remote.FIRST", 1.0)
+    here = stage(ok(SCORED)).url
+    nobody = "http://127.0.0.1:9"
+    for url, meaning in [
+        (nobody, "nobody listens there (ConnectionRefusedError"),
+        ("http://no-such-host.invalid:7717", "the name of the host is not known (gaierror"),
+        (here.replace("http", "https"), "there is no TLS with it"),
+    ]:
+        begun = time.monotonic()
+        caplog.clear()
+        with pytest.raises(ServiceError, match="gave no answer within 1 s") as raised:
+            Service(url).recipe("math")
+        assert time.monotonic() - begun < 20.0
+        assert url in str(raised.value) and meaning in str(raised.value)
+        (record,) = caplog.records
+        assert url in record.getMessage() and meaning in record.getMessage()
+
+
 @pytest.mark.parametrize(
     ("status", "code"), [(400, "http.body"), (401, "auth.missing"), (404, "recipe.unknown")]
 )
