@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import plaudit
 import pyarrow as pa
 import pytest
@@ -61,6 +64,77 @@ def test_the_types_of_columns_do_not_matter(engine: plaudit.Engine, rows: list[d
     chunks = pa.concat_tables([table.slice(0, 1), table.slice(1, 2), table.slice(3)])
     assert engine.score_table(chunks).rows == rows
     assert engine.score_table(table.combine_chunks().to_batches()[0]).rows == rows
+
+
+GROUPS = [7, 7, 8, 8]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pa.array(GROUPS),
+        pa.array(GROUPS, pa.uint8()),
+        pa.array([float(each) for each in GROUPS]),
+        pa.array(["7", "7", "8", "8"]).dictionary_encode(),
+        pa.array(GROUPS).dictionary_encode(),
+        pd.Series(GROUPS),
+        pd.Series(GROUPS, dtype="Int64"),
+        pd.Series(GROUPS, dtype="category"),
+        pd.Series([7.0, 7.0, 8.0, 8.0]),
+        pd.Series([7, "7", 8, "8"]),
+        np.array(GROUPS, np.float32),
+        [7.0, "7", np.float64(8), np.int16(8)],
+    ],
+)
+def test_whole_numbers_may_name_groups(engine: plaudit.Engine, groups: Any):
+    named = [row["group"] for row in engine.score(None, RESPONSES, groups=groups).rows]
+    assert named == ["7", "7", "8", "8"]
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        pa.array([10, 20, None, 40]),
+        pa.array([10.0, 20.0, None, 40.0]),
+        pa.array([10, 20, None, 40], pa.uint8()).dictionary_encode(),
+        pd.Series([10, 20, None, 40]),
+        pd.Series([10, 20, None, 40], dtype="Int64"),
+        np.array([10, 20, np.nan, 40]),
+        [10, 20.0, pd.NA, np.int8(40)],
+    ],
+)
+def test_counts_may_have_gaps(engine: plaudit.Engine, rows: list[dict], tokens: Any):
+    columns = [LISTS[name] for name in ("prompt", "response", "reference", "group")]
+    assert engine.score(*columns, tokens, EXTRAS, ids=LISTS["id"]).rows == rows
+
+
+def test_references_may_be_whole_numbers_with_gaps(engine: plaudit.Engine, rows: list[dict]):
+    for references in (pd.Series([42, 42, None, 42]), pa.array([42, 42, None, 42]), [42, 42.0, np.nan, "42"]):
+        report = engine.score(
+            LISTS["prompt"], RESPONSES, references, LISTS["group"], LISTS["tokens"], EXTRAS, ids=LISTS["id"]
+        )
+        assert report.rows == rows
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "message"),
+    [
+        ("groups", [1.5], r"groups\[0\]: text or a whole number is wanted, not 1.5"),
+        ("groups", pa.array([1.5]), r"groups\[0\]: text or a whole number is wanted, not 1.5"),
+        ("groups", [["a"]], r"groups\[0\]: text is wanted, not list"),
+        ("groups", pa.array([True]), "groups: a column of text is wanted, not of Boolean"),
+        ("tokens", [-1], r"tokens\[0\]: a whole number from 0 is wanted, not -1"),
+        ("tokens", pa.array([-1]), r"tokens\[0\]: a whole number from 0 is wanted, not -1"),
+        ("tokens", [1.5], r"tokens\[0\]: a whole number from 0 is wanted, not 1.5"),
+        ("tokens", ["x"], r"tokens\[0\]: a whole number from 0 is wanted, not x"),
+        ("tokens", pa.array(["1"]), "tokens: a column of numbers is wanted, not of Utf8"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_place(
+    engine: plaudit.Engine, column: str, given: Any, message: str
+):
+    with pytest.raises(TypeError, match=message):
+        engine.score(None, ["a"], **{column: given})
 
 
 def test_anything_that_speaks_arrow(engine: plaudit.Engine, rows: list[dict]):

@@ -1,14 +1,19 @@
 //! How do a trainer's lists become rollouts? Column by column; text is lent, not copied, for as long as a batch lives.
 
-use crate::texts::{Texts, items, kind};
+use crate::texts::{Texts, arrays, arrow, is_nothing, items, kind, whole};
 use crate::value::{to_map, to_value};
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Float64Type;
+use arrow_schema::DataType;
 use plaudit::rollout::{Prompt, Rollout};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
+use pyo3_arrow::input::AnyArray;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// The columns of a batch as Python gave them.
 pub(crate) struct Batch {
@@ -141,8 +146,8 @@ impl Prompts {
         let Some(given) = given.filter(|given| !given.is_none()) else {
             return Ok(Self::Texts(Texts::Absent));
         };
-        if crate::texts::is_arrow(given)? {
-            return Texts::take("prompts", Some(given)).map(Self::Texts);
+        if let Some(array) = arrow(given)? {
+            return Texts::arrow("prompts", array).map(Self::Texts);
         }
         let mut mixed = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items("prompts", given)?.enumerate() {
@@ -172,7 +177,7 @@ impl Prompts {
 
 impl Asked {
     fn take(at: usize, item: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if item.is_none() {
+        if is_nothing(item) {
             return Ok(Self::Nothing);
         }
         if let Ok(text) = item.cast::<PyString>() {
@@ -191,17 +196,56 @@ impl Asked {
     }
 }
 
+/// The numbers of tokens. Numbers with a point are taken where they are whole, as pandas writes them beside missing ones.
 fn counts(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Option<u64>>>> {
     let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(None) };
+    if let Some(array) = arrow(given)? {
+        return arrow_counts(array).map(Some);
+    }
     let mut counts = Vec::with_capacity(given.len().unwrap_or(0));
     for (at, item) in items("tokens", given)?.enumerate() {
         let item = item?;
-        let count = if item.is_none() { Ok(None) } else { item.extract::<u64>().map(Some) };
-        counts.push(count.map_err(|_| {
-            PyTypeError::new_err(format!("tokens[{at}]: a count is wanted, not {}", kind(&item)))
-        })?);
+        let count = if is_nothing(&item) { Ok(None) } else { item.extract::<u64>().map(Some) };
+        counts.push(match count {
+            Ok(count) => count,
+            Err(_) => {
+                Some(item.extract::<f64>().ok().and_then(count_of).ok_or_else(|| uncounted(at, &item))?)
+            }
+        });
     }
     Ok(Some(counts))
+}
+
+fn arrow_counts(array: AnyArray) -> PyResult<Vec<Option<u64>>> {
+    let mut counts = Vec::new();
+    for array in arrays("tokens", array)? {
+        let kind = match array.data_type() {
+            DataType::Dictionary(_, values) => values.as_ref(),
+            kind => kind,
+        };
+        if !kind.is_numeric() && !kind.is_null() {
+            return Err(PyTypeError::new_err(format!(
+                "tokens: a column of numbers is wanted, not of {kind}"
+            )));
+        }
+        let numbers = arrow_cast::cast(&array, &DataType::Float64)
+            .map_err(|error| PyTypeError::new_err(format!("tokens: {error}")))?;
+        for number in numbers.as_primitive::<Float64Type>() {
+            let number = number.filter(|number| !number.is_nan());
+            let count = number.map(|number| count_of(number).ok_or_else(|| uncounted(counts.len(), &number)));
+            counts.push(count.transpose()?);
+        }
+    }
+    Ok(counts)
+}
+
+/// A count, where a number is one.
+fn count_of(number: f64) -> Option<u64> {
+    whole(number)?.parse().ok()
+}
+
+fn uncounted(at: usize, given: &dyn Display) -> PyErr {
+    PyTypeError::new_err(format!("tokens[{at}]: a whole number from 0 is wanted, not {given}"))
 }
 
 fn maps(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Map<String, Value>>>> {

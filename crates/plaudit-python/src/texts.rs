@@ -1,13 +1,18 @@
 //! How does a column of text come over without a copy? Python's own strings lend their UTF-8, Arrow arrays their buffers.
 
 use arrow_array::cast::AsArray as _;
+use arrow_array::types::Float64Type;
 use arrow_array::{Array as _, ArrayRef};
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyInt, PyString};
 use pyo3_arrow::input::AnyArray;
+use std::fmt::Display;
+
+/// The first whole number that a number with a point may stand for although another was meant: 2 to the power of 53.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// One column of text, some of which may be missing.
 pub(crate) enum Texts {
@@ -29,8 +34,25 @@ pub(crate) enum Strings {
 }
 
 impl Strings {
-    fn of(array: &ArrayRef, name: &str) -> PyResult<Self> {
+    /// The texts of an array. Whole numbers become their digits, because names and answers are often numbers.
+    fn of(array: &ArrayRef, name: &str, start: usize) -> PyResult<Self> {
+        let wrong = |error: ArrowError| PyValueError::new_err(format!("{name}: {error}"));
         match array.data_type() {
+            DataType::Dictionary(_, values) => {
+                Self::of(&arrow_cast::cast(array, values).map_err(wrong)?, name, start)
+            }
+            kind if kind.is_integer() => {
+                Self::of(&arrow_cast::cast(array, &DataType::Utf8).map_err(wrong)?, name, start)
+            }
+            kind if kind.is_floating() => {
+                let array = arrow_cast::cast(array, &DataType::Float64).map_err(wrong)?;
+                let numbers = array.as_primitive::<Float64Type>().iter().enumerate();
+                let digits = numbers.map(|(at, number)| match number.filter(|number| !number.is_nan()) {
+                    Some(number) => whole(number).map(Some).ok_or_else(|| unfit(name, start + at, &number)),
+                    None => Ok(None),
+                });
+                Ok(Self::Large(digits.collect::<PyResult<Vec<_>>>()?.into()))
+            }
             DataType::Utf8 => Ok(Self::Small(array.as_string::<i32>().clone())),
             DataType::LargeUtf8 => Ok(Self::Large(array.as_string::<i64>().clone())),
             DataType::Utf8View => Ok(Self::View(array.as_string_view().clone())),
@@ -53,8 +75,8 @@ impl Texts {
     /// A column from a Python sequence or an Arrow array.
     pub(crate) fn take(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Self::Absent) };
-        if is_arrow(given)? {
-            return Self::arrow(name, given);
+        if let Some(array) = arrow(given)? {
+            return Self::arrow(name, array);
         }
         let mut held = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items(name, given)?.enumerate() {
@@ -63,15 +85,11 @@ impl Texts {
         Ok(Self::Held(held))
     }
 
-    fn arrow(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("{name}: {error}"));
-        let reader = given.extract::<AnyArray>()?.into_reader().map_err(|error| wrong(&error))?;
+    /// A column from an Arrow array.
+    pub(crate) fn arrow(name: &str, given: AnyArray) -> PyResult<Self> {
         let (mut chunks, mut length) = (Vec::new(), 0);
-        for array in reader {
-            let array = array.map_err(|error| wrong(&error))?;
-            // Files of Arrow's may hold bytes that are no text, and nobody has looked so far.
-            array.to_data().validate_full().map_err(|error| wrong(&error))?;
-            chunks.push((length, Strings::of(&array, name)?));
+        for array in arrays(name, given)? {
+            chunks.push((length, Strings::of(&array, name, length)?));
             length += array.len();
         }
         Ok(Self::Arrow(chunks, length))
@@ -100,11 +118,25 @@ impl Texts {
     }
 }
 
-/// Whether something is an Arrow array rather than a sequence of Python objects.
-pub(crate) fn is_arrow(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// An Arrow array, where something is one rather than a sequence of Python objects. A column of pandas whose objects Arrow
+/// cannot hold together is such a sequence, too.
+pub(crate) fn arrow(given: &Bound<'_, PyAny>) -> PyResult<Option<AnyArray>> {
     let py = given.py();
-    Ok(given.hasattr(pyo3::intern!(py, "__arrow_c_array__"))?
-        || given.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))?)
+    let speaks = given.hasattr(pyo3::intern!(py, "__arrow_c_array__"))?
+        || given.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))?;
+    Ok(if speaks { given.extract().ok() } else { None })
+}
+
+/// The chunks of a column. Files of Arrow's may hold bytes that are no text, and nobody has looked so far.
+pub(crate) fn arrays(name: &str, given: AnyArray) -> PyResult<Vec<ArrayRef>> {
+    let wrong = |error: ArrowError| PyValueError::new_err(format!("{name}: {error}"));
+    let reader = given.into_reader().map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
+    let checked = reader.map(|array| {
+        let array = array.map_err(wrong)?;
+        array.to_data().validate_full().map_err(wrong)?;
+        Ok(array)
+    });
+    checked.collect()
 }
 
 /// The items of a sequence. A string is one, but was surely not meant as one.
@@ -120,9 +152,9 @@ pub(crate) fn items<'py>(
         .map_err(|_| PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))))
 }
 
-/// One text of a sequence; a whole number becomes its digits, because names are often numbers.
+/// One text of a sequence; a whole number becomes its digits, because names and answers are often numbers.
 fn text(name: &str, at: usize, item: &Bound<'_, PyAny>) -> PyResult<Option<PyBackedStr>> {
-    if item.is_none() {
+    if is_nothing(item) {
         return Ok(None);
     }
     if let Ok(found) = item.cast::<PyString>() {
@@ -130,10 +162,33 @@ fn text(name: &str, at: usize, item: &Bound<'_, PyAny>) -> PyResult<Option<PyBac
             PyValueError::new_err(format!("{name}[{at}] is not valid Unicode: {error}"))
         });
     }
-    if item.is_instance_of::<PyInt>() || kind(item).starts_with("int") || kind(item).starts_with("uint") {
+    let kind = kind(item);
+    if item.is_instance_of::<PyInt>() || kind.starts_with("int") || kind.starts_with("uint") {
         return Ok(Some(item.str()?.try_into()?));
     }
-    Err(PyTypeError::new_err(format!("{name}[{at}]: text is wanted, not {}", kind(item))))
+    if kind.starts_with("float") {
+        let digits = whole(item.extract()?).ok_or_else(|| unfit(name, at, item))?;
+        return Ok(Some(PyString::new(item.py(), &digits).try_into()?));
+    }
+    Err(PyTypeError::new_err(format!("{name}[{at}]: text is wanted, not {kind}")))
+}
+
+/// Whether there is nothing: `None`, and what pandas puts where a value is missing.
+pub(crate) fn is_nothing(item: &Bound<'_, PyAny>) -> bool {
+    if item.is_none() || item.is_instance_of::<PyString>() {
+        return item.is_none();
+    }
+    let kind = kind(item);
+    kind == "NAType" || (kind.starts_with("float") && item.extract::<f64>().is_ok_and(f64::is_nan))
+}
+
+/// The digits of a number that has no fraction, as pandas writes whole numbers where some are missing.
+pub(crate) fn whole(number: f64) -> Option<String> {
+    (number.fract() == 0.0 && number.abs() < EXACT).then(|| format!("{number:.0}"))
+}
+
+fn unfit(name: &str, at: usize, number: &dyn Display) -> PyErr {
+    PyTypeError::new_err(format!("{name}[{at}]: text or a whole number is wanted, not {number}"))
 }
 
 /// The name of an object's type, for messages.
