@@ -279,11 +279,10 @@ def _columns(table: Any) -> tuple[Any, ...]:
     if "response" not in table.column_names:
         raise ValueError(f"the table has no column 'response', only {table.column_names}")
     found: dict[str, Any] = {}
-    for name in ("prompt", "response", "reference", "group", "id"):
+    for name in ("prompt", "response", "reference", "group", "tokens", "id"):
         if name in table.column_names:
-            found[name] = _text(table.column(name))
-    if "tokens" in table.column_names:
-        found["tokens"] = table.column("tokens").to_pylist()
+            column = table.column(name)
+            found[name] = column.to_pylist() if pa.types.is_nested(column.type) else column
     others = [name for name in table.column_names if name not in _COLUMNS]
     if others or "extra" in table.column_names:
         found["extra"] = _extras(table, others)
@@ -291,22 +290,12 @@ def _columns(table: Any) -> tuple[Any, ...]:
     return tuple(found.get(name) for name in columns)
 
 
-def _text(column: Any) -> Any:
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
-    if pa.types.is_integer(kind):
-        return column.cast(pa.string())
-    if pa.types.is_nested(kind):
-        return column.to_pylist()
-    return column
-
-
 def _extras(table: Any, others: list[str]) -> list[dict[str, Any]]:
     rows = table.select(others).to_pylist() if others else [{} for _ in range(table.num_rows)]
     if "extra" in table.column_names:
-        for row, extra in zip(rows, table.column("extra").to_pylist(), strict=True):
-            row.update(json.loads(extra) if isinstance(extra, str) else extra or {})
+        for at, (row, extra) in enumerate(zip(rows, table.column("extra").to_pylist(), strict=True)):
+            try:
+                row.update(json.loads(extra) if isinstance(extra, str) else extra or {})
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"extra[{at}]: an object or its JSON is wanted ({error})") from None
     return rows

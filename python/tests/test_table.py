@@ -137,6 +137,12 @@ def test_what_does_not_fit_is_named_with_its_place(
         engine.score(None, ["a"], **{column: given})
 
 
+@pytest.mark.parametrize("bad", ["{", "[1]", "3"])
+def test_an_extra_that_is_no_object_is_named_with_its_row(engine: plaudit.Engine, bad: str):
+    with pytest.raises(ValueError, match=r"extra\[1\]: an object or its JSON is wanted"):
+        engine.score_table(pa.table({"response": ["a", "b"], "extra": ["{}", bad]}))
+
+
 def test_anything_that_speaks_arrow(engine: plaudit.Engine, rows: list[dict]):
     class Stream:
         def __init__(self, table: pa.Table) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plaudit.ray.shards import texts
+from plaudit.ray.shards import FAULT, texts
 
 # A reason's code and its message.
 Fault = tuple[str, str]
@@ -52,6 +52,10 @@ def invalid(table: pa.Table, faults: Mapping[int, Fault], results: pa.Table) -> 
 
 
 def _all(table: pa.Table) -> Iterator[tuple[int, Fault]]:
+    for at, said in enumerate(texts(table, FAULT)):
+        if said is not None:
+            code, _, message = said.partition(" ")
+            yield at, (code, message)
     for name in ("id", "group", "prompt", "response", "reference"):
         if name in table.column_names:
             yield from _not_text(name, table[name])
@@ -70,10 +74,12 @@ def _all(table: pa.Table) -> Iterator[tuple[int, Fault]]:
                 isinstance(prompt, list) and all(isinstance(each, dict) for each in prompt)
             ):
                 yield at, ("input.schema", "prompt: text or a list of chat messages is wanted")
-    if "extra" in table.column_names and not pa.types.is_nested(table["extra"].type):
-        for at, extra in enumerate(table["extra"].to_pylist()):
-            if not _is_object(extra):
-                yield at, ("input.schema", "extra: an object is wanted")
+    if "extra" in table.column_names:
+        kind = table["extra"].type
+        if not (pa.types.is_struct(kind) or pa.types.is_map(kind)):
+            for at, extra in enumerate(table["extra"].to_pylist()):
+                if not _is_object(extra):
+                    yield at, ("input.schema", "extra: an object is wanted")
 
 
 def _not_text(name: str, column: pa.ChunkedArray) -> Iterator[tuple[int, Fault]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from plaudit import Engine, RunError
 from plaudit.ray.folder import Folder
 from plaudit.ray.readable import invalid, unreadable
-from plaudit.ray.shards import DIGEST, SHARD, Rows, fingerprint, with_ids
+from plaudit.ray.shards import DIGEST, FAULT, SHARD, Rows, fingerprint, with_ids
 
 
 class Work(NamedTuple):
@@ -55,6 +55,7 @@ class Scorer:
         """One result a row, in the order of their ids, so that a shard that is scored twice is the same twice."""
         table = with_ids(table, digests).sort_by("id")
         faults = unreadable(table)
+        table = table.drop_columns([FAULT]) if FAULT in table.column_names else table
         good = table
         if faults:
             good = table.filter(pa.array([at not in faults for at in range(table.num_rows)], pa.bool_()))

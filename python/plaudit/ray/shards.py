@@ -25,6 +25,12 @@ FIELDS = ("id", "group", "prompt", "response", "reference", "tokens", "extra")
 SHARD = "__plaudit_shard"
 DIGEST = "__plaudit_digest"
 
+# The column that says why a row cannot be scored, where it is known when it is read: its code and its message.
+FAULT = "__plaudit_fault"
+
+# The fields that are text.
+_TEXTS = ("id", "group", "prompt", "response", "reference")
+
 _WRAP = 1 << 64
 
 
@@ -36,22 +42,29 @@ class Rows(NamedTuple):
     fields: Mapping[str, str]
 
     def read(self, table: pa.Table) -> pa.Table:
-        """The table with the columns under plaudit's own names, and text in columns that cannot overflow."""
+        """The table with the columns under plaudit's own names, and text in columns that cannot overflow.
+
+        A field of another type is written as text, and rows that have something in it which cannot be taken for text say so
+        in the column `FAULT`.
+        """
         table = _renamed(table, self._sources())
         if self.group == "prompt" and "group" in table.column_names:
             table = table.drop_columns(["group"])
-        for name in ("id", "group"):
-            if name in table.column_names and pa.types.is_integer(table[name].type):
-                table = _with(table, name, table[name].cast(pa.large_string()))
+        faults: dict[int, str] = {}
         for name in table.column_names:
             kind = table[name].type
             if pa.types.is_dictionary(kind):
                 table = _with(table, name, table[name].cast(kind.value_type))
                 kind = kind.value_type
-            if pa.types.is_string(kind):
+            if name == "tokens":
+                table = _with(table, name, _counts(table[name], faults))
+            elif pa.types.is_string(kind):
                 table = _with(table, name, table[name].cast(pa.large_string()))
-        if "tokens" in table.column_names and pa.types.is_floating(table["tokens"].type):
-            table = _with(table, "tokens", _counts(table["tokens"]))
+            elif name in _TEXTS and not (name == "prompt" and pa.types.is_nested(kind)):
+                table = _with(table, name, _as_text(name, table[name], faults))
+        if faults:
+            said = pa.array([faults.get(at) for at in range(table.num_rows)], pa.large_string())
+            table = _with(table, FAULT, pa.chunked_array([said]))
         return table
 
     def split(self, table: pa.Table) -> tuple[list[int], list[int]]:
@@ -177,10 +190,38 @@ def _with(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
     return table.append_column(name, column)
 
 
-def _counts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Counts that came as numbers with a point, as pandas writes them where some are missing; -1 is none at all."""
-    whole = pc.if_else(pc.equal(pc.floor(column), column), column, -1.0)
-    return pc.if_else(pc.is_nan(column), None, whole).cast(pa.int64())
+def _as_text(name: str, column: pa.ChunkedArray, faults: dict[int, str]) -> pa.ChunkedArray:
+    """A field of another type as text: whole numbers as their digits, and all else as a fault of the rows that have it."""
+    kind = column.type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        return column
+    if pa.types.is_integer(kind):
+        return column.cast(pa.large_string())
+    written: list[str | None] = []
+    for at, value in enumerate(column.to_pylist()):
+        if isinstance(value, float) and (value != value or value.is_integer()):
+            # pandas writes whole numbers so where some are missing.
+            value = None if value != value else str(int(value))
+        elif value is not None and not isinstance(value, str):
+            value = value.decode("utf-8", "replace") if isinstance(value, bytes) else _written(value).decode()
+            faults.setdefault(at, f"input.schema {name}: text is wanted, not {value:.80}")
+        written.append(value)
+    return pa.chunked_array([pa.array(written, pa.large_string())])
+
+
+def _counts(column: pa.ChunkedArray, faults: dict[int, str]) -> pa.ChunkedArray:
+    """Counts, which may have come as numbers with a point, as pandas writes them where some are missing."""
+    if pa.types.is_integer(column.type) or pa.types.is_null(column.type):
+        return column
+    counts: list[int | None] = []
+    for at, value in enumerate(column.to_pylist()):
+        if isinstance(value, float) and (value != value or value.is_integer()):
+            value = None if value != value else int(value)
+        elif value is not None:
+            faults.setdefault(at, f"input.tokens tokens: a whole number from 0 is wanted, not {value!r:.80}")
+            value = None
+        counts.append(value)
+    return pa.chunked_array([pa.array(counts, pa.int64())])
 
 
 def _digest(data: bytes) -> int:

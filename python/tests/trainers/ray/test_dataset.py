@@ -237,6 +237,24 @@ def test_other_names_prompts_as_groups_and_kept_columns(cluster, tmp_path: Path)
     assert len({row["group"] for row in found.values()}) == 5
 
 
+def test_rows_of_other_types_are_invalid_and_end_nothing(cluster, tmp_path: Path):
+    single = {"components": {"format": {"reward": "reasoning_format"}}}
+    for reference in ([0.5, 2.0, None, 4.0], [["a"], None, None, ["b"]]):
+        table = pa.table(
+            {
+                "id": ["a", "b", "c", "d"],
+                "group": [1.0, 1.0, 2.5, 2.0],
+                "response": ["x", "y", "z", "z"],
+                "reference": reference,
+            }
+        )
+        found = by_id(score_dataset(ray.data.from_arrow(table), single, actors=1, shards=2))
+        wrong = {name for name, row in found.items() if row["reason_code"] == "input.schema"}
+        assert wrong == ({"a", "c"} if reference[1] else {"a", "c", "d"})
+        assert {row["outcome"] for name, row in found.items() if name not in wrong} == {"scored"}
+        assert found["b"]["group"] == "1"
+
+
 def test_an_engine_that_cannot_be_made_is_an_error_and_no_wait(cluster, tmp_path: Path, judge_sim):
     data = write(rollouts(groups=1, size=2), tmp_path / "data", 1)
     recipe = pairwise(judge_sim().judge(api_key_env="PLAUDIT_TEST_NO_SUCH_KEY"))

@@ -112,3 +112,36 @@ def test_rows_that_cannot_be_read_are_found():
         4: "input.response",
         5: "input.schema",
     }
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "broken"),
+    [
+        (pa.array([1, None, 3]), ["1", None, "3"], []),
+        (pa.array([1.0, float("nan"), 3.0]), ["1", None, "3"], []),
+        (pa.array([1.5, None, 3.0]), ["1.5", None, "3"], [0]),
+        (pa.array([["a"], None, []]), ['["a"]', None, "[]"], [0, 2]),
+        (pa.array([True, None, None]), ["true", None, None], [0]),
+        (pa.array([b"a", None, None]), ["a", None, None], [0]),
+        (pa.array([{"a": 1}, None, None]), ['{"a": 1}', None, None], [0]),
+    ],
+)
+def test_fields_of_other_types_are_text_or_a_fault_of_their_own_rows(
+    reference: pa.Array, text: list[str | None], broken: list[int]
+):
+    for name in ("reference", "group", "id"):
+        table = pa.table({"response": ["a", "b", "c"], name: reference})
+        rows = Rows(4, "group", {})
+        read = rows.read(table)
+        assert read[name].to_pylist() == text
+        faults = unreadable(read)
+        assert sorted(faults) == broken
+        assert {code for code, _ in faults.values()} <= {"input.schema"}
+        assert all(f"{name}: text is wanted, not " in message for _, message in faults.values())
+        assert len(rows.split(read)[0]) == 3
+
+
+@pytest.mark.parametrize("tokens", [["3", None], [[1], None], [True, None], [1.5, None]])
+def test_counts_of_other_types_are_a_fault_of_their_own_rows(tokens: list):
+    read = Rows(4, "group", {}).read(pa.table({"response": ["a", "b"], "tokens": tokens}))
+    assert {at: code for at, (code, _) in unreadable(read).items()} == {0: "input.tokens"}
