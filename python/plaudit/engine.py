@@ -112,6 +112,11 @@ class Engine:
         return self._core.compares_groups
 
     @property
+    def indivisible(self) -> str | None:
+        """Why the total is not always the weighted sum of the components; None where it is."""
+        return self._core.indivisible
+
+    @property
     def validates(self) -> bool:
         """Whether the recipe puts the reference among the responses that are compared."""
         return self._core.validates

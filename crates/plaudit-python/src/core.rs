@@ -4,10 +4,11 @@ use crate::failure;
 use crate::rollouts::{Batch, Columns};
 use crate::scores::{Scores, json};
 use crate::value::from_value;
+use plaudit::compose::Combine;
 use plaudit::court::Setup;
 use plaudit::engine::{Engine, Terms};
 use plaudit::journal::Store;
-use plaudit::plan::Scorer;
+use plaudit::plan::{Gate, Scorer};
 use plaudit::recipe::{Recipe, Source};
 use plaudit::report::Report;
 use plaudit::schedule::Halt;
@@ -94,6 +95,23 @@ impl Core {
     #[getter]
     fn compares_groups(&self) -> bool {
         self.engine.plan().compares_groups()
+    }
+
+    /// Why the total is not always the weighted sum of the components, where that is so.
+    #[getter]
+    fn indivisible(&self) -> Option<String> {
+        let plan = self.engine.plan();
+        if plan.branches.len() > 1 {
+            return Some("`route`".to_owned());
+        }
+        plan.branches.iter().find_map(|branch| match branch.combine {
+            Combine::Mean => Some("`combine: mean`".to_owned()),
+            Combine::Sum => {
+                let settles = |gate: &Option<Gate>| gate.is_some_and(|gate| gate.total.is_some());
+                let settling = branch.components.iter().find(|component| settles(&component.gate))?;
+                Some(format!("the gate of `{}`, which has a total of its own", settling.name))
+            }
+        })
     }
 
     #[getter]

@@ -7,6 +7,7 @@ the data set. Here they become rows that the engine knows, and every row gets th
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,7 @@ class Score:
     components: dict[str, float | None]
     against_reference: dict[str, float] = field(default_factory=dict)
     partial: bool = False
+    message: str | None = None
 
 
 @dataclass(slots=True)
@@ -108,11 +110,19 @@ def read(
     count = len(completions)
     if len(prompts) != count:
         raise ValueError(f"{len(prompts)} prompts came with {count} completions")
-    data = {
-        name: list(values)
-        for name, values in others.items()
-        if name not in _OWN and isinstance(values, (list, tuple)) and len(values) == count
-    }
+    data: dict[str, list[Any]] = {}
+    for name, values in others.items():
+        if name in _OWN or isinstance(values, str) or not hasattr(values, "__len__"):
+            continue
+        values = values.tolist() if hasattr(values, "tolist") else values
+        if not isinstance(values, (list, tuple)):
+            continue
+        if len(values) == count:
+            data[name] = list(values)
+        else:
+            warnings.warn(
+                f"`{name}` has {len(values)} values for {count} completions and is left out", stacklevel=2
+            )
     named = [column for column, role in columns.items() if role == "reference"]
     reference = next((name for name in (named or REFERENCES) if name in data), None)
     if named and reference is None:
@@ -129,8 +139,8 @@ def read(
                 extra.update((role, value) for value in _plain(values[at]))
         rows.append(
             Row(
-                prompt=_prompt(prompts[at]),
-                response=_text(completions[at]),
+                prompt=_prompt(at, prompts[at]),
+                response=_text(at, completions[at]),
                 reference=_reference(reference, data[reference][at]) if reference else None,
                 tokens=len(completion_ids[at]) if completion_ids is not None else None,
                 extra=extra,
@@ -170,19 +180,29 @@ def _plain(value: Any) -> Iterator[Any]:
     yield value
 
 
-def _prompt(prompt: Any) -> str | list[dict[str, str]] | None:
+def _prompt(at: int, prompt: Any) -> str | list[dict[str, str]] | None:
     if prompt is None or isinstance(prompt, str):
         return prompt
+    if not _are_messages(prompt) or not all("role" in message for message in prompt):
+        raise ValueError(
+            f"prompts[{at}] is {prompt!r:.200}; text is wanted, or messages with `role` and `content`"
+        )
     return [{"role": str(message["role"]), "content": _content(message)} for message in prompt]
 
 
-def _text(completion: Any) -> str:
+def _text(at: int, completion: Any) -> str:
     """What the model said: of messages, those of the assistant, with a blank line between them."""
     if isinstance(completion, str):
         return completion
     messages = [completion] if isinstance(completion, Mapping) else completion
+    if not _are_messages(messages):
+        raise ValueError(f"completions[{at}] is {completion!r:.200}; text is wanted, or messages")
     said = [_said(message) for message in messages if message.get("role", "assistant") == "assistant"]
     return "\n\n".join(text for text in said if text)
+
+
+def _are_messages(given: Any) -> bool:
+    return isinstance(given, Iterable) and all(isinstance(message, Mapping) for message in given)
 
 
 def _said(message: Mapping[str, Any]) -> str:

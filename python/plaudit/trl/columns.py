@@ -37,6 +37,8 @@ class Evaluations:
 
     def __init__(self, reward: Reward) -> None:
         self.reward = reward
+        if reward.indivisible is not None:
+            raise ValueError(f"{self._whole()}: it has {reward.indivisible}")
         self._lock = threading.Lock()
         self._open: list[_Evaluation] = []
 
@@ -134,10 +136,14 @@ class Evaluations:
         assert score.total is not None
         if abs(sum(parts) - score.total) > 1e-4 * (1.0 + sum(abs(part) for part in parts)):
             raise ValueError(
-                f"the total of the recipe `{self.reward.__name__}` is {score.total:g}, but the weighted sum of its columns is "
-                f"{sum(parts):g}: a recipe with `combine: mean`, a gate or a route cannot be taken apart into columns; use the "
-                "recipe as one reward"
+                f"{self._whole()}: a total is {score.total:g}, and the weighted sum of its columns {sum(parts):g}"
             )
+
+    def _whole(self) -> str:
+        return (
+            f"the recipe `{self.reward.__name__}` cannot be taken apart into columns, use it as one reward, because its total "
+            "is not the weighted sum of its components"
+        )
 
 
 class Column:

@@ -7,9 +7,13 @@ number a completion. Whatever could not be scored is None, which TRL keeps out o
 from __future__ import annotations
 
 import asyncio
+import collections
+import difflib
+import logging
 import math
 import os
 import threading
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,6 +38,11 @@ GRAIN = 2.0**-16
 """Rewards are multiples of this. TRL takes the mean of a group in single precision, where the mean of equal numbers such as 0.7
 can differ from them in the last bit, and then a group without any difference gets advantages. The sum of a group of multiples
 of 2^-16 is exact up to an absolute sum of 256, so their advantage is exactly zero."""
+
+QUIET_S = 60.0
+"""Why completions have no reward is said once in so many seconds."""
+
+_log = logging.getLogger("plaudit.trl")
 
 _AGAINST_REFERENCE = ("win", "win_and", "comparison_score")
 
@@ -97,6 +106,12 @@ class Reward:
         self._size = size
         self._join = join
         self._columns = dict(columns or {})
+        for column, role in self._columns.items():
+            if role != "reference" and difflib.get_close_matches(str(role), ["reference"], cutoff=0.8):
+                warnings.warn(
+                    f"columns= makes `{column}` the field {role!r} of extra; did you mean 'reference'?",
+                    stacklevel=2,
+                )
         self._rounds = round
         self._ranks = Ranks(timeout)
         self._alone = Alone()
@@ -107,6 +122,8 @@ class Reward:
         self._engine: plaudit.Engine | None = None
         self._lock = threading.Lock()
         self._told = False
+        self._said = -math.inf
+        self.indivisible = self._plan.indivisible
         self.components = tuple(self._plan.components)
         self.weights = [float(self._plan.weights[component]) for component in self.components]
         self.__name__ = name or self._plan.name
@@ -134,7 +151,7 @@ class Reward:
         return Evaluations(self).columns()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_engine": None, "_lock": None, "_told": False}
+        return {**self.__dict__, "_engine": None, "_lock": None, "_told": False, "_said": -math.inf}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -320,6 +337,7 @@ class Reward:
             total=self._number(total),
             outcome=outcome,
             reason=reason["code"] if reason else None,
+            message=reason.get("message") if reason else None,
             components={component: self._number(components.get(component)) for component in self.components},
             against_reference={
                 name: float(info[name]) for name in _AGAINST_REFERENCE if info.get(name) is not None
@@ -346,6 +364,7 @@ class Reward:
         if cut and self._plan.compares_groups and not self._told:
             self._told = True
             warnings.warn(self._advice(len(cut), call), RuntimeWarning, stacklevel=2)
+        self._tell(list(scores.values()))
         mine = [own[at] for at in call.positions]
         if call.log_metric is not None and groups:
             for name, value in self._metrics(groups, len(cut)).items():
@@ -358,6 +377,23 @@ class Reward:
                     f"{self.__name__}/{component}", [score.components[component] for score in mine]
                 )
         return mine
+
+    def _tell(self, scores: Sequence[Score]) -> None:
+        """Says why completions have no reward, since a trainer goes on without them; at most once a minute."""
+        invalid = [score for score in scores if score.outcome == "invalid"]
+        now = time.monotonic()
+        if not invalid or now - self._said < QUIET_S:
+            return
+        self._said = now
+        counts = collections.Counter(f"{score.reason} ({score.message})" for score in invalid)
+        most = "; ".join(f"{count} x {reason}" for reason, count in counts.most_common(3))
+        _log.error(
+            "plaudit: %d of %d completions have no reward from `%s`: %s",
+            len(invalid),
+            len(scores),
+            self.__name__,
+            most,
+        )
 
     def _explain(self, error: Exception) -> None:
         """Says what can be done, where a recipe with `same_size` refuses what the border of a rank left of a group."""

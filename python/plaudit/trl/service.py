@@ -6,7 +6,6 @@ the service joins them; the ranks pass nothing to one another but, once, a name 
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +17,6 @@ from plaudit.remote import Answer, Service
 from .call import Call, Row
 from .ranks import Ranks, cut_places, world
 
-_log = logging.getLogger("plaudit.trl")
-
 
 class Plan:
     """What a reward must know of a recipe that only the service has, in the words of `plaudit.Engine`."""
@@ -29,6 +26,8 @@ class Plan:
         self.weights = {part["name"]: float(part["weight"]) for part in told["components"]}
         self.components = list(self.weights)
         self.compares_groups = bool(told["compares"])
+        # The service does not say; what cannot be taken apart is then found with the first total that shows it.
+        self.indivisible: str | None = None
 
 
 class Remote:
@@ -91,7 +90,6 @@ class Remote:
             answers.update((place, asked.result()) for place, asked in handed_in.items())
         finally:
             threads.shutdown(wait=False)
-        self._tell(answers)
         counts = list(groups.values())
         for place in whole:
             # Fewer than the trainer says, and nobody was there to join them.
@@ -109,13 +107,6 @@ class Remote:
         """The run that the service keeps the figures under; those of an evaluation are kept apart."""
         run = self._run or f"{self.plan.name}-{self._nonce[:8]}"
         return f"{run}-eval" if call.evaluates else run
-
-    def _tell(self, answers: Mapping[int, Answer]) -> None:
-        """Says aloud that the service was not there: a trainer goes on without these rows."""
-        reasons = [answer.reason or {} for answer in answers.values()]
-        lost = [reason for reason in reasons if reason.get("code") == "engine.unreachable"]
-        if lost:
-            _log.error("%d of %d completions have no reward: %s", len(lost), len(answers), lost[0]["message"])
 
 
 def _size(call: Call, group: int) -> int:

@@ -126,10 +126,63 @@ def test_a_component_that_does_not_apply_is_none_in_its_column_alone() -> None:
     assert got == [[None], [0.0], [0.0]]
 
 
-def test_a_recipe_that_is_no_sum_is_not_taken_apart() -> None:
-    columns = Reward({**RULES, "combine": "mean"}).as_columns()
-    with pytest.raises(ValueError, match="combine: mean"):
-        columns[0](["q"], ["red"], [[1, 2, 3]], answer=["red"])
+@pytest.mark.parametrize(
+    ("recipe", "why"),
+    [
+        ({**RULES, "combine": "mean"}, "`combine: mean`"),
+        ("math", "the gate of `format`"),
+        (
+            {
+                "name": "sent",
+                "route": {"by": "extra.source", "cases": {"a": "math"}, "default": "quickstart"},
+            },
+            "`route`",
+        ),
+    ],
+)
+def test_a_recipe_that_is_no_sum_is_not_taken_apart(recipe: Any, why: str) -> None:
+    for reward in (Reward(recipe), Reward(recipe).as_async()):
+        with pytest.raises(ValueError, match=f"cannot be taken apart into columns.*{why}"):
+            reward.as_columns()
+
+
+def test_a_gate_without_a_total_of_its_own_can_be_taken_apart() -> None:
+    gated = {
+        **RULES,
+        "components": {**RULES["components"], "right": {"reward": "accuracy", "gate": {"min": 1.0}}},
+    }
+    columns = Reward(gated).as_columns()
+    got = [column(["q", "q"], ["red", "blue"], [[1], [1]], answer=["red", "red"]) for column in columns]
+    assert got == [[1.0, 0.0], [0.0, None], [0.0, None]]
+
+
+def test_why_completions_have_no_reward_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    reward = Reward(REQUIRED)
+    for _ in range(3):
+        reward(["q", "q"], ["red", "red"], [[1], [1]], answer=["red", None])
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert (
+        "1 of 2 completions have no reward from `rules`: 1 x input.missing_reference (" in record.getMessage()
+    )
+
+
+def test_columns_of_arrays_are_read_and_those_of_another_length_are_told() -> None:
+    rows, _ = read(["q", "q"], ["a", "b"], None, {"level": torch.tensor([1, 2])}, {}, "prompt")
+    assert [row.extra for row in rows] == [{"level": 1}, {"level": 2}]
+    with pytest.warns(UserWarning, match="`level` has 3 values for 2 completions"):
+        rows, _ = read(["q", "q"], ["a", "b"], None, {"level": [1, 2, 3]}, {}, "prompt")
+    assert [row.extra for row in rows] == [{}, {}]
+    with pytest.warns(UserWarning, match="did you mean 'reference'"):
+        Reward(RULES, columns={"gold": "refrence"})
+
+
+def test_what_is_neither_text_nor_messages_is_named_with_its_place() -> None:
+    reward = Reward(RULES)
+    with pytest.raises(ValueError, match=r"completions\[1\] is None"):
+        reward(["q", "q"], ["red", None])
+    with pytest.raises(ValueError, match=r"prompts\[0\] is \[{'content': 'q'}\]; .*messages with `role`"):
+        reward([[{"content": "q"}]], ["red"])
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
