@@ -25,6 +25,7 @@ Everything else is said by environment variables, because OpenRLHF passes no arg
 from __future__ import annotations
 
 import asyncio
+import difflib
 import functools
 import itertools
 import json
@@ -68,6 +69,24 @@ _GATHERING = 65_536
 """How many groups may be waited for. Those whose samples never came are forgotten first."""
 
 
+_KNOWN = (
+    "RECIPE",
+    "SET",
+    "STATE",
+    "GROUP_SIZE",
+    "SHARE",
+    "JOIN",
+    "TIMEOUT",
+    "INVALID",
+    "SCORE",
+    "STOP",
+)
+"""What may be set, each after `PLAUDIT_`."""
+
+_OTHERS = ("PLAUDIT_BIN", "PLAUDIT_TOKEN")
+"""Variables of other parts of plaudit."""
+
+
 class Settings(NamedTuple):
     """What the environment says."""
 
@@ -85,19 +104,7 @@ class Settings(NamedTuple):
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> Settings:
         """Reads the variables, and says which one is wrong."""
-        known = (
-            "RECIPE",
-            "SET",
-            "STATE",
-            "GROUP_SIZE",
-            "SHARE",
-            "JOIN",
-            "TIMEOUT",
-            "INVALID",
-            "SCORE",
-            "STOP",
-        )
-        said = {name: environment.get(f"PLAUDIT_{name}") or None for name in known}
+        said = {name: environment.get(f"PLAUDIT_{name}") or None for name in _KNOWN}
         recipe, join, timeout, invalid = (said[name] for name in ("RECIPE", "JOIN", "TIMEOUT", "INVALID"))
         if recipe is None:
             raise ValueError("PLAUDIT_RECIPE must name a recipe, such as `math` or the path of a file")
@@ -125,6 +132,19 @@ class Settings(NamedTuple):
             score=said["SCORE"],
             ends=(*_ENDS, *shlex.split(said["STOP"] or "")),
         )
+
+
+def _unknown(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """What is said of variables that look like settings and are none."""
+    known = [f"PLAUDIT_{name}" for name in _KNOWN]
+    told = []
+    for name in sorted(environment):
+        if name.startswith("PLAUDIT_") and name not in (*known, *_OTHERS):
+            near = difflib.get_close_matches(name, known, 1)
+            told.append(
+                f"{name} is no setting of plaudit.openrlhf" + (f"; did you mean {near[0]}?" if near else "")
+            )
+    return told
 
 
 def _override(word: str) -> tuple[str, object]:
@@ -185,14 +205,18 @@ class Rewards:
         self._gathering: dict[tuple[str | None, str], _Cohort] = {}
         self._beginning: dict[tuple[str | None, str], _Cohort] = {}
 
-    def score(self, query: str, prompt: str, label: Any) -> dict[str, Any]:
-        """What OpenRLHF reads for one sample; waits for its siblings where the recipe compares."""
-        size = self.settings.size or (None if self.engine.compares_groups else 1)
-        if size is None:
+    def size(self) -> int:
+        """How many samples of a prompt `reward_func` brings together; raises where it must be said and is not."""
+        if self.settings.size is None and self.engine.compares_groups:
             raise ValueError(
                 "the recipe compares the responses of a prompt: set PLAUDIT_GROUP_SIZE to --rollout.n_samples_per_prompt, or "
                 "give this file as --train.agent_func_path"
             )
+        return self.settings.size or 1
+
+    def score(self, query: str, prompt: str, label: Any) -> dict[str, Any]:
+        """What OpenRLHF reads for one sample; waits for its siblings where the recipe compares."""
+        size = self.size()
         # All samples of a prompt are made by one Ray task, which tells two groups with equal prompts apart.
         key = (_ray_task(), prompt)
         cohort = self._arrive(key, size)
@@ -401,17 +425,28 @@ _made: list[Rewards] = []
 _making = threading.Lock()
 
 
-def rewards() -> Rewards:
-    """What scores the samples of this process, made when the first one comes."""
+def rewards(*, by_function: bool = False) -> Rewards:
+    """What scores the samples of this process, made when it is first asked for; `by_function` where `reward_func` hands in.
+
+    What is wrong with the settings is logged and raised: OpenRLHF logs what a reward function raises at level INFO alone.
+    """
     with _making:
-        if not _made:
-            _made.append(Rewards(Settings.read()))
+        try:
+            if not _made:
+                for told in _unknown():
+                    _log.warning("plaudit: %s", told)
+                _made.append(Rewards(Settings.read()))
+            if by_function:
+                _made[0].size()
+        except Exception as error:
+            _log.error("plaudit: %s", error)
+            raise
         return _made[0]
 
 
 def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
     """What OpenRLHF calls for `--reward.remote_url`: one sample a call, in a thread that may wait for its siblings."""
-    desk = rewards()
+    desk = rewards(by_function=True)
     answers = [
         desk.score(query, prompt, label)
         for query, prompt, label in zip(queries, prompts, labels, strict=True)
@@ -482,5 +517,7 @@ if __name__ == "reward_func":
         _log.warning(
             "no event loop runs where this file is loaded: as many samples can wait as the caller has threads"
         )
+    # What is wrong with the settings ends the run here, and not with the first sample.
+    rewards(by_function=True)
 elif __name__ == "__main__":
     print(Path(__file__).resolve())

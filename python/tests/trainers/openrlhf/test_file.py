@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import subprocess
 import sys
 import threading
@@ -155,6 +156,39 @@ def test_a_recipe_that_compares_needs_the_size(desk: Any, judge: str) -> None:
 def test_a_wrong_variable_is_named(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"PLAUDIT_{name}"):
         openrlhf.Settings.read({"PLAUDIT_RECIPE": "math", f"PLAUDIT_{name}": value})
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"RECIPE": "maht"}, "maht"),
+        ({}, "PLAUDIT_RECIPE must name a recipe"),
+        ({"RECIPE": "tutorial"}, "PLAUDIT_GROUP_SIZE"),
+    ],
+)
+def test_a_mistake_is_logged_and_raised_when_the_file_is_loaded(
+    environment: dict[str, str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for name in openrlhf._KNOWN:
+        monkeypatch.delenv(f"PLAUDIT_{name}", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(f"PLAUDIT_{name}", value)
+    # As OpenRLHF loads it.
+    spec = importlib.util.spec_from_file_location("reward_func", openrlhf.__file__)
+    assert spec is not None and spec.loader is not None
+    with pytest.raises((ValueError, plaudit.RecipeError), match=message):
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert any(record.levelname == "ERROR" and message in record.getMessage() for record in caplog.records)
+
+
+def test_a_variable_that_is_no_setting_is_told(desk: Any, caplog: pytest.LogCaptureFixture) -> None:
+    desk(PICKY, GROUPSIZE="4", BIN="x")
+    (record,) = caplog.records
+    assert "PLAUDIT_GROUPSIZE is no setting" in record.getMessage()
+    assert "did you mean PLAUDIT_GROUP_SIZE?" in record.getMessage()
 
 
 def test_overrides_are_read_as_on_the_command_line() -> None:
