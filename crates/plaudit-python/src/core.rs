@@ -240,12 +240,13 @@ impl Core {
             let engine = Arc::clone(&self.engine);
             spawn(move || {
                 let report = engine.score_on(&batch.rollouts(), &terms);
-                finish(&done, batch, report, began);
+                finish(&done, &engine, batch, report, began);
             })?;
         } else {
             // Judges take so long that a copy of the text costs nothing, and a thread a call would.
-            let rollouts = batch.owned();
-            self.engine.submit(rollouts, terms, move |_, report| finish(&done, batch, report, began));
+            let (rollouts, engine) = (batch.owned(), Arc::clone(&self.engine));
+            let done = move |_, report| finish(&done, &engine, batch, report, began);
+            self.engine.submit(rollouts, terms, done);
         }
         Ok(Call { halt })
     }
@@ -317,7 +318,8 @@ fn timed(
     let rollouts = batch.rollouts();
     let began = Instant::now();
     let report = engine.score_on(&rollouts, terms);
-    (report, began.elapsed())
+    let seconds = began.elapsed();
+    (report.map(|report| batch.complete(engine, report)), seconds)
 }
 
 /// A thread for one call.
@@ -332,11 +334,13 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
 /// Tells Python that a call is over; where the interpreter is going away, nobody listens any more.
 fn finish(
     done: &Py<PyAny>,
+    engine: &Engine,
     batch: Arc<Batch>,
     report: Result<Report, plaudit::error::RunError>,
     began: Instant,
 ) {
     let seconds = began.elapsed();
+    let report = report.map(|report| batch.complete(engine, report));
     Python::try_attach(|py| {
         let called = match report {
             Ok(report) => done.call1(py, (Scores { report: Arc::new(report), batch, seconds }, py.None())),

@@ -1,12 +1,16 @@
 //! How do a trainer's lists become rollouts? Column by column; text is lent, not copied, for as long as a batch lives.
 
-use crate::texts::{Texts, arrays, arrow, is_nothing, items, kind, whole};
+use crate::texts::{Faults, Texts, arrays, arrow, is_nothing, items, kind, unicode, whole};
 use crate::value::{to_map, to_value};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
 use arrow_schema::DataType;
+use plaudit::compose::{Cause, Total};
+use plaudit::engine::Engine;
+use plaudit::reason::{Code, Reason};
+use plaudit::report::{Report, Row};
 use plaudit::rollout::{Prompt, Rollout};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
@@ -25,6 +29,8 @@ pub(crate) struct Batch {
     tokens: Option<Vec<Option<u64>>>,
     extras: Option<Vec<Map<String, Value>>>,
     length: usize,
+    /// The rollouts that cannot be read, and why.
+    faults: Faults,
 }
 
 /// Prompts are text or chat messages.
@@ -53,17 +59,22 @@ pub(crate) struct Columns<'a, 'py> {
 impl Batch {
     /// Takes the columns over, or says which one does not fit, and where.
     pub(crate) fn take(columns: &Columns<'_, '_>) -> PyResult<Self> {
-        let responses = Texts::take("responses", Some(columns.responses))?;
+        if columns.responses.is_none() {
+            return Err(PyTypeError::new_err("responses: a list is wanted, not None"));
+        }
+        let mut faults = Faults::new();
+        let responses = Texts::take("responses", Some(columns.responses), &mut faults)?;
         let length = responses.len().unwrap_or(0);
         let batch = Self {
-            ids: Texts::take("ids", columns.ids)?,
-            groups: Texts::take("groups", columns.groups)?,
-            prompts: Prompts::take(columns.prompts)?,
-            references: Texts::take("references", columns.references)?,
+            ids: Texts::take("ids", columns.ids, &mut faults)?,
+            groups: Texts::take("groups", columns.groups, &mut faults)?,
+            prompts: Prompts::take(columns.prompts, &mut faults)?,
+            references: Texts::take("references", columns.references, &mut faults)?,
             tokens: counts(columns.tokens)?,
-            extras: maps(columns.extras)?,
+            extras: maps(columns.extras, &mut faults)?,
             responses,
             length,
+            faults,
         };
         let columns = [
             ("ids", batch.ids.len()),
@@ -80,7 +91,7 @@ impl Batch {
                 )));
             }
         }
-        if let Some(missing) = (0..length).find(|at| batch.responses.get(*at).is_none()) {
+        if let Some(missing) = batch.readable().find(|at| batch.responses.get(*at).is_none()) {
             return Err(PyTypeError::new_err(format!("responses[{missing}]: text is wanted, not None")));
         }
         Ok(batch)
@@ -101,9 +112,38 @@ impl Batch {
         self.ids.get(at).map_or_else(|| Cow::Owned((at + 1).to_string()), Cow::Borrowed)
     }
 
-    /// The rollouts, which borrow their text from the batch.
+    /// The rollouts that can be read, which borrow their text from the batch.
     pub(crate) fn rollouts(&self) -> Vec<Rollout<'_>> {
-        (0..self.length).map(|at| self.rollout(at)).collect()
+        self.readable().map(|at| self.rollout(at)).collect()
+    }
+
+    /// The places of the rollouts that can be read.
+    fn readable(&self) -> impl Iterator<Item = usize> {
+        (0..self.length).filter(|at| !self.faults.contains_key(at))
+    }
+
+    /// The report of the whole batch: that of the rollouts that can be read, with the others as invalid in their places.
+    pub(crate) fn complete(&self, engine: &Engine, report: Report) -> Report {
+        if self.faults.is_empty() {
+            return report;
+        }
+        let broken: Vec<Rollout<'_>> = self.faults.keys().map(|at| self.rollout(*at)).collect();
+        let Report { rows: refused, statistics: theirs, .. } = engine.refuse(&broken, Code::NotUnicode);
+        let refused = refused.into_iter().zip(self.faults.values()).map(|(row, message)| {
+            let reason = Reason::new(Code::NotUnicode, message.clone());
+            Row { total: Total::Invalid(Cause { reason, component: None }), ..row }
+        });
+        let places: Vec<usize> = self.readable().collect();
+        let mut rows: Vec<(usize, Row)> = places.iter().copied().zip(report.rows).collect();
+        rows.extend(self.faults.keys().copied().zip(refused));
+        rows.sort_by_key(|(at, _)| *at);
+        let mut groups = report.groups;
+        for member in groups.iter_mut().flat_map(|group| &mut group.members) {
+            *member = places[*member];
+        }
+        let mut statistics = report.statistics;
+        statistics.merge(&theirs);
+        Report { plan: report.plan, rows: rows.into_iter().map(|(_, row)| row).collect(), groups, statistics }
     }
 
     /// One rollout.
@@ -142,7 +182,7 @@ fn into_owned(rollout: Rollout<'_>) -> Rollout<'static> {
 }
 
 impl Prompts {
-    fn take(given: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    fn take(given: Option<&Bound<'_, PyAny>>, faults: &mut Faults) -> PyResult<Self> {
         let Some(given) = given.filter(|given| !given.is_none()) else {
             return Ok(Self::Texts(Texts::Absent));
         };
@@ -151,7 +191,7 @@ impl Prompts {
         }
         let mut mixed = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items("prompts", given)?.enumerate() {
-            mixed.push(Asked::take(at, &item?)?);
+            mixed.push(Asked::take(at, &item?, faults)?);
         }
         Ok(Self::Mixed(mixed))
     }
@@ -176,24 +216,33 @@ impl Prompts {
 }
 
 impl Asked {
-    fn take(at: usize, item: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn take(at: usize, item: &Bound<'_, PyAny>, faults: &mut Faults) -> PyResult<Self> {
         if is_nothing(item) {
             return Ok(Self::Nothing);
         }
         if let Ok(text) = item.cast::<PyString>() {
-            let text = text.clone().try_into().map_err(|error: PyErr| {
-                PyValueError::new_err(format!("prompts[{at}] is not valid Unicode: {error}"))
-            })?;
-            return Ok(Self::Text(text));
+            return Ok(unicode("prompts", at, text, faults).map_or(Self::Nothing, Self::Text));
         }
-        match to_value(item, &|| format!("prompts[{at}]"))? {
-            Value::Array(messages) if messages.iter().all(Value::is_object) => Ok(Self::Messages(messages)),
-            _ => Err(PyTypeError::new_err(format!(
+        match to_value(item, &|| format!("prompts[{at}]")) {
+            Ok(Value::Array(messages)) if messages.iter().all(Value::is_object) => {
+                Ok(Self::Messages(messages))
+            }
+            Ok(_) => Err(PyTypeError::new_err(format!(
                 "prompts[{at}]: text or a list of messages is wanted, not {}",
                 kind(item)
             ))),
+            Err(error) => noted(at, error, item.py(), faults).map(|()| Self::Nothing),
         }
     }
+}
+
+/// Notes that a text in a value is not valid Unicode as a fault of its rollout; anything else is the caller's mistake.
+fn noted(at: usize, error: PyErr, py: Python<'_>, faults: &mut Faults) -> PyResult<()> {
+    if !error.is_instance_of::<PyUnicodeError>(py) {
+        return Err(error);
+    }
+    faults.entry(at).or_insert_with(|| error.value(py).to_string());
+    Ok(())
 }
 
 /// The numbers of tokens. Numbers with a point are taken where they are whole, as pandas writes them beside missing ones.
@@ -248,11 +297,15 @@ fn uncounted(at: usize, given: &dyn Display) -> PyErr {
     PyTypeError::new_err(format!("tokens[{at}]: a whole number from 0 is wanted, not {given}"))
 }
 
-fn maps(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Map<String, Value>>>> {
+fn maps(given: Option<&Bound<'_, PyAny>>, faults: &mut Faults) -> PyResult<Option<Vec<Map<String, Value>>>> {
     let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(None) };
     let mut maps = Vec::with_capacity(given.len().unwrap_or(0));
     for (at, item) in items("extras", given)?.enumerate() {
-        maps.push(to_map(&item?, &|| format!("extras[{at}]"))?);
+        let item = item?;
+        maps.push(match to_map(&item, &|| format!("extras[{at}]")) {
+            Ok(map) => map,
+            Err(error) => noted(at, error, item.py(), faults).map(|()| Map::new())?,
+        });
     }
     Ok(Some(maps))
 }

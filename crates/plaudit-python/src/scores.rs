@@ -34,8 +34,7 @@ impl Scores {
     /// One number a rollout, as trainers take it.
     fn totals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
         let missing = self.report.plan.invalid_value.unwrap_or(f64::NAN);
-        #[allow(clippy::cast_possible_truncation, reason = "trainers work with 32 bits")]
-        let totals = self.report.rows.iter().map(|row| row.total.value().unwrap_or(missing) as f32);
+        let totals = self.report.rows.iter().map(|row| narrow(row.total.value().unwrap_or(missing)));
         PyArray1::from_iter(py, totals)
     }
 
@@ -58,9 +57,8 @@ impl Scores {
     /// The values of one component, not a number where there is none.
     fn component<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let places = self.places(name)?;
-        #[allow(clippy::cast_possible_truncation, reason = "trainers work with 32 bits")]
         let values = (self.report.rows.iter())
-            .map(|row| outcome(row, &places).and_then(Outcome::value).map_or(f32::NAN, |value| value as f32));
+            .map(|row| outcome(row, &places).and_then(Outcome::value).map_or(f32::NAN, narrow));
         Ok(PyArray1::from_iter(py, values))
     }
 
@@ -162,6 +160,12 @@ impl Scores {
         }
         Ok(places)
     }
+}
+
+/// A number in the 32 bits that trainers work with. What is too large for them is the largest there is, since a number is finite.
+#[allow(clippy::cast_possible_truncation, reason = "the bounds are those of the narrower type")]
+fn narrow(value: f64) -> f32 {
+    value.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
 }
 
 /// What a component says of a row, whichever branch that took.

@@ -9,10 +9,14 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyInt, PyString};
 use pyo3_arrow::input::AnyArray;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// The first whole number that a number with a point may stand for although another was meant: 2 to the power of 53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// What keeps a rollout from being scored at all, by its place.
+pub(crate) type Faults = BTreeMap<usize, String>;
 
 /// One column of text, some of which may be missing.
 pub(crate) enum Texts {
@@ -73,14 +77,14 @@ impl Strings {
 
 impl Texts {
     /// A column from a Python sequence or an Arrow array.
-    pub(crate) fn take(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    pub(crate) fn take(name: &str, given: Option<&Bound<'_, PyAny>>, faults: &mut Faults) -> PyResult<Self> {
         let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Self::Absent) };
         if let Some(array) = arrow(given)? {
             return Self::arrow(name, array);
         }
         let mut held = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items(name, given)?.enumerate() {
-            held.push(text(name, at, &item?)?);
+            held.push(text(name, at, &item?, faults)?);
         }
         Ok(Self::Held(held))
     }
@@ -153,14 +157,17 @@ pub(crate) fn items<'py>(
 }
 
 /// One text of a sequence; a whole number becomes its digits, because names and answers are often numbers.
-fn text(name: &str, at: usize, item: &Bound<'_, PyAny>) -> PyResult<Option<PyBackedStr>> {
+fn text(
+    name: &str,
+    at: usize,
+    item: &Bound<'_, PyAny>,
+    faults: &mut Faults,
+) -> PyResult<Option<PyBackedStr>> {
     if is_nothing(item) {
         return Ok(None);
     }
     if let Ok(found) = item.cast::<PyString>() {
-        return found.clone().try_into().map(Some).map_err(|error: PyErr| {
-            PyValueError::new_err(format!("{name}[{at}] is not valid Unicode: {error}"))
-        });
+        return Ok(unicode(name, at, found, faults));
     }
     let kind = kind(item);
     if item.is_instance_of::<PyInt>() || kind.starts_with("int") || kind.starts_with("uint") {
@@ -171,6 +178,21 @@ fn text(name: &str, at: usize, item: &Bound<'_, PyAny>) -> PyResult<Option<PyBac
         return Ok(Some(PyString::new(item.py(), &digits).try_into()?));
     }
     Err(PyTypeError::new_err(format!("{name}[{at}]: text is wanted, not {kind}")))
+}
+
+/// The text of a string; nothing, and a fault of its rollout, where it is not valid Unicode.
+pub(crate) fn unicode(
+    name: &str,
+    at: usize,
+    text: &Bound<'_, PyString>,
+    faults: &mut Faults,
+) -> Option<PyBackedStr> {
+    let found = text.clone().try_into();
+    found
+        .map_err(|error: PyErr| {
+            faults.entry(at).or_insert(format!("{name}[{at}] is not valid Unicode: {error}"));
+        })
+        .ok()
 }
 
 /// Whether there is nothing: `None`, and what pandas puts where a value is missing.

@@ -1,7 +1,7 @@
 //! How do Python's dicts and lists become JSON values? Without trust: bounded in depth, and with the place of what does not fit.
 
 use crate::texts::kind;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
@@ -35,7 +35,7 @@ fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -
     }
     if let Ok(text) = item.cast::<PyString>() {
         let text: PyBackedStr = text.clone().try_into().map_err(|error: PyErr| {
-            PyValueError::new_err(format!("{} is not valid Unicode: {error}", place()))
+            PyUnicodeError::new_err(format!("{} is not valid Unicode: {error}", place()))
         })?;
         return Ok(Value::String(text.to_string()));
     }

@@ -47,6 +47,8 @@ codes! {
     MissingExtra = "input.missing_extra",
     /// No route of the recipe fits the rollout, and it names no default.
     NoRoute = "input.no_route",
+    /// A text of the rollout is not valid Unicode.
+    NotUnicode = "input.utf8",
     /// A gate of the recipe was closed, so the component was not asked.
     GateClosed = "gate.closed",
     /// The group is too small for a reward that compares its members.

@@ -201,6 +201,8 @@ class SharedEngine:
                 self.numbers, group, size, member, prompt, response, reference, tokens, extra
             )
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller must hear of it.
+            if self.join is not None:
+                self.join.leave(group, member)
             self._joined(self.numbers, error)
 
     def _wake(self) -> None:
