@@ -21,6 +21,9 @@ SLOW_S, SIDE_BY_SIDE = 1.0, 8
 # How long coroutines may take to end after their time is up.
 GRACE_S = 1.0
 
+# The largest number that 32 bits hold.
+LARGEST = (2 - 2**-23) * 2.0**127
+
 _GIVEN = ("prompts", "responses", "references", "extras")
 _functions: dict[str, tuple[Callable[..., Any], Per]] = {}
 
@@ -36,6 +39,8 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
     What it raises makes the rollouts of that call invalid, with the last line of the traceback as the reason. So does a call
     that takes longer than the recipe's `groups.timeout`, with `group.deadline`; what cannot be stopped of it is left behind.
     """
+    if not isinstance(name, str):
+        raise TypeError('a reward is registered under a name: @plaudit.register("NAME")')
     if per not in ("batch", "group", "rollout"):
         raise ValueError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
 
@@ -153,9 +158,17 @@ def _number(item: Any) -> float | str | None:
         return f"the reward gave back {type(item).__name__} in place of a number"
     try:
         value = float(item)
+    except OverflowError:
+        return "the reward gave back a number beyond all that a float can hold"
     except (TypeError, ValueError):
         return f"the reward gave back {type(item).__name__} in place of a number"
-    return value if math.isfinite(value) else f"the reward gave back {value}"
+    if not math.isfinite(value):
+        return f"the reward gave back {value}"
+    return (
+        value
+        if abs(value) <= LARGEST
+        else f"the reward gave back {value:g}, and trainers compute with 32 bits"
+    )
 
 
 def _told(result: Any, timeout: float) -> Any:

@@ -42,6 +42,8 @@ def test_the_name_is_listed_and_taken_once_for_all():
     assert name in plaudit.rewards()
     with pytest.raises(ValueError, match="rouge"):
         plaudit.register("rouge")(lambda prompts, responses, references, extras: [])
+    with pytest.raises(TypeError, match='@plaudit.register\\("NAME"\\)'):
+        plaudit.register(lambda prompts, responses, references, extras: [])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="per is"):
         plaudit.register(next(names), per="row")  # type: ignore[arg-type]
 
@@ -261,7 +263,7 @@ def test_an_answer_that_is_no_list_of_numbers_is_invalid(answer, message):
     assert message in report.reasons[0]["message"]
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, "1", [1.0], b"1"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, "1", [1.0], b"1", 10**400, 1e39, -1e300])
 def test_one_item_that_is_no_number_is_invalid_alone(bad):
     report = engine(lambda prompts, responses, references, extras: [1.0, bad]).score(None, ["a", "b"])
     assert report.outcomes == ["scored", "invalid"] and math.isnan(report.values[1])
@@ -274,6 +276,14 @@ def test_one_item_that_is_no_number_is_invalid_alone(bad):
 def test_numbers_of_every_kind(answer):
     report = engine(lambda prompts, responses, references, extras: answer).score(None, ["a", "b"])
     assert report.totals.tolist() == [1.0, 2.0]
+
+
+def test_no_number_that_is_handed_out_is_infinite():
+    recipe = {"components": {"mine": {"reward": next(names), "weight": 1e6}}}
+    plaudit.register(recipe["components"]["mine"]["reward"])(lambda prompts, *rest: [3e38, -3e38])
+    report = plaudit.Engine(recipe).score([None] * 2, ["a", "b"])
+    assert report.values.tolist() == pytest.approx([3e44, -3e44])
+    assert np.isfinite(report.totals).all() and (report.totals[0] > 3e38 > -3e38 > report.totals[1])
 
 
 def test_parameters_come_from_the_recipe():

@@ -318,7 +318,9 @@ class PlauditBatchRewardManager:
             each = zip(scored.reasons, scored.invalid, strict=True)
             counts = collections.Counter(reason or "not scored" for reason, invalid in each if invalid)
             most = "; ".join(f"{count} x {reason}" for reason, count in counts.most_common(3))
-            instead = "the mean of their siblings" if self.stand_in is None else f"{self.stand_in:g}"
+            instead = "the mean of their valid siblings where they have any"
+            if self.stand_in is not None or all(scored.invalid):
+                instead = f"{self.stand_in or 0.0:g}"
             share = f"{sum(scored.invalid)} of {len(rows.texts)} rollouts"
             print(f"plaudit: {share} are invalid and get {instead}: {most}")
 

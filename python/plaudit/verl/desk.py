@@ -70,11 +70,26 @@ class Desk:
             )
         answer = await self.connection.score(finished)
         validate = self.reader.validates(finished.fields)
+        if validate:
+            answer = self.without_rival(answer, finished)
         score, invalid = self.settle(answer, validate)
         columns = self.keys.fill(answer, score, invalid)
         if answer.examine:
             show(self.reader.read(finished), columns)
         return {"reward_score": score, "reward_extra_info": columns}
+
+    def without_rival(self, answer: Answer, finished: Finished) -> Answer:
+        """The answer to a validation rollout, which says where its reference should be if only that was missing."""
+        alone = answer.reason is not None and answer.reason.get("code") == "group.too_small"
+        if not alone or self.reader.reference(finished.fields) is not None:
+            return answer
+        message = (
+            "a validation rollout is compared with its reference, and this row has none in "
+            f"{' or '.join(self.reader.references)}; name its place by +reward.reward_kwargs.reference"
+        )
+        return answer._replace(
+            reason={"code": "input.missing_reference", "component": None, "message": message}
+        )
 
     def leave(self, finished: Finished) -> None:
         """Tells the siblings of a rollout that failed not to wait for it."""

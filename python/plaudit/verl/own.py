@@ -56,6 +56,14 @@ class OwnFunction:
                 f"{_name(function)} scores one solution at a time; a function of a group takes "
                 "(prompt, responses, extras, **kwargs), and verl's own `naive` manager takes this one"
             )
+        shown = (
+            accepted is None or self.by_solution or "**" in accepted or {"prompt", "responses"} <= accepted
+        )
+        if not shown:
+            raise ValueError(
+                f"{_name(function)} takes ({', '.join(sorted(accepted or ()))}); a function of a group takes "
+                "(prompt, responses, extras, **kwargs)"
+            )
         self._accepts = None if accepted is None or "**" in accepted else accepted
         # The trainer's options are an offer; what was set for the function itself must be wanted.
         unwanted = [name for name in kwargs if self._accepts is not None and name not in self._accepts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,4 +104,5 @@ def plain(value: Any) -> Any:
         return {str(key): plain(held) for key, held in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         return [plain(held) for held in value]
-    return str(value)
+    # Where an object stands in memory says nothing of it, and is another in every run.
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", str(value))

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pathlib
 import pickle
 import threading
 
@@ -9,6 +10,7 @@ import plaudit
 import pytest
 from plaudit.verl.batch import DGRRewardManager, PlauditBatchRewardManager, RMGalleryRewardManager
 from plaudit.verl.fill import column, fill, spread
+from plaudit.verl.rows import Rows, plain
 
 RULES = {"name": "rules", "components": {"format": {"reward": "reasoning_format"}}}
 #: A rollout without a reference is invalid by this one, and its siblings are not.
@@ -232,10 +234,7 @@ def test_mistakes_are_told_when_the_manager_is_made():
         PlauditBatchRewardManager(recipe={"name": "x", "components": {"a": {"reward": "no_such_reward"}}})
 
 
-def test_what_makes_no_sense_is_refused():
-    for option in ({"max_workers": 0}, {"timeout": -1.0}):
-        with pytest.raises(ValueError, match="is above 0"):
-            PlauditBatchRewardManager(recipe=RULES, **option)
+def test_a_recipe_and_a_function_are_one_too_many():
     with pytest.raises(ValueError, match="give one of them"):
         PlauditBatchRewardManager(None, 0, lambda prompt, responses, extras: [], state="somewhere")
 
@@ -322,3 +321,47 @@ def test_threads_may_share_a_manager(rollouts):
     for thread in threads:
         thread.join(30)
     assert results == [expected] * 4
+
+
+def test_objects_have_no_address():
+    class Picture:
+        pass
+
+    shown = plain([{"role": "user", "content": [{"image": Picture()}, {"made": pathlib.Path("a/b")}]}])
+    assert "0x" not in json.dumps(shown) and "Picture" in json.dumps(shown)
+    assert shown[0]["content"][1] == {"made": "a/b"}
+    assert shown == plain([{"role": "user", "content": [{"image": Picture()}, {"made": "a/b"}]}])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"max_workers": "8"}, "max_workers is how many groups .* not '8'"),
+        ({"max_workers": 0}, "max_workers is how many groups .* not 0"),
+        ({"timeout": "30s"}, "timeout is a number of seconds above 0, not '30s'"),
+        ({"timeout": -1}, "timeout is a number of seconds above 0, not -1"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        PlauditBatchRewardManager(recipe=RULES, **given)
+
+
+def test_one_module_may_be_named_without_a_list():
+    assert PlauditBatchRewardManager(recipe=RULES, imports="json").score_batch(["p"], ["a"]).invalid == [
+        False
+    ]
+
+
+def test_what_invalid_rollouts_get_is_said_as_it_is(capsys):
+    manager = PlauditBatchRewardManager(recipe=NEEDS_REFERENCE)
+    for references, instead in (
+        ([None, None], "2 of 2 rollouts are invalid and get 0:"),
+        (
+            ["a", None],
+            "1 of 2 rollouts are invalid and get the mean of their valid siblings where they have any:",
+        ),
+    ):
+        rows = Rows(["p"] * 2, ["p"] * 2, ["a"] * 2, references, None, [1, 1], [0, 0], [{}, {}])
+        manager._tell(rows, manager.score_batch(rows.prompts, rows.responses, references))
+        assert instead in capsys.readouterr().out

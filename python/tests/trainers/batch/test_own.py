@@ -255,3 +255,20 @@ def test_what_verl_wraps_around_a_function_is_seen_through():
     for wrapped in (functools.partial(_call_with_kwargs, raw, {}), wrapping(raw), functools.partial(raw)):
         assert inner(wrapped) is raw
         assert score(wrapped, groups(1), options={"max_workers": 4})[0].scores == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda question, answers: [0.0] * len(answers),
+        lambda prompt, extras: [],
+        lambda responses: [0.0] * len(responses),
+    ],
+)
+def test_a_function_that_cannot_be_shown_a_group_is_refused(function):
+    with pytest.raises(
+        ValueError, match=r"a function of a group takes \(prompt, responses, extras, \*\*kwargs\)"
+    ):
+        OwnFunction(function, {}, {})
+    assert OwnFunction(lambda **kwargs: [], {}, {}).function
+    assert OwnFunction(lambda prompt, responses: [], {}, {}).function

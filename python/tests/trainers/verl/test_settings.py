@@ -170,6 +170,19 @@ def test_a_failure_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> No
     assert "nothing is known of its siblings" in caplog.text and "no rollout" not in caplog.text
 
 
+def test_a_validation_row_without_a_reference_says_where_it_was_looked_for(words: Any) -> None:
+    made = desk(reference=["extra_info.gold", "extra_info.y"])
+    made.reader = Reader(words, made.options, 1)
+    small = Answer.invalid("group.too_small", "The group is too small.")
+    told = made.without_rival(small, Finished({"extra_info": {"split": "test"}}, [], []))
+    assert told.reason is not None and told.reason["code"] == "input.missing_reference"
+    assert "extra_info.gold or extra_info.y" in told.reason["message"]
+    there = Finished({"extra_info": {"split": "test", "gold": "yes"}}, [], [])
+    assert made.without_rival(small, there) is small
+    late = Answer.invalid("judge.timeout", "late")
+    assert made.without_rival(late, Finished({}, [], [])) is late
+
+
 def test_accuracy_is_the_win_or_the_right_answer_or_the_total() -> None:
     scored = Answer(0.7, "scored", components={"right": 1.0, "style": 0.2})
     keys = Keys({"right": "number_accuracy", "style": "rouge"})
