@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import inspect
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -26,52 +25,59 @@ def run(
 ) -> list[Any]:
     """The result of every call, or a `Failure`: at most `workers` run at a time, each for `timeout` seconds.
 
-    The next one begins once the last has come back or has taken longer than `patience`. Every call has a daemonic thread of
-    its own. A thread that hangs cannot be stopped: it is left behind, and neither the other calls nor the end of the
-    process wait for it.
+    They run on daemonic threads, one at first, and another where the newest call takes longer than `patience`. A call that
+    hangs cannot be stopped: its thread is left behind, and neither the other calls nor the end of the process wait for it.
     """
     timeout = min(timeout, threading.TIMEOUT_MAX / 2)
-    finished: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
     results: list[Any] = [None] * len(calls)
     waiting = collections.deque(range(len(calls)))
     deadlines: dict[int, float] = {}
-    begun = 0.0
+    changed = threading.Condition()
+    newest = 0.0
+
+    def begin() -> int:
+        nonlocal newest
+        at, newest = waiting.popleft(), time.monotonic()
+        deadlines[at] = newest + timeout
+        return at
 
     def work(at: int) -> None:
-        try:
-            result = calls[at]()
-            if inspect.isawaitable(result):
-                result = asyncio.run(within(result, timeout))
-        except (asyncio.TimeoutError, TimeoutError) as error:
-            result = late(timeout, str(error))
-        except BaseException as error:
-            # Whatever ends the thread ends the call: a `SystemExit` would otherwise be waited for until the
-            # deadline.
-            result = Failure(f"{type(error).__name__}: {error}")
-        finished.put((at, result))
+        while True:
+            result = _result(calls[at], timeout)
+            with changed:
+                # An answer that comes after its deadline is too late: its call is decided, and another thread goes on.
+                if deadlines.pop(at, None) is None:
+                    return
+                results[at] = result
+                if not waiting:
+                    changed.notify()
+                    return
+                at = begin()
 
-    while waiting or deadlines:
-        while waiting and (
-            not deadlines or (len(deadlines) < workers and time.monotonic() - begun >= patience)
-        ):
-            at, begun = waiting.popleft(), time.monotonic()
-            deadlines[at] = begun + timeout
-            threading.Thread(target=work, args=(at,), name=f"plaudit-group-{at}", daemon=True).start()
-        wake = min(deadlines.values())
-        if waiting and len(deadlines) < workers:
-            wake = min(wake, begun + patience)
-        try:
-            at, result = finished.get(timeout=max(0.0, wake - time.monotonic()))
-        except queue.Empty:
+    with changed:
+        while waiting or deadlines:
             now = time.monotonic()
             for at in [at for at, deadline in deadlines.items() if deadline <= now]:
                 results[at] = late(timeout)
                 del deadlines[at]
-            continue
-        # An answer that comes after its deadline is too late: its call is decided.
-        if deadlines.pop(at, None) is not None:
-            results[at] = result
+            room = waiting and len(deadlines) < workers
+            if room and (not deadlines or now - newest >= patience):
+                threading.Thread(target=work, args=(begin(),), name="plaudit-bounded", daemon=True).start()
+            elif deadlines:
+                wake = min(deadlines.values())
+                changed.wait((min(wake, newest + patience) if room else wake) - now)
     return results
+
+
+def _result(call: Callable[[], Any], timeout: float) -> Any:
+    try:
+        result = call()
+        return asyncio.run(within(result, timeout)) if inspect.isawaitable(result) else result
+    except (asyncio.TimeoutError, TimeoutError) as error:
+        return late(timeout, str(error))
+    except BaseException as error:
+        # Whatever ends the thread ends the call: a `SystemExit` would otherwise be waited for until the deadline.
+        return Failure(f"{type(error).__name__}: {error}")
 
 
 def late(timeout: float, told: str = "") -> Failure:

@@ -162,7 +162,8 @@ class Engine:
         column is a sequence or an Arrow array of text. `validate` says whether references take part in comparisons;
         where it is missing, the recipe does.
         """
-        return Report(self._core.score(prompts, responses, references, groups, tokens, extras, ids, validate))
+        columns = (prompts, responses, references, groups, tokens, extras, ids, _said(validate))
+        return Report(self._core.score(*columns))
 
     async def ascore(
         self,
@@ -177,7 +178,7 @@ class Engine:
         validate: bool | None = None,
     ) -> Report:
         """Scores a batch as `score` does, without blocking the event loop. A cancelled task lets go of the work."""
-        columns = (prompts, responses, references, groups, tokens, extras, ids, validate)
+        columns = (prompts, responses, references, groups, tokens, extras, ids, _said(validate))
         scores = await awaited(lambda done: self._core.start(done, *columns))
         return Report(scores)
 
@@ -242,6 +243,12 @@ def _rebuild(
 ) -> Engine:
     custom.restore(functions)
     return Engine(recipe, overrides=overrides, state=state, share=share)
+
+
+def _said(validate: Any) -> bool | None:
+    if validate is not None and not isinstance(validate, bool):
+        raise TypeError(f"validate is True, False or None, not {validate!r:.80}")
+    return validate
 
 
 def _written(value: Any) -> str:

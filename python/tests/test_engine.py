@@ -167,6 +167,7 @@ def test_rollouts_none_of_which_can_be_read():
         ("responses", ["a", 1.5], TypeError, r"responses\[1\]: text or a whole number is wanted, not 1.5"),
         ("responses", ["a", b"b"], TypeError, r"responses\[1\]: text is wanted, not bytes"),
         ("responses", 7, TypeError, "responses: a list is wanted, not int"),
+        ("validate", "yes", TypeError, "validate is True, False or None, not 'yes'"),
         ("responses", None, TypeError, "responses: a list is wanted, not None"),
         ("prompts", ["a", 3], TypeError, r"prompts\[1\]: text or a list of messages is wanted, not int"),
         ("prompts", ["a"], ValueError, "prompts has 1 items, but responses has 2"),
