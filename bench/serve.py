@@ -155,14 +155,14 @@ def judged(folder, _):
         recipe.write_text(JUDGED.format(url=court.url, concurrency=128))
         rounds = []
         with serve(folder, "--recipe", recipe) as service:
-            for number in range(3):
+            for number in range(7):
                 options = {"seconds": 8, "connections": 64, "size": 4, "rate": 60, "seed": 1000 + number}
                 alone = load(service.address, engine=recipe, **options)
                 over = load(service.address, recipe="judged", **{**options, "seed": 2000 + number})
                 rounds.append(
                     (good(alone)["p99_ms"], good(over)["p99_ms"], good(alone)["p50_ms"], good(over)["p50_ms"])
                 )
-    added = sorted(over - alone for alone, over, *_ in rounds)[1]
+    added = sorted(over - alone for alone, over, *_ in rounds)[len(rounds) // 2]
     found = {"rounds": rounds, "added_p99_ms": added}
     return found, [("ms that the service adds to p99, judge of 20 ms", added, "<=", 3.0)]
 
