@@ -25,22 +25,19 @@ Everything else is said by environment variables, because OpenRLHF passes no arg
 from __future__ import annotations
 
 import asyncio
-import difflib
 import functools
 import itertools
-import json
 import logging
-import os
-import shlex
 import sys
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import plaudit
+from plaudit.openrlhf_settings import Settings, unknown
 
 if TYPE_CHECKING:
     from plaudit.ray.actor import Answer
@@ -48,113 +45,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("plaudit.openrlhf")
 
-_ENDS = (
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<|eot_id|>",
-    "<|end_of_text|>",
-    "<|end|>",
-    "<|return|>",
-    "</s>",
-    "<eos>",
-    "<end_of_turn>",
-    "<\uff5cend\u2581of\u2581sentence\uff5c>",
-)
-"""What ends a turn in the chat formats of the usual models; OpenRLHF decodes with these in place."""
-
 _THREADS = 4096
 """How many samples of one process may wait for their siblings in `reward_func`."""
 
 _GATHERING = 65_536
 """How many groups may be waited for. Those whose samples never came are forgotten first."""
-
-
-_KNOWN = (
-    "RECIPE",
-    "SET",
-    "STATE",
-    "GROUP_SIZE",
-    "SHARE",
-    "JOIN",
-    "TIMEOUT",
-    "INVALID",
-    "SCORE",
-    "STOP",
-)
-"""What may be set, each after `PLAUDIT_`."""
-
-_OTHERS = ("PLAUDIT_BIN", "PLAUDIT_TOKEN")
-"""Variables of other parts of plaudit."""
-
-
-class Settings(NamedTuple):
-    """What the environment says."""
-
-    recipe: str
-    overrides: dict[str, object]
-    state: str | None
-    size: int | None
-    share: int
-    join: str | None
-    timeout: float
-    invalid: str
-    score: str | None
-    ends: tuple[str, ...]
-
-    @classmethod
-    def read(cls, environment: Mapping[str, str] = os.environ) -> Settings:
-        """Reads the variables, and says which one is wrong."""
-        said = {name: environment.get(f"PLAUDIT_{name}") or None for name in _KNOWN}
-        recipe, join, timeout, invalid = (said[name] for name in ("RECIPE", "JOIN", "TIMEOUT", "INVALID"))
-        if recipe is None:
-            raise ValueError("PLAUDIT_RECIPE must name a recipe, such as `math` or the path of a file")
-        for name in ("GROUP_SIZE", "SHARE"):
-            number = said[name]
-            if number is not None and not (number.isdecimal() and int(number) > 0):
-                raise ValueError(f"PLAUDIT_{name} must be a whole number above 0, not `{number}`")
-        if join not in (None, "ray"):
-            raise ValueError(f"PLAUDIT_JOIN is `ray` or not set, not `{join}`")
-        try:
-            seconds = float(timeout or 1800.0)
-        except ValueError:
-            raise ValueError(f"PLAUDIT_TIMEOUT is a number of seconds, not `{timeout}`") from None
-        if invalid not in (None, "mean", "raise"):
-            raise ValueError(f"PLAUDIT_INVALID is `mean` or `raise`, not `{invalid}`")
-        return cls(
-            recipe=recipe,
-            overrides=dict(_override(word) for word in shlex.split(said["SET"] or "")),
-            state=said["STATE"],
-            size=int(said["GROUP_SIZE"]) if said["GROUP_SIZE"] else None,
-            share=int(said["SHARE"] or 1),
-            join=join,
-            timeout=seconds,
-            invalid=invalid or "mean",
-            score=said["SCORE"],
-            ends=(*_ENDS, *shlex.split(said["STOP"] or "")),
-        )
-
-
-def _unknown(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What is said of variables that look like settings and are none."""
-    known = [f"PLAUDIT_{name}" for name in _KNOWN]
-    told = []
-    for name in sorted(environment):
-        if name.startswith("PLAUDIT_") and name not in (*known, *_OTHERS):
-            near = difflib.get_close_matches(name, known, 1)
-            told.append(
-                f"{name} is no setting of plaudit.openrlhf" + (f"; did you mean {near[0]}?" if near else "")
-            )
-    return told
-
-
-def _override(word: str) -> tuple[str, object]:
-    key, equals, value = word.partition("=")
-    if not equals:
-        raise ValueError(f"PLAUDIT_SET takes KEY=VALUE, not `{word}`")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
 
 
 class _Cohort:
@@ -433,7 +328,7 @@ def rewards(*, by_function: bool = False) -> Rewards:
     with _making:
         try:
             if not _made:
-                for told in _unknown():
+                for told in unknown():
                     _log.warning("plaudit: %s", told)
                 _made.append(Rewards(Settings.read()))
             if by_function:

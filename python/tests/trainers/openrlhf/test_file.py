@@ -15,7 +15,8 @@ import plaudit
 import pytest
 import stage
 from conftest import pairwise, written
-from plaudit import openrlhf
+from plaudit import openrlhf, openrlhf_settings
+from plaudit.openrlhf_settings import Settings
 
 
 @plaudit.register("picky")
@@ -155,7 +156,7 @@ def test_a_recipe_that_compares_needs_the_size(desk: Any, judge: str) -> None:
 )
 def test_a_wrong_variable_is_named(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"PLAUDIT_{name}"):
-        openrlhf.Settings.read({"PLAUDIT_RECIPE": "math", f"PLAUDIT_{name}": value})
+        Settings.read({"PLAUDIT_RECIPE": "math", f"PLAUDIT_{name}": value})
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_a_mistake_is_logged_and_raised_when_the_file_is_loaded(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    for name in openrlhf._KNOWN:
+    for name in openrlhf_settings.KNOWN:
         monkeypatch.delenv(f"PLAUDIT_{name}", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(f"PLAUDIT_{name}", value)
@@ -193,7 +194,7 @@ def test_a_variable_that_is_no_setting_is_told(desk: Any, caplog: pytest.LogCapt
 
 def test_overrides_are_read_as_on_the_command_line() -> None:
     said = "judges.main.base_url=http://h:1/v1 components.a.n=3 components.a.b='two words'"
-    settings = openrlhf.Settings.read({"PLAUDIT_RECIPE": "math", "PLAUDIT_SET": said})
+    settings = Settings.read({"PLAUDIT_RECIPE": "math", "PLAUDIT_SET": said})
     assert settings.overrides == {
         "judges.main.base_url": "http://h:1/v1",
         "components.a.n": 3,
@@ -202,7 +203,7 @@ def test_overrides_are_read_as_on_the_command_line() -> None:
 
 
 def test_state_folders_do_not_collide(tmp_path: Path) -> None:
-    settings = openrlhf.Settings.read({"PLAUDIT_RECIPE": "overlap", "PLAUDIT_STATE": str(tmp_path)})
+    settings = Settings.read({"PLAUDIT_RECIPE": "overlap", "PLAUDIT_STATE": str(tmp_path)})
     first, second = openrlhf._open_engine(settings), openrlhf._open_engine(settings)
     assert first is not second
     assert sorted(path.name for path in tmp_path.iterdir()) == ["process-0", "process-1"]
