@@ -37,8 +37,9 @@ def totals(engine: plaudit.Engine) -> list[float]:
 
 
 def python(source: str, *arguments: str, **more) -> subprocess.Popen[str]:
-    """A Python of its own that runs some lines."""
-    command = [sys.executable, "-c", textwrap.dedent(source), *arguments]
+    """A Python of its own that runs some lines, and hears Ctrl-C even where these tests were started without it."""
+    hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", hears + textwrap.dedent(source), *arguments]
     path = os.pathsep.join([str(ROOT / "python"), str(Path(__file__).parent)])
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, **{**pipes, **more})

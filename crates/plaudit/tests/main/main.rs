@@ -24,3 +24,4 @@ mod redis_server;
 mod reference;
 mod regex_cases;
 mod submit;
+mod work;
