@@ -26,8 +26,7 @@ fn abuse_cases_get_their_code_in_time() {
         let started = Instant::now();
         let read = Node::from_yaml(case["payload"].as_str().unwrap());
         let took = started.elapsed().as_millis();
-        let limit = case["expect"]["max_ms"].as_u64().unwrap() * if cfg!(debug_assertions) { 10 } else { 1 };
-        assert!(took <= u128::from(limit), "{id} took {took} ms");
+        assert!(took <= u128::from(case["expect"]["max_ms"].as_u64().unwrap()), "{id} took {took} ms");
         if case["expect"]["outcome"] == "ok" {
             assert!(read.is_ok(), "{id}: {read:?}");
             continue;

@@ -95,8 +95,8 @@ fn hostile_requests_are_refused_in_time() {
         played += 1;
         let (id, wanted) = (case["id"].as_str().unwrap(), wanted(&case));
         assert!(wanted.contains(&answer.status), "{id}: {} of {wanted:?}: {}", answer.status, answer.text());
-        // The time that the case allows, and more for a machine that has other tests to do.
-        let most = Duration::from_millis(case["expect"]["max_ms"].as_u64().unwrap()) * 10;
+        // The time that the case allows, and as much again for a machine that has other tests to do.
+        let most = Duration::from_millis(case["expect"]["max_ms"].as_u64().unwrap()) * 4;
         assert!(took < most, "{id}: {took:?}");
         if case["expect"]["reason"].as_str().unwrap().contains("close") {
             assert_eq!(answer.header("connection"), Some("close"), "{id}");
@@ -124,7 +124,7 @@ fn headers_that_drip_end_after_ten_seconds() {
     let answer = read(&mut stream).expect("an answer");
     let took = began.elapsed();
     assert_eq!((answer.status, answer.code()), (408, "http.timeout".to_owned()));
-    assert!((9..15).contains(&took.as_secs()), "{took:?}");
+    assert!((9..14).contains(&took.as_secs()), "{took:?}");
     drop(stream);
     dripping.join().unwrap();
 }
@@ -143,7 +143,7 @@ fn more_connections_than_there_may_be_are_turned_away_quickly() {
     let mut one_more = service.connect();
     let answer = read(&mut one_more).expect("an answer");
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(1));
     healthy.write_all(request("GET", "/healthz", "", &[], None).as_bytes()).unwrap();
     assert_eq!(read(&mut healthy).unwrap().status, 200);
     assert!(service.memory() < before + (32 << 20), "{} bytes more", service.memory() - before);
@@ -166,8 +166,8 @@ fn a_client_that_goes_away_frees_its_work() {
             .map(|at| json!({ "group": group, "prompt": "q", "response": format!("{group} {at}") }))
             .collect()
     };
-    // 45 pairs, two at a time, 300 ms each: over six seconds.
-    let body = json!({ "rollouts": rollouts("long", 10) }).to_string();
+    // 28 pairs, two at a time, 300 ms each: over four seconds.
+    let body = json!({ "rollouts": rollouts("long", 8) }).to_string();
     let mut stream = service.connect();
     stream.write_all(request("POST", "/v1/score", &body, &[], None).as_bytes()).unwrap();
     super::http::until("some of it is answered", || {
@@ -177,10 +177,10 @@ fn a_client_that_goes_away_frees_its_work() {
     let began = Instant::now();
     let answer = service.post("/v1/score", &json!({ "rollouts": rollouts("short", 2) }));
     assert_eq!(answer.status, 200);
-    assert!(began.elapsed() < Duration::from_millis(4500), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_millis(2500), "{:?}", began.elapsed());
     super::http::until("nothing is inside", || service.get("/v1/status").json()["rollouts"] == 0);
     // The same again: what was answered before the client went is in the journal.
-    assert_eq!(service.post("/v1/score", &json!({ "rollouts": rollouts("long", 10) })).status, 200);
+    assert_eq!(service.post("/v1/score", &json!({ "rollouts": rollouts("long", 8) })).status, 200);
     let judges = service.get("/v1/judges").json();
     assert!(judges["judges"][0]["cached"].as_u64().unwrap() >= 2, "{judges}");
 }

@@ -58,11 +58,9 @@ fn too_much_is_refused_at_once_and_what_was_let_in_is_answered() {
             });
         }
     });
-    let (good, mut refusals) = (good.into_inner(), refusals.into_inner().unwrap());
+    let (good, refusals) = (good.into_inner(), refusals.into_inner().unwrap());
     assert!(good >= 12 && !refusals.is_empty(), "{good} good, {} refused", refusals.len());
-    // The usual one, as this machine has other tests to do.
-    refusals.sort();
-    assert!(refusals[refusals.len() / 2] < Duration::from_millis(500), "{refusals:?}");
+    assert!(refusals.iter().all(|took| *took < Duration::from_millis(500)), "{refusals:?}");
     assert_eq!(service.get("/v1/status").json()["rollouts"], 0);
 }
 
@@ -91,7 +89,7 @@ fn one_runs_burst_does_not_starve_another() {
     // Six pairs are one round of the judge alone; behind the calls that are already before it, a few rounds, and not the hundred
     // and more of the burst.
     let burst = began.elapsed();
-    assert!(times[2] * 6 < burst, "{times:?} beside {burst:?}");
+    assert!(times[2] * 8 < burst, "{times:?} beside {burst:?}");
 }
 
 #[test]
@@ -179,7 +177,7 @@ fn slow_and_silent_clients_take_little_and_hold_nobody_up() {
         .collect();
     let mut times: Vec<Duration> = (0..50).map(|_| score()).collect();
     times.sort();
-    assert!(times[25] < Duration::from_millis(250), "{times:?}");
+    assert!(times[48] < Duration::from_millis(250), "{times:?}");
     assert!(service.memory() < before + (128 << 20), "{} bytes more", service.memory() - before);
     drop(slow);
 }
