@@ -39,6 +39,11 @@ impl Disk for File {
     fn reserve(&self, from: u64, to: u64) -> io::Result<bool> {
         use rustix::fs::{FallocateFlags, fallocate};
         use rustix::io::Errno;
+        use rustix::process::{Resource, getrlimit};
+        // tmpfs looks at the limit on the size of files here, ext4 and xfs only at the write, when the call is paid for.
+        if getrlimit(Resource::Fsize).current.is_some_and(|limit| to > limit) {
+            return Err(Errno::FBIG.into());
+        }
         loop {
             match fallocate(self, FallocateFlags::KEEP_SIZE, from, to.saturating_sub(from).max(1)) {
                 Ok(()) => return Ok(true),

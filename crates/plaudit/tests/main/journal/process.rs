@@ -113,16 +113,17 @@ fn filled(output: &[u8]) -> Option<(String, usize, usize)> {
     Some((words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
+/// The limit leaves 400 KiB beside what is kept free for the calls in flight.
 #[test]
-fn a_limit_on_the_size_of_files_stops_the_journal_and_tears_nothing_else() {
+fn a_limit_on_the_size_of_files_loses_no_paid_judgment() {
     let place = Place::new();
-    let output = child("trap '' XFSZ; ulimit -f 800;", "fill", &place.0).output().unwrap();
+    let output = child("trap '' XFSZ; ulimit -f 2848;", "fill", &place.0).output().unwrap();
     let (code, sent, kept) = filled(&output.stdout).unwrap();
     assert_eq!(code, "engine.journal_full");
-    assert!(kept > 10 && sent - kept < 10, "{sent} sent, {kept} kept");
+    assert!(kept > 10 && sent == kept, "{sent} sent, {kept} kept");
     let (_, recovered) = Journal::open(&place.0).unwrap();
     assert_eq!((recovered.judgments as usize, recovered.damaged), (kept, 0));
-    assert_eq!(recovered.open_intents as usize, sent - kept);
+    assert_eq!(recovered.open_intents, 0);
 }
 
 /// Needs user namespaces, for a small file system of its own; where there are none, the disk in memory has to do.
