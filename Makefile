@@ -1,4 +1,5 @@
-# What people do with this repository. Needs a Rust toolchain, python3 and make; what tests need besides, they install.
+# What people do with this repository. Needs a Rust toolchain, python3 and make; what the tests need besides, `.ci/setup`
+# installs where it may.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -8,20 +9,25 @@ VENVS := .venvs
 DEV := $(VENVS)/dev/bin
 WEB := crates/plaudit-cli/web
 EXTENSION := python/plaudit/_plaudit.abi3.so
+# Where cargo builds, asked once and only by the targets that need it.
+TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'))$(TARGET)
 
-.PHONY: demo test test-python test-trainers test-verl-e2e test-browser check check-python develop wheel wheel-dev docs bench bench-python fuzz clean
+.PHONY: demo test test-python test-trainers test-verl-e2e test-browser test-limits check check-python develop wheel wheel-dev docs bench bench-python fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
 	$(CARGO) build --release --locked -p plaudit-cli
 	@mkdir -p out
-	./target/release/plaudit score examples/rollouts.jsonl --recipe $(RECIPE) --out out/results.jsonl --summary out/summary.json
-	./target/release/plaudit score examples/rollouts.jsonl --recipe overlap --state out/state --out out/judged.jsonl
-	./target/release/plaudit explain g001-1 --state out/state
+	$(TARGET)/release/plaudit score examples/rollouts.jsonl --recipe $(RECIPE) --out out/results.jsonl --summary out/summary.json
+	$(TARGET)/release/plaudit score examples/rollouts.jsonl --recipe overlap --state out/state --out out/judged.jsonl
+	$(TARGET)/release/plaudit explain g001-1 --state out/state
 
 # Every test there is, but for those that need a trainer.
-test: check
+test:
+	.ci/setup
+	$(MAKE) check
 	$(CARGO) test --locked
+	$(MAKE) test-limits
 	$(PYTHON) examples/make_rollouts.py --check
 	$(MAKE) test-browser
 	$(MAKE) test-python
@@ -32,34 +38,38 @@ test-python: develop wheel-dev
 	$(DEV)/ruff format --check python
 	$(DEV)/ruff check python
 	$(DEV)/pyright --pythonpath $(DEV)/python
-	cd target && MYPYPATH=../python PYTHONPATH=../python ../$(DEV)/stubtest plaudit._plaudit
-	PYTHONPATH=python PLAUDIT_BIN=$(CURDIR)/target/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers
-	python/venv.sh wheel target/wheels/plaudit-*.whl
-	cd target && ../$(VENVS)/wheel/bin/plaudit score ../examples/rollouts.jsonl --out wheel.jsonl
-	cd target && ../$(VENVS)/wheel/bin/python -c "import plaudit; print(plaudit.Engine('quickstart').score(None, ['a']))"
+	cd $(TARGET) && MYPYPATH=$(CURDIR)/python PYTHONPATH=$(CURDIR)/python $(CURDIR)/$(DEV)/stubtest plaudit._plaudit
+	PYTHONPATH=python PLAUDIT_BIN=$(TARGET)/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers
+	python/venv.sh wheel $(TARGET)/wheels/plaudit-*.whl
+	cd $(TARGET) && $(CURDIR)/$(VENVS)/wheel/bin/plaudit score $(CURDIR)/examples/rollouts.jsonl --out wheel.jsonl
+	cd $(TARGET) && $(CURDIR)/$(VENVS)/wheel/bin/python -c "import plaudit; print(plaudit.Engine('quickstart').score(None, ['a']))"
 
 # The adapters, against the real trainers from the index: about 6 GB, in environments of their own.
 test-trainers: develop
 	$(CARGO) build --locked -p plaudit-cli
-	python/tests/trainers/run.sh
+	PLAUDIT_BIN=$(TARGET)/debug/plaudit python/tests/trainers/run.sh
 
 # One real training run of verl on the CPU, with plaudit's rewards.
 test-verl-e2e: develop
 	python/venv.sh verl-0.9
 	PYTHONPATH=python PYTHON=$(CURDIR)/$(VENVS)/verl-0.9/bin/python examples/verl/cpu/run.sh
 
-# The dashboard in Chromium, with the real service and the simulated judge behind it. Needs node and npm.
+# The promise of at most 50 ms for 1 MB of hostile text, measured as it is shipped: optimised.
+test-limits:
+	$(CARGO) test --locked --release -p plaudit --test main hostile
+
+# The dashboard in Chromium, with the real service and the simulated judge behind it. Needs chromium, node and npm.
 test-browser:
-	for need in chromium node npm; do command -v $$need > /dev/null || missing=1; done; [ -z "$$missing" ] || { \
-		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq && \
-		$$sudo apt-get install -y -qq --no-install-recommends chromium $$(command -v node > /dev/null || echo nodejs) $$(command -v npm > /dev/null || echo npm); }
-	$(CARGO) build --locked -p plaudit-cli
-	cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && node --test
+	@for need in chromium node npm; do command -v $$need > /dev/null || missing="$$missing $$need"; done; \
+	if [ -n "$$missing" ] && [ "$$PLAUDIT_TEST_ALL" != 1 ]; then echo "== left out: the tests of the dashboard, for want of$$missing"; else \
+		$(CARGO) build --locked -p plaudit-cli && cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && \
+		PLAUDIT_BIN=$(TARGET)/debug/plaudit node --test; \
+	fi
 
 # The extension where `PYTHONPATH=python` finds it, for work on the package.
 develop:
 	$(CARGO) build --locked -p plaudit-python
-	cp target/debug/lib_plaudit.so $(EXTENSION)
+	cp $(TARGET)/debug/lib_plaudit.so $(EXTENSION)
 
 # What is published: dist/plaudit-*.whl, also by `pip install .`.
 wheel:
@@ -71,8 +81,8 @@ wheel:
 wheel-dev:
 	python/venv.sh tools
 	$(CARGO) build --locked -p plaudit-cli
-	rm -rf target/wheels
-	$(VENVS)/tools/bin/maturin build --quiet --locked --profile dev --out target/wheels
+	rm -rf $(TARGET)/wheels
+	$(VENVS)/tools/bin/maturin build --quiet --locked --profile dev --out $(TARGET)/wheels
 
 # What a test cannot see: the format and the lints.
 check:
@@ -97,7 +107,7 @@ bench:
 # The way from Python and back, RM-Gallery's tutorial, and verl's reward loop.
 bench-python:
 	$(CARGO) build --release --locked -p plaudit-python -p plaudit-cli
-	cp target/release/lib_plaudit.so $(EXTENSION)
+	cp $(TARGET)/release/lib_plaudit.so $(EXTENSION)
 	python/venv.sh dev
 	python/venv.sh verl-0.9
 	PYTHONPATH=python $(DEV)/python bench/border.py

@@ -6,7 +6,7 @@ use crate::files::Output;
 use crate::summary::short;
 use crate::talk::Style;
 use clap::Args;
-use plaudit::recipe::closest;
+use plaudit::recipe::did_you_mean;
 use plaudit::registry::Entry;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -50,10 +50,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 fn find(name: &str) -> Result<Entry, Failure> {
     Entry::find(name).ok_or_else(|| {
-        let hint = match closest(name, Entry::names()) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => "`plaudit rewards` lists them".to_owned(),
-        };
+        let hint = did_you_mean(name, Entry::names());
+        let hint = hint.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
         Failure::Arguments(format!("there is no reward {name:?}; {hint}"))
     })
 }

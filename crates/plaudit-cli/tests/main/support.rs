@@ -57,6 +57,15 @@ impl Drop for Folder {
     }
 }
 
+/// Whether a program is on this machine. With PLAUDIT_TEST_ALL=1 it must be.
+pub(crate) fn installed(program: &str) -> bool {
+    let found =
+        Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let all = std::env::var_os("PLAUDIT_TEST_ALL").is_some_and(|set| set == "1");
+    assert!(found || !all, "{program} is not installed: .ci/setup installs it");
+    found
+}
+
 /// The command, in the repository's root and without a terminal.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plaudit"));

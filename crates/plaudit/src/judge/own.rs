@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Judge {
-    /// The prompt: a file below the folder of the recipe, or, where it has braces, the template itself.
+    /// The prompt: a file below the folder of the recipe or at an absolute path, or, where it has braces, the template itself.
     pub prompt: String,
     /// The system message.
     pub system: Option<String>,

@@ -38,7 +38,9 @@ impl Template {
             false if written.is_empty() => {
                 return Err(refuse("is missing: name a file, or write the template".into()));
             }
-            false => shelf.read(written, LARGEST_SOURCE).map_err(refuse)?,
+            false => shelf
+                .read(written, LARGEST_SOURCE)
+                .map_err(|message| refuse(format!("{message} (a prompt without {{{{ }}}} names a file)")))?,
         };
         if source.len() > LARGEST_SOURCE {
             return Err(refuse(format!("is longer than {LARGEST_SOURCE} bytes")));

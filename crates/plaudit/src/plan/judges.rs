@@ -154,7 +154,9 @@ impl Resolver<'_> {
             }
         }
         if !embedded && written.model.as_deref().is_none_or(str::is_empty) {
-            self.refuse(&format!("{path}.model"), "the name of the model is missing".to_owned(), None);
+            let fix = self.neighbour(&path);
+            let message = "the name of the model is missing".to_owned();
+            self.refuse(&format!("{path}.model"), message, fix.as_deref());
         }
         let plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if written.api_key_env.as_deref().is_some_and(|name| name.is_empty() || !plain(name)) {

@@ -7,7 +7,7 @@ use crate::compose::{Combine, Part};
 use crate::judge::principles::preset;
 use crate::recipe::judges::ReferencePart;
 use crate::recipe::written::{self, Written, WrittenComponent};
-use crate::recipe::{Mistake, Mistakes, Node, Recipe, Tree, check, closest};
+use crate::recipe::{Mistake, Mistakes, Node, Recipe, Tree, check, closest, did_you_mean};
 use crate::registry::Entry;
 use crate::tokenizer::Shelf;
 use serde_json::{Map, Value};
@@ -43,6 +43,7 @@ impl Resolver<'_> {
     fn plan(mut self) -> Option<Plan> {
         let written = self.outline()?;
         let own = self.branch(&written);
+        self.refuse_name(&written);
         self.refuse_idle(&written, &own);
         let timeout = self.duration("groups.timeout", &written.groups.timeout);
         let quiet = written.groups.quiet.as_ref().map(|quiet| self.duration("groups.quiet", quiet));
@@ -208,8 +209,9 @@ impl Resolver<'_> {
                 Tree::Map(_) => ("recipe.missing_key", "reward is missing"),
                 _ => ("recipe.type", "a map with the key reward is wanted"),
             };
-            let fix = Some("write it like { reward: reasoning_format, weight: 0.1 }".to_owned());
-            self.mistakes.push(mistake(code, path, node.line, message.to_owned(), fix));
+            let fix = "write it like { reward: reasoning_format, weight: 0.1 }".to_owned();
+            let fix = self.neighbour(path).unwrap_or(fix);
+            self.mistakes.push(mistake(code, path, node.line, message.to_owned(), Some(fix)));
             return None;
         };
         let path = format!("{path}.reward");
@@ -220,12 +222,24 @@ impl Resolver<'_> {
         };
         let entry = Entry::find(name).or_else(|| preset(name).and_then(|_| Entry::find("principle")));
         if entry.is_none() {
-            let fix = closest(name, Entry::names()).map(|near| format!("did you mean {near:?}?"));
-            let fix = fix.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
+            let fix = did_you_mean(name, Entry::names())
+                .unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
             let message = format!("there is no reward {name:?}");
             self.mistakes.push(mistake("recipe.unknown_reward", &path, reward.line, message, Some(fix)));
         }
         entry
+    }
+
+    /// The recipe's name stands in logs, tables and the names of runs.
+    fn refuse_name(&mut self, written: &Written) {
+        let Some(name) = &written.name else { return };
+        let invisible = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        };
+        if name.trim() != name || name.is_empty() || name.chars().count() > 64 || name.contains(invisible) {
+            self.add("recipe.name", "name", "a recipe's name has 1 to 64 visible characters");
+        }
     }
 
     /// Refuses a validation that nothing would carry out.
@@ -340,6 +354,14 @@ impl Resolver<'_> {
             self.mistakes.push(mistake("recipe.duration", path, self.line(path), message, fix));
         }
         duration
+    }
+
+    /// The key beside this one that was probably meant, as where an override misspells it and makes a new one.
+    pub(super) fn neighbour(&self, path: &str) -> Option<String> {
+        let (parent, name) = path.rsplit_once('.')?;
+        let siblings = self.recipe.node.get(parent)?.entries().map(|(key, _)| key.name.as_str());
+        let others: Vec<&str> = siblings.filter(|other| *other != name).collect();
+        closest(name, others).map(|near| format!("did you mean {parent}.{near}?"))
     }
 
     pub(super) fn line(&self, path: &str) -> Option<u32> {

@@ -26,6 +26,33 @@ pub struct Mistake {
     pub fix: Option<String>,
 }
 
+impl Mistake {
+    /// The same with control characters escaped: a recipe's keys reach a terminal in it.
+    fn printable(self) -> Self {
+        Self {
+            path: escape_controls(self.path),
+            message: escape_controls(self.message),
+            fix: self.fix.map(escape_controls),
+            ..self
+        }
+    }
+}
+
+fn escape_controls(text: String) -> String {
+    let is_control = |c: char| c.is_control() && c != '\n';
+    if !text.contains(is_control) {
+        return text;
+    }
+    text.chars().fold(String::new(), |mut out, c| {
+        if is_control(c) {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
+        }
+        out
+    })
+}
+
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.line, self.path.as_str()) {
@@ -57,7 +84,7 @@ impl Mistakes {
             let key = |m: &Mistake| (m.line.is_none(), m.line);
             key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path)).then_with(|| a.code.cmp(b.code))
         });
-        Err(Self(found))
+        Err(Self(found.into_iter().map(Mistake::printable).collect()))
     }
 
     /// The same mistakes without lines, for a recipe that did not come from a file.
@@ -74,7 +101,7 @@ impl Mistakes {
 
 impl From<Mistake> for Mistakes {
     fn from(mistake: Mistake) -> Self {
-        Self(vec![mistake])
+        Self(vec![mistake.printable()])
     }
 }
 
@@ -126,6 +153,25 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
     }
     best.map(|(_, candidate)| candidate)
+}
+
+/// "did you mean ...?": the closest candidate, or up to three that hold the word as a part, as `ngram` in
+/// `ngram_repetition_penalty`.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
+    if let Some(near) = closest(word, candidates.clone()) {
+        return Some(format!("did you mean {near:?}?"));
+    }
+    if !(3..=WORD_MAX).contains(&word.len()) {
+        return None;
+    }
+    let part = word.to_lowercase();
+    let holding = candidates.into_iter().filter(|candidate| candidate.to_lowercase().contains(&part));
+    let names: Vec<String> = holding.take(3).map(|name| format!("{name:?}")).collect();
+    let (last, others) = names.split_last()?;
+    Some(match others {
+        [] => format!("did you mean {last}?"),
+        _ => format!("did you mean {} or {last}?", others.join(", ")),
+    })
 }
 
 fn letters(word: &str) -> Vec<char> {
@@ -202,6 +248,24 @@ mod tests {
         for word in ["k", "", "temperature", "judge", &"w".repeat(1 << 20)] {
             assert_eq!(closest(word, keys), None, "{word:.20}");
         }
+    }
+
+    #[test]
+    fn a_part_of_a_name_is_enough() {
+        let names =
+            ["ngram_repetition_penalty", "total_length", "thought_length", "length_penalty", "kimi.length"];
+        let said = |word| did_you_mean(word, names);
+        assert_eq!(said("ngram").as_deref(), Some("did you mean \"ngram_repetition_penalty\"?"));
+        let lengths = "did you mean \"total_length\", \"thought_length\" or \"length_penalty\"?";
+        assert_eq!(said("Length").as_deref(), Some(lengths));
+        assert_eq!(said("totl_length").as_deref(), Some("did you mean \"total_length\"?"));
+        assert_eq!((said("ng"), said(""), said("judge")), (None, None, None));
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        let mistakes = Mistakes::none(vec![mistake(Some(1), "components.f\u{1b}[31m")]).unwrap_err();
+        assert!(mistakes.to_string().contains("components.f\\u{1b}[31m"), "{mistakes}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub mod written;
 mod yaml;
 
 pub use check::check;
-pub use mistake::{Mistake, Mistakes, closest};
+pub use mistake::{Mistake, Mistakes, closest, did_you_mean};
 pub use shipped::shipped;
 pub use tree::{Key, Node, Tree};
 pub use written::schema;
@@ -65,10 +65,8 @@ impl Recipe {
             path: String::new(),
             line: None,
             message: format!("there is neither a shipped recipe nor a file {name:?}"),
-            fix: Some(match closest(name, known.iter().copied()) {
-                Some(near) => format!("did you mean {near:?}?"),
-                None => format!("the shipped ones are {}", known.join(", ")),
-            }),
+            fix: did_you_mean(name, known.iter().copied())
+                .or_else(|| Some(format!("the shipped ones are {}", known.join(", ")))),
         };
         Err(mistake.into())
     }
@@ -133,19 +131,25 @@ impl Recipe {
     pub(crate) fn beside(&self, name: &str) -> Result<Self, Mistakes> {
         let is_shipped = shipped().iter().any(|(known, _)| *known == name);
         let Some(folder) = self.folder.as_ref().filter(|_| !is_shipped) else { return Self::named(name) };
+        let outside = || Mistake {
+            code: "recipe.path",
+            path: String::new(),
+            line: None,
+            message: "only files below the folder of the recipe can be named".to_owned(),
+            fix: None,
+        };
         let path = Path::new(name);
         if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
-            return Err(Mistake {
-                code: "recipe.path",
-                path: String::new(),
-                line: None,
-                message: "only files below the folder of the recipe can be named".to_owned(),
-                fix: None,
-            }
-            .into());
+            return Err(outside().into());
         }
         let file = folder.join(path);
-        if file.exists() { Self::from_file(&file) } else { Self::named(name) }
+        // A recipe file beside the caller has the empty path for a folder.
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        match (file.canonicalize(), folder.canonicalize()) {
+            (Ok(real), Ok(folder)) if !real.starts_with(&folder) => Err(outside().into()),
+            (Ok(_), Ok(_)) => Self::from_file(&file),
+            _ => Self::named(name),
+        }
     }
 }
 

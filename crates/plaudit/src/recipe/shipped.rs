@@ -1,8 +1,8 @@
-//! Which recipes come with plaudit? Those of the folder `recipes/`, compiled in, found by name.
+//! Which recipes come with plaudit? Those of the folder `crates/plaudit/recipes/`, compiled in, found by name.
 
 macro_rules! shipped {
     ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../recipes/", $name, ".yaml")))),+]
+        &[$(($name, include_str!(concat!("../../recipes/", $name, ".yaml")))),+]
     };
 }
 

@@ -1,5 +1,8 @@
 //! Which rule rewards are there, and what must one be? One file a rule, one line in [`KINDS`].
 
+// The example of CONTRIBUTING.md, compiled so that it stays right.
+#[cfg(test)]
+pub mod ends_with_question;
 #[cfg(test)]
 mod trial;
 

@@ -116,6 +116,9 @@ fn compile(pattern: &str, compare: bool) -> Result<regex::Regex, String> {
     Ok(regex)
 }
 
+/// By so much the crate indents a pattern in its messages.
+const INDENT: usize = 4;
+
 /// What is wrong with a pattern. The crate tells the causes apart only in words, which a test holds on to.
 fn refusal(error: &regex::Error) -> String {
     let words = error.to_string();
@@ -132,9 +135,13 @@ fn refusal(error: &regex::Error) -> String {
     } else {
         "regex_syntax"
     };
-    // The crate's message repeats the pattern; only its last line says what is wrong.
+    // The crate's message repeats the pattern, marks the place by ^ below it, and says in its last line what is wrong.
     let last = words.lines().last().unwrap_or("").trim_start_matches("error: ");
-    format!("{cause}: {last}")
+    let marks = words.lines().find(|line| line.contains('^') && line.chars().all(|c| c == ' ' || c == '^'));
+    match marks.and_then(|marks| marks.find('^')?.checked_sub(INDENT)) {
+        Some(before) => format!("{cause}: {last}, at character {}", before + 1),
+        None => format!("{cause}: {last}"),
+    }
 }
 
 /// The fast way: an automaton whose states are made as they are needed, a step a byte, and which says where it would

@@ -24,6 +24,58 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The lines that are compiled outside tests: an item below `#[cfg(test)]` is left out, and nothing else.
+fn shipped_lines(text: &str) -> Vec<&str> {
+    let (mut lines, mut kept) = (text.lines(), Vec::new());
+    while let Some(line) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            kept.push(line);
+            continue;
+        }
+        let item = lines.find(|line| !line.trim_start().starts_with("#[")).unwrap_or_default();
+        if item.ends_with('{') {
+            let end = format!("{}}}", &item[..item.len() - item.trim_start().len()]);
+            lines.find(|line| line.starts_with(&end));
+        }
+    }
+    kept
+}
+
+#[test]
+fn only_test_items_escape_the_layering_check() {
+    let text = "use a;\n#[cfg(test)]\nmod trial;\nuse b;\n#[cfg(test)]\n#[allow(x)]\nmod tests {\n    use c;\n}\nuse d;";
+    assert_eq!(shipped_lines(text), ["use a;", "use b;", "use d;"]);
+}
+
+/// What is compiled in lies inside the package, so that it can be published by itself.
+#[test]
+fn compiled_in_files_lie_inside_the_package() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    let mut count = 0;
+    for path in all {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let depth = path.strip_prefix(&root).unwrap().iter().count();
+        for rest in text.split("include_str!(").chain(text.split("include_bytes!(")).skip(1) {
+            let Some(file) = rest.split('"').nth(1).filter(|file| file.starts_with("..")) else { continue };
+            count += 1;
+            let up = file.split('/').take_while(|part| *part == "..").count();
+            assert!(up <= depth, "{} includes {file}", path.display());
+        }
+    }
+    assert!(count >= 3, "only {count} files are compiled in");
+}
+
+/// The walkthrough's rule is a file of the crate that is compiled and tested with the others.
+#[test]
+fn the_example_of_contributing_is_compiled() {
+    let text = include_str!("../../../../CONTRIBUTING.md");
+    let rest = text.split_once("```rust\n").unwrap().1;
+    let file = include_str!("../../src/rule/ends_with_question.rs");
+    assert!(rest.starts_with(file), "CONTRIBUTING.md shows something else than rule/ends_with_question.rs");
+}
+
 #[test]
 fn imports_point_one_way() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -35,7 +87,7 @@ fn imports_point_one_way() {
         let own = own.trim_end_matches(".rs");
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.starts_with("//! "), "{} does not say which question it answers", inside.display());
-        for line in text.split("#[cfg(test)]").next().unwrap().lines() {
+        for line in shipped_lines(&text) {
             let Some((_, rest)) = line.split_once("crate::") else { continue };
             let used = rest.split(|char: char| !char.is_alphanumeric() && char != '_').next().unwrap();
             let lower =

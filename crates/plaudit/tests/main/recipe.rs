@@ -170,3 +170,74 @@ fn what_is_wrong_with_a_judge_is_said_where_it_is_and_once() {
     assert!(found[0].contains("judges.main.base_url"), "{found:?}");
     assert_eq!(mistakes(asks).len(), 1, "none at all is told where it is asked");
 }
+
+#[test]
+fn a_misspelt_override_names_its_neighbour() {
+    for (path, value, wanted) in [
+        ("components.fromat.weight", "0.1", "did you mean components.format?"),
+        ("judges.man.base_url", "http://h/v1", "did you mean judges.main?"),
+    ] {
+        let mut recipe = Recipe::named("tutorial").unwrap();
+        recipe.set(path, value).unwrap();
+        let said = recipe.plan().unwrap_err().to_string();
+        assert!(said.contains(wanted), "{path}: {said}");
+    }
+    let mut recipe = Recipe::named("tutorial").unwrap();
+    recipe.set("components.format2", "{ reward: reasoning_format, weight: 0.1 }").unwrap();
+    assert!(recipe.plan().is_ok(), "a new component with a name like another's is good");
+}
+
+#[test]
+fn a_part_of_a_rewards_name_finds_it() {
+    let found = mistakes("components: { a: { reward: ngram } }\n");
+    assert!(found[0].ends_with("did you mean \"ngram_repetition_penalty\"?"), "{found:?}");
+}
+
+#[test]
+fn a_recipes_name_is_visible_text() {
+    let named =
+        |name: &str| mistakes(&format!("name: {name}\ncomponents: {{ a: {{ reward: length_penalty }} }}\n"));
+    for good in ["tutorial", "\"my run, 2nd\"", "运行"] {
+        assert_eq!(named(good), [""; 0], "{good}");
+    }
+    for bad in ["\"a\\0b\"", "\"\\e[31m\"", "\"\"", "\" a\"", "\"a\\u202eb\"", &"a".repeat(65)] {
+        let found = named(bad);
+        assert!(found.len() == 1 && found[0].contains("(recipe.name)"), "{bad}: {found:?}");
+    }
+}
+
+#[test]
+fn key_paths_carry_no_control_characters() {
+    let found = mistakes("components:\n  \"f\\e[31m\": { reward: accuracy }\n");
+    assert!(found[0].contains("recipe.name") && !found[0].contains('\u{1b}'), "{found:?}");
+}
+
+#[test]
+fn a_route_follows_no_link_out_of_the_folder() {
+    let folder = std::env::temp_dir().join(format!("plaudit-route-{}", std::process::id()));
+    let (inside, outside) = (folder.join("inside"), folder.join("outside.yaml"));
+    std::fs::create_dir_all(&inside).unwrap();
+    std::fs::write(&outside, "root:x:0:0\n").unwrap();
+    std::fs::write(inside.join("near.yaml"), "components: { a: { reward: length_penalty } }\n").unwrap();
+    std::os::unix::fs::symlink(&outside, inside.join("link.yaml")).unwrap();
+    std::os::unix::fs::symlink("near.yaml", inside.join("alias.yaml")).unwrap();
+    let routed = |name: &str| {
+        let file = inside.join("route.yaml");
+        std::fs::write(&file, format!("route: {{ by: extra.k, cases: {{ a: {name} }} }}\n")).unwrap();
+        Recipe::from_file(&file).and_then(|recipe| recipe.plan().map(|_| ()))
+    };
+    assert_eq!((routed("near.yaml"), routed("alias.yaml")), (Ok(()), Ok(())));
+    let said = routed("link.yaml").unwrap_err().to_string();
+    assert!(said.contains("recipe.path") && !said.contains("root:"), "{said}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_bad_pattern_and_a_prompt_without_braces_say_where() {
+    let found = mistakes("components: { a: { reward: regex, pattern: \"ab([\" } }\n");
+    assert!(found[0].contains("unclosed character class, at character 4"), "{found:?}");
+    let found = mistakes(
+        "components: { a: { reward: judge, mode: pointwise, prompt: Rate this., answer: { json: score, min: 0, max: 1 } } }\njudges: { main: { base_url: http://h/v1, model: m } }\n",
+    );
+    assert!(found[0].contains("a prompt without {{ }} names a file"), "{found:?}");
+}

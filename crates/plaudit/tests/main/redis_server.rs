@@ -16,8 +16,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with these flags beside the usual ones. None where there is no Redis on this machine and the
-    /// environment says that there need not be.
+    /// Starts a server with these flags beside the usual ones. None where there is no Redis on this machine: `make test`
+    /// has said so, and with PLAUDIT_TEST_ALL=1 the test fails.
     pub(crate) fn start(flags: &[&str]) -> Option<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("plaudit-redis-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -26,11 +26,9 @@ impl Server {
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let Some(child) = launch(port, &folder, &flags) else {
-            assert!(
-                std::env::var_os("PLAUDIT_NO_REDIS").is_some_and(|set| set == "1"),
-                "redis-server is not installed: install it, or set PLAUDIT_NO_REDIS=1 to leave these tests out"
-            );
-            eprintln!("NOT TESTED: redis-server is not installed, and PLAUDIT_NO_REDIS=1 allows that");
+            let all = std::env::var_os("PLAUDIT_TEST_ALL").is_some_and(|set| set == "1");
+            assert!(!all, "redis-server is not installed: .ci/setup installs it");
+            eprintln!("NOT TESTED: redis-server is not installed");
             return None;
         };
         let server = Self { child, port, folder, flags };

@@ -29,7 +29,9 @@ RECIPE = {
     "judges": {"words": {"kind": "overlap"}},
     "groups": {"timeout": "60s"},
 }
-TIMEOUT_S = 12
+# The group's time where siblings come, however slow the machine; and where one is missing and it must pass.
+TIMEOUT_S = 300
+HASTY_S = 12
 REFERENCE = "the answer is forty two"
 RESPONSES = [
     "<think> the cat </think> <answer> the answer is forty two </answer>",
@@ -57,9 +59,19 @@ def written(recipe: dict[str, Any], folder: Any) -> str:
 
 @pytest.fixture(scope="module")
 def loop(loops: Any, words: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    recipe = written(RECIPE, tmp_path_factory.mktemp("recipe"))
+    return started_loop(loops, words, tmp_path_factory.mktemp("recipe"), TIMEOUT_S)
+
+
+@pytest.fixture(scope="module")
+def hasty(loops: Any, words: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """It takes the place of `loop`, so the tests that use it come last."""
+    return started_loop(loops, words, tmp_path_factory.mktemp("recipe"), HASTY_S)
+
+
+def started_loop(loops: Any, words: Any, folder: Any, timeout: float) -> Any:
+    recipe = written(RECIPE, folder)
     started = loops(
-        *stage.plaudit(recipe, f"+reward.reward_kwargs.group_timeout={TIMEOUT_S}"),
+        *stage.plaudit(recipe, f"+reward.reward_kwargs.group_timeout={timeout}"),
         "reward.num_workers=3",
         "actor_rollout_ref.rollout.n=4",
     )
@@ -125,33 +137,6 @@ def test_columns_are_constant_plain_finite_floats(loop: Any, words: Any) -> None
         assert set(answer) == {"reward_score", "reward_extra_info"}
         for value in (answer["reward_score"], *answer["reward_extra_info"].values()):
             assert type(value) is float and math.isfinite(value)
-
-
-def test_a_missing_sibling_costs_the_groups_time_and_no_more(loop: Any, words: Any) -> None:
-    rollouts = groups(words, 1)[:3]
-    began = time.monotonic()
-    answers = loop.score(rollouts)
-    assert TIMEOUT_S - 0.5 < time.monotonic() - began < TIMEOUT_S + 30
-    for answer in answers:
-        info = answer["reward_extra_info"]
-        assert (info["plaudit/partial"], info["plaudit/group_size"], info["plaudit/invalid"]) == (
-            1.0,
-            3.0,
-            0.0,
-        )
-        assert info["plaudit/waited_s"] >= TIMEOUT_S - 1
-    assert [answer["reward_score"] for answer in answers] == pytest.approx(
-        expected(words, rollouts), abs=1e-9
-    )
-
-
-def test_a_late_sibling_is_scored_with_the_group_that_went_ahead(loop: Any, words: Any) -> None:
-    rollouts = groups(words, 1)
-    loop.score(rollouts[:3])
-    began = time.monotonic()
-    (late,) = loop.score(rollouts[3:])
-    assert time.monotonic() - began < TIMEOUT_S - 1
-    assert late["reward_score"] == pytest.approx(expected(words, rollouts)[3], abs=1e-9)
 
 
 def test_validation_is_scored_at_once_against_the_reference(loop: Any, words: Any) -> None:
@@ -239,6 +224,33 @@ def test_steps_are_summed_up_and_fed_back(loop: Any, words: Any, cluster: Any) -
     assert closed["total"]["mean"] == pytest.approx(totals.mean())
     assert closed["total"]["std"] == pytest.approx(totals.std())
     assert {"quality", "format", "ngram"} <= set(closed)
+
+
+def test_a_missing_sibling_costs_the_groups_time_and_no_more(hasty: Any, words: Any) -> None:
+    rollouts = groups(words, 1)[:3]
+    began = time.monotonic()
+    answers = hasty.score(rollouts)
+    assert HASTY_S - 0.5 < time.monotonic() - began < HASTY_S + 30
+    for answer in answers:
+        info = answer["reward_extra_info"]
+        assert (info["plaudit/partial"], info["plaudit/group_size"], info["plaudit/invalid"]) == (
+            1.0,
+            3.0,
+            0.0,
+        )
+        assert info["plaudit/waited_s"] >= HASTY_S - 1
+    assert [answer["reward_score"] for answer in answers] == pytest.approx(
+        expected(words, rollouts), abs=1e-9
+    )
+
+
+def test_a_late_sibling_is_scored_with_the_group_that_went_ahead(hasty: Any, words: Any) -> None:
+    rollouts = groups(words, 1)
+    hasty.score(rollouts[:3])
+    began = time.monotonic()
+    (late,) = hasty.score(rollouts[3:])
+    assert time.monotonic() - began < HASTY_S - 1
+    assert late["reward_score"] == pytest.approx(expected(words, rollouts)[3], abs=1e-9)
 
 
 def named(ray: Any) -> list[dict[str, str]]:

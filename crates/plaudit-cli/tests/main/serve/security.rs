@@ -1,7 +1,7 @@
 //! Who gets in, and what gets out? Tokens with their scopes, TLS, names, and no secret anywhere.
 
 use super::http::{Answer, Service, request, until};
-use crate::support::{Folder, LENGTH, command, run};
+use crate::support::{Folder, LENGTH, command, installed, run};
 use serde_json::json;
 use std::io::Read as _;
 
@@ -100,6 +100,9 @@ fn only_this_machine_is_listened_to_without_tokens_and_only_under_its_names() {
 
 #[test]
 fn it_speaks_tls_with_a_certificate_of_its_own() {
+    if !installed("curl") {
+        return;
+    }
     let folder = Folder::new("serve-tls");
     let length = folder.file("length.yaml", LENGTH);
     let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/certificates");
