@@ -12,6 +12,7 @@ are damaged in each of three ways; a SQLite row counts as kept if it is found by
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import random
 import resource
@@ -26,6 +27,7 @@ from run import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 SIZE = 2000
 RECORDS = 1000
 PLACES = 200
@@ -191,7 +193,7 @@ def main():
     if not binary:
         build = ["cargo", "build", "--release", "--locked", "-p", "plaudit", "--example", "journal_bench"]
         subprocess.run(build, cwd=ROOT, check=True)
-        binary = ROOT / "target" / "release" / "examples" / "journal_bench"
+        binary = TARGET / "release" / "examples" / "journal_bench"
     folder = pathlib.Path(tempfile.mkdtemp(prefix="plaudit-journal-", dir=options.folder))
     try:
         result = {"machine": machine(), "sqlite": sqlite3.sqlite_version, "speed": speed(binary, folder)}

@@ -27,7 +27,8 @@ from run import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-COMMAND = ROOT / "target" / "release" / "plaudit"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+COMMAND = TARGET / "release" / "plaudit"
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE") / 2**20
 

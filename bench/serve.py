@@ -26,8 +26,9 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-BIN = ROOT / "target" / "release" / "plaudit"
-LOAD = ROOT / "target" / "release" / "examples" / "load"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+BIN = TARGET / "release" / "plaudit"
+LOAD = TARGET / "release" / "examples" / "load"
 PEER = ROOT / ".venvs" / "openrlhf" / "bin" / "python"
 SIZE = 8
 

@@ -22,7 +22,8 @@ from run import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-COMMAND = ROOT / "target" / "release" / "plaudit"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+COMMAND = TARGET / "release" / "plaudit"
 
 MB_PER_SECOND = 150
 RESIDENT_MB = 300

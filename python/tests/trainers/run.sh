@@ -43,11 +43,6 @@ for name in ${@:-verl-0.9 verl-0.7 verl-0.6 trl openrlhf nemo-gym}; do
     fi
     for suite in $(suites "$name"); do
         echo "== $suite in $name"
-        # These start dozens of processes of Ray and torch, which now and then come too late on a small machine: what failed is
-        # run once more, and the log shows both.
-        ".venvs/$name/bin/python" -m pytest "python/tests/trainers/$suite" || {
-            echo "== once more, what failed of $suite in $name"
-            ".venvs/$name/bin/python" -m pytest --last-failed --last-failed-no-failures none "python/tests/trainers/$suite"
-        }
+        ".venvs/$name/bin/python" -m pytest "python/tests/trainers/$suite"
     done
 done

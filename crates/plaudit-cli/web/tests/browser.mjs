@@ -1,6 +1,5 @@
 // How do the tests look at a page? In Chromium, with every request, message and dialog noted.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox'] });
@@ -32,7 +31,7 @@ export const open = async (browser, url, { width = 1280, height = 900, colorSche
 const fromDisk = (page) => page.route(/\/(static\/[a-z.]+)?$/, async (route) => {
   const name = new URL(route.request().url()).pathname.replace(/^\/(static\/)?/, '') || 'index.html';
   const response = await route.fetch();
-  await route.fulfill({ response, body: readFileSync(join(import.meta.dirname, '..', name)) });
+  await route.fulfill({ response, body: readFileSync(new URL(`../${name}`, import.meta.url)) });
 });
 
 // The numbers under a chart, from the table that says the same as the picture: a list of rows of cells.

@@ -1,11 +1,12 @@
 // Is there an axis for whatever numbers a run has? A rounding error, nothing, infinities, the largest and the smallest there are.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import vm from 'node:vm';
+import { fileURLToPath } from 'node:url';
 
-const WEB = resolve(import.meta.dirname, '..');
+const WEB = fileURLToPath(new URL('..', import.meta.url));
 const page = vm.createContext({ window: { plaudit: {} } });
 for (const name of ['format.js', 'scale.js']) vm.runInContext(readFileSync(join(WEB, name), 'utf8'), page);
 const { ticks, range, padded } = page.window.plaudit.scale;

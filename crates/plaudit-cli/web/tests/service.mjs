@@ -3,10 +3,11 @@ import { spawn, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 
-export const ROOT = resolve(import.meta.dirname, '../../../..');
+export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 export const BINARY = process.env.PLAUDIT_BIN || join(ROOT, 'target/debug/plaudit');
 
 const RECIPE = (judge) => `

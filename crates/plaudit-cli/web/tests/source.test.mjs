@@ -1,10 +1,11 @@
 // Do the files of the page keep to their own rules? No markup from texts, nothing kept, nobody else asked.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
-const WEB = resolve(import.meta.dirname, '..');
+const WEB = fileURLToPath(new URL('..', import.meta.url));
 const files = readdirSync(WEB).filter((name) => /\.(js|css|html|svg)$/.test(name));
 const read = (name) => readFileSync(join(WEB, name), 'utf8');
 

@@ -80,7 +80,9 @@ impl Service {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let sent = std::process::Command::new("kill").args([name, &self.pid().to_string()]).status().unwrap();
+        // The shell has it built in; a small system has no program of that name.
+        let kill = format!("kill {name} {}", self.pid());
+        let sent = std::process::Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(sent.success());
     }
 
