@@ -1,12 +1,13 @@
 //! Can a response speak for the prompt that it stands in? What is hostile is broken, and what is ordinary stays.
 
+use crate::work::worked;
 use plaudit::judge::detect::injection;
 use plaudit::judge::fence::{Fences, cut_mark, neutral};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const LONGEST: usize = 1 << 20;
 
@@ -158,12 +159,12 @@ fn megabytes_of_hostile_text_take_no_time() {
     for unit in units {
         let text = unit.repeat((1 << 20) / unit.len());
         let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
-        // Others may be using the machine, so the best of three counts.
+        // Other work on the machine makes a run longer and never shorter, so the best of three counts.
         let best = |work: &dyn Fn()| {
             let time = |_| {
-                let start = Instant::now();
+                let start = worked();
                 work();
-                start.elapsed()
+                worked() - start
             };
             (0..3).map(time).min().unwrap()
         };
