@@ -32,7 +32,7 @@ fn shipped_lines(text: &str) -> Vec<&str> {
             kept.push(line);
             continue;
         }
-        let item = lines.find(|line| !line.trim_start().starts_with("#[")).unwrap_or_default();
+        let item = lines.find(|line| !line.trim_start().starts_with("#[")).unwrap_or("");
         if item.ends_with('{') {
             let end = format!("{}}}", &item[..item.len() - item.trim_start().len()]);
             lines.find(|line| line.starts_with(&end));
