@@ -3,6 +3,7 @@
 //! It is a library as well, so that the Python package can bring the command without a second binary.
 
 mod copy;
+mod doctor;
 mod ending;
 mod explain;
 mod failure;
@@ -71,6 +72,7 @@ enum Verb {
     Serve(serve::Serve),
     Report(report::Report),
     Token(token::Token),
+    Doctor(doctor::Doctor),
 }
 
 /// Runs the command and gives back its exit code.
@@ -95,6 +97,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Serve(verb) => verb.run(),
         Verb::Report(verb) => verb.run(),
         Verb::Token(verb) => verb.run(),
+        Verb::Doctor(verb) => verb.run(),
     };
     match done {
         Ok(code) => code,

@@ -152,3 +152,21 @@ fn rewards_and_recipes_are_data_too() {
         assert_eq!(run(&["recipe", "check", &shown]).code, 0, "{name}");
     }
 }
+
+#[test]
+fn doctor_checks_a_recipe_its_judges_and_a_state() {
+    let folder = Folder::new("doctor");
+    let good = run(&["doctor"]);
+    assert_eq!(good.code, 0, "{}{}", good.out, good.talk);
+    assert!(good.out.contains("open files") && !good.out.contains("FAIL"), "{}", good.out);
+    // Nobody listens there.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("judges.main.base_url=http://{address}/v1");
+    let judged = ["doctor", "-r", "tutorial", "--set", &url, "--set", "judges.main.api_key_env=null"];
+    let down =
+        run(&[&judged[..], &["--set", "judges.main.patience=100ms", "--state", &folder.path("no")]].concat());
+    assert_eq!(down.code, 1, "{}{}", down.out, down.talk);
+    assert!(down.out.contains("FAIL  principle") && down.out.contains("FAIL  state"), "{}", down.out);
+    let bad = run(&["doctor", "--set", "components.format.reward=ngram"]);
+    assert!(bad.code == 1 && bad.out.contains("did you mean \"ngram_repetition_penalty\"?"), "{}", bad.out);
+}

@@ -1,0 +1,174 @@
+//! `plaudit doctor`: a self-check of the machine, a recipe, its judges and a state, with the remedy beside each fault.
+
+use crate::failure::Failure;
+use crate::rewards::print;
+use crate::scoring::Chosen;
+use crate::state::State;
+use crate::summary::{short, whole};
+use crate::talk::{Style, printable};
+use crate::{GOOD, PARTLY};
+use clap::Args;
+use plaudit::court::Setup;
+use plaudit::engine::Engine;
+use plaudit::outcome::Outcome;
+use plaudit::plan::Plan;
+use plaudit::report::Report;
+use plaudit::rollout::Rollout;
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = "\
+Examples:
+  plaudit doctor
+  plaudit doctor --recipe my.yaml --state run/";
+
+/// Check the machine, a recipe, its judges and a state
+///
+/// Scores one group of two small rollouts with the recipe, so each of its judges is asked a few times. Exits with 0 where all
+/// is well, and with 1 where something is not.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    recipe: Chosen,
+    /// Check this state as well: a folder, or redis://host:port/database
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+}
+
+/// A judge that is down is waited for no longer than this: a person is looking.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A busy judge takes a connection a call, and the service one a client.
+const FEW_FILES: u64 = 4096;
+
+/// One thing that was looked at.
+enum Check {
+    Good(String, String),
+    Doubtful(String, String),
+    Bad(String, String),
+}
+
+impl Check {
+    fn line(&self, style: Style) -> String {
+        let (mark, what, said) = match self {
+            Self::Good(what, said) => (style.blue("ok  "), what, said),
+            Self::Doubtful(what, said) => (style.yellow("warn"), what, said),
+            Self::Bad(what, said) => (style.red("FAIL"), what, said),
+        };
+        format!(
+            "{mark}  {:<24}{}",
+            printable(what),
+            said.lines().map(printable).collect::<Vec<_>>().join("\n        ")
+        )
+    }
+}
+
+impl Doctor {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let mut checks = machine();
+        if let Some(place) = &self.state {
+            checks.push(state(place));
+        }
+        match self.recipe.recipe().and_then(|recipe| recipe.plan()) {
+            Ok(plan) => checks.extend(recipe(plan)),
+            Err(mistakes) => checks.push(Check::Bad("recipe".to_owned(), mistakes.to_string())),
+        }
+        let style = Style::of_stdout();
+        let lines: Vec<String> = checks.iter().map(|check| check.line(style)).collect();
+        print(&format!("plaudit {}\n{}", env!("CARGO_PKG_VERSION"), lines.join("\n")))?;
+        Ok(if checks.iter().any(|check| matches!(check, Check::Bad(..))) { PARTLY } else { GOOD })
+    }
+}
+
+fn machine() -> Vec<Check> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut checks = vec![Check::Good("threads".to_owned(), whole(threads as u64))];
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let what = "open files".to_owned();
+    checks.push(match files {
+        Some(most) if most < FEW_FILES => {
+            Check::Doubtful(what, format!("at most {}: raise it with `ulimit -n 65536`", whole(most)))
+        }
+        Some(most) => Check::Good(what, format!("at most {}", whole(most))),
+        None => Check::Good(what, "no limit".to_owned()),
+    });
+    checks
+}
+
+fn state(place: &str) -> Check {
+    let what = "state".to_owned();
+    match State::existing(place) {
+        Ok(state) => match state.journal.has_room() {
+            Ok(()) => Check::Good(what, format!("{} judgments", whole(state.journal.judgments()))),
+            Err(error) => Check::Bad(what, error.to_string()),
+        },
+        Err(failure) => Check::Bad(what, failure.to_string()),
+    }
+}
+
+/// What the recipe says of one group of two, component by component.
+fn recipe(mut plan: Plan) -> Vec<Check> {
+    for judge in &mut plan.judges {
+        judge.patience = judge.patience.min(PATIENCE);
+    }
+    let judges: Vec<&str> = plan.judges.iter().map(|judge| judge.name.as_str()).collect();
+    let judges =
+        if judges.is_empty() { "no judge".to_owned() } else { format!("judges: {}", judges.join(", ")) };
+    let summary = format!("{}, {judges}", plan.name);
+    let mut checks = vec![Check::Good("recipe".to_owned(), summary)];
+    let keys = |name: &str| std::env::var(name).ok();
+    let began = Instant::now();
+    let scored = Engine::open(plan, &Setup { keys: &keys, ..Setup::default() })
+        .and_then(|engine| engine.score(&group()).map(|report| (report, engine.tallies())));
+    let (report, tallies) = match scored {
+        Ok(scored) => scored,
+        Err(error) => {
+            checks.push(Check::Bad("recipe".to_owned(), error.to_string()));
+            return checks;
+        }
+    };
+    let took = began.elapsed();
+    checks.extend(components(&report));
+    let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
+    let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    checks.push(Check::Good("time".to_owned(), format!("{calls} calls in {} ms", whole(milliseconds))));
+    checks
+}
+
+fn components(report: &Report) -> Vec<Check> {
+    let Some(row) = report.rows.first() else { return Vec::new() };
+    let Some(branch) = row.branch.map(|at| &report.plan.branches[at]) else {
+        let said = "no route fits a rollout without extra fields, so its judges were not asked".to_owned();
+        return vec![Check::Doubtful("recipe".to_owned(), said)];
+    };
+    let named = branch.components.iter().zip(&row.outcomes);
+    named
+        .map(|(component, outcome)| {
+            let what = component.name.clone();
+            match outcome {
+                Some(Outcome::Invalid(reason)) => {
+                    Check::Bad(what, format!("{}: {}", reason.code, reason.message))
+                }
+                Some(Outcome::Scored { value, .. }) => Check::Good(what, short(value.get())),
+                Some(outcome) => {
+                    let reason =
+                        outcome.reason().map_or_else(String::new, |reason| format!(", {}", reason.code));
+                    Check::Good(what, format!("{:?}{reason}", outcome.kind()).to_lowercase())
+                }
+                None => Check::Good(what, "not asked, a gate is closed".to_owned()),
+            }
+        })
+        .collect()
+}
+
+fn group() -> Vec<Rollout<'static>> {
+    [
+        "<think>Six sevens are 42.</think>\n<answer>42</answer>",
+        "<think>Let me guess.</think>\n<answer>41</answer>",
+    ]
+    .into_iter()
+    .map(|response| Rollout {
+        tokens: Some(16),
+        ..Rollout::new(response).to_prompt("What is 6 times 7?").with_reference("42").in_group("doctor")
+    })
+    .collect()
+}
