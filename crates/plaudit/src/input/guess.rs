@@ -1,0 +1,107 @@
+//! Guesses from well-known names of data sets: which fields of a line hold the prompt, the response and the reference?
+
+use super::path;
+use serde_json::{Map, Value};
+
+/// Where the response of other data sets stands, the likeliest first.
+const RESPONSES: [&str; 17] = [
+    "completion",
+    "output",
+    "generated_text",
+    "generation",
+    "generated",
+    "model_output",
+    "model_response",
+    "prediction",
+    "pred",
+    "response_text",
+    "reply",
+    "text",
+    "content",
+    "messages",
+    "answer",
+    "solution",
+    "chosen",
+];
+/// Where the responses of a group stand.
+const LISTS: [&str; 6] = ["completions", "outputs", "generations", "samples", "candidates", "answers"];
+const PROMPTS: [&str; 6] = ["question", "query", "instruction", "problem", "input", "user"];
+const REFERENCES: [&str; 10] = [
+    "ground_truth",
+    "reward_model.ground_truth",
+    "answer",
+    "reference_answer",
+    "gold",
+    "target",
+    "label",
+    "expected",
+    "expected_answer",
+    "solution",
+];
+
+/// Fields with the names that they seem to have in a line without a response, such as `("response", "completion")`.
+/// Nothing where no name of a response is known.
+pub(super) fn renames(
+    line: &Map<String, Value>,
+    has_prompt: bool,
+    has_reference: bool,
+) -> Vec<(&'static str, String)> {
+    let text = |name: &str| match line.get(name)? {
+        Value::String(_) => Some(name.to_owned()),
+        messages => last_turn(name, messages),
+    };
+    let list = |name: &&str| line.get(*name).and_then(Value::as_array).is_some_and(|all| is_texts(all));
+    let one = RESPONSES.into_iter().find_map(text).map(|name| ("response", name));
+    let many = || LISTS.into_iter().find(list).map(|name| ("responses", name.to_owned()));
+    let Some(response) = one.or_else(many) else { return Vec::new() };
+    let is_prompt = |name: &&str| line.get(*name).is_some_and(|value| value.is_string() || is_chat(value));
+    let is_reference = |name: &&str| {
+        *name != response.1
+            && path::find(line, name).is_some_and(|value| value.is_string() || value.is_number())
+    };
+    let prompt = PROMPTS.into_iter().filter(|_| !has_prompt).find(is_prompt);
+    let reference = REFERENCES.into_iter().filter(|_| !has_reference).find(is_reference);
+    let prompt = prompt.map(|name| ("prompt", name.to_owned()));
+    let reference = reference.map(|name| ("reference", name.to_owned()));
+    prompt.into_iter().chain([response]).chain(reference).collect()
+}
+
+/// The path to the text of the last of some chat messages that stand under a name.
+pub(super) fn last_turn(name: &str, messages: &Value) -> Option<String> {
+    let last = messages.as_array().filter(|_| is_chat(messages))?.last()?;
+    last.get("content")?.is_string().then(|| format!("{name}.-1.content"))
+}
+
+/// Whether a value is a list of chat messages.
+pub(super) fn is_chat(value: &Value) -> bool {
+    let message = |one: &Value| one.get("role").is_some_and(Value::is_string);
+    value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(message))
+}
+
+fn is_texts(all: &[Value]) -> bool {
+    !all.is_empty() && all.iter().all(Value::is_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn guessed(line: Value) -> String {
+        let Value::Object(line) = line else { return String::new() };
+        let names = renames(&line, false, false).into_iter();
+        names.map(|(field, name)| format!("{field}={name}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn well_known_names_are_guessed() {
+        let line = json!({"question": "q", "completion": "c", "answer": 42});
+        assert_eq!(guessed(line), "prompt=question response=completion reference=answer");
+        assert_eq!(guessed(json!({"question": "q", "answer": "a"})), "prompt=question response=answer");
+        let line = json!({"outputs": ["a"], "reward_model": {"ground_truth": "g"}});
+        assert_eq!(guessed(line), "responses=outputs reference=reward_model.ground_truth");
+        let chat = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]);
+        assert_eq!(guessed(json!({"messages": chat})), "response=messages.-1.content");
+        assert_eq!(guessed(json!({"messages": [], "output": 7, "question": "q"})), "");
+    }
+}
