@@ -1,7 +1,8 @@
 //! Names in requests: text, or a whole number, which is taken as its decimal text.
 
+use plaudit::input;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use serde::{Deserialize as Derive, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -34,6 +35,11 @@ impl<'de> Deserialize<'de> for Name {
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<Name, E> {
                 Ok(Name(number.to_string()))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Name, E> {
+                let digits = input::whole(number);
+                digits.map(Name).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
             }
         }
         from.deserialize_any(Names)

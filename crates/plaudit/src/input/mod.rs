@@ -124,7 +124,7 @@ const REFERENCE: usize = 5;
 const EXTRA: usize = 7;
 
 /// How many fields a message names, and how much of each, in characters.
-const MOST_NAMED: usize = 12;
+const MOST_NAMED: usize = 8;
 const LONGEST_SHOWN: usize = 40;
 
 /// The largest number up to which a float holds every whole number.
@@ -367,11 +367,17 @@ fn name<'l>(
         Value::String(text) => text,
         Value::Number(number) => {
             let text = decimal(&number, literal);
-            if !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
-                let message = format!("{field}: text or a whole number is wanted, found the number {text}");
-                return Err(InputError::new(code, message));
+            let is_whole = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+            let digits = if is_whole(&text) { None } else { number.as_f64().map(whole) };
+            match digits {
+                None => text,
+                Some(Some(digits)) => digits,
+                Some(None) => {
+                    let message =
+                        format!("{field}: text or a whole number is wanted, found the number {text}");
+                    return Err(InputError::new(code, message));
+                }
             }
-            text
         }
         other => {
             let message = format!("{field}: text or a whole number is wanted, found {}", kind(&other));
@@ -405,8 +411,22 @@ fn read_reference<'l>(value: Value, literal: impl FnOnce() -> Option<&'l str>) -
 /// The decimal text of a number: as it was written, where that is known.
 fn decimal<'l>(number: &Number, literal: impl FnOnce() -> Option<&'l str>) -> String {
     // An integer is written in one way only.
-    let written = if number.is_f64() { literal() } else { None };
-    written.map_or_else(|| number.to_string(), str::to_owned)
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
+    match literal() {
+        Some(written) => written.to_owned(),
+        None => whole(float).unwrap_or_else(|| number.to_string()),
+    }
+}
+
+/// The digits of a float without a fraction, which is what tables make of whole numbers where some are missing; nothing for
+/// one that may have been rounded.
+pub fn whole(number: f64) -> Option<String> {
+    // Adding 0 makes 0 of -0.
+    is_whole(number).then(|| format!("{:.0}", number + 0.0))
+}
+
+fn is_whole(number: f64) -> bool {
+    number.fract() == 0.0 && number.abs() <= LARGEST_SAFE
 }
 
 /// A response, which stands under a name.
@@ -431,9 +451,9 @@ fn text(field: &'static str, value: Value) -> Result<String, InputError> {
 
 /// A count: a whole number, also as a float such as 3.0, which tables make of integers with gaps.
 fn count(field: &'static str, value: &Value) -> Result<u64, InputError> {
-    let is_whole = |number: &f64| number.fract() == 0.0 && (0.0..=LARGEST_SAFE).contains(number);
-    let whole = || value.as_f64().filter(is_whole).map(|number| number as u64);
-    value.as_u64().or_else(whole).ok_or_else(|| {
+    let is_count = |number: &f64| *number >= 0.0 && is_whole(*number);
+    let rounded = || value.as_f64().filter(is_count).map(|number| number as u64);
+    value.as_u64().or_else(rounded).ok_or_else(|| {
         let message = format!("{field}: a whole number from 0 is wanted, found {}", kind(value));
         InputError::new("input.tokens", message)
     })
@@ -517,10 +537,11 @@ mod tests {
         assert_eq!((rollout.group.as_deref(), rollout.tokens), (Some("7"), Some(3)));
         assert_eq!(rollout.reference.as_deref(), Some("1.50"));
         // A row of a table was never written.
-        let row = serde_json::json!({"id": 1, "response": "a", "reference": 42.0});
+        let row = serde_json::json!({"id": 1.0, "response": "a", "reference": 42.0});
         let Value::Object(row) = row else { panic!("an object") };
         let rollout = read_map(row, &Fields::own()).unwrap().next().unwrap();
-        assert_eq!((rollout.id.as_deref(), rollout.reference.as_deref()), (Some("1"), Some("42.0")));
+        assert_eq!((rollout.id.as_deref(), rollout.reference.as_deref()), (Some("1"), Some("42")));
+        assert_eq!((whole(-0.0).as_deref(), whole(0.5), whole(1e16)), (Some("0"), None, None));
         for tokens in ["2.5", "-1.0", "1e300", "true"] {
             let line = format!(r#"{{"response":"a","tokens":{tokens}}}"#);
             assert_eq!(read(&line).unwrap_err().code, "input.tokens");
