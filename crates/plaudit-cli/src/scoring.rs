@@ -29,7 +29,7 @@ pub(crate) struct Scoring {
     rollouts: String,
     #[command(flatten)]
     pub(crate) recipe: Chosen,
-    /// Read a field from another name, such as prompt=question; a dot leads into an object
+    /// Read a field from another name, such as prompt=question; a dot leads into an object or a list
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
     fields: Vec<(String, String)>,
     /// Where results go; a file appears under its name only when it is whole [default: stdout]
@@ -133,6 +133,9 @@ impl Scoring {
         let state = self.state.as_deref().map_or_else(Vec::new, State::paths);
         let mut reads: Vec<Role<'_>> = vec![("the input", &self.rollouts)];
         reads.extend(self.recipe.file().map(|file| ("the recipe", file)));
+        // The state keeps a copy of the rollouts, and not over somebody's own.
+        let kept: Vec<Role<'_>> = state.iter().map(|file| ("the state's", &**file)).collect();
+        refuse_overlap(&reads, &kept)?;
         reads.extend(state.iter().map(|file| ("a file of the state", &**file)));
         refuse_overlap(&reads, &writes(self.out.as_deref(), self.summary.as_deref()))
     }

@@ -95,6 +95,12 @@ fn the_files_of_a_state_are_not_overwritten() {
         refused(&folder, name, &["replay", "--state", &state, "--summary", &file, "--out", "/dev/null"]);
         refused(&folder, name, &["score", &input, "-r", &recipe, "--state", &state, "--out", &file]);
     }
+    // A data set of that name is not replaced by the copy that the state keeps.
+    std::fs::create_dir(folder.path("mine")).unwrap();
+    let own = folder.file("mine/rollouts.jsonl", LINES);
+    let mine = folder.path("mine");
+    let said = refused(&folder, "mine/rollouts.jsonl", &["score", &own, "-r", &recipe, "--state", &mine]);
+    assert!(said.contains("is also the input"), "{said}");
 }
 
 #[test]

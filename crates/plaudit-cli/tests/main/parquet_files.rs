@@ -89,8 +89,11 @@ fn a_table_is_read_as_its_lines_would_be() {
     assert_eq!(of_table.out, of_lines.out);
 }
 
-/// Writes a table of required columns, each by one function.
-fn table(path: &str, schema: &str, columns: &[&dyn Fn(&mut SerializedRowGroupWriter<'_, File>)]) {
+/// What writes one column.
+type Column<'c> = &'c dyn Fn(&mut SerializedRowGroupWriter<'_, File>);
+
+/// Writes a table of required columns.
+fn table(path: &str, schema: &str, columns: &[Column<'_>]) {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = Arc::new(WriterProperties::builder().build());
     let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
