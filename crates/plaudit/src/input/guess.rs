@@ -1,10 +1,11 @@
-//! Guesses from well-known names of data sets: which fields of a line hold the prompt, the response and the reference?
+//! A line without a response: which fields it has, and which of them hold the prompt, the response and the reference, by the
+//! well-known names of data sets.
 
-use super::path;
+use super::{FIELDS, Fields, InputError, PROMPT, REFERENCE, RESPONSE, RESPONSES, path};
 use serde_json::{Map, Value};
 
 /// Where the response of other data sets stands, the likeliest first.
-const RESPONSES: [&str; 17] = [
+const ANSWERS: [&str; 17] = [
     "completion",
     "output",
     "generated_text",
@@ -39,19 +40,53 @@ const REFERENCES: [&str; 10] = [
     "solution",
 ];
 
+/// How many fields a message names, and how much of each, in characters.
+const MOST_NAMED: usize = 8;
+const LONGEST_SHOWN: usize = 40;
+
+/// The error of a line without a response: what it has instead. `taken` says which fields were found and are no longer in
+/// the map.
+pub(super) fn missing_response(map: &Map<String, Value>, fields: &Fields, taken: [bool; 8]) -> InputError {
+    let found = fields.names.iter().zip(taken).filter(|(_, taken)| *taken).map(|(name, _)| &**name);
+    let mut names: Vec<&str> = found.chain(map.keys().map(String::as_str)).collect();
+    names.sort_unstable();
+    let wanted = [RESPONSE, RESPONSES].into_iter().find(|field| fields.names[*field] != FIELDS[*field]);
+    let wanted =
+        wanted.map_or_else(String::new, |field| format!(": there is no field {:?}", fields.names[field]));
+    let present = match names.as_slice() {
+        [] => "there are no fields at all".to_owned(),
+        names => {
+            let shown: Vec<String> = names.iter().take(MOST_NAMED).map(|name| quoted(name)).collect();
+            let more = match names.len().saturating_sub(MOST_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("the fields are {}{more}", shown.join(", "))
+        }
+    };
+    InputError {
+        renames: renames(map, taken[PROMPT], taken[REFERENCE]),
+        ..InputError::new("input.response", format!("response is missing{wanted}; {present}"))
+    }
+}
+
+/// A name in quotes, cut where it is long.
+fn quoted(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_SHOWN) {
+        None => format!("{name:?}"),
+        Some((end, _)) => format!("{:?}…", &name[..end]),
+    }
+}
+
 /// Fields with the names that they seem to have in a line without a response, such as `("response", "completion")`.
 /// Nothing where no name of a response is known.
-pub(super) fn renames(
-    line: &Map<String, Value>,
-    has_prompt: bool,
-    has_reference: bool,
-) -> Vec<(&'static str, String)> {
+fn renames(line: &Map<String, Value>, has_prompt: bool, has_reference: bool) -> Vec<(&'static str, String)> {
     let text = |name: &str| match line.get(name)? {
         Value::String(_) => Some(name.to_owned()),
         messages => last_turn(name, messages),
     };
     let list = |name: &&str| line.get(*name).and_then(Value::as_array).is_some_and(|all| is_texts(all));
-    let one = RESPONSES.into_iter().find_map(text).map(|name| ("response", name));
+    let one = ANSWERS.into_iter().find_map(text).map(|name| ("response", name));
     let many = || LISTS.into_iter().find(list).map(|name| ("responses", name.to_owned()));
     let Some(response) = one.or_else(many) else { return Vec::new() };
     let is_prompt = |name: &&str| line.get(*name).is_some_and(|value| value.is_string() || is_chat(value));

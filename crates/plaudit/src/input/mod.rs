@@ -1,11 +1,15 @@
 //! What does one line of a file say? A rollout or a group of them, or one clear error with its place.
 
 mod guess;
+mod number;
 mod path;
 pub mod strict;
 
+pub use number::whole;
+
 use crate::rollout::{Prompt, Rollout};
-use serde_json::{Map, Number, Value};
+use number::{count, decimal};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -122,13 +126,6 @@ const RESPONSE: usize = 3;
 const RESPONSES: usize = 4;
 const REFERENCE: usize = 5;
 const EXTRA: usize = 7;
-
-/// How many fields a message names, and how much of each, in characters.
-const MOST_NAMED: usize = 8;
-const LONGEST_SHOWN: usize = 40;
-
-/// The largest number up to which a float holds every whole number.
-const LARGEST_SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// The rollouts of one line. What they share is copied only as each is taken, so that a line takes no more memory
 /// than it has bytes, however many responses it holds.
@@ -249,7 +246,7 @@ fn read_object(
         (Some(_), Some(_)) => {
             return Err(InputError::new("input.schema", "response and responses exclude each other"));
         }
-        (None, None) => return Err(missing_response(&map, fields, taken)),
+        (None, None) => return Err(guess::missing_response(&map, fields, taken)),
     };
     fields.check_rest(&map)?;
     let shared = Rollout {
@@ -262,41 +259,6 @@ fn read_object(
         extra: read_extra(extra, map)?,
     };
     Ok(Rollouts { shared, responses: members.into_iter(), at })
-}
-
-/// The error of a line without a response: what it has instead. `taken` says which fields were found and are no longer in
-/// the map.
-fn missing_response(map: &Map<String, Value>, fields: &Fields, taken: [bool; 8]) -> InputError {
-    let found = fields.names.iter().zip(taken).filter(|(_, taken)| *taken).map(|(name, _)| &**name);
-    let mut names: Vec<&str> = found.chain(map.keys().map(String::as_str)).collect();
-    names.sort_unstable();
-    let wanted = [RESPONSE, RESPONSES].into_iter().find(|field| fields.names[*field] != FIELDS[*field]);
-    let wanted =
-        wanted.map_or_else(String::new, |field| format!(": there is no field {:?}", fields.names[field]));
-    let present = match names.as_slice() {
-        [] => "there are no fields at all".to_owned(),
-        names => {
-            let shown: Vec<String> = names.iter().take(MOST_NAMED).map(|name| quoted(name)).collect();
-            let more = match names.len().saturating_sub(MOST_NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!("the fields are {}{more}", shown.join(", "))
-        }
-    };
-    let renames = guess::renames(map, taken[PROMPT], taken[REFERENCE]);
-    InputError {
-        renames,
-        ..InputError::new("input.response", format!("response is missing{wanted}; {present}"))
-    }
-}
-
-/// A name in quotes, cut where it is long.
-fn quoted(name: &str) -> String {
-    match name.char_indices().nth(LONGEST_SHOWN) {
-        None => format!("{name:?}"),
-        Some((end, _)) => format!("{:?}…", &name[..end]),
-    }
 }
 
 fn read_responses(value: Value) -> Result<Vec<String>, InputError> {
@@ -356,6 +318,9 @@ fn read_prompt(value: Value) -> Result<Prompt<'static>, InputError> {
     }
 }
 
+/// What a name may be.
+const A_NAME: &str = "text or a whole number";
+
 /// A name: text, or a whole number as its decimal text. `literal` is how a number was written, where that is known.
 fn name<'l>(
     field: &'static str,
@@ -367,20 +332,18 @@ fn name<'l>(
         Value::String(text) => text,
         Value::Number(number) => {
             let text = decimal(&number, literal);
-            let is_whole = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-            let digits = if is_whole(&text) { None } else { number.as_f64().map(whole) };
-            match digits {
+            let is_integer = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+            match number.as_f64().filter(|_| !is_integer).map(whole) {
                 None => text,
                 Some(Some(digits)) => digits,
                 Some(None) => {
-                    let message =
-                        format!("{field}: text or a whole number is wanted, found the number {text}");
-                    return Err(InputError::new(code, message));
+                    let found = format!("found the number {text}");
+                    return Err(InputError::new(code, format!("{field}: {A_NAME} is wanted, {found}")));
                 }
             }
         }
         other => {
-            let message = format!("{field}: text or a whole number is wanted, found {}", kind(&other));
+            let message = format!("{field}: {A_NAME} is wanted, found {}", kind(&other));
             return Err(InputError::new(code, message));
         }
     };
@@ -408,27 +371,6 @@ fn read_reference<'l>(value: Value, literal: impl FnOnce() -> Option<&'l str>) -
     }
 }
 
-/// The decimal text of a number: as it was written, where that is known.
-fn decimal<'l>(number: &Number, literal: impl FnOnce() -> Option<&'l str>) -> String {
-    // An integer is written in one way only.
-    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
-    match literal() {
-        Some(written) => written.to_owned(),
-        None => whole(float).unwrap_or_else(|| number.to_string()),
-    }
-}
-
-/// The digits of a float without a fraction, which is what tables make of whole numbers where some are missing; nothing for
-/// one that may have been rounded.
-pub fn whole(number: f64) -> Option<String> {
-    // Adding 0 makes 0 of -0.
-    is_whole(number).then(|| format!("{:.0}", number + 0.0))
-}
-
-fn is_whole(number: f64) -> bool {
-    number.fract() == 0.0 && number.abs() <= LARGEST_SAFE
-}
-
 /// A response, which stands under a name.
 fn read_response(value: Value, name: &str) -> Result<String, InputError> {
     if guess::is_chat(&value) {
@@ -447,16 +389,6 @@ fn text(field: &'static str, value: Value) -> Result<String, InputError> {
             Err(InputError::new(code, format!("{field}: text is wanted, found {}", kind(&other))))
         }
     }
-}
-
-/// A count: a whole number, also as a float such as 3.0, which tables make of integers with gaps.
-fn count(field: &'static str, value: &Value) -> Result<u64, InputError> {
-    let is_count = |number: &f64| *number >= 0.0 && is_whole(*number);
-    let rounded = || value.as_f64().filter(is_count).map(|number| number as u64);
-    value.as_u64().or_else(rounded).ok_or_else(|| {
-        let message = format!("{field}: a whole number from 0 is wanted, found {}", kind(value));
-        InputError::new("input.tokens", message)
-    })
 }
 
 fn kind(value: &Value) -> &'static str {
