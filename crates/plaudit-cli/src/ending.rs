@@ -1,4 +1,4 @@
-//! What tells the command to end before it is done? Ctrl-C, or the signal to terminate.
+//! What tells the command to end before it is done? Ctrl-C, the signal to terminate, or a terminal that was closed.
 
 use std::io;
 
@@ -8,24 +8,52 @@ pub(crate) type Signal = u8;
 /// Listens for signals. From when it is made, no such signal kills the process.
 #[cfg(unix)]
 #[derive(Debug)]
-pub(crate) struct Ending([tokio::signal::unix::Signal; 2]);
+pub(crate) struct Ending {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    /// None where hangups are ignored.
+    hangup: Option<tokio::signal::unix::Signal>,
+}
 
 #[cfg(unix)]
 impl Ending {
     /// Begins to listen; it needs a runtime around it.
     pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]))
+        let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?;
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup,
+        })
     }
 
     /// The next signal.
     pub(crate) async fn told(&mut self) -> Signal {
-        let [interrupt, terminate] = &mut self.0;
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            _ = interrupt.recv() => 2,
-            _ = terminate.recv() => 15,
+            _ = self.interrupt.recv() => 2,
+            _ = self.terminate.recv() => 15,
+            _ = hangup => 1,
         }
     }
+}
+
+/// Whether the process was started so that hangups do not end it, as by `nohup`; to listen would undo that.
+#[cfg(unix)]
+fn ignores_hangup() -> bool {
+    let ignored = || {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    };
+    // Where that cannot be known, a hangup does what it does by itself.
+    ignored().is_none_or(|mask| mask & 1 == 1)
 }
 
 /// Listens for Ctrl-C. From when it is made, it does not kill the process.

@@ -1,4 +1,5 @@
-//! What happens to a judged run on Ctrl-C? It stops asking, keeps what is still answered, and says how to go on.
+//! What happens to a run on Ctrl-C? It stops asking judges, keeps what is still answered, takes unfinished files away, and
+//! says how to go on.
 
 use crate::ending::{Ending, Signal};
 use crate::failure::Failure;
@@ -33,7 +34,7 @@ impl Interrupt {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self.signal.load(SeqCst) {
             0 => Ok(()),
-            signal => Err(Failure::Stopped(Stopped { signal, kept: None })),
+            signal => Err(Failure::Stopped(Stopped { signal, left: Left::Nothing })),
         }
     }
 
@@ -47,51 +48,71 @@ impl Interrupt {
 }
 
 /// A run that was stopped, and what is left of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stopped {
     signal: Signal,
-    /// How many judgments the journal holds, where there is one.
-    kept: Option<u64>,
+    left: Left,
+}
+
+/// What a run that was stopped leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Left {
+    /// A journal with so many judgments.
+    Judgments(u64),
+    /// Nothing of what judges were asked.
+    Nothing,
+    /// Some results on stdout; there were no judges.
+    Results,
+    /// No file under this name; there were no judges.
+    NoFile(String),
 }
 
 impl Stopped {
     /// The exit code that shells give to a signal.
-    pub(crate) fn code(self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         128 + self.signal
     }
 }
 
 impl fmt::Display for Stopped {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kept {
-            Some(kept) => {
-                let (noun, verb) = if kept == 1 { ("judgment", "is") } else { ("judgments", "are") };
+        match &self.left {
+            Left::Judgments(kept) => {
+                let (noun, verb) = if *kept == 1 { ("judgment", "is") } else { ("judgments", "are") };
                 write!(
                     out,
                     "stopped: {} {noun} {verb} kept; run the same command again to go on",
-                    whole(kept)
+                    whole(*kept)
                 )
             }
-            None => out.write_str("stopped: nothing is kept; with --state a run can be gone on with"),
+            Left::Nothing => {
+                out.write_str("stopped: nothing is kept; with --state a run can be gone on with")
+            }
+            Left::Results => {
+                out.write_str("stopped: some results are missing on stdout; run the same command again")
+            }
+            Left::NoFile(name) => {
+                write!(out, "stopped: {name:?} was not written; run the same command again")
+            }
         }
     }
 }
 
-/// A judged run that listens for signals.
+/// A run that listens for signals.
 pub(crate) struct Watch<'w> {
     pub(crate) engine: &'w Engine,
     pub(crate) interrupt: &'w Interrupt,
     pub(crate) journal: Option<Store>,
     /// Files that are only whole when the run has finished.
     pub(crate) parts: Vec<PathBuf>,
+    /// The name of the file that results go to, where they go to one.
+    pub(crate) out: Option<&'w str>,
 }
 
 impl Watch<'_> {
     /// Does the work of the run. Where it is stopped before it is done, that is said instead.
     pub(crate) fn over<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        // Rules are over in a moment, and whatever Ctrl-C does by itself is right for them.
-        let listening = (!self.engine.plan().judges.is_empty()).then(listen).flatten();
-        let Some((runtime, ending)) = listening else { return work() };
+        let Some((runtime, ending)) = listen() else { return work() };
         let done = std::thread::scope(|scope| {
             let (over, told) = watch::channel(false);
             scope.spawn(move || runtime.block_on(self.listen(ending, told)));
@@ -106,7 +127,17 @@ impl Watch<'_> {
     }
 
     fn stopped(&self, signal: Signal) -> Stopped {
-        Stopped { signal, kept: self.journal.as_ref().map(Store::judgments) }
+        let left = match (&self.journal, self.out) {
+            (Some(journal), _) if self.is_judged() => Left::Judgments(journal.judgments()),
+            (None, _) if self.is_judged() => Left::Nothing,
+            (_, Some(name)) => Left::NoFile(name.to_owned()),
+            (_, None) => Left::Results,
+        };
+        Stopped { signal, left }
+    }
+
+    fn is_judged(&self) -> bool {
+        !self.engine.plan().judges.is_empty()
     }
 
     async fn listen(&self, mut ending: Ending, mut over: watch::Receiver<bool>) {
@@ -118,7 +149,8 @@ impl Watch<'_> {
         self.engine.stop();
         let until = Instant::now() + PATIENCE;
         let mut idle = Instant::now();
-        while idle.elapsed() < GRACE {
+        // Rules have nothing in flight that is worth waiting for.
+        while self.is_judged() && idle.elapsed() < GRACE {
             let again = tokio::select! {
                 _ = over.wait_for(|over| *over) => return,
                 _ = ending.told() => true,
@@ -134,6 +166,7 @@ impl Watch<'_> {
         }
         tokio::select! {
             _ = over.wait_for(|over| *over) => {}
+            _ = ending.told(), if !self.is_judged() => self.leave(first),
             () = sleep(GRACE) => self.leave(first),
         }
     }

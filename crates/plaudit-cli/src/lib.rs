@@ -57,7 +57,7 @@ Examples:
   plaudit recipe check my.yaml
 
 Exit codes: 0 all is well, 1 some rollouts are invalid or some lines bad, 2 the run could not be done,
-130 or 143 a signal stopped it.";
+129, 130 or 143 a signal stopped it.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

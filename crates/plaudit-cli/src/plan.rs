@@ -83,6 +83,7 @@ impl Plan {
             copy: None,
             journal: None,
             parts: Vec::new(),
+            out: None,
         };
         let (talk, interrupt) = (Talk::errors(), Interrupt::default());
         let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, &interrupt)

@@ -35,10 +35,11 @@ pub(crate) struct Rank {
 
 impl Rank {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let engine = self.scoring.engine()?;
+        self.scoring.refuse_format(false)?;
+        let prepared = self.scoring.prepare()?;
         let keep = usize::try_from(self.keep).unwrap_or(usize::MAX);
         let best = Best { output: self.scoring.output()?, keep, kept: 0, without: 0 };
-        self.scoring.run(&engine, best, |best| {
+        self.scoring.run(prepared, best, |best| {
             let remark = best.remark();
             best.output.finish()?;
             Ok(Some(remark))

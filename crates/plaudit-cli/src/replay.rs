@@ -1,8 +1,8 @@
 //! `plaudit replay`: what did the last run give? Its results once more, from the journal alone.
 
 use crate::failure::Failure;
-use crate::files::{Lines, Output, Source};
-use crate::scoring::{Account, Run};
+use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
+use crate::scoring::{Account, Run, writes};
 use crate::state::State;
 use clap::Args;
 use plaudit::court::Setup;
@@ -38,6 +38,10 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
+        self.out.as_deref().map_or(Ok(()), |out| refuse_format(out, false))?;
+        let kept = State::paths(&self.state);
+        let reads: Vec<Role<'_>> = kept.iter().map(|file| ("a file of the state", &**file)).collect();
+        refuse_overlap(&reads, &writes(self.out.as_deref(), self.summary.as_deref()))?;
         let state = State::existing(&self.state)?;
         let (kept, rollouts) = state.last()?;
         let journal = Some(state.journal.clone());
@@ -54,6 +58,7 @@ impl Replay {
             copy: None,
             journal: Some(state.journal.clone()),
             parts: self.out.iter().chain(&self.summary).filter_map(|path| Output::part(path)).collect(),
+            out: self.out.as_deref(),
         };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         run.through(sink, &account, |lines| {

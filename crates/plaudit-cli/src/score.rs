@@ -1,11 +1,9 @@
 //! `plaudit score`: what number does each rollout get?
 
 use crate::failure::Failure;
-use crate::files::{Lines, Table};
-use crate::scoring::Scoring;
-use crate::state::State;
+use crate::files::{Lines, Output, Table};
+use crate::scoring::{Prepared, Scoring};
 use clap::{Args, ValueEnum};
-use plaudit::engine::Engine;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,22 +38,25 @@ enum Format {
 
 impl Score {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let engine = self.scoring.engine()?;
-        let named = self.scoring.out().is_some_and(|out| out.ends_with(".parquet"));
+        let named = self.scoring.out().is_some_and(|out| out.to_lowercase().ends_with(".parquet"));
+        if self.format.is_none() {
+            self.scoring.refuse_format(true)?;
+        }
+        let prepared = self.scoring.prepare()?;
         let output = self.scoring.output()?;
-        let plan = engine.0.plan();
         match self.format {
-            Some(Format::Parquet) => self.table(Table::new(output, plan)?, &engine),
-            None if named => self.table(Table::new(output, plan)?, &engine),
-            _ => self.scoring.run(&engine, Lines { output }, |lines| {
+            Some(Format::Parquet) => self.table(prepared, output),
+            None if named => self.table(prepared, output),
+            _ => self.scoring.run(prepared, Lines { output }, |lines| {
                 lines.output.finish()?;
                 Ok(None)
             }),
         }
     }
 
-    fn table(&self, table: Table, engine: &(Engine, Option<State>)) -> Result<u8, Failure> {
-        self.scoring.run(engine, table, |table| {
+    fn table(&self, prepared: Prepared, output: Output) -> Result<u8, Failure> {
+        let table = Table::new(output, prepared.engine.plan())?;
+        self.scoring.run(prepared, table, |table| {
             table.finish()?.finish()?;
             Ok(None)
         })

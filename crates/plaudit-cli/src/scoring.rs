@@ -2,7 +2,7 @@
 
 use crate::copy::Copy;
 use crate::failure::Failure;
-use crate::files::{Output, Source};
+use crate::files::{Output, Role, Source, refuse_format, refuse_overlap};
 use crate::interrupt::{Interrupt, Watch};
 use crate::state::{Kept, State};
 use crate::stream::{Done, Ledger, Sink, Stream};
@@ -16,7 +16,7 @@ use plaudit::input::{FIELDS, Fields};
 use plaudit::journal::Store;
 use plaudit::outcome::OutcomeKind;
 use plaudit::plan::Plan;
-use plaudit::recipe::{Mistakes, Recipe, closest};
+use plaudit::recipe::{Mistakes, Recipe, closest, shipped};
 use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(crate) struct Scoring {
     rollouts: String,
     #[command(flatten)]
     pub(crate) recipe: Chosen,
-    /// Read a field from another name, such as prompt=question; a dot leads into an object
+    /// Read a field from another name, such as prompt=question; a dot leads into an object or a list
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
     fields: Vec<(String, String)>,
     /// Where results go; a file appears under its name only when it is whole [default: stdout]
@@ -68,6 +68,12 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
+    /// The file of the recipe, where it is not a shipped one.
+    fn file(&self) -> Option<&str> {
+        let is_shipped = shipped().iter().any(|(known, _)| *known == self.recipe);
+        (!is_shipped).then_some(&*self.recipe)
+    }
+
     /// The recipe with its overrides, or every mistake of them.
     pub(crate) fn recipe(&self) -> Result<Recipe, Mistakes> {
         overridden(&self.recipe, &self.set)
@@ -106,20 +112,37 @@ impl Scoring {
         self.out.as_deref()
     }
 
-    /// The engine that the recipe makes, with what is known from before.
-    pub(crate) fn engine(&self) -> Result<(Engine, Option<State>), Failure> {
-        let plan = self.recipe.recipe()?.plan()?;
+    /// Everything that is needed before the outputs are opened: nothing is left behind where it fails, or where a signal
+    /// ends it.
+    pub(crate) fn prepare(&self) -> Result<Prepared, Failure> {
+        let recipe = self.recipe.recipe()?;
+        let plan = recipe.plan()?;
+        // What is kept is what was read here, whatever becomes of the file meanwhile.
+        let kept = Kept::of(&recipe, &self.recipe.set, self.hold);
+        self.refuse_overlap()?;
         let talk = if self.quiet { Talk::errors() } else { Talk::of_run(false, None) };
         let state = self.state.as_deref().map(|place| State::open(place, &talk)).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());
         let keys = |name: &str| std::env::var(name).ok();
         let setup = Setup { journal, keys: &keys, ..Setup::default() };
-        Ok((Engine::open(plan, &setup)?, state))
+        let engine = Engine::open(plan, &setup)?;
+        Ok(Prepared { engine, state, kept, source: Source::open(&self.rollouts)? })
     }
 
-    /// The rollouts, opened.
-    pub(crate) fn source(&self) -> Result<Source, Failure> {
-        Source::open(&self.rollouts)
+    fn refuse_overlap(&self) -> Result<(), Failure> {
+        let state = self.state.as_deref().map_or_else(Vec::new, State::paths);
+        let mut reads: Vec<Role<'_>> = vec![("the input", &self.rollouts)];
+        reads.extend(self.recipe.file().map(|file| ("the recipe", file)));
+        // The state keeps a copy of the rollouts, and not over somebody's own.
+        let kept: Vec<Role<'_>> = state.iter().map(|file| ("the state's", &**file)).collect();
+        refuse_overlap(&reads, &kept)?;
+        reads.extend(state.iter().map(|file| ("a file of the state", &**file)));
+        refuse_overlap(&reads, &writes(self.out.as_deref(), self.summary.as_deref()))
+    }
+
+    /// Refuses the name of an output that says a format which is not written.
+    pub(crate) fn refuse_format(&self, tables: bool) -> Result<(), Failure> {
+        self.out.as_deref().map_or(Ok(()), |out| refuse_format(out, tables))
     }
 
     fn input_fields(&self) -> Result<Fields, Failure> {
@@ -136,25 +159,26 @@ impl Scoring {
     /// Scores all rollouts into a sink, which `finish` then closes and may say something about.
     pub(crate) fn run<S: Sink>(
         &self,
-        (engine, state): &(Engine, Option<State>),
+        prepared: Prepared,
         sink: S,
         finish: impl FnOnce(S) -> Result<Option<String>, Failure>,
     ) -> Result<u8, Failure> {
+        let Prepared { engine, state, kept, source } = prepared;
         let mut copy = state.as_ref().map(State::copy).transpose()?;
         let run = Run {
-            engine,
-            source: self.source()?,
+            engine: &engine,
+            source,
             fields: self.input_fields()?,
             hold: self.hold,
             by: self.by.as_deref(),
             copy: copy.as_mut(),
             journal: state.as_ref().map(|state| state.journal.clone()),
             parts: self.parts(state.as_ref()),
+            out: self.out.as_deref(),
         };
         let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
         let code = run.through(sink, &account, finish)?;
-        let kept = Kept::of(&self.recipe.recipe()?, &self.recipe.set, self.hold);
-        if let (Some(state), Some(copy), Some(kept)) = (state, copy, kept) {
+        if let (Some(state), Some(copy), Some(kept)) = (&state, copy, kept) {
             state.keep(&kept, copy)?;
         }
         if let Some(stuck) = state.as_ref().and_then(|state| state.journal.is_stuck()) {
@@ -162,6 +186,21 @@ impl Scoring {
         }
         Ok(code)
     }
+}
+
+/// A run that can begin.
+pub(crate) struct Prepared {
+    pub(crate) engine: Engine,
+    state: Option<State>,
+    /// The run as the state keeps it; none for a recipe that did not come as text.
+    kept: Option<Kept>,
+    source: Source,
+}
+
+/// The files that a run writes by name.
+pub(crate) fn writes<'r>(out: Option<&'r str>, summary: Option<&'r str>) -> Vec<Role<'r>> {
+    let summary = summary.map(|summary| ("--summary", summary));
+    std::iter::once(("--out", out.unwrap_or("-"))).chain(summary).collect()
 }
 
 /// One run over one input.
@@ -179,6 +218,8 @@ pub(crate) struct Run<'r> {
     pub(crate) journal: Option<Store>,
     /// Where files are until they are whole.
     pub(crate) parts: Vec<PathBuf>,
+    /// The name of the file that results go to, where they go to one.
+    pub(crate) out: Option<&'r str>,
 }
 
 /// Where the account of a run goes.
@@ -204,7 +245,7 @@ impl Run<'_> {
         let breakdown = self.by.map(Breakdown::by);
         let interrupt = Interrupt::default();
         let (journal, parts) = (self.journal.take(), std::mem::take(&mut self.parts));
-        let watch = Watch { engine: self.engine, interrupt: &interrupt, journal, parts };
+        let watch = Watch { engine: self.engine, interrupt: &interrupt, journal, parts, out: self.out };
         let done = watch.over(|| {
             Stream::new(self.engine, &mut sink, &talk, self.hold, &interrupt)
                 .telling(breakdown)
@@ -213,6 +254,12 @@ impl Run<'_> {
         });
         talk.end();
         let Done { statistics, breakdown, ledger } = done?;
+        if let (Some(field), Some(breakdown)) = (self.by, &breakdown)
+            && statistics.rollouts > 0
+            && !breakdown.is_found()
+        {
+            talk.warning(&format!("--by: no rollout has the field {field:?} in its extra"));
+        }
         let remark = finish(sink)?;
         let summary = Summary {
             recipe: &self.engine.plan().name,

@@ -84,6 +84,16 @@ impl State {
         Self::open(place, &Talk::errors())
     }
 
+    /// The files of a state at a place, whether they are there or not.
+    pub(crate) fn paths(place: &str) -> Vec<String> {
+        match Store::is_redis(place) {
+            true => Vec::new(),
+            false => {
+                [ROLLOUTS, RUN, "judgments.log", "secret"].map(|name| path(Path::new(place), name)).into()
+            }
+        }
+    }
+
     /// The names of the files that a run writes.
     pub(crate) fn files(&self) -> Vec<String> {
         match &self.place {

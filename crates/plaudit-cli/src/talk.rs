@@ -90,6 +90,11 @@ impl Talk {
         self.print(&format!("{} {text}", self.style.yellow("warning:")));
     }
 
+    /// Says what may be done about the error before.
+    pub(crate) fn hint(&self, text: &str) {
+        self.print(&format!("{} {text}", self.style.blue("hint:")));
+    }
+
     /// Says what `--quiet` silences.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {

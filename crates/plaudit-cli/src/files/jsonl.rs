@@ -1,7 +1,7 @@
 //! How are JSON lines read? In blocks of whole lines, whose lines are parsed side by side; no line is held that is
 //! too long to be read.
 
-use super::{Entry, Parsed};
+use super::{Entry, Parsed, foreign};
 use crate::failure::Failure;
 use crate::talk::Talk;
 use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
@@ -44,6 +44,10 @@ impl<R: Read> Reader<R> {
             ended: false,
             skipping: false,
         }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(crate) fn position(&self) -> u64 {
@@ -137,6 +141,9 @@ impl<R: Read> Reader<R> {
         let (code, message) = match self.buffer.as_slice() {
             [0x1f, 0x8b, ..] => ("input.encoding", compressed("gzip, not text")),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => ("input.encoding", compressed("zstd, not text")),
+            [b'P', b'K', 3, 4, ..] => {
+                ("input.encoding", compressed("a zip archive or a spreadsheet, not text"))
+            }
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
                 ("input.encoding", "the input is UTF-16; UTF-8 is wanted".to_owned())
             }
@@ -148,7 +155,10 @@ impl<R: Read> Reader<R> {
                 "the input is one JSON array; one object a line is wanted, as `jq -c '.[]'` makes it"
                     .to_owned(),
             ),
-            _ => return Ok(()),
+            start => match foreign::told(&self.name, start) {
+                Some(message) => ("input.not_jsonl", message),
+                None => return Ok(()),
+            },
         };
         Err(Failure::Input(self.name.clone(), InputError::new(code, message)))
     }

@@ -1,13 +1,16 @@
 //! Where do rollouts come from and results go? Files and pipes, as JSON lines or as Parquet.
 
+mod foreign;
 mod jsonl;
 mod lines;
 mod output;
+mod overlap;
 mod rows;
 mod table;
 
 pub(crate) use lines::{Lines, in_chunks, line};
 pub(crate) use output::Output;
+pub(crate) use overlap::{Role, refuse_format, refuse_overlap};
 pub(crate) use table::Table;
 
 use crate::failure::Failure;
@@ -17,6 +20,13 @@ use plaudit::input::{Fields, InputError, Rollouts};
 use plaudit::schedule::Pool;
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How long a pipe may have no writer before that is said.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// One line of a file, or one row of a table.
 pub(crate) struct Entry {
@@ -40,6 +50,49 @@ impl Parsed {
     }
 }
 
+/// What stdin is called.
+const STDIN: &str = "stdin";
+
+/// A regular file, up to the size that it has now: one that grows meanwhile is not followed.
+fn sized(name: &str, file: impl Read + 'static, length: u64) -> jsonl::Reader<Box<dyn Read>> {
+    jsonl::Reader::new(name.to_owned(), Box::new(file.take(length)), Some(length))
+}
+
+fn stdin() -> jsonl::Reader<Box<dyn Read>> {
+    // Where stdin is a file, others may have read some of it before.
+    let left = || -> io::Result<Option<u64>> {
+        let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let about = file.metadata()?;
+        match about.is_file() {
+            true => Ok(Some(about.len().saturating_sub(file.stream_position()?))),
+            false => Ok(None),
+        }
+    };
+    match left() {
+        Ok(Some(length)) => sized(STDIN, io::stdin(), length),
+        _ => jsonl::Reader::new(STDIN.to_owned(), Box::new(io::stdin()), None),
+    }
+}
+
+/// Opens a file. Opening a pipe waits for somebody who writes into it, and that is said when it takes long.
+fn open(path: &str) -> io::Result<File> {
+    let is_pipe = std::fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo());
+    if !is_pipe {
+        return File::open(path);
+    }
+    std::thread::scope(|scope| {
+        let (opened, waiting) = channel::<()>();
+        scope.spawn(move || {
+            if waiting.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+                Talk::errors().warning(&format!("waiting for a writer to open the pipe {path:?}"));
+            }
+        });
+        let file = File::open(path);
+        drop(opened);
+        file
+    })
+}
+
 /// An open input.
 pub(crate) enum Source {
     /// JSON lines.
@@ -53,9 +106,9 @@ impl Source {
     pub(crate) fn open(path: &str) -> Result<Self, Failure> {
         let failure = |error: io::Error| Failure::File(path.to_owned(), error);
         if path == "-" {
-            return Ok(Self::Lines(jsonl::Reader::new("stdin".to_owned(), Box::new(io::stdin()), None)));
+            return Ok(Self::Lines(stdin()));
         }
-        let mut file = File::open(path).map_err(failure)?;
+        let mut file = open(path).map_err(failure)?;
         let about = file.metadata().map_err(failure)?;
         if about.is_dir() {
             return Err(Failure::Arguments(format!("{path:?} is a folder; a file of rollouts is wanted")));
@@ -72,8 +125,19 @@ impl Source {
                 return Err(Failure::Input(path.to_owned(), error));
             }
         }
-        let length = about.is_file().then_some(about.len());
-        Ok(Self::Lines(jsonl::Reader::new(path.to_owned(), Box::new(file), length)))
+        Ok(Self::Lines(match about.is_file() {
+            true => sized(path, file, about.len()),
+            false => jsonl::Reader::new(path.to_owned(), Box::new(file), None),
+        }))
+    }
+
+    /// What the input is called in messages.
+    pub(crate) fn label(&self) -> String {
+        match self {
+            Self::Lines(lines) if lines.name() == STDIN => STDIN.to_owned(),
+            Self::Lines(lines) => format!("{:?}", lines.name()),
+            Self::Rows(rows) => format!("{:?}", rows.name()),
+        }
     }
 
     /// The next lines or rows, or nothing at the end.
@@ -85,7 +149,7 @@ impl Source {
     ) -> Result<Option<Vec<Entry>>, Failure> {
         match self {
             Self::Lines(lines) => lines.next(pool, fields, talk),
-            Self::Rows(rows) => rows.next(fields),
+            Self::Rows(rows) => rows.next(fields, talk),
         }
     }
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// How much is gathered before it is written.
 const BUFFER: usize = 256 << 10;
+/// The most links that are followed to a file, as on Linux.
+const MOST_LINKS: usize = 40;
 
 /// An open output. Where it is dropped before [`Output::finish`], nothing stays under its name.
 pub(crate) struct Output {
@@ -36,13 +38,13 @@ impl Drop for Part {
 }
 
 impl Output {
-    /// Opens a path, or stdout for `-`.
+    /// Opens a path, or stdout for `-`. A symbolic link stays: the file that it leads to is written.
     pub(crate) fn open(path: &str) -> Result<Self, Failure> {
         let wrap = |target: Target, part: Option<Part>| {
-            let name = if path == "-" { "stdout" } else { path };
+            let name = if is_stdout(path) { "stdout" } else { path };
             Self { name: name.to_owned(), to: BufWriter::with_capacity(BUFFER, target), part }
         };
-        if path == "-" {
+        if is_stdout(path) {
             return Ok(wrap(Target::Stdout(io::stdout()), None));
         }
         let failure = |error: io::Error| Failure::File(path.to_owned(), error);
@@ -54,12 +56,13 @@ impl Output {
             // A pipe or a device has no half state to hide.
             return Ok(wrap(Target::File(File::create(target).map_err(failure)?), None));
         }
-        let temporary = Self::part(path);
+        let target = resolved(target).map_err(failure)?;
+        let temporary = beside(&target);
         let temporary =
             temporary.ok_or_else(|| Failure::Arguments(format!("{path:?} is no name of a file")))?;
-        tidy(target);
+        tidy(&target);
         let file = begin(&temporary).map_err(failure)?;
-        let part = Part { temporary, path: target.to_owned(), done: false };
+        let part = Part { temporary, path: target, done: false };
         Ok(wrap(Target::File(file), Some(part)))
     }
 
@@ -77,9 +80,7 @@ impl Output {
 
     /// Where the file of a path is written until it is whole; none for what is no name of a file.
     pub(crate) fn part(path: &str) -> Option<PathBuf> {
-        let path = Path::new(path);
-        let name = path.file_name()?.to_string_lossy().into_owned();
-        Some(path.with_file_name(format!(".{name}.{}.part", std::process::id())))
+        beside(&resolved(Path::new(path)).ok()?)
     }
 
     /// What the output is called in messages.
@@ -102,6 +103,28 @@ impl Output {
         });
         done.map_err(|error| Failure::writing(&self.name, error))
     }
+}
+
+/// Whether a path is a name of stdout.
+pub(super) fn is_stdout(path: &str) -> bool {
+    path == "-" || path == "/dev/stdout"
+}
+
+/// The file that symbolic links lead to, whether it is there or not.
+pub(super) fn resolved(path: &Path) -> io::Result<PathBuf> {
+    let mut at = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(target) = fs::read_link(&at) else { return Ok(at) };
+        at.pop();
+        at.push(target);
+    }
+    Err(io::Error::other("too many levels of symbolic links"))
+}
+
+/// Where a file is written until it is whole.
+fn beside(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    Some(path.with_file_name(format!(".{name}.{}.part", std::process::id())))
 }
 
 /// A new file that is locked for as long as it is written, so that nobody takes it for what a killed run has left.

@@ -2,6 +2,7 @@
 
 use super::admission::Inside;
 use super::house::House;
+use super::name::Name;
 use super::reply::{Refusal, Reply, json};
 use super::run::Run;
 use super::score::{LARGE, ResultLine, RolloutLine};
@@ -34,11 +35,11 @@ struct JoinRequest<'a> {
     /// The step of the training; groups of different steps are different groups.
     step: Option<u64>,
     /// The group's key.
-    group: String,
+    group: Name,
     /// How many members the group has.
     size: usize,
     /// The rollout's name in its group, so that one that is sent again after a lost connection is known.
-    member: Option<String>,
+    member: Option<Name>,
     /// For how many seconds to wait for the group at most, where that is less than the recipe says.
     timeout: Option<f64>,
     /// Whether the reference takes part in comparisons; as the recipe says where nothing is said.
@@ -165,6 +166,7 @@ fn read(body: &[u8]) -> Result<(Option<String>, Option<String>, Handed), Refusal
         serde_json::from_slice(body).map_err(|error| Refusal::bad("http.json", error.to_string()))?;
     let JoinRequest { recipe, run, step, group, size, member, timeout, validate, rollout } = request;
     House::check_step(step)?;
+    let (group, member) = (group.0, member.map(|member| member.0));
     if group.is_empty() || group.len() > LONGEST {
         let message = format!("group: a name of 1 to {LONGEST} bytes is wanted");
         return Err(Refusal::bad("input.group", message));

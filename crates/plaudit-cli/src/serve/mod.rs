@@ -19,6 +19,7 @@ mod listen;
 mod log;
 mod look;
 mod meters;
+mod name;
 mod openapi;
 pub(crate) mod page;
 mod recipes;

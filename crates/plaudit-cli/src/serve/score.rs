@@ -3,6 +3,7 @@
 use super::admission::Inside;
 use super::house::House;
 use super::log;
+use super::name::{Name, Reference};
 use super::reply::{Refusal, Reply, json_bytes};
 use super::run::Run;
 use super::tokens::{Holder, Taken};
@@ -50,9 +51,9 @@ pub(crate) struct ScoreRequest<'a> {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RolloutLine {
     /// The caller's name for it; its place where nothing is said.
-    id: Option<String>,
+    id: Option<Name>,
     /// The group's name; where none is given, equal prompts make a group.
-    group: Option<String>,
+    group: Option<Name>,
     /// What the model was asked: text or chat messages.
     prompt: Option<Value>,
     /// What the model answered.
@@ -60,7 +61,7 @@ pub(crate) struct RolloutLine {
     /// What it answered, several times.
     responses: Option<Vec<String>>,
     /// The answer to compare with.
-    reference: Option<String>,
+    reference: Option<Reference>,
     /// The length of the response in the model's own tokens.
     tokens: Option<Value>,
     /// Everything else that rewards may look at.

@@ -14,12 +14,14 @@ pub(crate) struct Ledger {
     pub(crate) lines: u64,
     bad: BTreeMap<&'static str, u64>,
     count: u64,
+    /// Whether other names of fields have been proposed.
+    hinted: bool,
 }
 
 impl Ledger {
     /// Of nothing read.
     pub(crate) fn new() -> Self {
-        Self { lines: 0, bad: BTreeMap::new(), count: 0 }
+        Self { lines: 0, bad: BTreeMap::new(), count: 0, hinted: false }
     }
 
     /// Takes a bad line in.
@@ -28,6 +30,11 @@ impl Ledger {
         *self.bad.entry(error.code).or_insert(0) += 1;
         if self.count <= TOLD {
             talk.error(&format!("{noun} {number}: {error}"));
+        }
+        if !error.renames.is_empty() && !self.hinted {
+            self.hinted = true;
+            let flags = error.renames.iter().map(|(field, name)| format!(" --field {field}={name}"));
+            talk.hint(&format!("try{}", flags.collect::<String>()));
         }
         if self.count == TOLD {
             talk.error("further bad lines are only counted");

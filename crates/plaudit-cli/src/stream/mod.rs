@@ -207,6 +207,9 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
         self.write()?;
         self.statistics.reconcile(self.read)?;
+        if self.read == 0 && self.ledger.count() == 0 {
+            self.talk.warning(&format!("{} holds no rollouts", source.label()));
+        }
         Ok(Done { statistics: self.statistics, breakdown: self.breakdown, ledger: self.ledger })
     }
 

@@ -7,6 +7,8 @@ mod docs;
 mod judge_sim;
 mod judged;
 mod memory;
+mod new_user;
+mod outputs;
 mod parquet_files;
 mod process;
 mod redis;

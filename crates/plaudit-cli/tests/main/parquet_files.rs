@@ -1,10 +1,10 @@
 //! Is Parquet read as JSON lines are, and written so that others read it?
 
 use crate::support::{Folder, LENGTH, run};
-use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::RowAccessor as _;
 use parquet::schema::parser::parse_message_type;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ const SCHEMA: &str = "message rollouts {
 }";
 
 /// Writes rollouts whose prompts are two chat messages; the response of the third is not UTF-8.
-fn write(path: &str, rows: usize) {
+pub(crate) fn write(path: &str, rows: usize) {
     let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
     let properties = Arc::new(WriterProperties::builder().build());
     let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
@@ -81,8 +81,99 @@ fn a_table_is_read_as_its_lines_would_be() {
     let of_table = run(&["score", &table, "-r", &recipe]);
     let of_lines = run(&["score", &folder.file("lines.jsonl", lines(2000)), "-r", &recipe]);
     assert_eq!((of_table.code, of_lines.code), (1, 0));
-    assert!(of_table.talk.contains("row 3: a cell is not UTF-8 text (input.utf8)"), "{}", of_table.talk);
+    assert!(
+        of_table.talk.contains("row 3: column \"response\": the bytes are not UTF-8 text (input.utf8)"),
+        "{}",
+        of_table.talk
+    );
     assert_eq!(of_table.out, of_lines.out);
+}
+
+/// What writes one column.
+type Column<'c> = &'c dyn Fn(&mut SerializedRowGroupWriter<'_, File>);
+
+/// Writes a table of required columns.
+fn table(path: &str, schema: &str, columns: &[Column<'_>]) {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    columns.iter().for_each(|column| column(&mut group));
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+fn column<T: DataType>(values: Vec<T::T>) -> impl Fn(&mut SerializedRowGroupWriter<'_, File>) {
+    move |group| {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<T>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+    }
+}
+
+fn bytes(all: &[&[u8]]) -> Vec<ByteArray> {
+    all.iter().map(|one| ByteArray::from(one.to_vec())).collect()
+}
+
+#[test]
+fn numbers_and_images_of_a_table_are_read() {
+    let folder = Folder::new("table-kinds");
+    let recipe = folder.file("recipe.yaml", LENGTH);
+    let path = folder.path("table.parquet");
+    let schema = "message m { required int64 id; required int64 group; required binary response (UTF8);
+        required double reference; required double tokens; required binary photo; required float rate;
+        required group image { required binary bytes; required binary path (UTF8); } }";
+    table(
+        &path,
+        schema,
+        &[
+            &column::<Int64Type>(vec![7, -8]),
+            &column::<Int64Type>(vec![1, 1]),
+            &column::<ByteArrayType>(bytes(&[b"one", b"two"])),
+            &column::<DoubleType>(vec![0.5, 42.0]),
+            &column::<DoubleType>(vec![3.0, 4.0]),
+            &column::<ByteArrayType>(bytes(&[b"\x89PNG\xff", b"\xff\xd8"])),
+            &column::<FloatType>(vec![0.1, 0.2]),
+            &column::<ByteArrayType>(bytes(&[b"\xff", b"\xfe"])),
+            &column::<ByteArrayType>(bytes(&[b"a.png", b"b.png"])),
+        ],
+    );
+    let ran = run(&["rank", &path, "--keep", "2", "-r", &recipe, "-q"]);
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    let rows: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown = |row: &Value| json!([row["id"], row["group"], row["reference"], row["tokens"], row["extra"]]);
+    assert_eq!(shown(&rows[0]), json!(["7", "1", "0.5", 3, { "image": { "path": "a.png" }, "rate": 0.1 }]));
+    assert_eq!(shown(&rows[1]), json!(["-8", "1", "42", 4, { "image": { "path": "b.png" }, "rate": 0.2 }]));
+    for name in ["photo", "image"] {
+        let told = format!("warning: the column {name:?} holds bytes that are not text; they are left out");
+        assert_eq!(ran.talk.matches(&told).count(), 1, "{}", ran.talk);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_cell_names_its_column() {
+    let folder = Folder::new("table-wrong");
+    let recipe = folder.file("recipe.yaml", LENGTH);
+    let path = folder.path("table.parquet");
+    let schema = "message m { required double id; required binary response (UTF8); required double score; }";
+    table(
+        &path,
+        schema,
+        &[
+            &column::<DoubleType>(vec![1.0, 2.5]),
+            &column::<ByteArrayType>(bytes(&[b"one", b"two"])),
+            &column::<DoubleType>(vec![f64::NAN, 0.5]),
+        ],
+    );
+    let ran = run(&["score", &path, "-r", &recipe, "-q"]);
+    assert_eq!(ran.code, 1, "{}", ran.talk);
+    assert!(
+        ran.talk.contains("row 1: column \"score\": a number is not finite (input.number)"),
+        "{}",
+        ran.talk
+    );
+    let wanted = "row 2: id: text or a whole number is wanted, found the number 2.5 (input.id)";
+    assert!(ran.talk.contains(wanted), "{}", ran.talk);
 }
 
 #[test]

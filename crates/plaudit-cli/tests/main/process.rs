@@ -66,7 +66,7 @@ fn texts(arguments: &[String]) -> Vec<&str> {
     arguments.iter().map(String::as_str).collect()
 }
 
-fn signal(signal: &str, pid: u32) {
+pub(crate) fn signal(signal: &str, pid: u32) {
     assert!(Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]).status().unwrap().success());
 }
 

@@ -1,8 +1,14 @@
 //! What does one line of a file say? A rollout or a group of them, or one clear error with its place.
 
+mod guess;
+mod number;
+mod path;
 pub mod strict;
 
+pub use number::whole;
+
 use crate::rollout::{Prompt, Rollout};
+use number::{count, decimal};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
@@ -23,12 +29,15 @@ pub struct InputError {
     pub code: &'static str,
     /// What is wrong, and the likely fix.
     pub message: String,
+    /// Where what is missing seems to stand: fields with their names in the line, such as `("response", "completion")`.
+    #[serde(skip)]
+    pub renames: Vec<(&'static str, String)>,
 }
 
 impl InputError {
     /// An error of a line that is not known yet.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { line: None, code, message: message.into() }
+        Self { line: None, code, message: message.into(), renames: Vec::new() }
     }
 
     /// The same error, at a line.
@@ -50,8 +59,8 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// Under which names a data set holds what a rollout is made of. A dot leads into an object:
-/// `reward_model.ground_truth`.
+/// Under which names a data set holds what a rollout is made of. A dot leads into an object, as in
+/// `reward_model.ground_truth`, or with a number into a list: `messages.-1.content` is in the last message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fields {
     names: [Cow<'static, str>; 8],
@@ -87,16 +96,15 @@ impl Fields {
     fn take(&self, field: usize, from: &mut Map<String, Value>) -> Option<Value> {
         let name = &*self.names[field];
         // A name with a dot that stands in the line as it is wins over a path.
-        let found = from.remove(name).or_else(|| {
-            let mut steps = name.split('.');
-            let mut value = from.get(steps.next()?)?;
-            for step in steps {
-                value = value.get(step)?;
-            }
-            Some(value.clone())
-        });
+        let found = from.remove(name).or_else(|| path::find(from, name).cloned());
         // A table has an empty cell where a line of JSON has no key.
         found.filter(|value| field == RESPONSE || !value.is_null())
+    }
+
+    /// Whether a field other than `extra` is read from a column, or from inside it.
+    pub fn reads(&self, column: &str) -> bool {
+        let read = |name: &str| name == column || name.split('.').next() == Some(column);
+        self.names[..EXTRA].iter().any(|name| read(name))
     }
 
     /// Says whether what nothing took may stay.
@@ -111,7 +119,13 @@ impl Fields {
     }
 }
 
+const ID: usize = 0;
+const GROUP: usize = 1;
+const PROMPT: usize = 2;
 const RESPONSE: usize = 3;
+const RESPONSES: usize = 4;
+const REFERENCE: usize = 5;
+const EXTRA: usize = 7;
 
 /// The rollouts of one line. What they share is copied only as each is taken, so that a line takes no more memory
 /// than it has bytes, however many responses it holds.
@@ -188,7 +202,7 @@ pub fn read_line(line: &[u8], fields: &Fields) -> Result<Rollouts, InputError> {
         InputError::new("input.utf8", message)
     })?;
     match strict::read(text)? {
-        Value::Object(map) => read_map(map, fields),
+        Value::Object(map) => read_object(map, fields, Some(text)),
         other => Err(InputError::new("input.schema", format!("an object is wanted, found {}", kind(&other)))),
     }
 }
@@ -199,18 +213,30 @@ pub fn too_long() -> InputError {
     InputError::new("input.line_too_long", message)
 }
 
-/// The rollouts of one object: of a line of JSON, or of a row of a table.
-pub fn read_map(mut map: Map<String, Value>, fields: &Fields) -> Result<Rollouts, InputError> {
+/// The rollouts of one object, such as a row of a table.
+pub fn read_map(map: Map<String, Value>, fields: &Fields) -> Result<Rollouts, InputError> {
+    read_object(map, fields, None)
+}
+
+/// The rollouts of one object, with the text that it was read from where there is one.
+fn read_object(
+    mut map: Map<String, Value>,
+    fields: &Fields,
+    line: Option<&str>,
+) -> Result<Rollouts, InputError> {
     let [id, group, prompt, response, responses, reference, tokens, extra] =
         std::array::from_fn(|field| fields.take(field, &mut map));
-    let id = id.map(|value| name("id", value)).transpose()?;
-    let group = group.map(|value| name("group", value)).transpose()?;
+    let taken =
+        [&id, &group, &prompt, &response, &responses, &reference, &tokens, &extra].map(Option::is_some);
+    let literal = |field: usize| path::literal(line?, &fields.names[field]);
+    let id = id.map(|value| name("id", value, || literal(ID))).transpose()?;
+    let group = group.map(|value| name("group", value, || literal(GROUP))).transpose()?;
     let prompt = prompt.map(read_prompt).transpose()?;
-    let reference = reference.map(|value| text("reference", value)).transpose()?;
+    let reference = reference.map(|value| read_reference(value, || literal(REFERENCE))).transpose()?;
     let (members, at) = match (response, responses) {
         (Some(response), None) => {
             let tokens = tokens.map(|value| count("tokens", &value)).transpose()?;
-            (vec![(text("response", response)?, tokens)], None)
+            (vec![(read_response(response, &fields.names[RESPONSE])?, tokens)], None)
         }
         (None, Some(responses)) => {
             let responses = read_responses(responses)?;
@@ -220,7 +246,7 @@ pub fn read_map(mut map: Map<String, Value>, fields: &Fields) -> Result<Rollouts
         (Some(_), Some(_)) => {
             return Err(InputError::new("input.schema", "response and responses exclude each other"));
         }
-        (None, None) => return Err(InputError::new("input.response", "response is missing")),
+        (None, None) => return Err(guess::missing_response(&map, fields, taken)),
     };
     fields.check_rest(&map)?;
     let shared = Rollout {
@@ -292,19 +318,67 @@ fn read_prompt(value: Value) -> Result<Prompt<'static>, InputError> {
     }
 }
 
-fn name(field: &'static str, value: Value) -> Result<String, InputError> {
+/// What a name may be.
+const A_NAME: &str = "text or a whole number";
+
+/// A name: text, or a whole number as its decimal text. `literal` is how a number was written, where that is known.
+fn name<'l>(
+    field: &'static str,
+    value: Value,
+    literal: impl FnOnce() -> Option<&'l str>,
+) -> Result<String, InputError> {
     let code = if field == "id" { "input.id" } else { "input.group" };
-    match value {
-        Value::String(text) if text.len() <= LONGEST_NAME => Ok(text),
-        Value::String(text) => Err(InputError::new(
+    let text = match value {
+        Value::String(text) => text,
+        Value::Number(number) => {
+            let text = decimal(&number, literal);
+            let is_integer = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+            match number.as_f64().filter(|_| !is_integer).map(whole) {
+                None => text,
+                Some(Some(digits)) => digits,
+                Some(None) => {
+                    let found = format!("found the number {text}");
+                    return Err(InputError::new(code, format!("{field}: {A_NAME} is wanted, {found}")));
+                }
+            }
+        }
+        other => {
+            let message = format!("{field}: {A_NAME} is wanted, found {}", kind(&other));
+            return Err(InputError::new(code, message));
+        }
+    };
+    match text.len() {
+        0 if field == "id" => {
+            Err(InputError::new(code, "id is empty: give it a name, or leave it out to have one made"))
+        }
+        length if length > LONGEST_NAME => Err(InputError::new(
             if field == "id" { "input.id_length" } else { "input.group_length" },
-            format!("{field} has {} bytes, at most {LONGEST_NAME} are read", text.len()),
+            format!("{field} has {length} bytes, at most {LONGEST_NAME} are read"),
         )),
-        other => Err(InputError::new(
-            code,
-            format!("{field}: text is wanted, found {}; put it in quotes", kind(&other)),
-        )),
+        _ => Ok(text),
     }
+}
+
+/// A reference: text, or any number as its decimal text.
+fn read_reference<'l>(value: Value, literal: impl FnOnce() -> Option<&'l str>) -> Result<String, InputError> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(decimal(&number, literal)),
+        other => {
+            let message = format!("reference: text or a number is wanted, found {}", kind(&other));
+            Err(InputError::new("input.schema", message))
+        }
+    }
+}
+
+/// A response, which stands under a name.
+fn read_response(value: Value, name: &str) -> Result<String, InputError> {
+    if guess::is_chat(&value) {
+        let message = "response: text is wanted, found chat messages; give the text of the last one";
+        let renames = guess::last_turn(name, &value).map(|path| ("response", path)).into_iter().collect();
+        return Err(InputError { renames, ..InputError::new("input.response", message) });
+    }
+    text("response", value)
 }
 
 fn text(field: &'static str, value: Value) -> Result<String, InputError> {
@@ -315,13 +389,6 @@ fn text(field: &'static str, value: Value) -> Result<String, InputError> {
             Err(InputError::new(code, format!("{field}: text is wanted, found {}", kind(&other))))
         }
     }
-}
-
-fn count(field: &'static str, value: &Value) -> Result<u64, InputError> {
-    value.as_u64().ok_or_else(|| {
-        let message = format!("{field}: a whole number from 0 is wanted, found {}", kind(value));
-        InputError::new("input.tokens", message)
-    })
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -393,10 +460,32 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_taken_as_they_were_written() {
+        let mut fields = Fields::own();
+        fields.map("reference", "gold.0");
+        let line = br#"{"id":-12345678901234567890123,"group":7,"response":"a","tokens":3.0,"gold":[1.50]}"#;
+        let rollout = read_line(line, &fields).unwrap().next().unwrap();
+        assert_eq!(rollout.id.as_deref(), Some("-12345678901234567890123"));
+        assert_eq!((rollout.group.as_deref(), rollout.tokens), (Some("7"), Some(3)));
+        assert_eq!(rollout.reference.as_deref(), Some("1.50"));
+        // A row of a table was never written.
+        let row = serde_json::json!({"id": 1.0, "response": "a", "reference": 42.0});
+        let Value::Object(row) = row else { panic!("an object") };
+        let rollout = read_map(row, &Fields::own()).unwrap().next().unwrap();
+        assert_eq!((rollout.id.as_deref(), rollout.reference.as_deref()), (Some("1"), Some("42")));
+        assert_eq!((whole(-0.0).as_deref(), whole(0.5), whole(1e16)), (Some("0"), None, None));
+        for tokens in ["2.5", "-1.0", "1e300", "true"] {
+            let line = format!(r#"{{"response":"a","tokens":{tokens}}}"#);
+            assert_eq!(read(&line).unwrap_err().code, "input.tokens");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         let code = |line: &str| read(line).unwrap_err().code;
         assert_eq!(code("[1]"), "input.schema");
-        assert_eq!(code(r#"{"id":1,"response":"r"}"#), "input.id");
+        assert_eq!(code(r#"{"id":1.5,"response":"r"}"#), "input.id");
+        assert_eq!(code(r#"{"id":"","response":"r"}"#), "input.id");
         assert_eq!(code(r#"{"response":null}"#), "input.response");
         assert_eq!(code(r#"{"prompt":"p"}"#), "input.response");
         assert_eq!(code(r#"{"response":"a","responses":["b"]}"#), "input.schema");

@@ -17,6 +17,7 @@ const NONE: &str = "none";
 pub struct Breakdown {
     path: Vec<String>,
     parts: Vec<(String, Statistics)>,
+    found: bool,
 }
 
 /// The rollouts of one value.
@@ -34,7 +35,12 @@ pub struct Part<'b> {
 impl Breakdown {
     /// By a field such as `step` or `data.source`.
     pub fn by(field: &str) -> Self {
-        Self { path: field.split('.').map(str::to_owned).collect(), parts: Vec::new() }
+        Self { path: field.split('.').map(str::to_owned).collect(), parts: Vec::new(), found: false }
+    }
+
+    /// Whether some rollout has the field.
+    pub fn is_found(&self) -> bool {
+        self.found
     }
 
     /// Takes a report in. A group counts for the value of its first member.
@@ -52,6 +58,7 @@ impl Breakdown {
 
     fn of(&mut self, report: &Report, rollout: &Rollout<'_>) -> &mut Statistics {
         let value = rollout.field(&self.path);
+        self.found |= value.is_some();
         let value = value.as_deref().unwrap_or(NONE);
         // Rollouts of one value mostly follow one another.
         let known = self.parts.iter().rposition(|(known, _)| known == value);

@@ -39,6 +39,54 @@ fn rollouts_get_what_the_command_gives_them_and_what_cannot_be_read_is_said() {
 }
 
 #[test]
+fn names_and_references_may_be_numbers() {
+    let (_folder, service) = served("serve-numbers");
+    let rollouts = json!([
+        { "id": 7, "group": 1, "response": "a", "reference": 42, "tokens": 3.0 },
+        { "id": "8", "group": "1", "response": "b", "reference": 0.5 },
+        { "id": "", "response": "c" },
+        { "id": 1.5, "response": "d" },
+        { "response": "e", "reference": [42] },
+        ["9", "1", "q", "a positional rollout"],
+        { "question": "q", "completion": "f" },
+    ]);
+    let answer = service.post("/v1/score", &json!({ "recipe": "length", "rollouts": rollouts })).json();
+    let of = |at: usize| (answer["results"][at]["id"].as_str(), answer["results"][at]["group"].as_str());
+    assert_eq!((of(0), of(1)), ((Some("7"), Some("1")), (Some("8"), Some("1"))), "{answer}");
+    let errors = answer["errors"].as_array().unwrap();
+    let codes: Vec<&str> = errors.iter().map(|error| error["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["input.id", "input.id", "input.schema", "input.schema", "input.response"]);
+    let message = errors[4]["message"].as_str().unwrap();
+    assert!(message.ends_with("the fields are \"completion\", \"question\""), "{message}");
+    let sent = |group: Value, member: Value| {
+        let rollout = json!({ "response": "a", "reference": 42 });
+        let body =
+            json!({ "recipe": "length", "group": group, "size": 1, "member": member, "rollout": rollout });
+        service.post("/v1/join", &body)
+    };
+    let answer = sent(json!(12), json!(3)).json();
+    let result = &answer["result"];
+    assert_eq!((result["id"].as_str(), result["group"].as_str()), (Some("3"), Some("12")), "{answer}");
+    let refused = sent(json!(1.5), json!(3));
+    assert!(
+        refused.code() == "http.json" && refused.text().contains("text or a whole number"),
+        "{}",
+        refused.text()
+    );
+    // The description says the same.
+    let described = service.get("/openapi.json").json();
+    let schemas = &described["components"]["schemas"];
+    for (field, name, number) in
+        [("id", "Name", "integer"), ("group", "Name", "integer"), ("reference", "Reference", "number")]
+    {
+        let shape = &schemas["RolloutLine"]["properties"][field];
+        assert!(shape.to_string().contains(&format!("#/components/schemas/{name}")), "{shape}");
+        let types = [0, 1].map(|at| schemas[name]["anyOf"][at]["type"].as_str().unwrap());
+        assert_eq!(types, ["string", number]);
+    }
+}
+
+#[test]
 fn the_members_of_a_group_meet_whoever_sends_them() {
     let (_folder, service) = served("serve-join");
     let sent = |member: usize, text: &str| {

@@ -1,0 +1,142 @@
+//! A line without a response: which fields it has, and which of them hold the prompt, the response and the reference, by the
+//! well-known names of data sets.
+
+use super::{FIELDS, Fields, InputError, PROMPT, REFERENCE, RESPONSE, RESPONSES, path};
+use serde_json::{Map, Value};
+
+/// Where the response of other data sets stands, the likeliest first.
+const ANSWERS: [&str; 17] = [
+    "completion",
+    "output",
+    "generated_text",
+    "generation",
+    "generated",
+    "model_output",
+    "model_response",
+    "prediction",
+    "pred",
+    "response_text",
+    "reply",
+    "text",
+    "content",
+    "messages",
+    "answer",
+    "solution",
+    "chosen",
+];
+/// Where the responses of a group stand.
+const LISTS: [&str; 6] = ["completions", "outputs", "generations", "samples", "candidates", "answers"];
+const PROMPTS: [&str; 6] = ["question", "query", "instruction", "problem", "input", "user"];
+const REFERENCES: [&str; 10] = [
+    "ground_truth",
+    "reward_model.ground_truth",
+    "answer",
+    "reference_answer",
+    "gold",
+    "target",
+    "label",
+    "expected",
+    "expected_answer",
+    "solution",
+];
+
+/// How many fields a message names, and how much of each, in characters.
+const MOST_NAMED: usize = 8;
+const LONGEST_SHOWN: usize = 40;
+
+/// The error of a line without a response: what it has instead. `taken` says which fields were found and are no longer in
+/// the map.
+pub(super) fn missing_response(map: &Map<String, Value>, fields: &Fields, taken: [bool; 8]) -> InputError {
+    let found = fields.names.iter().zip(taken).filter(|(_, taken)| *taken).map(|(name, _)| &**name);
+    let mut names: Vec<&str> = found.chain(map.keys().map(String::as_str)).collect();
+    names.sort_unstable();
+    let wanted = [RESPONSE, RESPONSES].into_iter().find(|field| fields.names[*field] != FIELDS[*field]);
+    let wanted =
+        wanted.map_or_else(String::new, |field| format!(": there is no field {:?}", fields.names[field]));
+    let present = match names.as_slice() {
+        [] => "there are no fields at all".to_owned(),
+        names => {
+            let shown: Vec<String> = names.iter().take(MOST_NAMED).map(|name| quoted(name)).collect();
+            let more = match names.len().saturating_sub(MOST_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("the fields are {}{more}", shown.join(", "))
+        }
+    };
+    InputError {
+        renames: renames(map, taken[PROMPT], taken[REFERENCE]),
+        ..InputError::new("input.response", format!("response is missing{wanted}; {present}"))
+    }
+}
+
+/// A name in quotes, cut where it is long.
+fn quoted(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_SHOWN) {
+        None => format!("{name:?}"),
+        Some((end, _)) => format!("{:?}…", &name[..end]),
+    }
+}
+
+/// Fields with the names that they seem to have in a line without a response, such as `("response", "completion")`.
+/// Nothing where no name of a response is known.
+fn renames(line: &Map<String, Value>, has_prompt: bool, has_reference: bool) -> Vec<(&'static str, String)> {
+    let text = |name: &str| match line.get(name)? {
+        Value::String(_) => Some(name.to_owned()),
+        messages => last_turn(name, messages),
+    };
+    let list = |name: &&str| line.get(*name).and_then(Value::as_array).is_some_and(|all| is_texts(all));
+    let one = ANSWERS.into_iter().find_map(text).map(|name| ("response", name));
+    let many = || LISTS.into_iter().find(list).map(|name| ("responses", name.to_owned()));
+    let Some(response) = one.or_else(many) else { return Vec::new() };
+    let is_prompt = |name: &&str| line.get(*name).is_some_and(|value| value.is_string() || is_chat(value));
+    let is_reference = |name: &&str| {
+        *name != response.1
+            && path::find(line, name).is_some_and(|value| value.is_string() || value.is_number())
+    };
+    let prompt = PROMPTS.into_iter().filter(|_| !has_prompt).find(is_prompt);
+    let reference = REFERENCES.into_iter().filter(|_| !has_reference).find(is_reference);
+    let prompt = prompt.map(|name| ("prompt", name.to_owned()));
+    let reference = reference.map(|name| ("reference", name.to_owned()));
+    prompt.into_iter().chain([response]).chain(reference).collect()
+}
+
+/// The path to the text of the last of some chat messages that stand under a name.
+pub(super) fn last_turn(name: &str, messages: &Value) -> Option<String> {
+    let last = messages.as_array().filter(|_| is_chat(messages))?.last()?;
+    last.get("content")?.is_string().then(|| format!("{name}.-1.content"))
+}
+
+/// Whether a value is a list of chat messages.
+pub(super) fn is_chat(value: &Value) -> bool {
+    let message = |one: &Value| one.get("role").is_some_and(Value::is_string);
+    value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(message))
+}
+
+fn is_texts(all: &[Value]) -> bool {
+    !all.is_empty() && all.iter().all(Value::is_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn guessed(line: Value) -> String {
+        let Value::Object(line) = line else { return String::new() };
+        let names = renames(&line, false, false).into_iter();
+        names.map(|(field, name)| format!("{field}={name}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn well_known_names_are_guessed() {
+        let line = json!({"question": "q", "completion": "c", "answer": 42});
+        assert_eq!(guessed(line), "prompt=question response=completion reference=answer");
+        assert_eq!(guessed(json!({"question": "q", "answer": "a"})), "prompt=question response=answer");
+        let line = json!({"outputs": ["a"], "reward_model": {"ground_truth": "g"}});
+        assert_eq!(guessed(line), "responses=outputs reference=reward_model.ground_truth");
+        let chat = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]);
+        assert_eq!(guessed(json!({"messages": chat})), "response=messages.-1.content");
+        assert_eq!(guessed(json!({"messages": [], "output": 7, "question": "q"})), "");
+    }
+}
