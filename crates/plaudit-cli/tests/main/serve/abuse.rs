@@ -220,3 +220,56 @@ fn what_clients_say_cannot_speak_for_the_service() {
     }
     assert_eq!(stage.service.get("/healthz").status, 200);
 }
+
+/// A list of values in the order of a request's fields is no request.
+#[test]
+fn a_body_that_is_a_list_is_no_request() {
+    let stage = Stage::new();
+    let rollout = r#"{"response":"a"}"#;
+    let score = format!(r#"["length","r",1,false,false,[{rollout}]]"#);
+    let join = format!(r#"["length","r",1,"g",1,null,null,null,{rollout}]"#);
+    for (path, body) in [
+        ("/v1/score", &*score),
+        ("/v1/jobs", &*score),
+        ("/v1/join", &*join),
+        ("/slime/length", r#"["q","a",null]"#),
+        ("/openrlhf/length", r#"[["qa"],["q"],null]"#),
+        ("/nemo-gym/length/verify", r#"[{},{}]"#),
+        ("/nemo-gym/length/aggregate_metrics", r#" [[{"reward":1}]]"#),
+        ("/v1/score", "7"),
+    ] {
+        let answer = stage.post(path, body, &[]);
+        assert_eq!(
+            (answer.status, answer.code()),
+            (400, "http.json".to_owned()),
+            "{path}: {}",
+            answer.text()
+        );
+        assert!(answer.text().contains("a JSON object is wanted"), "{}", answer.text());
+    }
+}
+
+/// A client that sends all of a body before it reads anything, as urllib does, hears that it is too long.
+#[test]
+fn whoever_sends_too_much_hears_it() {
+    let folder = Folder::new("serve-too-long");
+    let length = folder.file("length.yaml", LENGTH);
+    let config = folder.file("serve.yaml", "limits: { body: 65536 }\n");
+    let service = Service::start(&folder, &["--recipe", &length, "--config", &config]);
+    // More than the buffers of both sockets hold.
+    let body = vec![b' '; 24 << 20];
+    let sized = format!("content-length: {}\r\n\r\n", body.len());
+    let chunked = format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n", body.len());
+    for (kind, rest, end) in [("sized", sized, ""), ("chunked", chunked, "\r\n0\r\n\r\n")] {
+        let mut stream = service.connect();
+        let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n";
+        stream.write_all(format!("{head}{rest}").as_bytes()).unwrap();
+        let sent = stream.write_all(&body).and_then(|()| stream.write_all(end.as_bytes()));
+        assert!(sent.is_ok(), "{kind}: {sent:?}");
+        let answer = read(&mut stream).unwrap_or_else(|| panic!("{kind}: no answer"));
+        assert_eq!((answer.status, answer.code()), (413, "http.too_long".to_owned()), "{kind}");
+    }
+    // Whoever asks first is told before it sends anything.
+    let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 99999999\r\n\r\n";
+    assert_eq!(service.raw(head.as_bytes()).status, 413);
+}
