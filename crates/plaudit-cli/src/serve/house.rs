@@ -9,6 +9,7 @@ use super::log;
 use super::meters::Meters;
 use super::recipes::Recipes;
 use super::reply::Refusal;
+use super::recount;
 use super::run::{Left, Meetings, Run, clock};
 use super::tokens::{Tokens, hex, random};
 use super::watch::Watch;
@@ -363,7 +364,7 @@ fn kept_runs(folder: &Path) -> BTreeMap<String, About> {
             let facts = [("folder", path.display().to_string().into())];
             log::say("warning", "a run cannot be read and is left out", &facts);
         }
-        about.map(|about| (about.id.clone(), about))
+        about.map(|about| (about.id.clone(), recount::after_a_crash(about, &path)))
     };
     entries.filter_map(|entry| about(entry.path())).collect()
 }

@@ -22,6 +22,7 @@ mod meters;
 mod openapi;
 pub(crate) mod page;
 mod recipes;
+pub(crate) mod recount;
 mod reply;
 mod routes;
 mod run;

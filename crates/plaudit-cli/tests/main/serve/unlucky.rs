@@ -121,6 +121,13 @@ fn damaged_files_cost_what_they_held_and_nothing_else() {
     assert!(!folder.read("log").contains("panicked"), "{}", folder.read("log"));
 }
 
+/// What `plaudit report` says of all runs.
+fn run_report(folder: &Folder) -> String {
+    let ran = run(&["report", "--state", &folder.path("state")]);
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    ran.out
+}
+
 #[test]
 fn steps_that_were_open_when_it_was_killed_are_counted_once() {
     let folder = Folder::new("serve-killed");
@@ -131,6 +138,13 @@ fn steps_that_were_open_when_it_was_killed_are_counted_once() {
     service.signal("-KILL");
     service.wait();
     let service = start(&folder, &[]);
+    // They are counted before anything comes for the run.
+    let about = service.get(&format!("/v1/runs/{run}")).json();
+    assert_eq!((about["steps"].as_u64(), about["rollouts"].as_u64()), (Some(1), Some(4)), "{about}");
+    assert_eq!((&about["live"], about["groups"].as_u64()), (&json!(false), Some(1)), "{about}");
+    assert!(about["total_mean"].is_f64() && about["invalid_share"] == 0.0, "{about}");
+    let report = run_report(&folder);
+    assert!(report.contains("4 rollouts"), "{report}");
     score(&service, 2);
     let about = service.get(&format!("/v1/runs/{run}")).json();
     assert_eq!((about["steps"].as_u64(), about["rollouts"].as_u64()), (Some(2), Some(8)), "{about}");
