@@ -7,9 +7,10 @@ use super::config::{Config, Keep, Limits};
 use super::kept::{self, About, Keeper};
 use super::log;
 use super::meters::Meters;
+use super::peers::Peers;
 use super::recipes::Recipes;
-use super::reply::Refusal;
 use super::recount;
+use super::reply::Refusal;
 use super::run::{Left, Meetings, Run, clock};
 use super::tokens::{Tokens, hex, random};
 use super::watch::Watch;
@@ -46,6 +47,7 @@ pub(crate) struct House {
     pub(crate) meters: Meters,
     pub(crate) jobs: Jobs,
     pub(crate) watch: Watch,
+    pub(crate) peers: Arc<Peers>,
     /// The names under which it may be asked; all, where there are none.
     pub(crate) hosts: Vec<String>,
     pub(crate) started: Instant,
@@ -101,6 +103,7 @@ impl House {
             limits: config.limits,
             meters: Meters::new(),
             jobs,
+            peers: Arc::new(Peers::new(config.limits.connections, config.limits.share_of_peer())),
             watch: Watch::new(),
             hosts,
             started: Instant::now(),
