@@ -6,14 +6,13 @@ use crate::GOOD;
 use crate::failure::Failure;
 use crate::files::Output;
 use crate::rewards::print;
-use crate::serve::alarms::Alarm;
 use crate::serve::kept::{self, About};
 use crate::serve::page;
+use crate::serve::recount;
 use crate::serve::steps::identity;
 use crate::summary::{short, whole};
 use crate::talk::{Style, printable};
 use clap::Args;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -69,8 +68,7 @@ impl Report {
         };
         let at = folder.join(&about.id);
         let mut steps = read(&at, kept::steps(&at))?;
-        let none = About { steps: 0, rollouts: 0, groups: 0, ..about.clone() };
-        let about = &with(none, &steps);
+        let about = &recount::of(about, &steps);
         if let Some(file) = &self.html {
             kept::spread(&mut steps, MOST_SPREAD);
             let mut out = Output::open(file)?;
@@ -101,57 +99,13 @@ fn runs(folder: &Path) -> Vec<About> {
     runs
 }
 
-/// What the head of a report says of a step that is written.
-#[derive(Deserialize)]
-struct Step {
-    statistics: Statistics,
-    #[serde(default)]
-    alarms: Vec<Alarm>,
-}
-
-#[derive(Deserialize)]
-struct Statistics {
-    rollouts: u64,
-    groups: Groups,
-    total: Total,
-    outcomes: Outcomes,
-}
-
-#[derive(Deserialize)]
-struct Groups {
-    count: u64,
-}
-
-#[derive(Deserialize)]
-struct Total {
-    mean: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Outcomes {
-    invalid: u64,
-}
-
-/// What a run is with these steps besides, the last of which is its newest.
-fn with(mut about: About, steps: &[String]) -> About {
-    for Step { statistics, alarms } in steps.iter().filter_map(|step| serde_json::from_str(step).ok()) {
-        about.steps = about.steps.saturating_add(1);
-        about.rollouts = about.rollouts.saturating_add(statistics.rollouts);
-        about.groups = about.groups.saturating_add(statistics.groups.count);
-        about.total_mean = statistics.total.mean;
-        about.invalid_share = Some(statistics.outcomes.invalid as f64 / statistics.rollouts.max(1) as f64);
-        about.alarms = alarms;
-    }
-    about
-}
-
 /// What a run is with the steps that had not ended when it was written.
 fn with_open(about: About, folder: &Path) -> About {
     let lines =
         |name: &str| kept::newest(&folder.join(&about.id).join(name), LATELY).unwrap_or_else(|_| Vec::new());
     let (ended, mut open) = (lines("steps.jsonl"), lines("open.json"));
     open.retain(|line| !ended.iter().any(|known| identity(known) == identity(line)));
-    with(about, &open)
+    recount::with(about, &open)
 }
 
 fn list(runs: &[About], folder: &Path) -> String {

@@ -13,6 +13,10 @@ use tokio::time::Instant;
 
 /// How long a body may take whatever its length.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long what a client still sends of a body that is too long is thrown away, so that it hears the answer: as long as something
+/// comes within the first, and never longer than the second.
+const LINGER: Duration = Duration::from_secs(1);
+const LONGEST_LINGER: Duration = Duration::from_secs(5);
 /// How many bytes a second must come in after that.
 const SLOWEST: u64 = 32 << 10;
 
@@ -138,8 +142,53 @@ impl AsRef<[u8]> for Sent {
     }
 }
 
+/// The body of a request, which is a JSON object. Whoever sends too much is heard out for a while: many clients read nothing before
+/// they have sent everything, and a connection that is closed while something is unread is torn down with the answer in it.
+pub(crate) async fn take<'r>(
+    headers: &HeaderMap,
+    mut body: Incoming,
+    longest: u64,
+    room: &'r Room,
+) -> Result<Held<'r>, Refusal> {
+    let taken = match check(headers, longest) {
+        Ok(()) => read(&mut body, longest, room).await,
+        Err(refusal) => Err(refusal),
+    };
+    // Whoever asks before it sends, with `Expect`, has not begun.
+    let is_sent = !headers.contains_key(header::EXPECT);
+    match taken {
+        Err(refusal) if refusal.status == StatusCode::PAYLOAD_TOO_LARGE && is_sent => {
+            // Beside the answer, which goes out at once.
+            drop(tokio::spawn(hear_out(body)));
+            Err(refusal)
+        }
+        Err(refusal) => Err(refusal),
+        Ok(held) => is_object(&held.bytes).map(|()| held),
+    }
+}
+
+/// Throws away what still comes of a body.
+async fn hear_out(mut body: Incoming) {
+    let until = Instant::now() + LONGEST_LINGER;
+    while let Ok(Some(Ok(_))) =
+        tokio::time::timeout_at(until.min(Instant::now() + LINGER), body.frame()).await
+    {}
+}
+
+/// Whether a body is a JSON object as far as its first letter tells. A list would else be read as the values of a request's fields,
+/// in whatever order these stand.
+fn is_object(bytes: &[u8]) -> Result<(), Refusal> {
+    let found = match bytes.trim_ascii_start().first() {
+        None | Some(b'{') => return Ok(()),
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(_) => "something else",
+    };
+    Err(Refusal::bad("http.json", format!("a JSON object is wanted as the body, found {found}")))
+}
+
 /// Whether the headers promise a body that is read at all: JSON, plain, and not too long.
-pub(crate) fn check(headers: &HeaderMap, longest: u64) -> Result<(), Refusal> {
+fn check(headers: &HeaderMap, longest: u64) -> Result<(), Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.map(|kind| kind.split(';').next().unwrap_or(kind).trim().to_ascii_lowercase());
     if kind.as_deref() != Some("application/json") {
@@ -159,7 +208,7 @@ pub(crate) fn check(headers: &HeaderMap, longest: u64) -> Result<(), Refusal> {
 }
 
 /// Reads a whole body.
-pub(crate) async fn read(mut body: Incoming, longest: u64, room: &Room) -> Result<Held<'_>, Refusal> {
+async fn read<'r>(body: &mut Incoming, longest: u64, room: &'r Room) -> Result<Held<'r>, Refusal> {
     let mut held = Held { room, taken: 0, bytes: Bytes::new() };
     let began = Instant::now();
     let (mut first, mut rest): (Option<Bytes>, Option<BytesMut>) = (None, None);
@@ -270,6 +319,16 @@ mod tests {
         assert_eq!(code(&[json, ("content-encoding", "gzip")]), Err("http.encoding"));
         assert_eq!(code(&[json, ("content-length", "101")]), Err("http.too_long"));
         assert_eq!(code(&[json, ("content-length", "100")]), Ok(()));
+    }
+
+    #[test]
+    fn a_body_is_an_object() {
+        for good in [&b"{}"[..], b" \r\n\t{", b"", b" "] {
+            assert_eq!(is_object(good), Ok(()));
+        }
+        for bad in [&b"[]"[..], b" [", b"\"{\"", b"7", b"null"] {
+            assert_eq!(is_object(bad).unwrap_err().code, "http.json");
+        }
     }
 
     #[test]

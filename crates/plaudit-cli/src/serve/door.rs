@@ -44,10 +44,6 @@ pub(crate) async fn answer(house: &Arc<House>, peer: SocketAddr, request: Reques
 
 /// Checks what the head of a request says, before anything else is read.
 fn check(house: &House, headers: &HeaderMap) -> Result<(), Refusal> {
-    if headers.contains_key(header::TRANSFER_ENCODING) && headers.contains_key(header::CONTENT_LENGTH) {
-        let message = "a body has a length or is chunked, not both";
-        return Err(Refusal::bad("http.framing", message).closing());
-    }
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return Err(Refusal::bad("http.host", "one Host header is wanted").closing());
@@ -90,10 +86,7 @@ async fn pass(
     }
     let held: Option<Held<'_>> = match takes_body {
         false => None,
-        true => {
-            body::check(&head.headers, house.limits.body)?;
-            Some(body::read(incoming, house.limits.body, &house.room).await?)
-        }
+        true => Some(body::take(&head.headers, incoming, house.limits.body, &house.room).await?),
     };
     let bytes = held.as_ref().map_or_else(bytes::Bytes::new, |held| held.bytes.clone());
     let query = look::Query(head.uri.query().unwrap_or(""));

@@ -7,6 +7,7 @@ use plaudit::engine::{Engine, Terms};
 use plaudit::group::Key;
 use plaudit::judge::{Reply, Side, Verdict};
 use plaudit::outcome::OutcomeKind;
+use plaudit::reason::{Code, Reason};
 use plaudit::report::Report;
 use plaudit::rollout::{Prompt, Rollout};
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ pub(crate) struct Sample {
     validate: Option<bool>,
     /// What tells the questions from the journal, where there are judges.
     engine: Option<Arc<Engine>>,
+    /// The components for which calls failed when it was scored, where all failed for the same reason.
+    failed: Vec<(String, Code)>,
 }
 
 impl Sample {
@@ -43,7 +46,28 @@ impl Sample {
             rollouts: members.iter().map(|at| rollouts[*at].borrow().clone()).collect(),
             results: members.iter().map(result).collect(),
             validate,
+            failed: if engine.is_some() { failed(report) } else { Vec::new() },
             engine,
+        }
+    }
+
+    /// Why a call has no verdict. The journal has no answers of calls that failed, so the reason is that of a rollout that the call
+    /// was about, or that of all calls of the component.
+    fn why(&self, exchange: &Exchange, reason: &Reason) -> (Value, Value) {
+        if reason.code != Code::JudgeNotRecorded {
+            return (json!(reason.code), json!(reason.message));
+        }
+        let outcome =
+            |at: &usize| self.results.get(*at).map(|result| &result["components"][&exchange.component]);
+        let shown = exchange.shown.iter().flatten().filter_map(outcome);
+        let mut reasons =
+            shown.filter(|outcome| outcome["outcome"] == "invalid").map(|outcome| &outcome["reason"]);
+        if let Some(reason) = reasons.find(|reason| reason["code"].is_string()) {
+            return (reason["code"].clone(), reason["message"].clone());
+        }
+        match self.failed.iter().find(|(component, _)| *component == exchange.component) {
+            Some((_, code)) => (json!(code), json!(code.meaning())),
+            None => (json!(reason.code), json!("The call failed, and its reason is not kept.")),
         }
     }
 
@@ -56,8 +80,9 @@ impl Sample {
     pub(crate) fn line(&self) -> String {
         let terms = Terms { validate: self.validate, halt: None };
         let explained = self.engine.as_ref().and_then(|engine| engine.explain(&self.rollouts, &terms).ok());
-        let exchanges: Vec<Value> =
-            explained.map_or_else(Vec::new, |(_, exchanges)| exchanges.iter().map(exchange).collect());
+        let exchanges: Vec<Value> = explained.map_or_else(Vec::new, |(_, exchanges)| {
+            exchanges.iter().map(|one| exchange(self, one)).collect()
+        });
         let first = self.rollouts.first();
         let row = |(rollout, result): (&Rollout<'static>, &Value)| json!({ "response": rollout.response, "tokens": rollout.tokens, "result": result });
         let rows: Vec<Value> = self.rollouts.iter().zip(&self.results).map(row).collect();
@@ -99,9 +124,22 @@ fn brief<R: Borrow<Rollout<'static>>>(
     }
 }
 
-fn exchange(exchange: &Exchange) -> Value {
+/// The components of a report whose calls failed for one reason alone.
+fn failed(report: &Report) -> Vec<(String, Code)> {
+    let components = report.statistics.components.iter();
+    let one = components.filter_map(|(name, component)| {
+        let mut failed = component.judging.as_ref()?.0.failed.keys();
+        failed.next().filter(|_| failed.next().is_none()).map(|code| (name.clone(), *code))
+    });
+    one.collect()
+}
+
+fn exchange(sample: &Sample, exchange: &Exchange) -> Value {
     let verdict = match &exchange.verdict {
-        Err(reason) => json!({ "kind": "failed", "code": reason.code, "message": reason.message }),
+        Err(reason) => {
+            let (code, message) = sample.why(exchange, reason);
+            json!({ "kind": "failed", "code": code, "message": message })
+        }
         Ok(Verdict::Score(score)) => json!({ "kind": "score", "score": score }),
         Ok(Verdict::Ranking(order)) => json!({ "kind": "ranking", "order": order }),
         Ok(Verdict::Pair { winner, first }) => {

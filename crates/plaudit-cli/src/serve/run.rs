@@ -152,14 +152,12 @@ impl Run {
         (state.about.clone(), state.newest())
     }
 
-    /// Takes up the steps that it left behind: those that had ended are at hand, and those that had not end now.
+    /// Takes up the steps that it left behind: those that had ended are at hand, and those that had not end now. All of them are
+    /// counted in what the run is.
     pub(crate) fn reopen(&self, left: Left) {
         let mut state = self.state();
-        for line in &left.ended {
+        for line in left.ended.iter().chain(&left.cut) {
             state.recall(line);
-        }
-        for line in &left.cut {
-            state.count(line);
         }
         state.about.next_group = state.about.next_group.max(left.next_group);
         drop(state);

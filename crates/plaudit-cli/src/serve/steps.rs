@@ -102,12 +102,6 @@ struct Counted {
 #[derive(Deserialize)]
 struct CountedIn {
     rollouts: u64,
-    groups: CountedGroups,
-}
-
-#[derive(Deserialize)]
-struct CountedGroups {
-    count: u64,
 }
 
 impl Open {
@@ -155,16 +149,6 @@ impl Steps {
             let gone = self.ended.pop_front();
             self.ended_bytes -= gone.map_or(0, |(_, text)| text.len());
         }
-    }
-
-    /// Counts a step that had not ended when the service was killed.
-    pub(super) fn count(&mut self, line: &str) {
-        let counted: Option<Counted> = serde_json::from_str(line).ok();
-        let Some(Counted { statistics: CountedIn { rollouts, groups } }) = counted else { return };
-        self.about.steps = self.about.steps.saturating_add(1);
-        self.about.rollouts = self.about.rollouts.saturating_add(rollouts);
-        self.about.groups = self.about.groups.saturating_add(groups.count);
-        self.recall(line);
     }
 
     /// Whether a step is open or can be opened: not where so many are open that somebody waits in each of them.

@@ -6,6 +6,7 @@ pub(crate) mod aggregate;
 use super::options::{Failure, Options};
 use super::{Sample, Told, reference, unread};
 use crate::serve::reply::Refusal;
+use hyper::StatusCode;
 use plaudit::rollout::{Prompt, Rollout};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -61,7 +62,7 @@ pub(crate) fn read(body: &[u8], options: &Options) -> Result<(Map<String, Value>
             .and_then(Value::as_u64),
         prompt: Some(Prompt::Messages(prompt.clone())),
         extra: extra(&ask.others),
-        ..Rollout::new(response(&ask.response))
+        ..Rollout::new(response(&ask.response)?)
     };
     let prompt = Value::Array(prompt);
     // As NeMo-Gym's own comparing server has it: the task's number, else its name, and the prompt in any case.
@@ -100,23 +101,47 @@ fn messages(params: &Map<String, Value>) -> Vec<Value> {
 }
 
 /// What the model wrote, thoughts and calls of tools included, with a blank line between its pieces.
-fn response(response: &Map<String, Value>) -> String {
-    let items = response.get("output").and_then(Value::as_array).into_iter().flatten();
-    let said = items.filter_map(|item| match item.get("type")?.as_str()? {
-        "message" => item.get("content").map(text),
-        "reasoning" => {
-            let thought = item.get("content").map(text).filter(|text| !text.is_empty());
-            let thought =
-                thought.or_else(|| item.get("summary").map(text)).filter(|text| !text.is_empty())?;
-            Some(format!("<think>\n{thought}\n</think>"))
-        }
-        "function_call" => {
-            let call = json!({"name": item.get("name"), "arguments": item.get("arguments")});
-            Some(format!("<tool_call>\n{call}\n</tool_call>"))
-        }
-        _ => None,
-    });
-    said.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
+fn response(response: &Map<String, Value>) -> Result<String, Refusal> {
+    let mut said = Vec::new();
+    for item in response.get("output").and_then(Value::as_array).into_iter().flatten() {
+        let written =
+            |name: &str| item.get(name).map_or_else(|| Ok(String::new()), |content| written(name, content));
+        said.push(match item.get("type").and_then(Value::as_str) {
+            Some("message") => written("content")?,
+            Some("reasoning") => {
+                let thought = Some(written("content")?).filter(|text| !text.is_empty());
+                let thought = thought.map_or_else(|| written("summary"), Ok)?;
+                if thought.is_empty() { thought } else { format!("<think>\n{thought}\n</think>") }
+            }
+            Some("function_call") => {
+                let call = json!({"name": item.get("name"), "arguments": item.get("arguments")});
+                format!("<tool_call>\n{call}\n</tool_call>")
+            }
+            _ => String::new(),
+        });
+    }
+    said.retain(|text| !text.is_empty());
+    Ok(said.join("\n\n"))
+}
+
+/// A content of the response as text. One that is not text is no empty answer: nothing is known of what the model wrote.
+fn written(name: &str, content: &Value) -> Result<String, Refusal> {
+    let is_text = match content {
+        Value::Null | Value::String(_) => true,
+        // A part of another kind, such as a refusal, has no text.
+        Value::Array(parts) => parts.iter().all(|part| match (part.get("text"), part.get("type")) {
+            (Some(text), _) => text.is_string(),
+            (None, kind) => part.is_object() && kind.is_none_or(|kind| kind != "output_text"),
+        }),
+        _ => false,
+    };
+    if !is_text {
+        let message = format!(
+            "response.output: `{name}` is a text or a list of parts, each with a `text` that is a text"
+        );
+        return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "input.response", message));
+    }
+    Ok(text(content))
 }
 
 /// A content as text: itself, or the texts of its parts.

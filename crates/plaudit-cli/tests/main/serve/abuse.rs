@@ -29,7 +29,9 @@ impl Stage {
         let folder = Folder::new("serve-abuse");
         let (length, file) = (folder.file("length.yaml", LENGTH), folder.path("tokens.json"));
         let token = run(&["token", "create", "A", "--file", &file]).out.trim().to_owned();
-        let service = Service::start(&folder, &["--recipe", &length, "--token-file", &file]);
+        // The cases call it by that name.
+        let arguments = ["--recipe", &*length, "--token-file", &*file, "--host", "x"];
+        let service = Service::start(&folder, &arguments);
         Self { folder, service, token }
     }
 
@@ -134,13 +136,14 @@ fn headers_that_drip_end_after_ten_seconds() {
 fn more_connections_than_there_may_be_are_turned_away_quickly() {
     let folder = Folder::new("serve-many");
     let length = folder.file("length.yaml", LENGTH);
-    let config = folder.file("serve.yaml", "limits: { connections: 300 }\n");
+    let config = folder.file("serve.yaml", "limits: { connections: 300, connections_per_peer: 300 }\n");
     let service = Service::start(&folder, &["--recipe", &length, "--config", &config]);
     let before = service.memory();
     let mut healthy = service.connect();
     let idle: Vec<_> = (0..299).map(|_| service.connect()).collect();
     let began = Instant::now();
     let mut one_more = service.connect();
+    one_more.write_all(request("GET", "/v1/runs", "", &[], None).as_bytes()).unwrap();
     let answer = read(&mut one_more).expect("an answer");
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     assert!(began.elapsed() < Duration::from_secs(1));
@@ -219,4 +222,57 @@ fn what_clients_say_cannot_speak_for_the_service() {
         assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&said));
     }
     assert_eq!(stage.service.get("/healthz").status, 200);
+}
+
+/// A list of values in the order of a request's fields is no request.
+#[test]
+fn a_body_that_is_a_list_is_no_request() {
+    let stage = Stage::new();
+    let rollout = r#"{"response":"a"}"#;
+    let score = format!(r#"["length","r",1,false,false,[{rollout}]]"#);
+    let join = format!(r#"["length","r",1,"g",1,null,null,null,{rollout}]"#);
+    for (path, body) in [
+        ("/v1/score", &*score),
+        ("/v1/jobs", &*score),
+        ("/v1/join", &*join),
+        ("/slime/length", r#"["q","a",null]"#),
+        ("/openrlhf/length", r#"[["qa"],["q"],null]"#),
+        ("/nemo-gym/length/verify", r#"[{},{}]"#),
+        ("/nemo-gym/length/aggregate_metrics", r#" [[{"reward":1}]]"#),
+        ("/v1/score", "7"),
+    ] {
+        let answer = stage.post(path, body, &[]);
+        assert_eq!(
+            (answer.status, answer.code()),
+            (400, "http.json".to_owned()),
+            "{path}: {}",
+            answer.text()
+        );
+        assert!(answer.text().contains("a JSON object is wanted"), "{}", answer.text());
+    }
+}
+
+/// A client that sends all of a body before it reads anything, as urllib does, hears that it is too long.
+#[test]
+fn whoever_sends_too_much_hears_it() {
+    let folder = Folder::new("serve-too-long");
+    let length = folder.file("length.yaml", LENGTH);
+    let config = folder.file("serve.yaml", "limits: { body: 65536 }\n");
+    let service = Service::start(&folder, &["--recipe", &length, "--config", &config]);
+    // More than the buffers of both sockets hold.
+    let body = vec![b' '; 24 << 20];
+    let sized = format!("content-length: {}\r\n\r\n", body.len());
+    let chunked = format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n", body.len());
+    for (kind, rest, end) in [("sized", sized, ""), ("chunked", chunked, "\r\n0\r\n\r\n")] {
+        let mut stream = service.connect();
+        let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n";
+        stream.write_all(format!("{head}{rest}").as_bytes()).unwrap();
+        let sent = stream.write_all(&body).and_then(|()| stream.write_all(end.as_bytes()));
+        assert!(sent.is_ok(), "{kind}: {sent:?}");
+        let answer = read(&mut stream).unwrap_or_else(|| panic!("{kind}: no answer"));
+        assert_eq!((answer.status, answer.code()), (413, "http.too_long".to_owned()), "{kind}");
+    }
+    // Whoever asks first is told before it sends anything.
+    let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 99999999\r\n\r\n";
+    assert_eq!(service.raw(head.as_bytes()).status, 413);
 }

@@ -2,10 +2,12 @@
 
 mod abuse;
 mod greedy;
+mod holders;
 mod http;
 mod jobs;
 mod native;
 mod robust;
+mod seats;
 mod security;
 mod turns;
 mod unlucky;

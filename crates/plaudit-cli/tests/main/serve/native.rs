@@ -3,6 +3,7 @@
 use super::http::{Service, until};
 use crate::support::{COMPARING, Folder, LENGTH};
 use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
 
 fn served(name: &str) -> (Folder, Service) {
     let folder = Folder::new(name);
@@ -249,4 +250,39 @@ fn what_the_service_is_can_be_asked() {
     assert_eq!(service.get("/v1/nothing").code(), "http.not_found");
     assert_eq!(service.get("/v1/score").code(), "http.method");
     assert_eq!(service.get("/v1/runs/nothing").code(), "run.unknown");
+}
+
+const REFUSED: &str = r#"
+name: refused
+components:
+  half: { reward: judge, mode: pointwise, prompt: "{{ response }}", answer: { json: score, min: 0, max: 1 } }
+judges: { main: { base_url: "URL", model: m, attempts: 1, patience: 1s } }
+"#;
+
+#[test]
+fn a_group_shows_why_its_judge_gave_no_verdict() {
+    let folder = Folder::new("serve-why");
+    // An endpoint that does not take what it is sent.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 65_536]);
+            let head = "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            let _ = stream.write_all(head.as_bytes());
+        }
+    });
+    let recipe = folder.file("refused.yaml", REFUSED.replace("URL", &url));
+    let service = Service::start(&folder, &["--recipe", &recipe]);
+    let answer = service.post("/v1/score", &json!({ "rollouts": [{ "response": "a" }] })).json();
+    let why = answer["results"][0]["reason"]["code"].clone();
+    assert_eq!(why, "judge.client_error", "{answer}");
+    let run = answer["run"].as_str().unwrap();
+    let group = service.get(&format!("/v1/runs/{run}/groups/0")).json();
+    let verdict = &group["exchanges"][0]["verdict"];
+    assert_eq!((&verdict["kind"], &verdict["code"]), (&json!("failed"), &why), "{group}");
+    let message = &answer["results"][0]["components"]["half"]["reason"]["message"];
+    assert_eq!(&verdict["message"], message, "{group}");
+    until("it is in the log", || folder.read("log").contains("judge.client_error"));
+    assert!(!folder.read("log").contains("judge.not_recorded"), "{}", folder.read("log"));
 }

@@ -121,6 +121,13 @@ fn damaged_files_cost_what_they_held_and_nothing_else() {
     assert!(!folder.read("log").contains("panicked"), "{}", folder.read("log"));
 }
 
+/// What `plaudit report` says of all runs.
+fn run_report(folder: &Folder) -> String {
+    let ran = run(&["report", "--state", &folder.path("state")]);
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    ran.out
+}
+
 #[test]
 fn steps_that_were_open_when_it_was_killed_are_counted_once() {
     let folder = Folder::new("serve-killed");
@@ -131,6 +138,13 @@ fn steps_that_were_open_when_it_was_killed_are_counted_once() {
     service.signal("-KILL");
     service.wait();
     let service = start(&folder, &[]);
+    // They are counted before anything comes for the run.
+    let about = service.get(&format!("/v1/runs/{run}")).json();
+    assert_eq!((about["steps"].as_u64(), about["rollouts"].as_u64()), (Some(1), Some(4)), "{about}");
+    assert_eq!((&about["live"], about["groups"].as_u64()), (&json!(false), Some(1)), "{about}");
+    assert!(about["total_mean"].is_f64() && about["invalid_share"] == 0.0, "{about}");
+    let report = run_report(&folder);
+    assert!(report.contains("4 rollouts"), "{report}");
     score(&service, 2);
     let about = service.get(&format!("/v1/runs/{run}")).json();
     assert_eq!((about["steps"].as_u64(), about["rollouts"].as_u64()), (Some(2), Some(8)), "{about}");
@@ -150,10 +164,19 @@ fn tokens_stay_when_their_file_is_damaged_or_removed_and_it_is_said_once() {
     folder.file("tokens.json", "{\"tokens\": [garbage");
     until("it is said", || said() == 1);
     assert_eq!(service.get("/v1/runs").status, 200);
+    // The service works, so it is ready; what is wrong stands beside it, without where the file lies.
+    let warned = || {
+        let ready = service.get("/readyz");
+        assert_eq!(ready.status, 200, "{}", ready.text());
+        assert!(!ready.text().contains("tokens.json"), "{}", ready.text());
+        ready.json()["warnings"][0]["code"] == "service.tokens"
+    };
+    assert!(warned());
     std::fs::remove_file(&file).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
-    assert_eq!((service.get("/v1/runs").status, said()), (200, 1));
+    assert_eq!((service.get("/v1/runs").status, said(), warned()), (200, 1, true));
     folder.file("tokens.json", whole);
+    until("all is well again", || !warned());
     std::thread::sleep(Duration::from_millis(1500));
     folder.file("tokens.json", "{}");
     until("nobody is let in", || service.get("/v1/runs").status == 401);

@@ -118,3 +118,30 @@ fn what_is_no_request_is_refused() {
         assert_eq!(read(body, &Options::default()).unwrap_err().status.as_u16(), 400);
     }
 }
+
+#[test]
+fn what_is_not_text_is_no_empty_answer() {
+    let code = |output: Value| {
+        let mut request = request();
+        request["response"]["output"] = output;
+        read(request.to_string().as_bytes(), &Options::default())
+            .map(|(_, sample)| sample.rollout.response.into_owned())
+    };
+    for bad in [
+        json!([{"type": "message", "content": [{"type": "output_text", "text": 5}]}]),
+        json!([{"type": "message", "content": [{"type": "output_text", "text": null}]}]),
+        json!([{"type": "message", "content": [{"type": "output_text"}]}]),
+        json!([{"type": "message", "content": ["42"]}]),
+        json!([{"type": "message", "content": 42}]),
+        json!([{"type": "reasoning", "summary": [{"type": "summary_text", "text": ["x"]}]}]),
+    ] {
+        let refusal = code(bad.clone()).unwrap_err();
+        assert_eq!((refusal.status.as_u16(), refusal.code), (422, "input.response"), "{bad}");
+    }
+    // What the model left empty is empty.
+    let refused = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}]);
+    for empty in [json!([]), json!([{"type": "message", "content": null}]), refused] {
+        assert_eq!(code(empty).unwrap(), "");
+    }
+    assert_eq!(code(json!([{"type": "message", "content": "42"}])).unwrap(), "42");
+}
