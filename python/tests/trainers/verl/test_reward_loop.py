@@ -59,7 +59,11 @@ def written(recipe: dict[str, Any], folder: Any) -> str:
 def loop(loops: Any, words: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     recipe = written(RECIPE, tmp_path_factory.mktemp("recipe"))
     started = loops(
-        *stage.plaudit(recipe, f"+reward.reward_kwargs.group_timeout={TIMEOUT_S}"),
+        *stage.plaudit(
+            recipe,
+            f"+reward.reward_kwargs.group_timeout={TIMEOUT_S}",
+            "+reward.reward_kwargs.aliases=True",
+        ),
         "reward.num_workers=3",
         "actor_rollout_ref.rollout.n=4",
     )
