@@ -18,12 +18,18 @@ __all__ = [
     "Scores",
     "Single",
     "aggregate",
+    "check_state",
     "main",
     "recipes",
     "register",
     "rewards",
 ]
 VERSION: str
+
+# Name, page, schema of the parameters, whether it compares a group, and what is called.
+_Function = tuple[
+    str, str, dict[str, Any], bool, Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]]
+]
 
 class PlauditError(Exception):
     """What plaudit raises; the base of the others."""
@@ -51,7 +57,13 @@ class Core:
         overrides: Sequence[tuple[str, str]],
         state: str | None,
         share: int,
+        functions: Sequence[_Function],
     ) -> Core: ...
+    @property
+    def recipe(self) -> dict[str, Any]: ...
+    @property
+    def brought(self) -> list[str]: ...
+    def close(self) -> None: ...
     @property
     def doubts(self) -> list[str]: ...
     @property
@@ -166,12 +178,12 @@ class Mailbox:
 
 @final
 class Single:
-    def __new__(cls, name: str, params: dict[str, Any]) -> Single: ...
+    def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Single: ...
     def score(
         self,
         response: str,
         prompt: Any,
-        reference: str | None,
+        reference: str | float | None,
         tokens: int | None,
         extra: Mapping[str, Any] | None,
     ) -> tuple[str, float | None, dict[str, Any] | None, dict[str, Any]]: ...
@@ -179,6 +191,7 @@ class Single:
 def aggregate(
     name: str, n: int, comparisons: Sequence[tuple[int, int, int | None]], params: dict[str, Any]
 ) -> tuple[list[float], list[float] | None, dict[str, Any]]: ...
+def check_state(place: str) -> None: ...
 def main(arguments: Sequence[str]) -> int: ...
 def recipes() -> list[str]: ...
 def register(

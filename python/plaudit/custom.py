@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import logging
 import math
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from plaudit import _plaudit
-from plaudit.bounded import Failure, run
+from plaudit.bounded import Failure, run, within
+
+log = logging.getLogger("plaudit")
 
 Per = Literal["batch", "group", "rollout"]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -20,12 +24,40 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SLOW_S, SIDE_BY_SIDE = 1.0, 8
 # How long coroutines may take to end after their time is up.
 GRACE_S = 1.0
+# So many exceptions are kept for `on_error="raise"`, which raises the first of a batch.
+MOST_RAISED = 64
+
+# The most letters of an exception that stand in a reason.
+MOST_SAID = 500
 
 # The largest number that 32 bits hold.
 LARGEST = (2 - 2**-23) * 2.0**127
 
 _GIVEN = ("prompts", "responses", "references", "extras")
-_functions: dict[str, tuple[Callable[..., Any], Per]] = {}
+# The columns that a parameter's name may stand for; a function that takes single values names them so.
+_PLACES = {name: at for at, column in enumerate(_GIVEN) for name in (column, column[:-1])}
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A registered function. An engine keeps those that it was made with, and they are pickled with it."""
+
+    name: str
+    function: Callable[..., Any]
+    per: Per
+
+    def kind(self, raised: Raised | None = None) -> tuple[Any, ...]:
+        """What the extension takes: name, page, schema, whether it compares a group, and what is called."""
+        page = inspect.getdoc(_unwrapped(self.function)) or ""
+        return self.name, page, _schema(self), self.per == "group", _Asked(self, raised)
+
+
+# What an engine with `on_error="raise"` remembers of the functions that it calls: the exceptions, by their message.
+Raised = dict[str, BaseException]
+
+_functions: dict[str, Brought] = {}
+# Where errors were logged: reward, type, file and line.
+_logged: set[tuple[str, str, str, int]] = set()
 
 
 def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]:
@@ -36,8 +68,13 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
     `per="rollout"` once a rollout, with single values in place of lists. It may be a coroutine function: all calls of a
     batch are then under way at once. Further parameters are those that a recipe may give.
 
-    What it raises makes the rollouts of that call invalid, with the last line of the traceback as the reason. So does a call
-    that takes longer than the recipe's `groups.timeout`, with `group.deadline`; what cannot be stopped of it is left behind.
+    What it raises makes the rollouts of that call invalid, with the last line of the traceback as the reason; the traceback
+    goes to the logger `plaudit`, once for each place that raises. So does a call that takes longer than the recipe's
+    `groups.timeout`, with `group.deadline`; what cannot be stopped of it is left behind.
+
+    Raises:
+        TypeError: the function does not take the four columns in their order.
+        ValueError: the name is that of a shipped reward, or a parameter has a name that every component has, such as `weight`.
     """
     if not isinstance(name, str):
         raise TypeError('a reward is registered under a name: @plaudit.register("NAME")')
@@ -45,51 +82,57 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
         raise ValueError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
 
     def put(function: Function) -> Function:
-        _plaudit.register(
-            name, inspect.getdoc(function) or "", _schema(function), per == "group", _Asked(function, per)
-        )
-        _functions[name] = (function, per)
+        brought = Brought(name, function, per)
+        _plaudit.register(*brought.kind())
+        _functions[name] = brought
+        # A function that was changed is looked at anew.
+        for key in [key for key in _logged if key[0] == name]:
+            _logged.discard(key)
         return function
 
     return put
 
 
-def functions(parts: Sequence[tuple[str, str, float]]) -> list[tuple[Any, ...]]:
-    """The functions that a recipe needs, so that it can be loaded in another process."""
-    names = {reward for _, reward, _ in parts} & set(_functions)
-    return [(name, *_functions[name]) for name in sorted(names)]
+def registered() -> dict[str, Brought]:
+    """The functions of this process, by name."""
+    return dict(_functions)
 
 
-def restore(found: list[tuple[Any, ...]]) -> None:
-    """Registers functions that came from another process, where this one does not have them."""
-    for name, function, per in found:
-        if name not in _functions:
-            register(name, per=per)(function)
+def failure(reasons: Iterable[dict[str, Any] | None], raised: Raised) -> BaseException | None:
+    """What a function raised, where that is why a rollout is invalid."""
+    for reason in reasons:
+        if reason is not None and reason["code"] == "reward.failed":
+            message = reason["message"]
+            return raised.pop(message, None) or _plaudit.PlauditError(message)
+    return None
 
 
 class _Asked:
     """What the engine calls: all groups of a batch at once, and no exception comes back."""
 
-    def __init__(self, function: Callable[..., Any], per: Per) -> None:
-        self.function, self.per = function, per
-        called = type(function).__call__
-        self.awaits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+    def __init__(self, brought: Brought, raised: Raised | None) -> None:
+        self.name, self.function, self.per = brought.name, brought.function, brought.per
+        self.raised = raised
+        called = type(self.function).__call__
+        self.awaits = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
 
     def __call__(
         self, groups: list[list[list[Any]]], parameters: dict[str, Any], timeout: float
     ) -> list[Any]:
         calls = list(self._calls(groups))
+        # Before the call, because the lists are the function's to change.
+        sizes = [len(group[1]) for group in groups]
         if not self.awaits:
-            each = [functools.partial(self._one, columns, parameters) for columns in calls]
+            each = [functools.partial(self._one, columns, parameters, timeout) for columns in calls]
             results = run(each, workers=SIDE_BY_SIDE, timeout=timeout, patience=SLOW_S)
-            return self._sorted(groups, [_told(result, timeout) for result in results])
+            return self._sorted(sizes, [_told(result, timeout) for result in results])
         answers: list[Any] = [_late(timeout)] * len(calls)
         # A coroutine that never lets go of the loop is left behind as well.
         together = functools.partial(asyncio.run, self._all(calls, parameters, timeout, answers))
         ended = run([together], workers=1, timeout=timeout + GRACE_S)[0]
         if isinstance(ended, Failure) and not ended.late:
             answers = [ended.reason if isinstance(answer, TimeoutError) else answer for answer in answers]
-        return self._sorted(groups, list(answers))
+        return self._sorted(sizes, list(answers))
 
     def _calls(self, groups: list[list[list[Any]]]) -> Any:
         if self.per == "batch":
@@ -106,10 +149,11 @@ class _Asked:
         """Puts the answers that come in time where there is a late one."""
 
         async def asked(at: int, columns: list[Any]) -> None:
+            wanted = self._wanted(columns)
             try:
-                answers[at] = self._checked(columns, await self.function(*columns, **parameters))
+                answers[at] = self._checked(wanted, await self.function(*columns, **parameters))
             except Exception as error:
-                answers[at] = _last_line(error)
+                answers[at] = self._failed(error)
 
         async def one(at: int, columns: list[Any]) -> None:
             try:
@@ -119,36 +163,58 @@ class _Asked:
 
         await asyncio.gather(*(one(at, columns) for at, columns in enumerate(calls)))
 
-    def _one(self, columns: list[Any], parameters: dict[str, Any]) -> Any:
+    def _one(self, columns: list[Any], parameters: dict[str, Any], timeout: float) -> Any:
+        wanted = self._wanted(columns)
         try:
-            return self._checked(columns, self.function(*columns, **parameters))
+            answer = self.function(*columns, **parameters)
+            if inspect.isawaitable(answer):
+                answer = asyncio.run(within(answer, timeout))
+            return self._checked(wanted, answer)
         except Exception as error:
-            return _last_line(error)
+            return self._failed(error)
 
-    def _checked(self, columns: list[Any], answer: Any) -> list[float | str | None]:
-        if self.per == "rollout":
+    def _failed(self, error: Exception) -> str:
+        """What is said of an exception. Its traceback is logged once for each place that raises."""
+        message = _last_line(error)
+        frames = traceback.extract_tb(error.__traceback__)
+        file, line = (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)
+        key = (self.name, type(error).__name__, file, line)
+        if key not in _logged:
+            _logged.add(key)
+            log.error("the reward %r raised %s", self.name, message, exc_info=error)
+        if self.raised is not None:
+            self.raised[message] = error
+            while len(self.raised) > MOST_RAISED:
+                self.raised.pop(next(iter(self.raised)), None)
+        return message
+
+    def _wanted(self, columns: list[Any]) -> int | None:
+        """How many numbers a call must give back; None for a single one."""
+        return None if self.per == "rollout" else len(columns[1])
+
+    def _checked(self, wanted: int | None, answer: Any) -> list[float | str | None]:
+        if wanted is None:
             return [_number(answer)]
         if hasattr(answer, "tolist"):
             answer = answer.tolist()
         if not isinstance(answer, Sequence) or isinstance(answer, str):
             raise TypeError(f"the reward gave back {type(answer).__name__}, not a list of numbers")
-        if len(answer) != len(columns[1]):
-            raise ValueError(f"the reward gave back {len(answer)} numbers for {len(columns[1])} responses")
+        if len(answer) != wanted:
+            raise ValueError(f"the reward gave back {len(answer)} numbers for {wanted} responses")
         return [_number(item) for item in answer]
 
-    def _sorted(self, groups: list[list[list[Any]]], answers: list[Any]) -> list[Any]:
+    def _sorted(self, sizes: list[int], answers: list[Any]) -> list[Any]:
         """One answer a group: a list, or what went wrong with all of it."""
         if self.per == "group":
             given = iter(answers)
-            return [next(given) if group[1] else [] for group in groups]
+            return [next(given) if size else [] for size in sizes]
         flat: list[Any] = []
         if self.per == "batch":
-            count = sum(len(group[1]) for group in groups)
-            flat = answers[0] if isinstance(answers[0], list) else [answers[0]] * count
+            flat = answers[0] if isinstance(answers[0], list) else [answers[0]] * sum(sizes)
         else:
             flat = [answer[0] if isinstance(answer, list) else answer for answer in answers]
         given = iter(flat)
-        return [[next(given) for _ in group[1]] for group in groups]
+        return [[next(given) for _ in range(size)] for size in sizes]
 
 
 def _number(item: Any) -> float | str | None:
@@ -186,23 +252,40 @@ def _late(timeout: float) -> TimeoutError:
 
 
 def _last_line(error: Exception) -> str:
-    return traceback.format_exception_only(error)[-1].strip() or type(error).__name__
+    """The type and the first line of the message, as the traceback ends with them."""
+    parts = traceback.format_exception_only(error)
+    lines = next((part for part in parts if not part.startswith(" ")), "").strip().splitlines()
+    return lines[0][:MOST_SAID] if lines else type(error).__name__
 
 
-def _schema(function: Callable[..., Any]) -> dict[str, Any]:
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function within `functools.partial`."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _schema(brought: Brought) -> dict[str, Any]:
     """What a recipe may say to the function: its parameters after the columns."""
-    parameters = list(inspect.signature(function).parameters.values())
+    signature = inspect.signature(brought.function)
+    parameters = list(signature.parameters.values())
     positional = [
         each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
     ]
     spread = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     if len(positional) < len(_GIVEN) and not spread:
-        raise TypeError(f"a reward takes ({', '.join(_GIVEN)}), not {inspect.signature(function)}")
+        raise TypeError(f"a reward takes ({', '.join(_GIVEN)}), not {signature}")
+    for at, each in enumerate(positional[: len(_GIVEN)]):
+        if _PLACES.get(each.name, at) != at:
+            raise TypeError(
+                f"a reward is called by position, ({', '.join(_GIVEN)}): {each.name!r} would get the {_GIVEN[at]}"
+            )
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     own = positional[len(_GIVEN) :] + keywords
+    called = getattr(_unwrapped(brought.function), "__name__", brought.name)
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {each.name: {"description": f"A parameter of {function.__name__}."} for each in own},
+        "properties": {each.name: {"description": f"A parameter of {called}."} for each in own},
         "required": [each.name for each in own if each.default is each.empty],
     }
     return schema

@@ -7,8 +7,11 @@ import json
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
 
 from plaudit import custom
 from plaudit._plaudit import Core
@@ -16,6 +19,8 @@ from plaudit.report import Report
 
 if TYPE_CHECKING:
     from plaudit.join import Join
+
+OnError = Literal["invalid", "raise"]
 
 Messages = Sequence[Mapping[str, Any]]
 """Chat messages, each with at least `role` and `content`."""
@@ -29,9 +34,15 @@ class Engine:
     a folder of this machine, or `redis://host:port/db` for several. `share` is for one of so many engines that together
     must keep to the recipe's limits of calls and money.
 
+    must keep to the recipe's limits of calls and money. `on_error="raise"` is for development: what a registered reward
+    raises is raised by `score`, in place of making its rollouts invalid.
+
     Making one loads the recipe and raises `RecipeError` with everything that is wrong with it. Threads start with the
     first batch that needs them. An engine may be used from many threads at once, in a forked child, and in another process
-    to which it was pickled.
+    to which it was pickled. It keeps the registered functions that it was made with, wherever it goes.
+
+    Engines of one process may have the same state folder. Another process can have it once they are closed or gone:
+    `close()`, or the end of a `with` block, lets go of it at once.
     """
 
     def __init__(
@@ -41,22 +52,47 @@ class Engine:
         overrides: Mapping[str, Any] | None = None,
         state: str | os.PathLike[str] | None = None,
         share: int = 1,
+        on_error: OnError = "invalid",
     ) -> None:
-        if isinstance(recipe, Mapping):
-            self._name, self._text = "recipe", json.dumps(recipe, allow_nan=False, default=_plain)
-        else:
-            self._name, self._text = os.fspath(recipe), None
-        self._overrides = [(key, _written(value)) for key, value in (overrides or {}).items()]
+        self._begin(recipe, overrides, state, share, on_error, custom.registered())
+
+    def _begin(
+        self,
+        recipe: Any,
+        overrides: Any,
+        state: Any,
+        share: Any,
+        on_error: Any,
+        functions: dict[str, custom.Brought],
+    ) -> None:
+        self._name, self._text = _recipe(recipe)
+        self._overrides = _overrides(overrides)
         self._state = None if state is None else os.fspath(state)
-        self._share = share
+        self._share = _share(share)
+        if on_error not in ("invalid", "raise"):
+            raise ValueError(f"on_error is 'invalid' or 'raise', not {on_error!r:.80}")
+        self._on_error: OnError = on_error
+        self._raised: custom.Raised = {}
+        self._functions = functions
+        self._joins: weakref.WeakSet[Join] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._pid = os.getpid()
+        self._closed = False
         self._made: Core | None = self._make()
+        # Those that the recipe names.
+        self._functions = {name: functions[name] for name in self._made.brought}
+        self._says = f"plaudit.Engine({self._made.name!r}, components={self._made.columns})"
 
     def _make(self) -> Core:
-        core = Core(self._name, self._text, self._overrides, self._state, self._share)
+        raised = self._raised if self._on_error == "raise" else None
+        kinds = [brought.kind(raised) for brought in self._functions.values()]
+        # A closed engine still tells what it was made of, without its state.
+        state = None if self._closed else self._state
+        core = Core(self._name, self._text, self._overrides, state, self._share, kinds)
         for doubt in core.doubts:
-            warnings.warn(doubt, stacklevel=3)
+            warnings.warn(doubt, stacklevel=4)
+        if self._closed:
+            core.close()
         return core
 
     @property
@@ -76,10 +112,46 @@ class Engine:
     def __reduce__(self) -> tuple[Any, ...]:
         recipe = json.loads(self._text) if self._text is not None else self._name
         overrides = {key: json.loads(value) for key, value in self._overrides}
-        return _rebuild, (recipe, overrides, self._state, self._share, custom.functions(self._core.parts))
+        functions = list(self._functions.values())
+        return _rebuild, (recipe, overrides, self._state, self._share, self._on_error, functions)
 
     def __repr__(self) -> str:
-        return f"plaudit.Engine({self.name!r}, components={list(self.components)})"
+        # Also of an engine that could not be made.
+        said = getattr(self, "_says", "plaudit.Engine(not made)")
+        return f"<closed {said}>" if getattr(self, "_closed", False) else said
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Ends the engine: batches under way are waited for, and the state is on disk and free for others.
+
+        No further call to a judge begins, so what is not answered yet becomes invalid, `engine.stopped`; joins of the engine
+        answer whoever waits. Other engines of this process keep the state folder for as long as they need it. Closing
+        twice does nothing; scoring with a closed engine raises `RunError` with the code `engine.closed`.
+        """
+        if self._closed:
+            return
+        for join in list(self._joins):
+            join.close()
+        # In a forked child the engine is still that of the parent, and not the child's to end.
+        made = self._made if self._pid == os.getpid() else None
+        self._closed = True
+        if made is not None:
+            made.close()
 
     @property
     def name(self) -> str:
@@ -137,6 +209,11 @@ class Engine:
         return self._core.tallies()
 
     @property
+    def recipe(self) -> dict[str, Any]:
+        """The recipe as it is used: what was written, with the overrides. Recipes that it routes to are named, not shown."""
+        return self._core.recipe
+
+    @property
     def fingerprint(self) -> str:
         """A text that is equal for engines of equal recipes, overrides included."""
         import hashlib
@@ -146,9 +223,9 @@ class Engine:
 
     def score(
         self,
-        prompts: Sequence[str | Messages | None] | Any | None,
-        responses: Sequence[str] | Any,
-        references: Sequence[str | None] | Any | None = None,
+        prompts: Sequence[str | Messages | None] | Any | None = None,
+        responses: Sequence[str] | Any = None,
+        references: Sequence[str | float | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
@@ -158,18 +235,35 @@ class Engine:
     ) -> Report:
         """Scores a batch and waits for it; other threads run meanwhile, and Ctrl-C is heard.
 
-        Rollouts with the same entry in `groups`, or where that is missing with the same prompt, are scored as one group. Each
-        column is a sequence or an Arrow array of text. `validate` says whether references take part in comparisons;
-        where it is missing, the recipe does.
+        Each column has one entry a rollout: a list, a tuple, a numpy array, a column of pandas, an iterator, or an Arrow
+        array, whose text is lent and not copied.
+
+        Args:
+            prompts: Text or chat messages. Where `groups` is missing, equal prompts make a group.
+            responses: The texts that are scored. The only column that must be given.
+            references: The right answers; numbers are taken as their decimal text. None where there is none.
+            groups: The name or number of each rollout's group.
+            tokens: The length of each response in the policy's own tokens, for rewards that count them.
+            extras: A dict a rollout, for rewards and routes that look into it.
+            ids: The name or number of each rollout; its place, counted from one, where there is none.
+            validate: Whether references take part in comparisons; where it is None, the recipe says so.
+
+        Returns:
+            A `Report`, in the order of the rollouts. A rollout that cannot be scored is `invalid` there, with the reason.
+
+        Raises:
+            TypeError: A column holds something that it cannot; column and place are named.
+            ValueError: The columns differ in length.
+            RunError: The batch could not be scored at all; its `code` says why.
         """
         columns = (prompts, responses, references, groups, tokens, extras, ids, _said(validate))
-        return Report(self._core.score(*columns))
+        return self._report(self._core.score(*columns))
 
     async def ascore(
         self,
-        prompts: Sequence[str | Messages | None] | Any | None,
-        responses: Sequence[str] | Any,
-        references: Sequence[str | None] | Any | None = None,
+        prompts: Sequence[str | Messages | None] | Any | None = None,
+        responses: Sequence[str] | Any = None,
+        references: Sequence[str | float | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
@@ -177,10 +271,34 @@ class Engine:
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
     ) -> Report:
-        """Scores a batch as `score` does, without blocking the event loop. A cancelled task lets go of the work."""
+        """Scores a batch as `score` does, without blocking the event loop. A cancelled task lets go of the work.
+
+        Args:
+            prompts: Text or chat messages. Where `groups` is missing, equal prompts make a group.
+            responses: The texts that are scored. The only column that must be given.
+            references: The right answers; numbers are taken as their decimal text. None where there is none.
+            groups: The name or number of each rollout's group.
+            tokens: The length of each response in the policy's own tokens, for rewards that count them.
+            extras: A dict a rollout, for rewards and routes that look into it.
+            ids: The name or number of each rollout; its place, counted from one, where there is none.
+            validate: Whether references take part in comparisons; where it is None, the recipe says so.
+
+        Returns:
+            A `Report`, in the order of the rollouts.
+
+        Raises:
+            TypeError, ValueError, RunError: As `score`.
+        """
         columns = (prompts, responses, references, groups, tokens, extras, ids, _said(validate))
-        scores = await awaited(lambda done: self._core.start(done, *columns))
-        return Report(scores)
+        return self._report(await awaited(lambda done: self._core.start(done, *columns)))
+
+    def _report(self, scores: Any) -> Report:
+        report = Report(scores)
+        if self._on_error == "raise":
+            error = custom.failure(report.reasons, self._raised)
+            if error is not None:
+                raise error
+        return report
 
     def score_table(self, table: Any, *, validate: bool | None = None) -> Report:
         """Scores a table of Arrow's, with the columns that a line of JSON would have; any other column goes to `extra`."""
@@ -200,7 +318,9 @@ class Engine:
         """A place where callers hand in one rollout each, and get it scored with its group."""
         from plaudit.join import Join
 
-        return Join(self, timeout=timeout, quiet=quiet, remember=remember)
+        join = Join(self, timeout=timeout, quiet=quiet, remember=remember)
+        self._joins.add(join)
+        return join
 
     def stop(self) -> None:
         """Lets no further call to a judge begin. What is in flight is still answered and kept."""
@@ -239,16 +359,60 @@ async def awaited(start: Callable[[Callable[[Any, BaseException | None], None]],
 
 
 def _rebuild(
-    recipe: Any, overrides: dict[str, Any], state: str | None, share: int, functions: list[tuple[Any, ...]]
+    recipe: Any,
+    overrides: dict[str, Any],
+    state: str | None,
+    share: int,
+    on_error: OnError,
+    functions: list[custom.Brought],
 ) -> Engine:
-    custom.restore(functions)
-    return Engine(recipe, overrides=overrides, state=state, share=share)
+    """An engine that was pickled, with the functions that it was made with and none of this process."""
+    engine = Engine.__new__(Engine)
+    engine._begin(recipe, overrides, state, share, on_error, {each.name: each for each in functions})
+    return engine
+
+
+def _recipe(recipe: Any) -> tuple[str, str | None]:
+    """The name of a recipe, and its text where it was given as a dict."""
+    if isinstance(recipe, Mapping):
+        try:
+            return "recipe", json.dumps(recipe, allow_nan=False, default=_plain)
+        except ValueError as error:
+            raise ValueError(f"the recipe holds a number that is not finite, or itself: {error}") from None
+    if isinstance(recipe, (str, os.PathLike)):
+        return os.fspath(recipe), None
+    kind = type(recipe).__name__
+    raise TypeError(f"a recipe is the name of a shipped one, the path of a file or a dict, not {kind}")
+
+
+def _overrides(overrides: Any) -> list[tuple[str, str]]:
+    if overrides is None:
+        return []
+    if not isinstance(overrides, Mapping):
+        example = '{"components.format.weight": 0.1}'
+        raise TypeError(f"overrides is a dict such as {example}, not {type(overrides).__name__}")
+    written = []
+    for key, value in overrides.items():
+        try:
+            written.append((str(key), _written(value)))
+        except ValueError:
+            raise ValueError(f"overrides[{key!r}]: {value!r:.80} is not finite") from None
+    return written
+
+
+def _share(share: Any) -> int:
+    if isinstance(share, bool) or not isinstance(share, Integral):
+        raise TypeError(f"share is a whole number of engines, not {share!r:.80}")
+    if share < 1:
+        raise ValueError(f"share is 1 or more engines, not {share}")
+    return int(share)
 
 
 def _said(validate: Any) -> bool | None:
-    if validate is not None and not isinstance(validate, bool):
+    # numpy's own too, which is none of Python's.
+    if validate is not None and type(validate).__name__ not in ("bool", "bool_"):
         raise TypeError(f"validate is True, False or None, not {validate!r:.80}")
-    return validate
+    return None if validate is None else bool(validate)
 
 
 def _written(value: Any) -> str:

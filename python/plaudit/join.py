@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import TYPE_CHECKING, Any
 
-from plaudit import _plaudit
+from plaudit import _plaudit, custom
 from plaudit.engine import awaited
-from plaudit.report import flat
+from plaudit.report import flat, statistics
 
 if TYPE_CHECKING:
     from plaudit.engine import Engine, Messages
@@ -45,7 +45,7 @@ class Result:
     siblings_mean: float | None
     """The mean total of the other members that have one."""
     group_totals: list[float | None] = field(default_factory=list)
-    """The totals of the group."""
+    """The totals of the group: the rollout's own first, then those of the others in the order in which they came."""
 
 
 class Join:
@@ -99,17 +99,17 @@ class Join:
     @property
     def statistics(self) -> dict[str, Any]:
         """Over everything that has been scored so far."""
-        return json.loads(self._meeting.statistics())
+        return statistics(self._meeting.statistics())
 
     def take_step(self, step: int) -> dict[str, Any]:
         """Ends a step of the training: what has been scored since the one before."""
-        return json.loads(self._meeting.take_step(step))
+        return statistics(self._meeting.take_step(step))
 
     @property
     def last_step(self) -> dict[str, Any] | None:
         """The step that ended last."""
         step = self._meeting.last_step()
-        return None if step is None else json.loads(step)
+        return None if step is None else statistics(step)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Join:
         response: str,
         *,
         prompt: str | Messages | None = None,
-        reference: str | None = None,
+        reference: str | float | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
         member: str | int | None = None,
@@ -146,7 +146,7 @@ class Join:
         value, error = answer[0]
         if error is not None:
             raise error
-        return _result(value)
+        return self._result(value)
 
     async def ascore(
         self,
@@ -155,7 +155,7 @@ class Join:
         response: str,
         *,
         prompt: str | Messages | None = None,
-        reference: str | None = None,
+        reference: str | float | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
         member: str | int | None = None,
@@ -165,7 +165,15 @@ class Join:
         """Hands in one rollout without blocking the event loop. A cancelled caller's rollout still counts as a member."""
         rollout = (prompt, response, reference, tokens, extra)
         told = _told(group, size, member, timeout, validate, *rollout)
-        return _result(await awaited(lambda done: self._meeting.hand_in(done, *told)))
+        return self._result(await awaited(lambda done: self._meeting.hand_in(done, *told)))
+
+    def _result(self, told: tuple[Any, ...]) -> Result:
+        total, outcome, reason, components, info, *rest = told
+        if self.engine._on_error == "raise":
+            error = custom.failure([reason], self.engine._raised)
+            if error is not None:
+                raise error
+        return Result(total, outcome, reason, components, flat(info), *rest)
 
     def mailbox(self, wake: Callable[[], object]) -> _plaudit.Mailbox:
         """Where the answers to many rollouts come in under numbers, for adapters that have thousands waiting.
@@ -174,8 +182,9 @@ class Join:
         """
         return self._meeting.mailbox(wake)
 
-    def leave(self, group: str, member: str | None = None) -> None:
+    def leave(self, group: str | int, member: str | int | None = None) -> None:
         """Says that a member will never come, so that the others do not wait for it. It may be said before any has come."""
+        group, member = _name("group", group), None if member is None else _name("member", member)
         self._meeting.leave(group, member)
 
     def flush(self) -> None:
@@ -188,6 +197,27 @@ class Join:
 
 
 _inherited: list[_plaudit.Meeting | None] = []
+
+
+def _name(argument: str, name: Any) -> str:
+    """The name of a group or a member: a text, or a whole number as its digits."""
+    if isinstance(name, Integral):
+        return str(name)
+    if not isinstance(name, str):
+        raise TypeError(f"{argument} is a text, not {name!r:.80}")
+    return name
+
+
+def _digits(number: Any) -> str | None:
+    """A number as its decimal text, as an engine takes it; nothing where there is none."""
+    if isinstance(number, Integral) or not isinstance(number, Real):
+        return str(number)
+    value = float(number)
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        raise TypeError(f"reference is a text or a finite number, not {number}")
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else str(number)
 
 
 def _told(
@@ -203,16 +233,18 @@ def _told(
     extra: Any,
 ) -> tuple[Any, ...]:
     """The arguments, with names as text; one of another type is named."""
-    group, member = (str(name) if isinstance(name, Integral) else name for name in (group, member))
+    group, member = _name("group", group), None if member is None else _name("member", member)
+    if type(validate).__name__ == "bool_":
+        validate = bool(validate)
+    if isinstance(reference, Number) and not isinstance(reference, bool):
+        reference = _digits(reference)
     nothing = type(None)
     for name, value, kinds, wanted in (
-        ("group", group, str, "a text"),
         ("size", size, Integral, "a number of rollouts"),
-        ("member", member, (str, nothing), "a text"),
         ("timeout", timeout, (Real, nothing), "a number of seconds"),
         ("validate", validate, (bool, nothing), "True, False or None"),
         ("response", response, str, "a text"),
-        ("reference", reference, (str, nothing), "a text"),
+        ("reference", reference, (str, nothing), "a text or a number"),
         ("tokens", tokens, (Integral, nothing), "a number of tokens"),
     ):
         if not isinstance(value, kinds):
@@ -221,8 +253,3 @@ def _told(
         if value is not None and value < 0:
             raise ValueError(f"{name} is 0 or more, not {value}")
     return group, size, member, timeout, validate, prompt, response, reference, tokens, extra
-
-
-def _result(told: tuple[Any, ...]) -> Result:
-    total, outcome, reason, components, info, *rest = told
-    return Result(total, outcome, reason, components, flat(info), *rest)

@@ -96,9 +96,20 @@ class Rewards:
                 f"PLAUDIT_SCORE names `{settings.score}`, but the recipe has {list(self.engine.components)}"
             )
         self.join = self.engine.join()
+        self._uncounted = uncounted(self.engine)
         self._lock = threading.Lock()
         self._gathering: dict[tuple[str | None, str], _Cohort] = {}
         self._beginning: dict[tuple[str | None, str], _Cohort] = {}
+
+    def tell_uncounted(self) -> None:
+        """Says once which components `reward_func` leaves out, because it does not see the tokens of a response."""
+        skipped, self._uncounted = self._uncounted, []
+        if skipped:
+            _log.warning(
+                "plaudit: %s count tokens, which OpenRLHF does not tell a reward function, and are skipped for every sample: "
+                "give this file as --train.agent_func_path, or the component a tokenizer_type",
+                ", ".join(skipped),
+            )
 
     def size(self) -> int:
         """How many samples of a prompt `reward_func` brings together; raises where it must be said and is not."""
@@ -293,6 +304,20 @@ def _said_of(label: Any) -> dict[str, Any]:
     return {"reference": None if label is None or label == "" else str(label)}
 
 
+_COUNTING = ("total_length", "dapo.overlong", "open_r1.cosine_length")
+"""Rewards that take the number of tokens from the trainer, and skip a rollout without one."""
+
+
+def uncounted(engine: plaudit.Engine) -> list[str]:
+    """The components that give nothing where the trainer does not count tokens."""
+    found = []
+    for name, written in (engine.recipe.get("components") or {}).items():
+        counts = engine.rewards.get(name) in _COUNTING and written.get("unit", "token") == "token"
+        if counts and written.get("tokenizer_type") is None:
+            found.append(f"`{name}`")
+    return found
+
+
 def _ray_task() -> str | None:
     """The id of the Ray task that this runs in, in its threads as well; None outside of Ray."""
     ray = sys.modules.get("ray")
@@ -333,6 +358,7 @@ def rewards(*, by_function: bool = False) -> Rewards:
                 _made.append(Rewards(Settings.read()))
             if by_function:
                 _made[0].size()
+                _made[0].tell_uncounted()
         except Exception as error:
             _log.error("plaudit: %s", error)
             raise

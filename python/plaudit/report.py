@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
 class Report:
     """What the engine says of a batch, in the order of the rollouts. Columns are made when they are asked for."""
 
-    def __init__(self, scores: Scores) -> None:
+    def __init__(self, scores: Scores | Kept) -> None:
         self._scores = scores
 
     def __len__(self) -> int:
         return len(self._scores)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kept = self._scores if isinstance(self._scores, Kept) else Kept.of(self._scores)
+        return Report, (kept,)
 
     def __repr__(self) -> str:
         counts = {word: self.outcomes.count(word) for word in ("scored", "floored", "skipped", "invalid")}
@@ -44,6 +50,13 @@ class Report:
         return self._scores.values()
 
     @cached_property
+    def valid(self) -> npt.NDArray[np.bool_]:
+        """Whether a rollout has a total of its own: True where it is `scored` or `floored`."""
+        import numpy as np
+
+        return ~np.isnan(self.values)
+
+    @cached_property
     def outcomes(self) -> list[str]:
         """`scored`, `floored`, `skipped` or `invalid`."""
         return self._scores.outcomes()
@@ -60,7 +73,11 @@ class Report:
 
     @cached_property
     def info(self) -> Mapping[str, list[Any]]:
-        """The evidence, one list a fact, as `component.fact`, and as `fact` alone where only one component has it."""
+        """The evidence, one list a fact, as `component.fact`, and as `fact` alone where only one component has it.
+
+        None stands where a rollout has no such fact. What a comparison tells (`comparisons`, `wins`, `losses`, `ties`, and against
+        the reference `win`, `win_and`, `comparison_score`) is there also where nothing could be compared.
+        """
         return flat(self._scores.info())
 
     @cached_property
@@ -75,10 +92,10 @@ class Report:
 
     @cached_property
     def statistics(self) -> dict[str, Any]:
-        """Over all rollouts and groups."""
-        return json.loads(self._scores.statistics())
+        """Over all rollouts and groups. Where there are no values, their mean and the like are NaN."""
+        return statistics(self._scores.statistics())
 
-    @property
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The results as lines of JSON have them."""
         return [json.loads(self._scores.row(at)) for at in range(len(self))]
@@ -107,6 +124,94 @@ class Report:
     def to_pandas(self) -> Any:
         """The results as a data frame. Needs pandas and pyarrow."""
         return self.to_arrow().to_pandas()
+
+
+# What is told of values, beside their number; the same where there are none.
+_NONE: dict[str, Any] = {"mean": math.nan, "std": math.nan, "min": math.nan, "max": math.nan}
+_QUANTILES = ("p01", "p05", "p25", "p50", "p75", "p95", "p99")
+
+
+def statistics(text: str) -> dict[str, Any]:
+    """Statistics from their JSON, with the same keys whether or not there were values."""
+    return _filled(json.loads(text))
+
+
+def _filled(told: Any) -> Any:
+    if isinstance(told, list):
+        return [_filled(each) for each in told]
+    if not isinstance(told, dict):
+        return told
+    if told == {"count": 0}:
+        quantiles = dict.fromkeys(_QUANTILES, math.nan)
+        return {"count": 0, **_NONE, "quantiles": quantiles, "histogram": None}
+    return {key: _filled(value) for key, value in told.items()}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The columns of a report without the engine's memory behind them, so that it can be pickled."""
+
+    length: int
+    seconds: float
+    columns_: list[str]
+    arrays: dict[str, Any]
+    lists: dict[str, Any]
+    components: dict[str, tuple[Any, list[str]]]
+    lines: list[str]
+    told: str
+
+    @classmethod
+    def of(cls, scores: Scores) -> Kept:
+        names = scores.columns()
+        return cls(
+            len(scores),
+            scores.seconds,
+            names,
+            {"totals": scores.totals(), "values": scores.values()},
+            {name: getattr(scores, name)() for name in ("outcomes", "info", "reasons", "groups", "names")},
+            {name: (scores.component(name), scores.component_outcomes(name)) for name in names},
+            [scores.row(at) for at in range(len(scores))],
+            scores.statistics(),
+        )
+
+    def __len__(self) -> int:
+        return self.length
+
+    def totals(self) -> Any:
+        return self.arrays["totals"]
+
+    def values(self) -> Any:
+        return self.arrays["values"]
+
+    def outcomes(self) -> list[str]:
+        return self.lists["outcomes"]
+
+    def columns(self) -> list[str]:
+        return self.columns_
+
+    def component(self, name: str) -> Any:
+        return self.components[name][0]
+
+    def component_outcomes(self, name: str) -> list[str]:
+        return self.components[name][1]
+
+    def info(self) -> dict[tuple[str, str], list[Any]]:
+        return self.lists["info"]
+
+    def reasons(self) -> list[dict[str, Any] | None]:
+        return self.lists["reasons"]
+
+    def groups(self) -> list[list[int]]:
+        return self.lists["groups"]
+
+    def names(self) -> list[tuple[str, str | None]]:
+        return self.lists["names"]
+
+    def statistics(self) -> str:
+        return self.told
+
+    def row(self, at: int) -> str:
+        return self.lines[at]
 
 
 def flat(info: Mapping[tuple[str, str], Any]) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 from plaudit import _plaudit
+from plaudit.custom import Brought, registered
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,14 @@ class Aggregate:
 class Reward:
     """One reward with its parameters."""
 
-    def __init__(self, name: str, params: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, params: Mapping[str, Any], *, brought: Brought | None = None) -> None:
         self.name, self.params = name, dict(params)
-        self._single = _plaudit.Single(name, self.params)
+        self._brought = brought or registered().get(name)
+        kinds = [] if self._brought is None else [self._brought.kind()]
+        self._single = _plaudit.Single(name, self.params, kinds)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Reward, (self.name, self.params)
+        return _rebuild, (self.name, self.params, self._brought)
 
     def __repr__(self) -> str:
         params = "".join(f", {key}={value!r}" for key, value in self.params.items())
@@ -46,12 +50,18 @@ class Reward:
         self,
         response: str,
         prompt: Any = None,
-        reference: str | None = None,
+        reference: str | float | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Outcome:
-        """What the reward says of one response."""
+        """What the reward says of one response. Calling the reward itself does the same."""
         return Outcome(*self._single.score(response, prompt, reference, tokens, extra))
+
+    __call__ = score
+
+
+def _rebuild(name: str, params: dict[str, Any], brought: Brought | None) -> Reward:
+    return Reward(name, params, brought=brought)
 
 
 def reward(name: str, **params: Any) -> Reward:
@@ -60,10 +70,34 @@ def reward(name: str, **params: Any) -> Reward:
 
 
 def aggregate(
-    name: str, n: int, comparisons: Iterable[tuple[int, int, int | None]], **params: Any
+    name: str, n: int, comparisons: Iterable[Sequence[int | None] | Any], **params: Any
 ) -> Aggregate:
-    """Scores of `n` responses from comparisons `(first, second, winner)`; a winner of None is a tie."""
-    return Aggregate(*_plaudit.aggregate(name, n, list(comparisons), params))
+    """Scores of `n` responses from comparisons `(first, second, winner)`; a winner of None is a tie.
+
+    A comparison may be any sequence of three, such as a row of a numpy array.
+    """
+    told = [_comparison(at, each) for at, each in enumerate(comparisons)]
+    return Aggregate(*_plaudit.aggregate(name, _count("n", n), told, params))
+
+
+def _comparison(at: int, given: Any) -> tuple[int, int, int | None]:
+    place = f"comparisons[{at}]"
+    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 3:
+        raise TypeError(f"{place}: (first, second, winner) is wanted, not {given!r:.80}")
+    first, second, winner = given
+    return (
+        _count(place, first),
+        _count(place, second),
+        None if winner is None else _count(place, winner),
+    )
+
+
+def _count(place: str, given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, Integral):
+        raise TypeError(f"{place}: a whole number is wanted, not {given!r:.80}")
+    if given < 0:
+        raise ValueError(f"{place}: a whole number from 0 is wanted, not {given}")
+    return int(given)
 
 
 def rewards() -> list[str]:

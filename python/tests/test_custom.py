@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
+import logging
 import math
 import threading
 import time
@@ -331,3 +333,100 @@ def test_a_function_that_scores_with_plaudit_itself():
 
     report = engine(nested).score(None, ["<think>a</think><answer>b</answer>", "no"])
     assert report.totals.tolist() == [1.0, 0.0]
+
+
+def divides(prompts, responses, references, extras):
+    return [1 / 0 for _ in responses]
+
+
+def test_an_exception_is_logged_once_with_its_traceback(caplog: pytest.LogCaptureFixture):
+    own = engine(divides)
+    with caplog.at_level(logging.ERROR, logger="plaudit"):
+        own.score(None, ["a"])
+        own.score(None, ["b"])
+    assert len(caplog.records) == 1
+    assert "ZeroDivisionError" in caplog.text and "test_custom.py" in caplog.text and "1 / 0" in caplog.text
+    # Registered again, it is looked at anew.
+    with caplog.at_level(logging.ERROR, logger="plaudit"):
+        engine(divides).score(None, ["a"])
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("awaits", [False, True])
+def test_an_exception_may_be_raised(awaits: bool):
+    async def later(prompts, responses, references, extras):
+        return divides(prompts, responses, references, extras)
+
+    name = next(names)
+    plaudit.register(name)(later if awaits else divides)
+    own = plaudit.Engine({"components": {"mine": {"reward": name}}}, on_error="raise")
+    for score in (
+        lambda: own.score(None, ["a"]),
+        lambda: asyncio.run(own.ascore(None, ["a"])),
+        lambda: own.join().score("g", 1, "a"),
+    ):
+        with pytest.raises(ZeroDivisionError) as caught:
+            score()
+        assert caught.traceback[-1].name in ("divides", "<listcomp>")
+    plaudit.register(name)(lambda prompts, responses, references, extras: ["no number"] * len(responses))
+    own = plaudit.Engine({"components": {"mine": {"reward": name}}}, on_error="raise")
+    with pytest.raises(plaudit.PlauditError, match="str in place of a number"):
+        own.score(None, ["a"])
+
+
+def test_a_message_of_many_lines_is_cut_to_its_first():
+    def broken(prompts, responses, references, extras):
+        raise ValueError("one\n" + "x" * 2000)
+
+    assert engine(broken).score(None, ["a"]).reasons[0]["message"] == "ValueError: one"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda responses, prompts, references, extras: [],
+        lambda prompts, responses, extras, references: [],
+        lambda prompt, reference, response, extra: 0.0,
+        lambda ids, prompts, responses, references: [],
+    ],
+)
+def test_columns_in_another_order_are_refused(function):
+    with pytest.raises(TypeError, match="called by position"):
+        plaudit.register(next(names))(function)
+    assert engine(lambda p, r, ref, e, *, prompt="": [1.0] * len(r)).score(None, ["a"]).values[0] == 1.0
+
+
+@pytest.mark.parametrize("name", ["weight", "floor", "gate", "required", "reward"])
+def test_a_parameter_that_every_component_has_is_refused(name: str):
+    space: dict = {}
+    exec(f"def own(prompts, responses, references, extras, *, {name}=1): return []", space)
+    with pytest.raises(ValueError, match=f'"{name}" would never be passed'):
+        plaudit.register(next(names))(space["own"])
+
+
+def test_a_partial_function():
+    def lengths(prompts, responses, references, extras, *, by=1.0):
+        return [by * len(response) for response in responses]
+
+    assert engine(functools.partial(lengths, by=3.0)).score(None, ["aa"]).values.tolist() == [6.0]
+
+
+@pytest.mark.parametrize("per", ["batch", "group", "rollout"])
+def test_a_wrapper_that_gives_back_a_coroutine(per: str):
+    async def slow(prompts, responses, references, extras):
+        await asyncio.sleep(0)
+        return 1.0 if per == "rollout" else [1.0] * len(responses)
+
+    wrapped = lambda prompts, responses, references, extras: slow(prompts, responses, references, extras)  # noqa: E731
+    assert engine(wrapped, per=per).score(None, ["a", "b"], groups=[1, 1]).values.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("per", ["batch", "group"])
+def test_a_function_may_empty_its_lists(per: str):
+    def popping(prompts, responses, references, extras):
+        scores = []
+        while responses:
+            scores.append(float(len(responses.pop())))
+        return scores
+
+    assert engine(popping, per=per).score(None, ["a", "a"], groups=[1, 1]).values.tolist() == [1.0, 1.0]

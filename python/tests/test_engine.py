@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +175,12 @@ def test_rollouts_none_of_which_can_be_read():
         ("references", ["a"] * 3, ValueError, "references has 3 items, but responses has 2"),
         ("groups", ["a"], ValueError, "groups has 1 items, but responses has 2"),
         ("tokens", [1], ValueError, "tokens has 1 items, but responses has 2"),
-        ("tokens", [1, -1], TypeError, r"tokens\[1\]: a whole number from 0 is wanted, not -1"),
-        ("tokens", [1, "2"], TypeError, r"tokens\[1\]: a whole number from 0 is wanted, not 2"),
+        ("tokens", [1, -1], ValueError, r"tokens\[1\]: a whole number from 0 is wanted, not -1"),
+        ("tokens", [1, "2"], TypeError, r"tokens\[1\]: a whole number from 0 is wanted, not '2'"),
+        ("responses", {"a", "b"}, TypeError, "responses: a list is wanted, not set"),
+        ("responses", {"a": 1, "b": 2}, TypeError, "responses: a list is wanted, not dict"),
+        ("references", ["a", math.inf], TypeError, r"references\[1\]: text or a finite number is wanted"),
+        ("groups", [1, 1.5], TypeError, r"groups\[1\]: text or a whole number is wanted, not 1.5"),
         ("extras", [{}], ValueError, "extras has 1 items, but responses has 2"),
         ("extras", [{}, 3], TypeError, r"extras\[1\]: a dict is wanted, not int"),
         (
@@ -270,3 +275,115 @@ def test_comparisons_become_scores():
         plaudit.aggregate("no_such", n=2, comparisons=[])
     with pytest.raises(ValueError, match="response 2"):
         plaudit.aggregate("winrate", n=3, comparisons=[(0, 1, 0)])
+
+
+def test_responses_alone_are_enough(engine: plaudit.Engine):
+    assert engine.score(responses=[GOOD]).values.tolist() == engine.score(None, [GOOD]).values.tolist()
+    with pytest.raises(TypeError, match="responses: a list is wanted, not None"):
+        engine.score()
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (42, "42"),
+        (42.0, "42"),
+        (0.5, "0.5"),
+        (np.float32(0.1), "0.1"),
+        (np.int64(-3), "-3"),
+        (Decimal("1.50"), "1.50"),
+        ("0.50", "0.50"),
+    ],
+)
+def test_numbers_are_taken_as_their_decimal_text(given: Any, text: str):
+    seen: list[Any] = []
+    name = "test_engine.seen"
+
+    def seeing(prompts, responses, references, extras):
+        seen.extend(references)
+        return [0.0] * len(responses)
+
+    plaudit.register(name)(seeing)
+    engine = plaudit.Engine({"components": {"mine": {"reward": name}}})
+    engine.score(None, ["a"], [given])
+    plaudit.reward(name).score("a", reference=given)
+    engine.join().score(7, 1, "a", reference=given)
+    assert seen == [text] * 3
+
+
+def test_fractions_of_arrow_keep_their_own_width():
+    references = pa.array([0.1, 2.0, None], pa.float32())
+    engine = plaudit.Engine({"components": {"right": {"reward": "accuracy"}}})
+    report = engine.score(None, ["0.1", "2", "3"], references)
+    assert report.values[:2].tolist() == [1.0, 1.0] and report.outcomes[2] == "skipped"
+
+
+def test_ids_and_groups_may_be_numbers(engine: plaudit.Engine):
+    rows = engine.score(None, ["a", "b"], ids=[7, np.int64(8)], groups=[1, 1]).rows
+    assert [(row["id"], row["group"]) for row in rows] == [("7", "1"), ("8", "1")]
+
+
+def test_the_recipe_as_it_is_used():
+    engine = plaudit.Engine(FORMAT, overrides={"components.format.weight": 0.25})
+    assert engine.recipe["components"]["format"] == {"reward": "reasoning_format", "weight": 0.25}
+    assert plaudit.Engine(engine.recipe).weights == engine.weights
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"recipe": None}, TypeError, "a file or a dict, not NoneType"),
+        ({"recipe": FORMAT, "overrides": ["a=1"]}, TypeError, "overrides is a dict such as .*, not list"),
+        (
+            {"recipe": FORMAT, "overrides": {"a": math.nan}},
+            ValueError,
+            r"overrides\['a'\]: nan is not finite",
+        ),
+        ({"recipe": {"components": {"a": {"weight": math.nan}}}}, ValueError, "not finite"),
+        ({"recipe": FORMAT, "share": 0}, ValueError, "share is 1 or more engines, not 0"),
+        ({"recipe": FORMAT, "share": -1}, ValueError, "share is 1 or more engines, not -1"),
+        ({"recipe": FORMAT, "share": 1.5}, TypeError, "share is a whole number of engines, not 1.5"),
+        ({"recipe": FORMAT, "on_error": "log"}, ValueError, "on_error is 'invalid' or 'raise', not 'log'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(arguments: dict[str, Any], error: type[Exception], message: str):
+    with pytest.raises(error, match=message):
+        plaudit.Engine(**arguments)
+
+
+def test_an_engine_that_was_not_made_can_be_shown():
+    engine = plaudit.Engine.__new__(plaudit.Engine)
+    with pytest.raises(plaudit.RecipeError):
+        engine.__init__("no-such-recipe")
+    assert repr(engine) == "plaudit.Engine(not made)"
+
+
+def test_numpy_says_yes_too(engine: plaudit.Engine):
+    assert engine.score(None, ["a"], validate=np.False_).outcomes == ["scored"]
+
+
+def test_one_reward_is_called_as_it_is_scored():
+    reward = plaudit.reward("accuracy")
+    assert reward("42", reference=42) == reward.score("42", reference="42")
+    assert reward.score("a", reference="\ud800").reason["code"] == "input.utf8"
+    assert reward.score("\ud800").outcome == reward.score("a", prompt="\ud800").outcome == "invalid"
+    with pytest.raises(TypeError, match="reference: text is wanted, not list"):
+        reward.score("a", reference=[])
+    with pytest.raises(ValueError, match="tokens: a whole number from 0 is wanted, not -1"):
+        reward.score("a", tokens=-1)
+
+
+def test_mistakes_of_one_reward_are_told_without_a_recipe():
+    with pytest.raises(plaudit.RecipeError) as caught:
+        plaudit.reward("acuracy")
+    assert caught.value.mistakes[0]["path"] == "reward" and "components" not in str(caught.value)
+
+
+def test_comparisons_of_every_kind():
+    wanted = plaudit.aggregate("winrate", 3, [(0, 1, 0), (1, 2, 1)]).scores
+    assert plaudit.aggregate("winrate", np.int64(3), np.array([[0, 1, 0], [1, 2, 1]])).scores == wanted
+    for comparison, error in [((0, -1, 0), ValueError), ((0, 1), TypeError), ((0, 1, "0"), TypeError)]:
+        with pytest.raises(error, match=r"comparisons\[1\]"):
+            plaudit.aggregate("winrate", 3, [(0, 1, 0), comparison])
+    with pytest.raises(ValueError, match="at most 1000000 responses"):
+        plaudit.aggregate("winrate", 10**12, [])

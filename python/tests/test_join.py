@@ -84,7 +84,7 @@ def test_an_answer_has_its_components_and_evidence():
         ({"size": "4"}, "size is a number of rollouts, not '4'"),
         ({"timeout": "1s"}, "timeout is a number of seconds, not '1s'"),
         ({"response": None}, "response is a text, not None"),
-        ({"reference": 3}, "reference is a text, not 3"),
+        ({"reference": [3]}, r"reference is a text or a number, not \[3\]"),
         ({"tokens": -1}, "tokens is 0 or more, not -1"),
     ],
 )
@@ -103,6 +103,15 @@ def test_numbers_may_name_groups_and_members():
     assert [result.group_size for result in results] == [2, 2]
     one = hand_in(join, np.int64(8), np.int64(1), "a", member=3, tokens=np.int32(2))
     assert asyncio.run(one)[0].group_size == 1
+
+
+def test_numbers_may_leave():
+    join = plaudit.Engine(RECIPE).join()
+    join.leave(3, 1)
+    results = asyncio.run(hand_in(join, 3, 3, "a", "bb"))
+    assert [result.group_size for result in results] == [2, 2]
+    with pytest.raises(TypeError, match="group is a text, not None"):
+        join.leave(None)  # type: ignore[arg-type]
 
 
 def test_a_group_whose_time_is_up_is_scored_as_it_is():

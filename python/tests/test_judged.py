@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import plaudit
-import pytest
 
 GROUPS = [at // 4 for at in range(16)]
 PROMPTS = [f"question {group}" for group in GROUPS]
@@ -50,12 +50,18 @@ def test_nothing_is_bought_twice_with_a_state(judge_sim, tmp_path: Path):
     assert len(sim.calls()) == PAIRS and again.tallies[0]["cached"] == PAIRS
 
 
-def test_a_state_that_is_held_is_refused_at_once(judge_sim, tmp_path: Path):
-    judge = judge_sim().judge()
-    holder = plaudit.Engine(recipe(judge), state=tmp_path)
-    with pytest.raises(plaudit.RunError, match="in use") as caught:
-        plaudit.Engine(recipe(judge), state=tmp_path)
-    assert caught.value.code == "journal.in_use" and holder.name == "judged"
+def test_statistics_have_the_same_keys_where_nothing_was_scored(judge_sim):
+    judge = {"base_url": "http://127.0.0.1:9/v1", "model": "none", "attempts": 1, "patience": "1ms"}
+    down = plaudit.Engine(recipe(judge)).score(PROMPTS, RESPONSES)
+    up = plaudit.Engine(recipe(judge_sim().judge())).score(PROMPTS, RESPONSES)
+    assert set(down.outcomes) == {"invalid"} and set(up.outcomes) == {"scored"}
+    none, some = down.statistics["total"], up.statistics["total"]
+    assert set(none) == set(some) and set(none["quantiles"]) == set(some["quantiles"])
+    assert math.isnan(none["mean"]) and f"{none['quantiles']['p50']:.2f}" == "nan"
+    assert down.info["wins"] == [None] * len(RESPONSES) and "win" not in down.info
+    compared = plaudit.Engine(recipe(judge)).score(PROMPTS, RESPONSES, RESPONSES, validate=True)
+    assert compared.info["win"] == [None] * len(RESPONSES)
+    assert not down.valid.any() and up.valid.all()
 
 
 def test_a_judge_that_is_down_gives_no_number():

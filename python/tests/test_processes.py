@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import multiprocessing
 import os
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import plaudit
@@ -137,6 +138,50 @@ def test_a_custom_reward_goes_with_its_engine_to_another_process():
     process = python(source, stdin=subprocess.PIPE, text=False)
     out, err = process.communicate(pickle.dumps(engine), timeout=60)
     assert out.decode().strip() == "[6.0]", err.decode()
+
+
+def first_version(prompts, responses, references, extras):
+    return [1.0] * len(responses)
+
+
+def second_version(prompts, responses, references, extras):
+    return [2.0] * len(responses)
+
+
+VERSIONED = {"components": {"mine": {"reward": "test_processes.versioned"}}}
+
+
+def versions() -> tuple[plaudit.Engine, plaudit.Engine]:
+    """An engine made with the first version of a function, and one made with the second."""
+    engines = []
+    for function in (first_version, second_version):
+        plaudit.register("test_processes.versioned")(function)
+        engines.append(plaudit.Engine(VERSIONED))
+    return engines[0], engines[1]
+
+
+def test_an_engine_keeps_its_function_wherever_it_goes():
+    first, second = versions()
+    for again in (copy.deepcopy, lambda engine: pickle.loads(pickle.dumps(engine))):
+        assert totals(again(first)) == totals(first) == [1.0] * 3
+        assert totals(again(again(second))) == totals(second) == [2.0] * 3
+    # What is registered here stays.
+    assert totals(plaudit.Engine(VERSIONED)) == [2.0] * 3
+
+
+def test_a_worker_that_has_seen_the_name_runs_the_new_function():
+    first, second = versions()
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        scored = [pool.submit(totals, engine).result() for engine in (first, second, first)]
+    assert scored == [[1.0] * 3, [2.0] * 3, [1.0] * 3]
+
+
+def test_a_reward_keeps_its_function_too():
+    plaudit.register("test_processes.versioned")(first_version)
+    reward = plaudit.reward("test_processes.versioned")
+    plaudit.register("test_processes.versioned")(second_version)
+    assert pickle.loads(pickle.dumps(reward)).score("a").value == reward.score("a").value == 1.0
 
 
 def test_rewards_are_pickled_too():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import plaudit
@@ -111,3 +113,34 @@ def test_columns_outlive_their_report():
     totals = plaudit.Engine("quickstart").score(None, ["a"] * 1000).totals
     assert totals.flags.owndata or totals.base is not None
     assert totals.shape == (1000,) and totals.sum() == pytest.approx(1000 * totals[0])
+
+
+@pytest.mark.parametrize("again", [lambda report: pickle.loads(pickle.dumps(report)), copy.deepcopy])
+def test_a_report_is_the_same_in_another_place(report: plaudit.Report, again):
+    other = again(again(report))
+    assert repr(other) == repr(report) and other.seconds == report.seconds
+    for name in ("totals", "values", "valid"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(report, name))
+    for name in ("outcomes", "info", "reasons", "groups", "statistics", "rows"):
+        assert getattr(other, name) == getattr(report, name), name
+    for name, column in report.components.items():
+        np.testing.assert_array_equal(other.components[name], column)
+    assert dict(other.component_outcomes) == dict(report.component_outcomes)
+    assert other.to_arrow().equals(report.to_arrow())
+
+
+def test_rows_are_made_once(report: plaudit.Report):
+    assert report.rows is report.rows
+
+
+def test_valid_is_a_mask(report: plaudit.Report):
+    recipe = {"components": {"kimi": {"reward": "kimi.length"}}}
+    assert plaudit.Engine(recipe).score(None, ["a"], groups=["g"]).valid.tolist() == [False]
+    assert report.valid.tolist() == [True] * 4
+    assert report.values[report.valid].shape == (4,)
+
+
+def test_statistics_of_nothing_have_a_mean():
+    statistics = plaudit.Engine("quickstart").score(None, []).statistics
+    assert math.isnan(statistics["total"]["mean"]) and statistics["total"]["count"] == 0
+    assert all(math.isnan(each["values"]["std"]) for each in statistics["components"].values())

@@ -100,7 +100,7 @@ impl Explain {
             lines.push(String::new());
             lines.push(component_line(
                 &component.name,
-                component.reward,
+                &component.reward,
                 part.weight,
                 outcome.as_ref(),
                 style,

@@ -13,6 +13,7 @@ use crate::talk::{Style, Talk, printable};
 use clap::Args;
 use plaudit::court::{Foreseen, Setup};
 use plaudit::engine::Engine;
+use plaudit::journal::Store;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use plaudit::schedule::Network;
@@ -68,6 +69,7 @@ impl Sink for Nowhere {
 impl Plan {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         // A run that has not begun has paid for nothing, and a plan makes no folder.
+        self.state.as_deref().map_or(Ok(()), Store::check)?;
         let begun = self.state.as_deref().filter(|place| State::is_begun(place));
         let state = begun.map(State::existing).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());

@@ -48,7 +48,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     out.finish()
 }
 
-fn find(name: &str) -> Result<Entry, Failure> {
+fn find(name: &str) -> Result<Entry<'static>, Failure> {
     Entry::find(name).ok_or_else(|| {
         let hint = did_you_mean(name, Entry::names());
         let hint = hint.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
@@ -58,7 +58,7 @@ fn find(name: &str) -> Result<Entry, Failure> {
 
 fn list(style: Style) -> String {
     let width = Entry::all().map(|entry| entry.name().len()).max().unwrap_or(0);
-    let row = |entry: Entry| {
+    let row = |entry: Entry<'static>| {
         let group = entry.stated().is_some_and(|(_, _, group)| group);
         let judge = matches!(entry, Entry::Judge(_));
         let needs = [(entry.needs_reference(), "reference"), (group, "group"), (judge, "judge")];
@@ -78,7 +78,7 @@ fn list(style: Style) -> String {
     )
 }
 
-fn page(entry: Entry, style: Style) -> String {
+fn page(entry: Entry<'_>, style: Style) -> String {
     let mut lines = vec![style.bold(entry.name()), String::new()];
     lines.extend(entry.page().1.lines().map(|line| match line.strip_prefix("## ") {
         Some(heading) => style.bold(heading),
@@ -122,7 +122,7 @@ fn page(entry: Entry, style: Style) -> String {
 }
 
 /// A reward as data.
-pub(crate) fn data(entry: Entry) -> Value {
+pub(crate) fn data(entry: Entry<'_>) -> Value {
     let (summary, page) = entry.page();
     let stated = entry.stated();
     json!({

@@ -76,6 +76,7 @@ impl State {
 
     /// Opens the state of a run; a folder that is not there is not made.
     pub(crate) fn existing(place: &str) -> Result<Self, Failure> {
+        Store::check(place)?;
         if !Store::is_redis(place) && !Path::new(place).is_dir() {
             return Err(Failure::Arguments(format!(
                 "there is no folder {place:?}: `plaudit score --state` makes one"

@@ -1,6 +1,8 @@
 //! How is the engine called from Python? The lock of the interpreter is free while it works, and Ctrl-C is heard.
 
+use crate::custom::{Function, kinds};
 use crate::failure;
+use crate::folders::{self, Lease};
 use crate::rollouts::{Batch, Columns};
 use crate::scores::{Scores, json};
 use crate::value::from_value;
@@ -8,18 +10,24 @@ use plaudit::compose::Combine;
 use plaudit::court::Setup;
 use plaudit::engine::{Engine, Terms};
 use plaudit::journal::Store;
-use plaudit::plan::{Gate, Scorer};
-use plaudit::recipe::{Recipe, Source};
+use plaudit::plan::{Gate, Plan, Scorer};
+use plaudit::recipe::{Mistakes, Recipe, Source};
 use plaudit::report::Report;
+use plaudit::rule::custom::CustomKind;
 use plaudit::schedule::Halt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value};
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 /// How often Ctrl-C is looked for while the engine works.
 const TICK: Duration = Duration::from_millis(20);
+/// How often an engine that is being closed looks whether its calls are over.
+const CLOSING: Duration = Duration::from_millis(2);
+/// How much longer than its group a call under way is waited for.
+const GRACE: Duration = Duration::from_secs(5);
 /// So many bytes of responses are scored by rules before anybody could press Ctrl-C and wait for it: some 50 ms, and 300 ms of
 /// the most hostile text.
 const QUICK: usize = 6 << 20;
@@ -30,6 +38,13 @@ pub(crate) struct Core {
     pub(crate) engine: Arc<Engine>,
     /// What a person should know of the store that judgments are kept in.
     doubts: Vec<String>,
+    /// The recipe with its overrides.
+    recipe: Value,
+    /// Its part in the journal, until it is closed.
+    lease: Mutex<Option<Arc<Lease>>>,
+    /// Held by every call under way.
+    busy: Arc<()>,
+    closed: AtomicBool,
 }
 
 /// A call under way, which can be let go of.
@@ -50,7 +65,7 @@ impl Call {
 impl Core {
     /// Loads a recipe: a shipped one or a file by its name, or one that is given as JSON.
     #[new]
-    #[pyo3(signature = (name, text, overrides, state, share))]
+    #[pyo3(signature = (name, text, overrides, state, share, functions))]
     fn new(
         py: Python<'_>,
         name: &str,
@@ -58,10 +73,68 @@ impl Core {
         overrides: Vec<(String, String)>,
         state: Option<&str>,
         share: usize,
+        functions: Vec<Function<'_>>,
     ) -> PyResult<Self> {
         let lines = text.is_none();
-        py.detach(|| Self::load(name, text, &overrides, state, share))
-            .map_err(|refused| refused.raise(py, lines))
+        let brought = kinds(functions)?;
+        // A shared store counts money and calls over all engines; how many are in flight, nobody else knows.
+        let counted_elsewhere = state.is_some_and(Store::is_redis);
+        let loaded = py.detach(|| load(name, text, &overrides, &brought));
+        let (mut plan, recipe) = loaded.map_err(|mistakes| failure::recipe(py, mistakes, lines))?;
+        for judge in &mut plan.judges {
+            judge.take_share(share, counted_elsewhere);
+        }
+        let opened = state.map(|state| folders::open(py, state)).transpose()?.transpose();
+        let opened = opened.map_err(|error| failure::coded(py, error.code(), error.to_string()))?;
+        let (lease, doubts) = opened.unzip();
+        let journal = lease.as_ref().map(|lease| lease.0.clone());
+        let engine = py.detach(|| {
+            let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
+            Engine::open(plan, &setup)
+        });
+        let engine = engine.map_err(|stopped| failure::run(py, &stopped))?;
+        Ok(Self {
+            engine: Arc::new(engine),
+            doubts: doubts.unwrap_or_default(),
+            recipe,
+            lease: Mutex::new(lease),
+            busy: Arc::new(()),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// The recipe with its overrides.
+    #[getter]
+    fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_value(py, &self.recipe)
+    }
+
+    /// The names of the functions that the recipe uses.
+    #[getter]
+    fn brought(&self) -> Vec<&str> {
+        let components = self.engine.plan().branches.iter().flat_map(|branch| &branch.components);
+        let brought = components.filter(|component| matches!(component.scorer, Scorer::Custom(_)));
+        let mut names: Vec<&str> = brought.map(|component| component.reward.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Lets nothing more begin, waits for what is under way, and gives the journal back.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.closed.store(true, Ordering::Release);
+        self.engine.stop();
+        // Whatever is asked ends with the time of a group; what hangs after that is left behind.
+        let deadline = Instant::now() + self.engine.plan().groups.timeout + GRACE;
+        while Arc::strong_count(&self.busy) > 1 && Instant::now() < deadline {
+            py.check_signals()?;
+            py.detach(|| std::thread::sleep(CLOSING));
+        }
+        let lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(lease) = lease {
+            folders::close(py, lease);
+        }
+        Ok(())
     }
 
     #[getter]
@@ -86,7 +159,7 @@ impl Core {
         let part = |name| {
             plan.branches.iter().find_map(|branch| {
                 let at = branch.components.iter().position(|component| component.name == name)?;
-                Some((name, branch.components[at].reward, branch.parts[at].weight))
+                Some((name, branch.components[at].reward.as_str(), branch.parts[at].weight))
             })
         };
         plan.columns().into_iter().filter_map(part).collect()
@@ -168,15 +241,17 @@ impl Core {
         ids: Option<&Bound<'_, PyAny>>,
         validate: Option<bool>,
     ) -> PyResult<Scores> {
+        let busy = self.busy(py)?;
         let columns = Columns { prompts, responses, references, groups, tokens, extras, ids };
         let batch = Arc::new(Batch::take(&columns)?);
         let halt = Halt::default();
+        let validated = validate.unwrap_or(self.engine.plan().validates);
         let terms = Terms { validate, halt: Some(halt.clone()) };
         if batch.bytes() <= QUICK && self.is_quick() {
             let (report, seconds) = py.detach(|| timed(&self.engine, &batch, &terms));
             py.check_signals()?;
             let report = Arc::new(report.map_err(|stopped| failure::run(py, &stopped))?);
-            return Ok(Scores { report, batch, seconds });
+            return Ok(Scores { report, batch, seconds, validated });
         }
         let (tell, told) = mpsc::sync_channel(1);
         let work = (Arc::clone(&self.engine), Arc::clone(&batch));
@@ -184,7 +259,7 @@ impl Core {
         spawn(move || {
             let (engine, batch) = work;
             let told = timed(&engine, &batch, &terms);
-            drop(batch);
+            drop((engine, batch, busy));
             let _ = tell.send(told);
         })?;
         let mut told = told;
@@ -197,7 +272,7 @@ impl Core {
             match heard {
                 Ok((report, seconds)) => {
                     let report = Arc::new(report.map_err(|stopped| failure::run(py, &stopped))?);
-                    return Ok(Scores { report, batch, seconds });
+                    return Ok(Scores { report, batch, seconds, validated });
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     if let Err(interrupted) = py.check_signals() {
@@ -221,6 +296,7 @@ impl Core {
     #[allow(clippy::too_many_arguments, reason = "the columns of a batch")]
     fn start(
         &self,
+        py: Python<'_>,
         done: Py<PyAny>,
         prompts: Option<&Bound<'_, PyAny>>,
         responses: &Bound<'_, PyAny>,
@@ -231,41 +307,30 @@ impl Core {
         ids: Option<&Bound<'_, PyAny>>,
         validate: Option<bool>,
     ) -> PyResult<Call> {
+        let busy = self.busy(py)?;
         let columns = Columns { prompts, responses, references, groups, tokens, extras, ids };
         let batch = Arc::new(Batch::take(&columns)?);
         let halt = Halt::default();
+        let validated = validate.unwrap_or(self.engine.plan().validates);
         let terms = Terms { validate, halt: Some(halt.clone()) };
         let began = Instant::now();
         if self.engine.plan().judges.is_empty() {
             let engine = Arc::clone(&self.engine);
             spawn(move || {
                 let report = engine.score_on(&batch.rollouts(), &terms);
-                finish(&done, &engine, batch, report, began);
+                finish(&done, &engine, (batch, validated), report, began);
+                drop(busy);
             })?;
         } else {
             // Judges take so long that a copy of the text costs nothing, and a thread a call would.
             let (rollouts, engine) = (batch.owned(), Arc::clone(&self.engine));
-            let done = move |_, report| finish(&done, &engine, batch, report, began);
+            let done = move |_, report| {
+                finish(&done, &engine, (batch, validated), report, began);
+                drop(busy);
+            };
             self.engine.submit(rollouts, terms, done);
         }
         Ok(Call { halt })
-    }
-}
-
-/// Why an engine could not be made.
-enum Refused {
-    Recipe(plaudit::recipe::Mistakes),
-    Run(plaudit::error::RunError),
-    State(plaudit::journal::JournalError),
-}
-
-impl Refused {
-    fn raise(self, py: Python<'_>, lines: bool) -> PyErr {
-        match self {
-            Self::Recipe(mistakes) => failure::recipe(py, mistakes, lines),
-            Self::Run(stopped) => failure::run(py, &stopped),
-            Self::State(error) => failure::coded(py, error.code(), error.to_string()),
-        }
     }
 }
 
@@ -277,36 +342,35 @@ impl Core {
         plan.judges.is_empty() && !components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
     }
 
-    fn load(
-        name: &str,
-        text: Option<String>,
-        overrides: &[(String, String)],
-        state: Option<&str>,
-        share: usize,
-    ) -> Result<Self, Refused> {
-        let recipe = match text {
-            Some(text) => {
-                let name = name.to_owned();
-                Recipe::from_source(Source { text, json: true, name, folder: None })
-            }
-            None => Recipe::named(name),
-        };
-        let mut recipe = recipe.map_err(Refused::Recipe)?;
-        for (key, value) in overrides {
-            recipe.set(key, value).map_err(Refused::Recipe)?;
+    /// What a call holds while it is under way; an error where the engine was closed.
+    pub(crate) fn busy(&self, py: Python<'_>) -> PyResult<Arc<()>> {
+        let busy = Arc::clone(&self.busy);
+        if self.closed.load(Ordering::Acquire) {
+            let message = "the engine was closed; make another plaudit.Engine".to_owned();
+            return Err(failure::coded(py, "engine.closed", message));
         }
-        let mut plan = recipe.plan().map_err(Refused::Recipe)?;
-        // A shared store counts money and calls over all engines; how many are in flight, nobody else knows.
-        let counted_elsewhere = state.is_some_and(Store::is_redis);
-        for judge in &mut plan.judges {
-            judge.take_share(share, counted_elsewhere);
-        }
-        let (journal, recovered) = state.map(Store::open).transpose().map_err(Refused::State)?.unzip();
-        let doubts = recovered.map_or_else(Vec::new, |recovered| recovered.doubts);
-        let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
-        let engine = Engine::open(plan, &setup).map_err(Refused::Run)?;
-        Ok(Self { engine: Arc::new(engine), doubts })
+        Ok(busy)
     }
+}
+
+/// What a recipe means, and the recipe with its overrides.
+fn load(
+    name: &str,
+    text: Option<String>,
+    overrides: &[(String, String)],
+    brought: &[CustomKind],
+) -> Result<(Plan, Value), Mistakes> {
+    let mut recipe = match text {
+        Some(text) => {
+            let name = name.to_owned();
+            Recipe::from_source(Source { text, json: true, name, folder: None })
+        }
+        None => Recipe::named(name),
+    }?;
+    for (key, value) in overrides {
+        recipe.set(key, value)?;
+    }
+    Ok((recipe.plan_with(brought)?, recipe.to_value()))
 }
 
 /// Scores a batch, and says how long the engine worked on it.
@@ -335,7 +399,7 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
 fn finish(
     done: &Py<PyAny>,
     engine: &Engine,
-    batch: Arc<Batch>,
+    (batch, validated): (Arc<Batch>, bool),
     report: Result<Report, plaudit::error::RunError>,
     began: Instant,
 ) {
@@ -343,7 +407,10 @@ fn finish(
     let report = report.map(|report| batch.complete(engine, report));
     Python::try_attach(|py| {
         let called = match report {
-            Ok(report) => done.call1(py, (Scores { report: Arc::new(report), batch, seconds }, py.None())),
+            Ok(report) => {
+                let report = Arc::new(report);
+                done.call1(py, (Scores { report, batch, seconds, validated }, py.None()))
+            }
             Err(stopped) => done.call1(py, (py.None(), failure::run(py, &stopped))),
         };
         if let Err(error) = called {

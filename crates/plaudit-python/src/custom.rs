@@ -119,20 +119,40 @@ fn failed(groups: &[Vec<Sample<'_>>], message: &str) -> Vec<Vec<Outcome>> {
     groups.iter().map(|group| vec![Outcome::invalid(wrong(message.to_owned())); group.len()]).collect()
 }
 
+/// A function as the package hands it over: its name, its page, the schema of its parameters, whether it compares a group, and
+/// what is called.
+pub(crate) type Function<'py> = (String, String, Bound<'py, PyDict>, bool, Py<PyAny>);
+
+/// The rewards that functions are, for one recipe.
+pub(crate) fn kinds(functions: Vec<Function<'_>>) -> PyResult<Vec<CustomKind>> {
+    functions.into_iter().map(kind).collect()
+}
+
+fn kind((name, page, schema, compares, ask): Function<'_>) -> PyResult<CustomKind> {
+    let schema = Value::Object(crate::core::parameters(&schema)?);
+    let ask = Arc::new(ask);
+    let build = move |parameters| -> Result<Box<dyn Custom>, Vec<plaudit::error::Refusal>> {
+        Ok(Box::new(Brought { ask: Arc::clone(&ask), parameters, compares }))
+    };
+    Ok(CustomKind { name, page, schema, build: Box::new(build) })
+}
+
 /// Puts a function into the registry of this process.
 #[pyfunction]
 pub(crate) fn register(
     name: String,
     page: String,
-    schema: &Bound<'_, PyDict>,
+    schema: Bound<'_, PyDict>,
     compares: bool,
     ask: Py<PyAny>,
 ) -> PyResult<()> {
-    let schema = Value::Object(crate::core::parameters(schema)?);
-    let ask = Arc::new(ask);
-    let build = move |parameters| -> Result<Box<dyn Custom>, Vec<plaudit::error::Refusal>> {
-        Ok(Box::new(Brought { ask: Arc::clone(&ask), parameters, compares }))
-    };
-    registry::register(CustomKind { name, page, schema, build: Box::new(build) })
-        .map_err(|refusal| failure::value(refusal.message))
+    let kind = kind((name, page, schema, compares, ask))?;
+    let reserved = plaudit::recipe::written::reserved();
+    let own = kind.schema["properties"].as_object();
+    if let Some(taken) = own.and_then(|own| own.keys().find(|key| reserved.contains(key))) {
+        return Err(failure::value(format_args!(
+            "the parameter {taken:?} would never be passed, because every component has a key of that name: name it otherwise"
+        )));
+    }
+    registry::register(kind).map_err(|refusal| failure::value(refusal.message))
 }

@@ -3,6 +3,7 @@
 mod core;
 mod custom;
 mod failure;
+mod folders;
 mod meeting;
 mod rollouts;
 mod scores;
@@ -27,6 +28,8 @@ mod _plaudit {
     use super::custom::register;
     #[pymodule_export]
     use super::failure::{PlauditError, RecipeError, RunError};
+    #[pymodule_export]
+    use super::folders::check_state;
     #[pymodule_export]
     use super::main;
     #[pymodule_export]

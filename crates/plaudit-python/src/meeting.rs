@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::mem;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// A join and how it waits.
@@ -23,6 +23,8 @@ use std::time::Duration;
 pub(crate) struct Meeting {
     join: Join,
     policy: Policy,
+    /// Held by every rollout that is not answered yet, as by the calls of its engine.
+    busy: Weak<()>,
     teller: OnceLock<Sender<News>>,
 }
 
@@ -61,7 +63,14 @@ impl Letters {
 #[pymethods]
 impl Meeting {
     #[new]
-    fn new(core: &Core, timeout: Option<f64>, quiet: Option<f64>, remember: Option<usize>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        core: &Core,
+        timeout: Option<f64>,
+        quiet: Option<f64>,
+        remember: Option<usize>,
+    ) -> PyResult<Self> {
+        let busy = Arc::downgrade(&core.busy(py)?);
         let mut policy = Policy::of(core.engine.plan());
         if let Some(timeout) = timeout {
             policy.timeout = seconds("timeout", timeout)?;
@@ -72,7 +81,7 @@ impl Meeting {
         if let Some(remember) = remember {
             policy.remember = remember;
         }
-        Ok(Self { join: Join::with(&core.engine, policy), policy, teller: OnceLock::new() })
+        Ok(Self { join: Join::with(&core.engine, policy), policy, busy, teller: OnceLock::new() })
     }
 
     #[getter]
@@ -123,11 +132,12 @@ impl Meeting {
     ) -> PyResult<()> {
         let rollout = read(member.as_deref(), prompt, &response, reference, tokens, extra)?;
         let timeout = timeout.map(|timeout| seconds("timeout", timeout)).transpose()?;
-        let teller = self.teller();
+        let (teller, busy) = (self.teller(), self.busy.upgrade());
         // With the lock, because this takes microseconds, and whoever gives the lock away waits milliseconds to get it back.
         // Where nobody tells any more, Python is going away.
         self.join.hand_in(Arrival { group, member, size, timeout, validate, rollout }, move |joined| {
             let _ = teller.send(News::Answer(done, joined));
+            drop(busy);
         });
         Ok(())
     }
@@ -171,10 +181,12 @@ impl Mailbox {
         let arrival = Arrival { group, member, size, timeout: None, validate: Some(false), rollout };
         let meeting = self.meeting.get();
         let (teller, letters) = (meeting.teller(), Arc::clone(&self.letters));
+        let busy = meeting.busy.upgrade();
         meeting.join.hand_in(arrival, move |joined| {
             if letters.put(number, joined) {
                 let _ = teller.send(News::Mail(letters));
             }
+            drop(busy);
         });
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! How do a trainer's lists become rollouts? Column by column; text is lent, not copied, for as long as a batch lives.
 
-use crate::texts::{Faults, Texts, arrays, arrow, is_nothing, items, kind, unicode, whole};
+use crate::texts::{Faults, Numbers, Texts, arrays, arrow, is_nothing, items, kind, unicode, whole};
 use crate::value::{to_map, to_value};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
@@ -63,13 +63,13 @@ impl Batch {
             return Err(PyTypeError::new_err("responses: a list is wanted, not None"));
         }
         let mut faults = Faults::new();
-        let responses = Texts::take("responses", Some(columns.responses), &mut faults)?;
+        let responses = Texts::take("responses", Some(columns.responses), Numbers::Whole, &mut faults)?;
         let length = responses.len().unwrap_or(0);
         let batch = Self {
-            ids: Texts::take("ids", columns.ids, &mut faults)?,
-            groups: Texts::take("groups", columns.groups, &mut faults)?,
+            ids: Texts::take("ids", columns.ids, Numbers::Whole, &mut faults)?,
+            groups: Texts::take("groups", columns.groups, Numbers::Whole, &mut faults)?,
             prompts: Prompts::take(columns.prompts, &mut faults)?,
-            references: Texts::take("references", columns.references, &mut faults)?,
+            references: Texts::take("references", columns.references, Numbers::Any, &mut faults)?,
             tokens: counts(columns.tokens)?,
             extras: maps(columns.extras, &mut faults)?,
             responses,
@@ -187,7 +187,7 @@ impl Prompts {
             return Ok(Self::Texts(Texts::Absent));
         };
         if let Some(array) = arrow(given)? {
-            return Texts::arrow("prompts", array).map(Self::Texts);
+            return Texts::arrow("prompts", array, Numbers::Whole).map(Self::Texts);
         }
         let mut mixed = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items("prompts", given)?.enumerate() {
@@ -221,7 +221,13 @@ impl Asked {
             return Ok(Self::Nothing);
         }
         if let Ok(text) = item.cast::<PyString>() {
-            return Ok(unicode("prompts", at, text, faults).map_or(Self::Nothing, Self::Text));
+            return Ok(unicode(&|| format!("prompts[{at}]"), text).map_or_else(
+                |fault| {
+                    faults.entry(at).or_insert(fault);
+                    Self::Nothing
+                },
+                Self::Text,
+            ));
         }
         match to_value(item, &|| format!("prompts[{at}]")) {
             Ok(Value::Array(messages)) if messages.iter().all(Value::is_object) => {
@@ -253,16 +259,21 @@ fn counts(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Option<u64>>>
     }
     let mut counts = Vec::with_capacity(given.len().unwrap_or(0));
     for (at, item) in items("tokens", given)?.enumerate() {
-        let item = item?;
-        let count = if is_nothing(&item) { Ok(None) } else { item.extract::<u64>().map(Some) };
-        counts.push(match count {
-            Ok(count) => count,
-            Err(_) => {
-                Some(item.extract::<f64>().ok().and_then(count_of).ok_or_else(|| uncounted(at, &item))?)
-            }
-        });
+        counts.push(count(&|| format!("tokens[{at}]"), &item?)?);
     }
     Ok(Some(counts))
+}
+
+/// One number of tokens, or nothing.
+pub(crate) fn count(place: &dyn Fn() -> String, item: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    if is_nothing(item) {
+        return Ok(None);
+    }
+    if let Ok(count) = item.extract::<u64>() {
+        return Ok(Some(count));
+    }
+    let number = item.extract::<f64>().ok();
+    number.and_then(count_of).map(Some).ok_or_else(|| uncounted(&place(), number.is_some(), &shown(item)))
 }
 
 fn arrow_counts(array: AnyArray) -> PyResult<Vec<Option<u64>>> {
@@ -281,7 +292,9 @@ fn arrow_counts(array: AnyArray) -> PyResult<Vec<Option<u64>>> {
             .map_err(|error| PyTypeError::new_err(format!("tokens: {error}")))?;
         for number in numbers.as_primitive::<Float64Type>() {
             let number = number.filter(|number| !number.is_nan());
-            let count = number.map(|number| count_of(number).ok_or_else(|| uncounted(counts.len(), &number)));
+            let count = number.map(|number| {
+                count_of(number).ok_or_else(|| uncounted(&format!("tokens[{}]", counts.len()), true, &number))
+            });
             counts.push(count.transpose()?);
         }
     }
@@ -293,8 +306,14 @@ fn count_of(number: f64) -> Option<u64> {
     whole(number)?.parse().ok()
 }
 
-fn uncounted(at: usize, given: &dyn Display) -> PyErr {
-    PyTypeError::new_err(format!("tokens[{at}]: a whole number from 0 is wanted, not {given}"))
+fn uncounted(place: &str, number: bool, given: &dyn Display) -> PyErr {
+    let message = format!("{place}: a whole number from 0 is wanted, not {given}");
+    if number { PyValueError::new_err(message) } else { PyTypeError::new_err(message) }
+}
+
+/// An object as Python writes it, for messages.
+fn shown(item: &Bound<'_, PyAny>) -> String {
+    item.repr().map_or_else(|_| kind(item), |text| text.to_string().chars().take(80).collect())
 }
 
 fn maps(given: Option<&Bound<'_, PyAny>>, faults: &mut Faults) -> PyResult<Option<Vec<Map<String, Value>>>> {

@@ -3,6 +3,7 @@
 use crate::rollouts::Batch;
 use numpy::PyArray1;
 use plaudit::outcome::{Fact, Outcome};
+use plaudit::plan::Scorer;
 use plaudit::report::{Report, Row};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -11,12 +12,19 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What every comparison tells. It stands among the evidence also where nothing could be compared.
+const COMPARED: [&str; 4] = ["comparisons", "wins", "losses", "ties"];
+/// What every comparison with the reference tells.
+const AGAINST_REFERENCE: [&str; 4] = ["comparison_score", "reference_score", "win", "win_and"];
+
 /// A report, with the batch that it is about.
 #[pyclass(frozen, module = "plaudit._plaudit")]
 pub(crate) struct Scores {
     pub(crate) report: Arc<Report>,
     pub(crate) batch: Arc<Batch>,
     pub(crate) seconds: Duration,
+    /// Whether references took part in comparisons.
+    pub(crate) validated: bool,
 }
 
 #[pymethods]
@@ -74,6 +82,15 @@ impl Scores {
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         let rows = &self.report.rows;
+        for component in self.report.plan.branches.iter().flat_map(|branch| &branch.components) {
+            if matches!(&component.scorer, Scorer::Judged(question) if question.compares()) {
+                let against = AGAINST_REFERENCE.iter().filter(|_| self.validated);
+                for name in COMPARED.iter().chain(against) {
+                    let list = PyList::new(py, (0..rows.len()).map(|_| py.None()))?;
+                    all.set_item((component.name.as_str(), *name), list)?;
+                }
+            }
+        }
         for (at, row) in rows.iter().enumerate() {
             let Some(branch) = row.branch.map(|branch| &self.report.plan.branches[branch]) else { continue };
             for (component, outcome) in branch.components.iter().zip(&row.outcomes) {

@@ -1,16 +1,21 @@
 //! How is one reward, or one way of putting comparisons together, used by itself?
 
 use crate::core::parameters;
+use crate::custom::{Function, kinds};
 use crate::failure;
 use crate::meeting::asked;
+use crate::rollouts::count;
 use crate::scores::{from_fact, json};
+use crate::texts::{Numbers, text};
 use crate::value::{from_value, to_map};
 use plaudit::aggregate::{Comparison, Method};
 use plaudit::engine::Engine;
 use plaudit::outcome::Outcome;
-use plaudit::recipe::Recipe;
+use plaudit::reason::Code;
+use plaudit::recipe::{Mistake, Mistakes, Recipe};
 use plaudit::registry::Entry;
 use plaudit::rollout::Rollout;
+use pyo3::exceptions::{PyTypeError, PyUnicodeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
@@ -19,6 +24,9 @@ use std::borrow::Cow;
 
 /// The name of the one component of such a recipe.
 const ONLY: &str = "reward";
+
+/// The most responses that comparisons are put together for by hand: more than any group has, and little memory.
+const MOST: usize = 1_000_000;
 
 /// The word, the value, the reason and the evidence.
 type Said<'py> = (&'static str, Option<f64>, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>);
@@ -34,7 +42,13 @@ pub(crate) struct Single {
 #[pymethods]
 impl Single {
     #[new]
-    fn new(py: Python<'_>, name: &str, params: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        params: &Bound<'_, PyDict>,
+        functions: Vec<Function<'_>>,
+    ) -> PyResult<Self> {
+        let brought = kinds(functions)?;
         let mut component = parameters(params)?;
         component.insert("reward".to_owned(), Value::from(name));
         let judges = component.remove("judges").unwrap_or_else(|| Value::Object(Map::new()));
@@ -43,8 +57,8 @@ impl Single {
         let mut whole = Map::new();
         whole.insert("components".to_owned(), Value::Object(components));
         whole.insert("judges".to_owned(), judges);
-        let plan = Recipe::from_value(&Value::Object(whole)).and_then(|recipe| recipe.plan());
-        let plan = plan.map_err(|mistakes| failure::recipe(py, mistakes, false))?;
+        let plan = Recipe::from_value(&Value::Object(whole)).and_then(|recipe| recipe.plan_with(&brought));
+        let plan = plan.map_err(|mistakes| failure::recipe(py, alone(mistakes), false))?;
         Ok(Self { engine: Engine::new(plan).map_err(|stopped| failure::run(py, &stopped))? })
     }
 
@@ -53,19 +67,20 @@ impl Single {
     fn score<'py>(
         &self,
         py: Python<'py>,
-        response: PyBackedStr,
+        response: &Bound<'py, PyAny>,
         prompt: Option<&Bound<'py, PyAny>>,
-        reference: Option<PyBackedStr>,
-        tokens: Option<u64>,
+        reference: Option<&Bound<'py, PyAny>>,
+        tokens: Option<&Bound<'py, PyAny>>,
         extra: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Said<'py>> {
-        let mut rollout = Rollout::new(Cow::Borrowed(&*response));
+        let texts = read(response, prompt, reference, extra)?;
+        let (response, reference, mut rollout) = match &texts {
+            Ok((response, reference, rollout)) => (response, reference, rollout.clone()),
+            Err(fault) => return unreadable(py, fault),
+        };
+        rollout.response = Cow::Borrowed(response);
         rollout.reference = reference.as_deref().map(Cow::Borrowed);
-        rollout.tokens = tokens;
-        rollout.prompt = asked(prompt)?;
-        if let Some(extra) = extra {
-            rollout.extra = to_map(extra, &|| "extra".to_owned())?;
-        }
+        rollout.tokens = tokens.map(|tokens| count(&|| "tokens".to_owned(), tokens)).transpose()?.flatten();
         let report = py.detach(|| self.engine.score(std::slice::from_ref(&rollout)));
         let report = report.map_err(|stopped| failure::run(py, &stopped))?;
         let said = report.rows.first().and_then(|row| row.outcomes.first()?.as_ref());
@@ -84,6 +99,61 @@ impl Single {
     }
 }
 
+/// Mistakes as the caller wrote them: the parameters of a reward, and no recipe around it.
+fn alone(mistakes: Mistakes) -> Mistakes {
+    let around = format!("components.{ONLY}.");
+    let own = |mut mistake: Mistake| {
+        if let Some(path) = mistake.path.strip_prefix(&around) {
+            mistake.path = path.to_owned();
+        }
+        mistake
+    };
+    let whole = mistakes.clone();
+    Mistakes::none(mistakes.into_iter().map(own).collect()).err().unwrap_or(whole)
+}
+
+/// The texts of a call and the rest of its rollout; or which of them is not valid Unicode, as an engine would say of a rollout.
+type Read = Result<(PyBackedStr, Option<PyBackedStr>, Rollout<'static>), String>;
+
+fn read(
+    response: &Bound<'_, PyAny>,
+    prompt: Option<&Bound<'_, PyAny>>,
+    reference: Option<&Bound<'_, PyAny>>,
+    extra: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Read> {
+    let mut rollout = Rollout::new(Cow::Borrowed(""));
+    let mut others = || -> PyResult<()> {
+        rollout.prompt = asked(prompt)?;
+        if let Some(extra) = extra {
+            rollout.extra = to_map(extra, &|| "extra".to_owned())?;
+        }
+        Ok(())
+    };
+    if let Err(error) = others() {
+        let py = response.py();
+        let broken = error.is_instance_of::<PyUnicodeError>(py);
+        return if broken { Ok(Err(error.value(py).to_string())) } else { Err(error) };
+    }
+    let response = match text(&|| "response".to_owned(), response, Numbers::Whole)? {
+        Ok(Some(response)) => response,
+        Ok(None) => return Err(PyTypeError::new_err("response: text is wanted, not None")),
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let reference = match reference {
+        Some(reference) => text(&|| "reference".to_owned(), reference, Numbers::Any)?,
+        None => Ok(None),
+    };
+    Ok(reference.map(|reference| (response, reference, rollout)))
+}
+
+/// What is said of texts that are not valid Unicode.
+fn unreadable<'py>(py: Python<'py>, fault: &str) -> PyResult<Said<'py>> {
+    let reason = PyDict::new(py);
+    reason.set_item("code", Code::NotUnicode.as_str())?;
+    reason.set_item("message", fault)?;
+    Ok(("invalid", None, Some(reason), PyDict::new(py)))
+}
+
 /// Scores from comparisons.
 #[pyfunction]
 pub(crate) fn aggregate<'py>(
@@ -93,6 +163,9 @@ pub(crate) fn aggregate<'py>(
     comparisons: Vec<(usize, usize, Option<usize>)>,
     params: &Bound<'py, PyDict>,
 ) -> PyResult<Made<'py>> {
+    if n > MOST {
+        return Err(failure::value(format_args!("n: at most {MOST} responses are compared, not {n}")));
+    }
     let method = Method::named(name, parameters(params)?).map_err(failure::value)?;
     let comparisons: Vec<Comparison> =
         comparisons.into_iter().map(|(first, second, winner)| Comparison { first, second, winner }).collect();

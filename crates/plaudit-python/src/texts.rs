@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyDict, PyFrozenSet, PyInt, PySet, PyString};
 use pyo3_arrow::input::AnyArray;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -17,6 +17,15 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// What keeps a rollout from being scored at all, by its place.
 pub(crate) type Faults = BTreeMap<usize, String>;
+
+/// Which numbers stand for a text.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Numbers {
+    /// Whole ones, as in names.
+    Whole,
+    /// All, as in answers.
+    Any,
+}
 
 /// One column of text, some of which may be missing.
 pub(crate) enum Texts {
@@ -38,21 +47,26 @@ pub(crate) enum Strings {
 }
 
 impl Strings {
-    /// The texts of an array. Whole numbers become their digits, because names and answers are often numbers.
-    fn of(array: &ArrayRef, name: &str, start: usize) -> PyResult<Self> {
+    /// The texts of an array. Numbers become their digits, because names and answers are often numbers.
+    fn of(array: &ArrayRef, name: &str, start: usize, allowed: Numbers) -> PyResult<Self> {
         let wrong = |error: ArrowError| PyValueError::new_err(format!("{name}: {error}"));
         match array.data_type() {
             DataType::Dictionary(_, values) => {
-                Self::of(&arrow_cast::cast(array, values).map_err(wrong)?, name, start)
+                Self::of(&arrow_cast::cast(array, values).map_err(wrong)?, name, start, allowed)
             }
-            kind if kind.is_integer() => {
-                Self::of(&arrow_cast::cast(array, &DataType::Utf8).map_err(wrong)?, name, start)
+            kind if kind.is_integer() || (kind.is_decimal() && allowed == Numbers::Any) => {
+                Self::of(&arrow_cast::cast(array, &DataType::Utf8).map_err(wrong)?, name, start, allowed)
             }
             kind if kind.is_floating() => {
+                // As it is written with its own width: 0.1 in 32 bits is another number in 64.
+                let written = arrow_cast::cast(array, &DataType::Utf8).map_err(wrong)?;
+                let written = written.as_string::<i32>();
                 let array = arrow_cast::cast(array, &DataType::Float64).map_err(wrong)?;
                 let numbers = array.as_primitive::<Float64Type>().iter().enumerate();
                 let digits = numbers.map(|(at, number)| match number.filter(|number| !number.is_nan()) {
-                    Some(number) => whole(number).map(Some).ok_or_else(|| unfit(name, start + at, &number)),
+                    Some(number) => digits(number, allowed, || Ok(written.value(at).to_owned()))?
+                        .map(Some)
+                        .ok_or_else(|| unfit(&format!("{name}[{}]", start + at), &number, allowed)),
                     None => Ok(None),
                 });
                 Ok(Self::Large(digits.collect::<PyResult<Vec<_>>>()?.into()))
@@ -77,23 +91,32 @@ impl Strings {
 
 impl Texts {
     /// A column from a Python sequence or an Arrow array.
-    pub(crate) fn take(name: &str, given: Option<&Bound<'_, PyAny>>, faults: &mut Faults) -> PyResult<Self> {
+    pub(crate) fn take(
+        name: &str,
+        given: Option<&Bound<'_, PyAny>>,
+        allowed: Numbers,
+        faults: &mut Faults,
+    ) -> PyResult<Self> {
         let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Self::Absent) };
         if let Some(array) = arrow(given)? {
-            return Self::arrow(name, array);
+            return Self::arrow(name, array, allowed);
         }
         let mut held = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items(name, given)?.enumerate() {
-            held.push(text(name, at, &item?, faults)?);
+            let text = text(&|| format!("{name}[{at}]"), &item?, allowed)?;
+            held.push(text.unwrap_or_else(|fault| {
+                faults.entry(at).or_insert(fault);
+                None
+            }));
         }
         Ok(Self::Held(held))
     }
 
     /// A column from an Arrow array.
-    pub(crate) fn arrow(name: &str, given: AnyArray) -> PyResult<Self> {
+    pub(crate) fn arrow(name: &str, given: AnyArray, allowed: Numbers) -> PyResult<Self> {
         let (mut chunks, mut length) = (Vec::new(), 0);
         for array in arrays(name, given)? {
-            chunks.push((length, Strings::of(&array, name, length)?));
+            chunks.push((length, Strings::of(&array, name, length, allowed)?));
             length += array.len();
         }
         Ok(Self::Arrow(chunks, length))
@@ -151,48 +174,46 @@ pub(crate) fn items<'py>(
     if given.is_instance_of::<PyString>() {
         return Err(PyTypeError::new_err(format!("{name}: a list is wanted, not one string")));
     }
+    let unordered = given.is_instance_of::<PySet>() || given.is_instance_of::<PyFrozenSet>();
+    if unordered || given.is_instance_of::<PyDict>() {
+        return Err(PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))));
+    }
     given
         .try_iter()
         .map_err(|_| PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))))
 }
 
-/// One text of a sequence; a whole number becomes its digits, because names and answers are often numbers.
-fn text(
-    name: &str,
-    at: usize,
+/// One text, or nothing; a number becomes its digits, because names and answers are often numbers. What is not valid Unicode is
+/// a fault of its rollout, and is told as such.
+pub(crate) fn text(
+    place: &dyn Fn() -> String,
     item: &Bound<'_, PyAny>,
-    faults: &mut Faults,
-) -> PyResult<Option<PyBackedStr>> {
+    allowed: Numbers,
+) -> PyResult<Result<Option<PyBackedStr>, String>> {
     if is_nothing(item) {
-        return Ok(None);
+        return Ok(Ok(None));
     }
     if let Ok(found) = item.cast::<PyString>() {
-        return Ok(unicode(name, at, found, faults));
+        return Ok(unicode(place, found).map(Some));
     }
     let kind = kind(item);
-    if item.is_instance_of::<PyInt>() || kind.starts_with("int") || kind.starts_with("uint") {
-        return Ok(Some(item.str()?.try_into()?));
+    let decimal = kind == "Decimal" && allowed == Numbers::Any;
+    if item.is_instance_of::<PyInt>() || kind.starts_with("int") || kind.starts_with("uint") || decimal {
+        return Ok(Ok(Some(item.str()?.try_into()?)));
     }
     if kind.starts_with("float") {
-        let digits = whole(item.extract()?).ok_or_else(|| unfit(name, at, item))?;
-        return Ok(Some(PyString::new(item.py(), &digits).try_into()?));
+        // By its own words: numpy's numbers of 32 bits are others in 64.
+        let digits = digits(item.extract()?, allowed, || Ok(item.str()?.to_string()))?;
+        let digits = digits.ok_or_else(|| unfit(&place(), item, allowed))?;
+        return Ok(Ok(Some(PyString::new(item.py(), &digits).try_into()?)));
     }
-    Err(PyTypeError::new_err(format!("{name}[{at}]: text is wanted, not {kind}")))
+    Err(PyTypeError::new_err(format!("{}: text is wanted, not {kind}", place())))
 }
 
-/// The text of a string; nothing, and a fault of its rollout, where it is not valid Unicode.
-pub(crate) fn unicode(
-    name: &str,
-    at: usize,
-    text: &Bound<'_, PyString>,
-    faults: &mut Faults,
-) -> Option<PyBackedStr> {
+/// The text of a string, or that it is not valid Unicode.
+pub(crate) fn unicode(place: &dyn Fn() -> String, text: &Bound<'_, PyString>) -> Result<PyBackedStr, String> {
     let found = text.clone().try_into();
-    found
-        .map_err(|error: PyErr| {
-            faults.entry(at).or_insert(format!("{name}[{at}] is not valid Unicode: {error}"));
-        })
-        .ok()
+    found.map_err(|error: PyErr| format!("{} is not valid Unicode: {error}", place()))
 }
 
 /// Whether there is nothing: `None`, and what pandas puts where a value is missing.
@@ -209,8 +230,24 @@ pub(crate) fn whole(number: f64) -> Option<String> {
     (number.fract() == 0.0 && number.abs() < EXACT).then(|| format!("{number:.0}"))
 }
 
-fn unfit(name: &str, at: usize, number: &dyn Display) -> PyErr {
-    PyTypeError::new_err(format!("{name}[{at}]: text or a whole number is wanted, not {number}"))
+/// The digits of a number that may stand for a text; a whole one has none behind the point.
+fn digits(
+    number: f64,
+    allowed: Numbers,
+    written: impl FnOnce() -> PyResult<String>,
+) -> PyResult<Option<String>> {
+    match whole(number) {
+        None if allowed == Numbers::Any && number.is_finite() => written().map(Some),
+        digits => Ok(digits),
+    }
+}
+
+fn unfit(place: &str, number: &dyn Display, allowed: Numbers) -> PyErr {
+    let wanted = match allowed {
+        Numbers::Whole => "text or a whole number",
+        Numbers::Any => "text or a finite number",
+    };
+    PyTypeError::new_err(format!("{place}: {wanted} is wanted, not {number}"))
 }
 
 /// The name of an object's type, for messages.

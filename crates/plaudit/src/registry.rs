@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// One reward of the registry.
+/// One reward of the registry, or one that a caller brought for a single recipe.
 #[derive(Clone, Copy)]
-pub enum Entry {
+pub enum Entry<'k> {
     /// Scores by a rule.
     Rule(&'static rule::Kind),
     /// Asks a judge.
     Judge(&'static judge::Kind),
     /// Was brought by the caller.
-    Custom(&'static CustomKind),
+    Custom(&'k CustomKind),
 }
 
 /// A loaded reward, ready to score.
@@ -91,7 +91,7 @@ macro_rules! either {
     };
 }
 
-impl Entry {
+impl Entry<'static> {
     /// Every reward that the engine itself has, rules first.
     fn own() -> impl Iterator<Item = Self> + Clone {
         rule::KINDS.iter().map(Entry::Rule).chain(judge::KINDS.iter().map(Entry::Judge))
@@ -112,9 +112,16 @@ impl Entry {
     pub fn names() -> impl Iterator<Item = &'static str> + Clone {
         Self::all().flat_map(|entry| std::iter::once(entry.name()).chain(entry.aliases().iter().copied()))
     }
+}
+
+impl<'k> Entry<'k> {
+    /// The reward of that name or alias, first among those that were brought for this recipe.
+    pub(crate) fn find_among(name: &str, brought: &'k [CustomKind]) -> Option<Self> {
+        brought.iter().find(|kind| kind.name == name).map(Self::Custom).or_else(|| Entry::find(name))
+    }
 
     /// The name in recipes.
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> &'k str {
         either!(self, kind => kind.name, custom => &custom.name)
     }
 

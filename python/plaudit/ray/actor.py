@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import plaudit
-from plaudit import custom
 from plaudit.ray.door import Door, Life, Outbox
 from plaudit.ray.siblings import Siblings
 from plaudit.ray.steps import Steps
@@ -131,7 +130,7 @@ class SharedEngine:
         self.siblings = Siblings()
         self.steps = Steps(self.engine.components, terms.examine)
         self.miscounted = False
-        brought = {per for _, _, per in custom.functions(self.engine._core.parts)}
+        brought = {each.per for each in self.engine._functions.values()}
         # Where a single rollout may take long, it must not hold up those that came with it; but a function that takes many
         # at once is given many.
         self.singly = bool(brought or self.engine.judges) and "batch" not in brought

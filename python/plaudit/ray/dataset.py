@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from plaudit import Engine, __version__
+from plaudit._plaudit import check_state
 from plaudit.ray.folder import Folder, Note
 from plaudit.ray.scorer import Scorer, Work
 from plaudit.ray.shards import DIGEST, SHARD, Rows, check_fields, fingerprint
@@ -78,6 +79,9 @@ def score_dataset(
     """
     fields = dict(fields or {})
     check_fields(fields, group)
+    _check_columns(ds, group, fields)
+    if state is not None:
+        check_state(os.fspath(state))
     folder = None if out is None else Folder(os.path.abspath(os.fspath(out)))
     if shards is None:
         shards = SHARDS if folder is None else folder.shards() or SHARDS
@@ -112,6 +116,27 @@ def score_dataset(
         folder.begin(run)
         _finish(ds, work, folder, again)
     return _results(folder)
+
+
+def _check_columns(ds: Any, group: str, fields: Mapping[str, str]) -> None:
+    """Refuses what is no data set, and one that lacks a column, before any worker starts."""
+    if not hasattr(ds, "map_batches"):
+        kind = type(ds).__name__
+        raise TypeError(f"a data set of Ray is wanted, not {kind}: ray.data.from_items makes one of a list")
+    # Only where it is known: to find it out could mean to read or generate the data.
+    schema = ds.schema(fetch_if_missing=False)
+    if schema is None:
+        return
+    names = list(schema.names)
+    wanted = {"response": "response", **fields}
+    if group not in ("group", "prompt"):
+        wanted["group"] = group
+    for field, column in wanted.items():
+        if column not in names and column.split(".")[0] not in names:
+            raise ValueError(
+                f"the data set has no column {column!r} for the field {field!r}, only {', '.join(names)}; "
+                f"fields={{{field!r}: COLUMN}} names another"
+            )
 
 
 def _finish(ds: Dataset, work: Work, folder: Folder, again: bool) -> None:

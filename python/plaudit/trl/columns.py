@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ class Evaluations:
             raise ValueError(f"{self._whole()}: it has {reward.indivisible}")
         self._lock = threading.Lock()
         self._open: list[_Evaluation] = []
+        self._looked = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {"reward": self.reward}
@@ -55,6 +57,29 @@ class Evaluations:
     def async_columns(self) -> list[AsyncColumn]:
         """The same, to be awaited."""
         return [AsyncColumn(self, component) for component in self.reward.components]
+
+    def look(self, log_metric: Any) -> None:
+        """Warns once where the trainer weighs the columns otherwise than the recipe does, as it does by default: all alike."""
+        trainer = getattr(log_metric, "__self__", None)
+        if self._looked or trainer is None:
+            return
+        self._looked = True
+        weights, functions = getattr(trainer, "reward_weights", None), getattr(trainer, "reward_funcs", ())
+        if weights is None or len(weights) != len(functions):
+            return
+        given = {
+            function.__name__: float(weight)
+            for function, weight in zip(functions, weights, strict=True)
+            if getattr(function, "_evaluations", None) is self
+        }
+        wanted = dict(zip(self.reward.components, self.reward.weights, strict=True))
+        if any(abs(given[name] - wanted[name]) > 1e-6 for name in given):
+            warnings.warn(
+                f"the trainer weighs the columns of `{self.reward.__name__}` with {given}, and the recipe with {wanted}: "
+                "give GRPOConfig(reward_weights=reward.weights)",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def take(self, component: str, call: Call) -> list[float | None]:
         """The column of a call, evaluated here if no other column has begun to."""
@@ -163,6 +188,7 @@ class Column:
         **kwargs: Any,
     ) -> list[float | None]:
         """The component's value for every completion, None where it has none or where the total is invalid."""
+        self._evaluations.look(kwargs.get("log_metric"))
         call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
         return self._evaluations.take(self.__name__, call)
 
@@ -184,5 +210,6 @@ class AsyncColumn:
         **kwargs: Any,
     ) -> list[float | None]:
         """The component's value for every completion, None where it has none or where the total is invalid."""
+        self._evaluations.look(kwargs.get("log_metric"))
         call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
         return await self._evaluations.atake(self.__name__, call)

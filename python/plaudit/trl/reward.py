@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import plaudit
+from plaudit._plaudit import check_state
 
 from .call import Call, Row, Score, read
 from .cluster import Cluster
@@ -65,6 +66,8 @@ class Reward:
       of its recipes, `token` or `token_env` is what it asks for, and `run` the name under which it keeps the figures. Groups
       that the border between two ranks cuts are joined there. A service that does not answer within `timeout` makes the
       completions None, `engine.unreachable`.
+    - `abort_after`: after so many calls in a row in which most completions could not be scored, the training ends with an
+      error. None goes on for ever, without rewards.
 
     In an evaluation of the trainer, completions are compared with the references as well, where the recipe compares.
     """
@@ -88,6 +91,7 @@ class Reward:
         token: str | None = None,
         token_env: str | None = None,
         run: str | None = None,
+        abort_after: int | None = None,
     ) -> None:
         if join not in (None, "ranks", "ray"):
             raise ValueError(f"join is 'ranks', 'ray' or None, not {join!r}")
@@ -97,11 +101,15 @@ class Reward:
             raise ValueError(
                 "with url= the service has the recipe, its overrides and its state, and joins cut groups"
             )
+        if abort_after is not None and abort_after < 1:
+            raise ValueError(f"abort_after is a number of calls from 1, not {abort_after}")
         if size is not None and size < 1:
             raise ValueError(f"size is the number of completions of a group, not {size}")
         self._recipe = recipe
         self._overrides = overrides
         self._state = None if state is None else os.fspath(state)
+        if self._state is not None:
+            check_state(self._state)
         self._group = group
         self._size = size
         self._join = join
@@ -123,6 +131,8 @@ class Reward:
         self._lock = threading.Lock()
         self._told = False
         self._said = -math.inf
+        self._abort_after = abort_after
+        self._lost = 0
         self.indivisible = self._plan.indivisible
         self.components = tuple(self._plan.components)
         self.weights = [float(self._plan.weights[component]) for component in self.components]
@@ -151,7 +161,14 @@ class Reward:
         return Evaluations(self).columns()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_engine": None, "_lock": None, "_told": False, "_said": -math.inf}
+        return {
+            **self.__dict__,
+            "_engine": None,
+            "_lock": None,
+            "_told": False,
+            "_said": -math.inf,
+            "_lost": 0,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -366,8 +383,9 @@ class Reward:
             warnings.warn(self._advice(len(cut), call), RuntimeWarning, stacklevel=2)
         self._tell(list(scores.values()))
         mine = [own[at] for at in call.positions]
-        if call.log_metric is not None and groups:
-            for name, value in self._metrics(groups, len(cut)).items():
+        if call.log_metric is not None:
+            metrics = {**self._means(mine), **self._group_metrics(groups, len(cut))}
+            for name, value in metrics.items():
                 call.log_metric(f"{self.__name__}/{name}", value)
         if call.log_extra is not None:
             call.log_extra(f"{self.__name__}/outcome", [score.outcome for score in mine])
@@ -376,7 +394,18 @@ class Reward:
                 call.log_extra(
                     f"{self.__name__}/{component}", [score.components[component] for score in mine]
                 )
+        self._abort(mine)
         return mine
+
+    def _abort(self, mine: Sequence[Score]) -> None:
+        """Ends the training where most completions could not be scored for `abort_after` calls in a row."""
+        invalid = [score for score in mine if score.outcome == "invalid"]
+        self._lost = self._lost + 1 if 2 * len(invalid) > len(mine) else 0
+        if self._abort_after is not None and self._lost >= self._abort_after:
+            raise RuntimeError(
+                f"the reward `{self.__name__}` could not score most completions of {self._lost} calls in a row: "
+                f"{invalid[0].reason} ({invalid[0].message})"
+            )
 
     def _tell(self, scores: Sequence[Score]) -> None:
         """Says why completions have no reward, since a trainer goes on without them; at most once a minute."""
@@ -409,13 +438,12 @@ class Reward:
             return any(score.partial for score in members)
         return size is not None and len(members) < size
 
-    def _metrics(self, groups: Mapping[int, list[Score]], cut: int) -> dict[str, float]:
-        """The scalars of the groups that were scored here. A mean is over the rows that have a value."""
-        scores = [score for members in groups.values() for score in members]
-        metrics = {
-            "invalid": sum(score.outcome == "invalid" for score in scores) / len(scores),
-            "cut_groups": cut / len(groups),
-        }
+    def _means(self, scores: Sequence[Score]) -> dict[str, float]:
+        """The scalars of this rank's own rows, since TRL takes the mean over the ranks. A mean is over the rows that have a
+        value."""
+        if not scores:
+            return {}
+        metrics = {"invalid": sum(score.outcome == "invalid" for score in scores) / len(scores)}
         for component in self.components:
             if values := [value for score in scores if (value := score.components[component]) is not None]:
                 metrics[component] = sum(values) / len(values)
@@ -424,6 +452,13 @@ class Reward:
                 score.against_reference[name] for score in scores if name in score.against_reference
             ]:
                 metrics[name] = sum(values) / len(values)
+        return metrics
+
+    def _group_metrics(self, groups: Mapping[int, list[Score]], cut: int) -> dict[str, float]:
+        """The scalars of the groups that were scored here."""
+        if not groups:
+            return {}
+        metrics = {"cut_groups": cut / len(groups)}
         totals = [
             [score.total for score in members if score.total is not None] for members in groups.values()
         ]

@@ -12,6 +12,7 @@ import difflib
 import importlib
 import inspect
 import json
+import logging
 import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,8 @@ from plaudit.verl.options import modules, seconds, whole
 from plaudit.verl.own import INVALID, Group, OwnFunction, inner
 from plaudit.verl.rows import REFERENCE, Rows, plain, read_rows
 from plaudit.verl.shared import shared_engine, source_of
+
+log = logging.getLogger("plaudit")
 
 #: What the tutorial does unless it is told otherwise: groups at a time, and seconds for each of them.
 WORKERS, TIMEOUT = 8, 300.0
@@ -143,7 +146,8 @@ class PlauditBatchRewardManager:
         self.__dict__.update(state)
         if state["_engine"] is not None:
             rebuild, arguments = state["_engine"]
-            self._engine = shared_engine(*self._source, make=lambda: rebuild(*arguments))
+            make, functions = lambda: rebuild(*arguments), arguments[-1]
+            self._engine = shared_engine(*self._source, make=make, functions=functions)
 
     @property
     def tallies(self) -> list[dict[str, Any]]:
@@ -216,7 +220,7 @@ class PlauditBatchRewardManager:
             plain(extras),
             validate=True if validate else None,
         )
-        keys = Keys(self._engine.rewards)
+        keys = Keys(self._engine.rewards, aliases=True)
         missing = [None] * len(names)
         columns: dict[str, list[Any]] = {}
         for key, (component, fact) in keys.sources.items():
@@ -305,7 +309,7 @@ class PlauditBatchRewardManager:
         return {"reward_tensor": reward_tensor, "reward_extra_info": scored.info}
 
     def _tell(self, rows: Rows, scored: Rewards) -> None:
-        """Prints the first rollouts of a batch, as the tutorial does, and what could not be scored."""
+        """Prints the first rollouts of a batch, as the tutorial does, and logs what could not be scored."""
         for at in range(min(self.num_examine, len(scored.rewards))):
             print(f"[Sample {at}] Prompt: {rows.texts[at]}")
             print(f"[Sample {at}] Response: {rows.responses[at]}")
@@ -322,7 +326,7 @@ class PlauditBatchRewardManager:
             if self.stand_in is not None or all(scored.invalid):
                 instead = f"{self.stand_in or 0.0:g}"
             share = f"{sum(scored.invalid)} of {len(rows.texts)} rollouts"
-            print(f"plaudit: {share} are invalid and get {instead}: {most}")
+            log.warning("plaudit: %s are invalid and get %s: %s", share, instead, most)
 
 
 class RMGalleryRewardManager(PlauditBatchRewardManager):
@@ -377,7 +381,7 @@ def register() -> None:
 
 
 def _said(reason: Mapping[str, Any] | None) -> str | None:
-    return None if reason is None else f"{reason['code']} ({reason['component']})"
+    return None if reason is None else f"{reason['code']} ({reason['component']}): {reason['message']}"
 
 
 def _same_size(members: Mapping[str, list[int]], texts: Sequence[str]) -> None:

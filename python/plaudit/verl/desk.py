@@ -39,7 +39,7 @@ class Desk:
         guard.check(
             config, self.options, compares=engine.compares_groups, size=size, waits_in_ray=waits_in_ray
         )
-        self.keys = Keys(engine.rewards)
+        self.keys = Keys(engine.rewards, aliases=self.options.aliases)
         self.invalid = self.options.invalid_value()
         self.compares = engine.compares_groups
         # Without comparisons, only an invalid rollout that gets the mean of its siblings has to know them.

@@ -63,18 +63,29 @@ def check_size(size: int | str) -> None:
 
 
 def check_calls(config: Any, size: int) -> None:
-    """All rollouts but the last of every group may wait at once, each in a call of a reward worker."""
+    """A rollout that waits for its group is a call of a reward worker, and a worker whose calls all wait can take no more.
+
+    At worst all rollouts but the last of every group wait at once. Where they come in any order, fewer do: of a share f of the
+    batch, those whose group is complete have been answered, and f - f^n of it waits. What even then does not fit is refused;
+    what would not fit at worst is told.
+    """
     prompts = config.data.train_batch_size * batches_in_flight(config)
-    waiting = math.ceil(prompts * (size - 1))
     workers = int(config.reward.num_workers)
-    if waiting > CALLS_A_WORKER * workers:
-        needed = math.ceil(waiting / CALLS_A_WORKER)
-        raise ValueError(
-            f"{waiting} rollouts may wait for their groups at once, and {workers} reward workers can hold about "
-            f"{CALLS_A_WORKER * workers} (Ray allows 1000 calls a worker). Set reward.num_workers={needed}, or score in "
-            "the agent loop, which has no such limit: "
-            "actor_rollout_ref.rollout.agent.default_agent_loop=plaudit (see docs/guide/verl.md, Large batches)"
-        )
+    room = CALLS_A_WORKER * workers
+    worst = math.ceil(prompts * (size - 1))
+    if worst <= room:
+        return
+    share = size ** (-1 / (size - 1))
+    usual = math.ceil(prompts * size * (share - share**size))
+    told = (
+        f"{{}} rollouts may wait for their groups at once, and {workers} reward workers can hold about {room} (Ray allows 1000 "
+        f"calls a worker). Set reward.num_workers={math.ceil(worst / CALLS_A_WORKER)}, or score in the agent loop, which has no "
+        "such limit: actor_rollout_ref.rollout.agent.default_agent_loop=plaudit (see docs/guide/verl.md, Large batches)"
+    )
+    if usual > room:
+        raise ValueError(told.format(usual))
+    if speaks():
+        log.warning("plaudit: at worst %s", told.format(worst))
 
 
 def batches_in_flight(config: Any) -> float:

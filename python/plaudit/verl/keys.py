@@ -69,8 +69,8 @@ class Scored(Protocol):
 class Keys:
     """The names that a recipe gives to a trainer, and how an answer fills them."""
 
-    def __init__(self, rewards: Mapping[str, str]) -> None:
-        """`rewards` names the reward behind each component, in the order of the recipe."""
+    def __init__(self, rewards: Mapping[str, str], *, aliases: bool = False) -> None:
+        """`rewards` names the reward behind each component, in the order of the recipe; `aliases` adds the tutorial's names."""
         self.components = tuple(rewards)
         self.correctness = next((name for name, reward in rewards.items() if reward in CORRECTNESS), None)
         # A column and where its value is: in a component's value (no fact) or in its info.
@@ -79,7 +79,7 @@ class Keys:
             self.sources[f"plaudit/{component}"] = (component, None)
             for fact in FACTS.get(reward, ()):
                 self.sources[f"plaudit/{component}.{fact}"] = (component, fact)
-        for component, reward in rewards.items():
+        for component, reward in rewards.items() if aliases else ():
             value, facts = TUTORIAL.get(reward, (None, {}))
             if value is not None:
                 self.sources.setdefault(value, (component, None))

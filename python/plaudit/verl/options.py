@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from plaudit._plaudit import check_state
 from plaudit.ray.actor import Terms
 
 # What verl's own data scripts, and most others, write into `extra_info.split` of validation data.
@@ -34,6 +35,7 @@ class Options:
     validation: Mapping[str, Any] | None = None
     reference: str | Sequence[str] = REFERENCE
     router: str | None = None
+    aliases: bool = False
 
     @classmethod
     def read(cls, config: Any) -> Options:
@@ -65,6 +67,9 @@ class Options:
         self._must(
             "state", self.state is None or isinstance(self.state, str), "a folder or redis://host:port/db"
         )
+        if self.state is not None:
+            check_state(self.state)
+        self._must("aliases", isinstance(self.aliases, bool), "true or false")
         self._must("router", self.router is None or isinstance(self.router, str), "the name of a judge")
         overrides = self.overrides is None or isinstance(self.overrides, Mapping)
         self._must("overrides", overrides, "paths with their values, as in overrides.judges.main.model=NAME")

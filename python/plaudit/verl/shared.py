@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import plaudit
+from plaudit._plaudit import check_state
+from plaudit.custom import Brought, registered
 from plaudit.verl.options import flat
 from plaudit.verl.rows import plain
 
@@ -21,12 +23,18 @@ def shared_engine(
     overrides: Mapping[str, Any],
     state: str | None,
     make: Callable[[], plaudit.Engine] | None = None,
+    functions: Iterable[Brought] | None = None,
 ) -> plaudit.Engine:
-    """The engine of a recipe: managers of training and validation share its judges and its state."""
+    """The engine of a recipe: managers of training and validation share its judges and its state.
+
+    One whose functions were registered anew since it was made, here or where the manager came from, is not shared.
+    """
     written = os.stat(recipe).st_mtime_ns if isinstance(recipe, str) and os.path.isfile(recipe) else None
     key = json.dumps([recipe, written, overrides, state], sort_keys=True)
     with _engines_lock:
-        if key not in _engines:
+        wanted = registered() if functions is None else {each.name: each for each in functions}
+        known = _engines.get(key)
+        if known is None or any(wanted.get(name) != each for name, each in known._functions.items()):
             _engines[key] = make() if make else plaudit.Engine(recipe, overrides=overrides, state=state)
         return _engines[key]
 
@@ -40,6 +48,7 @@ def source_of(
         recipe = os.path.abspath(recipe)
     if state is not None:
         state = os.fspath(state)
+        check_state(state)
         state = state if "://" in state else os.path.abspath(state)
     # Sizes are compared by the manager, because groups of validation need not be equal.
     settings: dict[str, Any] = {"groups.same_size": False}

@@ -149,6 +149,13 @@ impl Serve {
         let config = self.config()?;
         let tokens = Tokens::open(self.token_file.as_deref())?;
         let failure = |error| Failure::File(self.state.display().to_string(), error);
+        let state = self.state.to_string_lossy();
+        Store::check(&state)?;
+        if Store::is_redis(&state) {
+            let fix =
+                "the service keeps its runs in a folder of its own; for judgments in a Redis use --journal";
+            return Err(Failure::Arguments(format!("--state names a folder: {fix}")));
+        }
         kept::private_folder(&self.state).map_err(failure)?;
         let place = match &self.journal {
             Some(place) => place.clone(),

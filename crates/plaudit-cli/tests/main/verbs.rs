@@ -170,3 +170,27 @@ fn doctor_checks_a_recipe_its_judges_and_a_state() {
     let bad = run(&["doctor", "--set", "components.format.reward=ngram"]);
     assert!(bad.code == 1 && bad.out.contains("did you mean \"ngram_repetition_penalty\"?"), "{}", bad.out);
 }
+
+#[test]
+fn a_misspelt_state_address_makes_no_folder() {
+    let folder = Folder::new("misspelt-state");
+    let rows = folder.file("rows.jsonl", "{\"prompt\": \"p\", \"response\": \"a\"}\n");
+    for state in ["redis:/127.0.0.1:6379", "http://127.0.0.1:1", "reddis://127.0.0.1:1"] {
+        for arguments in [
+            vec!["score", &rows, "--state", state],
+            vec!["plan", &rows, "--state", state],
+            vec!["replay", "--state", state],
+            vec!["explain", "1", "--state", state],
+            vec!["serve", "--bind", "127.0.0.1:0", "--state", state],
+        ] {
+            let ran = command(&arguments).current_dir(folder.path("")).output().unwrap();
+            let talk = String::from_utf8_lossy(&ran.stderr);
+            assert!(!ran.status.success(), "{arguments:?}");
+            assert!(talk.contains("neither a folder nor a Redis"), "{arguments:?}: {talk}");
+        }
+    }
+    let serve = ["serve", "--bind", "127.0.0.1:0", "--state", "valkey://127.0.0.1:1"];
+    let ran = command(&serve).current_dir(folder.path("")).output().unwrap();
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("--journal"), "{ran:?}");
+    assert_eq!(folder.names(), ["rows.jsonl"]);
+}

@@ -55,8 +55,9 @@ impl Ticket {
     }
 }
 
-/// A journal syncs before it goes, so that only a mistake of ours leads here; it must not look like success.
-fn closed() -> JournalError {
+/// What is said of a record that comes after the journal was closed. A journal syncs before it closes, so that no ticket waits
+/// then; if one did, it must not look like success.
+pub(super) fn closed() -> JournalError {
     JournalError::Io {
         doing: "sync",
         path: "judgments.log".into(),

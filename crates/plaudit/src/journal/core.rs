@@ -1,6 +1,6 @@
 //! How does a record get into the log, and what happens when the disk does not take it?
 
-use super::commit::Synced;
+use super::commit::{Synced, closed};
 use super::disk::Disk;
 use super::entry::{Entry, Key};
 use super::error::JournalError;
@@ -38,6 +38,8 @@ pub(super) struct State {
     /// Up to where a sync is waited for.
     pub(super) wanted: u64,
     pub(super) stopping: bool,
+    /// Whether the folder was let go: nothing may be written any more.
+    pub(super) closed: bool,
     pub(super) stuck: Option<JournalError>,
     /// Whether the file system can set space aside.
     pub(super) reserves: bool,
@@ -56,6 +58,7 @@ impl Core {
             end,
             wanted: end,
             stopping: false,
+            closed: false,
             stuck: None,
             reserves: true,
             next,
@@ -84,6 +87,9 @@ impl Core {
     pub(super) fn append(&self, entry: &Entry<'_>) -> Result<u64, JournalError> {
         let draft = self.seal.draft(|out| entry.write(out))?;
         let mut state = self.lock();
+        if state.closed {
+            return Err(closed());
+        }
         if matches!(entry, Entry::Intent { .. }) {
             if let Some(error) = &state.stuck {
                 return Err(error.clone());
@@ -144,6 +150,9 @@ impl Core {
     /// Whether one more call would be let in.
     pub(super) fn has_room(&self) -> Result<(), JournalError> {
         let mut state = self.lock();
+        if state.closed {
+            return Err(closed());
+        }
         match &state.stuck {
             Some(error) => Err(error.clone()),
             None => self.reserve(&mut state, 0),

@@ -17,6 +17,13 @@ pub enum JournalError {
         /// The process that owns it, unless it has only just begun to.
         pid: Option<u32>,
     },
+    /// The place is meant as an address, and is none that is known.
+    Address {
+        /// What stands before the first colon.
+        scheme: String,
+        /// What to write instead.
+        fix: String,
+    },
     /// There is no space for what would be bought.
     Full {
         /// The file that cannot grow.
@@ -68,6 +75,7 @@ impl JournalError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::InUse { .. } => "journal.in_use",
+            Self::Address { .. } => Trouble::Address.code(),
             Self::Full { .. } => Code::JournalFull.as_str(),
             Self::Version { .. } => "journal.version",
             Self::Foreign { .. } => "journal.foreign",
@@ -97,6 +105,9 @@ impl fmt::Display for JournalError {
                     write!(out, " by process {pid}")?;
                 }
                 write!(out, "; wait until it ends, or name another state folder for this run")?;
+            }
+            Self::Address { scheme, fix } => {
+                write!(out, "a state that begins with \"{scheme}:\" is neither a folder nor a Redis; {fix}")?;
             }
             Self::Full { path } => write!(
                 out,

@@ -80,7 +80,8 @@ pub struct Journal {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Held while a sum is read and written again.
     summing: Mutex<()>,
-    lock: Option<File>,
+    /// Held until the journal is closed.
+    lock: Mutex<Option<File>>,
 }
 
 impl std::fmt::Debug for Journal {
@@ -132,7 +133,7 @@ impl Journal {
         let core = Core::new(Box::new(folder.log), folder.log_path, seal, (end, seen.next));
         core.lock().ledger = ledger;
         let (thread, summing) = (Mutex::new(None), Mutex::new(()));
-        let (core, lock) = (Arc::new(core), Some(folder.lock));
+        let (core, lock) = (Arc::new(core), Mutex::new(Some(folder.lock)));
         Ok((Self { core, secret: folder.secret, thread, summing, lock }, recovered))
     }
 
@@ -219,11 +220,39 @@ impl Journal {
         self.core.unreadable.load(Ordering::Relaxed)
     }
 
+    /// Brings all that is written to the disk and leaves nothing behind: no thread, no space set aside, no lock. Whoever still
+    /// holds the journal can read it, but nothing is written any more, so that another process may have the folder.
+    pub fn close(&self) {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.core.lock();
+        if state.closed {
+            return;
+        }
+        (state.stopping, state.closed) = (true, true);
+        drop(state);
+        self.core.work.notify_all();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // The thread has no panic of its own; if it had one, the sync below would still be done.
+            let _ = thread.join();
+        }
+        let end = self.core.lock().end;
+        if self.core.synced.borrow().upto < end {
+            self.core.sync();
+        }
+        // What is set aside behind the end is given back; failing that, the next opening does it.
+        let _ = self.core.disk.cut(end);
+        if let Some(lock) = lock.take() {
+            // Closing lets the lock go too, but not while a forked child holds the file.
+            let _ = lock.unlock();
+        }
+    }
+
     /// A ticket for all that is written so far, and the thread that will redeem it.
     fn ticket(&self, upto: u64) -> Ticket {
         let synced = self.core.synced.subscribe();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if thread.is_none() {
+        if thread.is_none() && !self.core.lock().closed {
             *thread = commit::start(&self.core);
         }
         if thread.is_none() {
@@ -238,24 +267,7 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Brings all that is written to the disk, and leaves nothing behind: no thread, no space set aside, no lock.
     fn drop(&mut self) {
-        self.core.lock().stopping = true;
-        self.core.work.notify_all();
-        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(thread) = thread.take() {
-            // The thread has no panic of its own; if it had one, the sync below would still be done.
-            let _ = thread.join();
-        }
-        let end = self.core.lock().end;
-        if self.core.synced.borrow().upto < end {
-            self.core.sync();
-        }
-        // What is set aside behind the end is given back; failing that, the next opening does it.
-        let _ = self.core.disk.cut(end);
-        if let Some(lock) = self.lock.take() {
-            // Closing lets the lock go too, but not while a forked child holds the file.
-            let _ = lock.unlock();
-        }
+        self.close();
     }
 }

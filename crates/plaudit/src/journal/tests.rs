@@ -41,7 +41,7 @@ impl Fake {
             secret: [0; 32],
             thread: Mutex::new(None),
             summing: Mutex::new(()),
-            lock: None,
+            lock: Mutex::new(None),
         }
     }
 }

@@ -68,7 +68,7 @@ pub struct Component {
     /// The name in the recipe, and of the column.
     pub name: String,
     /// The name of the reward in the registry.
-    pub reward: &'static str,
+    pub reward: String,
     /// What it does to the total when it is low.
     pub gate: Option<Gate>,
     /// What a response that breaks a limit gets.

@@ -9,6 +9,7 @@ use crate::recipe::judges::ReferencePart;
 use crate::recipe::written::{self, Written, WrittenComponent};
 use crate::recipe::{Mistake, Mistakes, Node, Recipe, Tree, check, closest, did_you_mean};
 use crate::registry::Entry;
+use crate::rule::custom::CustomKind;
 use crate::tokenizer::Shelf;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -16,11 +17,16 @@ use std::time::Duration;
 impl Recipe {
     /// What the recipe means, or everything that is wrong with it.
     pub fn plan(&self) -> Result<Plan, Mistakes> {
+        self.plan_with(&[])
+    }
+
+    /// The same, with rewards that a caller brings for this recipe alone. They come before those of the registry.
+    pub fn plan_with(&self, brought: &[CustomKind]) -> Result<Plan, Mistakes> {
         let mut found = Vec::new();
         let mut judges = Vec::new();
         let mut shelf = Shelf::at(self.folder.clone());
-        let resolved =
-            Resolver { recipe: self, mistakes: &mut found, shelf: &mut shelf, judges: &mut judges }.plan();
+        let (mistakes, shelf, judges) = (&mut found, &mut shelf, &mut judges);
+        let resolved = Resolver { recipe: self, mistakes, shelf, judges, brought }.plan();
         Mistakes::none(found)?;
         resolved.ok_or_else(|| {
             mistake("recipe.schema", "", None, "the recipe could not be read".to_owned(), None).into()
@@ -37,9 +43,11 @@ pub(super) struct Resolver<'r> {
     shelf: &'r mut Shelf,
     /// The judges of all recipes so far; where two have one name, the first is meant.
     pub(super) judges: &'r mut Vec<Judge>,
+    /// The rewards that were brought for this recipe and those that it routes to.
+    brought: &'r [CustomKind],
 }
 
-impl Resolver<'_> {
+impl<'r> Resolver<'r> {
     fn plan(mut self) -> Option<Plan> {
         let written = self.outline()?;
         let own = self.branch(&written);
@@ -194,7 +202,7 @@ impl Resolver<'_> {
         }
         let component = Component {
             name: name.to_owned(),
-            reward: entry.name(),
+            reward: entry.name().to_owned(),
             gate: common.gate.map(|gate| Gate { min: gate.min, total: gate.total }),
             floor: common.floor.unwrap_or_else(|| scorer.stated().floor()),
             asks: self.asks(&path, node, &scorer, defined)?,
@@ -203,7 +211,7 @@ impl Resolver<'_> {
         Some((component, Part { weight: common.weight, required: common.required }))
     }
 
-    fn entry(&mut self, path: &str, node: &Node) -> Option<Entry> {
+    fn entry(&mut self, path: &str, node: &Node) -> Option<Entry<'r>> {
         let Some(reward) = node.get("reward") else {
             let (code, message) = match node.value {
                 Tree::Map(_) => ("recipe.missing_key", "reward is missing"),
@@ -220,10 +228,12 @@ impl Resolver<'_> {
             self.mistakes.push(mistake("recipe.type", &path, reward.line, message, None));
             return None;
         };
-        let entry = Entry::find(name).or_else(|| preset(name).and_then(|_| Entry::find("principle")));
+        let entry = Entry::find_among(name, self.brought)
+            .or_else(|| preset(name).and_then(|_| Entry::find("principle")));
         if entry.is_none() {
-            let fix = did_you_mean(name, Entry::names())
-                .unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
+            let brought = self.brought.iter().map(|kind| kind.name.as_str());
+            let fix = did_you_mean(name, brought).or_else(|| did_you_mean(name, Entry::names()));
+            let fix = fix.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
             let message = format!("there is no reward {name:?}");
             self.mistakes.push(mistake("recipe.unknown_reward", &path, reward.line, message, Some(fix)));
         }
@@ -310,8 +320,8 @@ impl Resolver<'_> {
             }
         };
         let mut found = Vec::new();
-        let mut inner =
-            Resolver { recipe: &other, mistakes: &mut found, shelf: self.shelf, judges: self.judges };
+        let (mistakes, shelf, judges) = (&mut found, &mut *self.shelf, &mut *self.judges);
+        let mut inner = Resolver { recipe: &other, mistakes, shelf, judges, brought: self.brought };
         let branch = inner.outline().and_then(|written| {
             if written.route.is_some() {
                 inner.add("recipe.route_depth", "route", "a recipe that is routed to cannot route again");

@@ -153,7 +153,7 @@ fn one() -> f64 {
 }
 
 /// The schema of a component of one reward: what every component may say, and the reward's parameters.
-pub fn component_schema(entry: Entry) -> Value {
+pub fn component_schema(entry: Entry<'_>) -> Value {
     let mut whole = inline_schema::<WrittenComponent>();
     let own = entry.schema();
     if let (Some(properties), Some(parameters)) =
@@ -182,7 +182,7 @@ pub(crate) fn outline() -> Value {
 
 /// The JSON schema of recipes, for editors: every reward with its parameters.
 pub fn schema() -> Value {
-    let component = |entry: Entry| {
+    let component = |entry: Entry<'static>| {
         let mut schema = component_schema(entry);
         let mut names = vec![entry.name()];
         names.extend(entry.aliases());

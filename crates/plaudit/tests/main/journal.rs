@@ -181,6 +181,25 @@ fn a_second_owner_is_refused_and_told_who_is_the_first() {
 }
 
 #[test]
+fn a_closed_journal_is_read_and_not_written() {
+    let place = Place::new();
+    let (journal, _) = Journal::open(&place.0).unwrap();
+    keep(&journal, 1);
+    journal.close();
+    journal.close();
+    let (next, recovered) = Journal::open(&place.0).unwrap();
+    assert_eq!(recovered.judgments, 1);
+    let before = fs::read(place.log()).unwrap();
+    assert!(journal.get(&key(1)).unwrap().is_some());
+    assert!(journal.intend(&key(2), "judge").unwrap_err().to_string().contains("closed"));
+    assert!(journal.has_room().is_err());
+    drop(journal);
+    assert_eq!(fs::read(place.log()).unwrap(), before);
+    assert_eq!(Journal::open(&place.0).unwrap_err().code(), "journal.in_use");
+    drop(next);
+}
+
+#[test]
 fn what_is_newer_or_foreign_is_refused_and_left_alone() {
     let place = Place::new();
     keep(&Journal::open(&place.0).unwrap().0, 1);

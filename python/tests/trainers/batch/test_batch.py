@@ -285,6 +285,25 @@ def test_the_tutorials_arguments_are_taken_in_its_order():
     assert DGRRewardManager(None, 0, compute_score).score_batch(["p", "p"], ["r", "s"]).rewards == [1.0, 1.0]
 
 
+def one(prompts, responses, references, extras):
+    return [1.0] * len(responses)
+
+
+def two(prompts, responses, references, extras):
+    return [2.0] * len(responses)
+
+
+def test_a_function_that_was_registered_anew_is_used():
+    made = []
+    for function in (one, two):
+        plaudit.register("test_batch.versioned")(function)
+        recipe = {"components": {"mine": {"reward": "test_batch.versioned"}}}
+        made.append(PlauditBatchRewardManager(recipe=recipe))
+    for manager, reward in zip(made, (1.0, 2.0), strict=True):
+        assert manager.score_batch(["p"], ["a"]).rewards == [reward]
+        assert pickle.loads(pickle.dumps(manager)).score_batch(["p"], ["a"]).rewards == [reward]
+
+
 def test_a_manager_survives_being_pickled(rollouts):
     rows = rollouts(groups=2, size=2)
     manager = PlauditBatchRewardManager(recipe=RULES)
@@ -353,7 +372,7 @@ def test_one_module_may_be_named_without_a_list():
     ]
 
 
-def test_what_invalid_rollouts_get_is_said_as_it_is(capsys):
+def test_what_invalid_rollouts_get_is_said_as_it_is(caplog):
     manager = PlauditBatchRewardManager(recipe=NEEDS_REFERENCE)
     for references, instead in (
         ([None, None], "2 of 2 rollouts are invalid and get 0:"),
@@ -364,4 +383,16 @@ def test_what_invalid_rollouts_get_is_said_as_it_is(capsys):
     ):
         rows = Rows(["p"] * 2, ["p"] * 2, ["a"] * 2, references, None, [1, 1], [0, 0], [{}, {}])
         manager._tell(rows, manager.score_batch(rows.prompts, rows.responses, references))
-        assert instead in capsys.readouterr().out
+        assert instead in caplog.text and "input.missing_reference" in caplog.text
+        caplog.clear()
+
+
+def test_a_judge_that_is_down_is_told_by_its_address(caplog):
+    judge = {"base_url": "http://127.0.0.1:9/v1", "model": "none", "attempts": 1, "patience": "1ms"}
+    principle = {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}
+    manager = PlauditBatchRewardManager(
+        recipe={"components": {"taste": principle}, "judges": {"main": judge}}
+    )
+    rows = Rows(["p"] * 2, ["p"] * 2, ["a", "b"], [None] * 2, None, [1, 1], [0, 0], [{}, {}])
+    manager._tell(rows, manager.score_batch(rows.prompts, rows.responses))
+    assert "(taste): " in caplog.text and "http://127.0.0.1:9/v1" in caplog.text

@@ -198,7 +198,7 @@ def compute_score(prompt, responses, extras, **kwargs):
 
 
 def test_a_function_of_ones_own_that_fails_and_hangs_does_not_stop_the_step(
-    batch, rollouts, tmp_path, capsys
+    batch, rollouts, tmp_path, caplog
 ):
     function = tmp_path / "own_reward.py"
     function.write_text(OWN)
@@ -213,7 +213,7 @@ def test_a_function_of_ones_own_that_fails_and_hangs_does_not_stop_the_step(
     assert rewards == [float(at) if good[at] else 0.0 for at in range(12)]
     assert info["plaudit/invalid"] == [0.0 if fine else 1.0 for fine in good]
     assert info["fed_back"] == [-1.0] * 12
-    printed = capsys.readouterr().out
+    printed = caplog.text
     assert (
         "6 of 12 rollouts are invalid" in printed
         and "no such model" in printed

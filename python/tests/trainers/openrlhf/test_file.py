@@ -234,3 +234,22 @@ def test_the_module_prints_the_path_to_give_to_openrlhf() -> None:
         [sys.executable, "-m", "plaudit.openrlhf"], capture_output=True, text=True, check=True
     )
     assert Path(done.stdout.strip()) == Path(openrlhf.__file__).resolve()
+
+
+def test_components_that_count_tokens_are_told_once(desk: Any, caplog: pytest.LogCaptureFixture) -> None:
+    counted = {"reward": "total_length", "max": 8, "band": 4}
+    recipe = {
+        "components": {
+            "format": {"reward": "reasoning_format"},
+            "long": counted,
+            "words": {**counted, "unit": "word"},
+            "own": {**counted, "tokenizer_type": "simple"},
+        }
+    }
+    desk(recipe)
+    for _ in range(2):
+        openrlhf.reward_func(["pa"], ["p"], [""])
+    told = [record.getMessage() for record in caplog.records if "count tokens" in record.getMessage()]
+    assert (
+        len(told) == 1 and "`long` count" in told[0] and "`words`" not in told[0] and "`own`" not in told[0]
+    )

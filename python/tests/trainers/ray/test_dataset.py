@@ -276,3 +276,44 @@ def test_a_state_that_is_held_is_an_error_and_no_wait(cluster, tmp_path: Path, j
 def test_a_data_set_without_rows_has_no_results(cluster, tmp_path: Path):
     none = ray.data.from_arrow(rollouts(groups=1, size=2).slice(0, 0))
     assert score_dataset(none, RULES, actors=1, shards=2, out=tmp_path / "out").count() == 0
+
+
+def test_a_column_that_is_missing_is_told_before_any_worker_starts(cluster):
+    ds = ray.data.from_items([{"prompt": "p", "answer": "a"}])
+    with pytest.raises(
+        ValueError, match="no column 'response' for the field 'response', only prompt, answer"
+    ):
+        score_dataset(ds, RULES)
+    with pytest.raises(ValueError, match="no column 'gold' for the field 'reference'"):
+        score_dataset(ds, RULES, fields={"response": "answer", "reference": "gold"})
+    with pytest.raises(ValueError, match="no column 'uid' for the field 'group'"):
+        score_dataset(ds, RULES, fields={"response": "answer"}, group="uid")
+    with pytest.raises(TypeError, match=r"a data set of Ray is wanted, not list: ray.data.from_items"):
+        score_dataset([{"response": "a"}], RULES)  # type: ignore[arg-type]
+    with pytest.raises(plaudit.RunError, match="neither a folder nor a Redis"):
+        score_dataset(ds, RULES, fields={"response": "answer"}, state="redis:/127.0.0.1:6379")
+
+
+def first_version(prompts, responses, references, extras):
+    return [1.0] * len(responses)
+
+
+def second_version(prompts, responses, references, extras):
+    return [2.0] * len(responses)
+
+
+@ray.remote(num_cpus=0)
+class Reused:
+    """A worker that scores with whatever engine it is given."""
+
+    def score(self, engine: plaudit.Engine) -> list[float]:
+        return engine.score(None, ["a"]).values.tolist()
+
+
+def test_a_worker_that_has_seen_a_function_runs_the_new_one(cluster):
+    worker, found = Reused.remote(), []
+    for function in (first_version, second_version, first_version):
+        plaudit.register("test_dataset.versioned")(function)
+        engine = plaudit.Engine({"components": {"mine": {"reward": "test_dataset.versioned"}}})
+        found.append(ray.get(worker.score.remote(engine)))
+    assert found == [[1.0], [2.0], [1.0]]

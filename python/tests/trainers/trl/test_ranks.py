@@ -35,30 +35,41 @@ def on_two_ranks(script: str, folder: Path) -> list[dict[str, Any]]:
     return [json.loads((folder / f"rank-{rank}.json").read_text()) for rank in range(2)]
 
 
+def taste(judge: Judge) -> dict[str, Any]:
+    """Completions compared, and a rule that is only measured."""
+    recipe = pairwise(judge)
+    recipe["components"]["varied"] = {"reward": "ngram_repetition_penalty", "n": 1, "weight": 0}
+    return recipe
+
+
 def train(folder: Path, judge: Judge, join: str | None) -> list[dict[str, Any]]:
     """Trains on two ranks, and gives what each of them saw."""
-    (folder / "task.json").write_text(json.dumps({"recipe": pairwise(judge), "join": join}))
+    (folder / "task.json").write_text(json.dumps({"recipe": taste(judge), "join": join}))
     return on_two_ranks("two_ranks.py", folder)
 
 
-def uncut(ranks: list[dict[str, Any]], step: int, recipe: dict[str, Any]) -> tuple[list[float], list[float]]:
-    """What both ranks got in a step, and what the engine gives to the same batch in one piece."""
+def uncut(
+    ranks: list[dict[str, Any]], step: int, recipe: dict[str, Any]
+) -> tuple[list[float], plaudit.Report]:
+    """What both ranks got in a step, and what the engine says of the same batch in one piece."""
     prompts, texts, got = (
         [value for rank in ranks for value in rank["calls"][step][name]]
         for name in ("prompts", "completions", "rewards")
     )
     assert all(prompts[row] == prompts[row // 4 * 4] for row in range(12)), "the batch is in groups of four"
     report = plaudit.Engine(recipe).score(prompts, texts, groups=[str(row // 4) for row in range(12)])
-    return got, report.values.tolist()
+    return got, report
 
 
 def test_joined_ranks_give_every_row_the_reward_of_the_uncut_batch(tmp_path: Path, judge: Judge) -> None:
     ranks = train(tmp_path, judge, "ranks")
     calls = 0
     for step in range(3):
-        got, whole = uncut(ranks, step, pairwise(judge))
-        assert got == pytest.approx(whole, abs=2.0**-16)
+        got, report = uncut(ranks, step, taste(judge))
+        assert got == pytest.approx(report.values.tolist(), abs=2.0**-16)
         assert len(set(got)) > 3
+        # The mean over all ranks, although one of them scores two groups and the other one.
+        assert ranks[0]["varied"][step] == pytest.approx(report.components["varied"].mean(), abs=1e-4)
         calls += 3 * 6
     assert [rank["told"] for rank in ranks] == [[], []]
     assert ranks[0]["cut"] == [0.0] * 3
@@ -70,7 +81,8 @@ def test_without_a_join_the_local_part_is_scored_and_said(tmp_path: Path, judge:
     ranks = train(tmp_path, judge, None)
     differences = 0
     for step in range(3):
-        got, whole = uncut(ranks, step, pairwise(judge))
+        got, report = uncut(ranks, step, taste(judge))
+        whole = report.values.tolist()
         assert got[:4] == pytest.approx(whole[:4], abs=2.0**-16), "a group that no border cuts is whole"
         differences += got[4:8] != pytest.approx(whole[4:8], abs=2.0**-16)
     assert differences == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,27 @@ def test_an_evaluation_compares_with_the_reference(tmp_path: Path, judge: Judge)
     metrics = trained.evaluate()
     assert 0.0 <= metrics["eval_taste/win"] <= metrics["eval_taste/win_and"] <= 1.0
     assert metrics["eval_taste/invalid"] == 0.0
+
+
+def test_a_training_without_rewards_is_ended_on_request(tmp_path: Path) -> None:
+    down = {"main": {"base_url": "http://127.0.0.1:9/v1", "model": "none", "attempts": 1, "patience": "1ms"}}
+    principle = {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}
+    recipe = {"name": "taste", "components": {"quality": principle}, "judges": down}
+    trained = stage.trainer(tmp_path, Reward(recipe, abort_after=2), stage.questions(), max_steps=6)
+    with pytest.raises(RuntimeError, match="most completions of 2 calls in a row: judge"):
+        trained.train()
+    with pytest.raises(ValueError, match="abort_after is a number of calls from 1, not 0"):
+        Reward(recipe, abort_after=0)
+
+
+def test_columns_that_are_weighed_otherwise_are_told(tmp_path: Path) -> None:
+    data = stage.questions(answer=ANSWER)
+    reward = Reward(WORDS)
+    with pytest.warns(RuntimeWarning, match="reward_weights=reward.weights"):
+        stage.trainer(tmp_path / "alike", reward.as_columns(), data, max_steps=1).train()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        weights = reward.weights
+        stage.trainer(
+            tmp_path / "own", reward.as_columns(), data, reward_weights=weights, max_steps=1
+        ).train()

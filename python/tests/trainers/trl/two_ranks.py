@@ -47,7 +47,8 @@ def main(folder: Path, task: dict[str, Any]) -> None:
         trained.train()
     told = [str(warning.message) for warning in said if "only a part was here" in str(warning.message)]
     cut = stage.logged(trained, "taste/cut_groups")
-    written = {"calls": reward.calls, "told": told, "cut": cut}
+    varied = stage.logged(trained, "taste/varied")
+    written = {"calls": reward.calls, "told": told, "cut": cut, "varied": varied}
     (folder / f"rank-{dist.get_rank()}.json").write_text(json.dumps(written))
 
 

@@ -71,7 +71,11 @@ def hasty(loops: Any, words: Any, tmp_path_factory: pytest.TempPathFactory) -> A
 def started_loop(loops: Any, words: Any, folder: Any, timeout: float) -> Any:
     recipe = written(RECIPE, folder)
     started = loops(
-        *stage.plaudit(recipe, f"+reward.reward_kwargs.group_timeout={timeout}"),
+        *stage.plaudit(
+            recipe,
+            f"+reward.reward_kwargs.group_timeout={timeout}",
+            "+reward.reward_kwargs.aliases=True",
+        ),
         "reward.num_workers=3",
         "actor_rollout_ref.rollout.n=4",
     )

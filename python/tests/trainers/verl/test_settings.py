@@ -96,6 +96,18 @@ def test_too_few_workers_for_the_waiting_calls_are_refused(model: Any) -> None:
     check(model, *batch[:2], "reward.num_workers=19")
 
 
+def test_workers_that_suffice_but_at_worst_are_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+    batch = ("data.train_batch_size=1024", "actor_rollout_ref.rollout.n=8")
+    with caplog.at_level("WARNING", logger="plaudit"):
+        check(model, *batch, "reward.num_workers=8")
+    assert "at worst 7168 rollouts may wait" in caplog.text and "Set reward.num_workers=9" in caplog.text
+    with pytest.raises(ValueError, match="Set reward.num_workers=9"):
+        check(model, *batch, "reward.num_workers=4")
+    caplog.clear()
+    check(model, *batch, "reward.num_workers=9")
+    assert "may wait" not in caplog.text
+
+
 def test_groups_of_one_cannot_be_compared(model: Any) -> None:
     with pytest.raises(ValueError, match=r"actor_rollout_ref.rollout.n to 2 or more"):
         check(model, "actor_rollout_ref.rollout.n=1")
@@ -185,6 +197,9 @@ def test_a_validation_row_without_a_reference_says_where_it_was_looked_for(words
 
 def test_accuracy_is_the_win_or_the_right_answer_or_the_total() -> None:
     scored = Answer(0.7, "scored", components={"right": 1.0, "style": 0.2})
+    rewards = {"format": "reasoning_format", "ngram": "ngram_repetition_penalty"}
+    assert {"reward_format", "reward_ngram"} <= set(Keys(rewards, aliases=True).names)
+    assert not {"reward_format", "reward_ngram"} & set(Keys(rewards).names)
     keys = Keys({"right": "number_accuracy", "style": "rouge"})
     assert keys.fill(scored, 0.7, False)["acc"] == 1.0
     assert Keys({"style": "rouge"}).fill(scored, 0.7, False)["acc"] == 0.7

@@ -93,7 +93,7 @@ def check(name: str, steps: dict[int, dict[str, float]], samples: int) -> None:
             # winrate makes the values of a group sum up to zero, so that this shows whole groups.
             assert abs(metrics["plaudit/quality/mean"]) < 1e-6
     last = steps[STEPS]
-    for column in ("acc", "plaudit/win_and", "plaudit/comparison_score", "reward_principle"):
+    for column in ("acc", "plaudit/win_and", "plaudit/comparison_score", "plaudit/quality"):
         kind = "core" if column == "acc" else "aux"
         key = f"val-{kind}/colours/{column}/mean@1"
         assert key in last, f"validation did not give {key}: {[key for key in last if key.startswith('val')]}"

@@ -98,7 +98,7 @@ impl Link {
     /// The connection with its number, made anew where there is none.
     async fn connection(&self) -> Result<(u64, MultiplexedConnection), JournalError> {
         let before = {
-            let mut line = self.line();
+            let line = self.line();
             if let Some(connection) = &line.connection {
                 return Ok((line.number, connection.clone()));
             }
@@ -125,7 +125,7 @@ impl Link {
                 Ok((line.number, connection))
             }
             Err(error) => {
-                line.fail(&error);
+                line.fail(Instant::now(), &error);
                 Err(error)
             }
         }
@@ -160,7 +160,7 @@ impl Link {
     fn hang_up(&self, number: u64, error: &JournalError) {
         let mut line = self.line();
         if line.number == number && line.connection.take().is_some() {
-            line.fail(error);
+            line.fail(Instant::now(), error);
         }
     }
 
@@ -220,22 +220,19 @@ impl Drop for Link {
 
 impl Line {
     /// Fails where Redis has been away for too long, unless it is time to see whether it is back.
-    fn look(&mut self, now: Instant) -> Result<(), JournalError> {
-        let Some(down) = &mut self.down else { return Ok(()) };
+    fn look(&self, now: Instant) -> Result<(), JournalError> {
+        let Some(down) = &self.down else { return Ok(()) };
         if now < down.since + PATIENCE {
             return Ok(());
         }
-        if now < down.next {
-            return Err(down.error.clone());
-        }
-        down.next = now + PROBE;
-        Ok(())
+        // Whoever comes while it is tried waits for what comes of that, rather than hear what was so before.
+        if now < down.next { Err(down.error.clone()) } else { Ok(()) }
     }
 
-    fn fail(&mut self, error: &JournalError) {
-        let now = Instant::now();
+    fn fail(&mut self, now: Instant, error: &JournalError) {
         let down = self.down.get_or_insert_with(|| Down { since: now, next: now, error: error.clone() });
         down.error = error.clone();
+        down.next = now + PROBE;
     }
 }
 
@@ -290,4 +287,29 @@ pub(super) fn read(client: &Client, error: &RedisError) -> JournalError {
         said = said.replace(secret, "***");
     }
     JournalError::Shared { place: place(client), trouble, said }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_come_when_it_may_be_back_try_it() {
+        let error = JournalError::Shared {
+            place: "Redis".to_owned(),
+            trouble: Trouble::Unreachable,
+            said: "connection refused".to_owned(),
+        };
+        let mut line = Line { connection: None, number: 0, down: None };
+        let start = Instant::now();
+        line.fail(start, &error);
+        assert_eq!(line.look(start), Ok(()), "within patience");
+        let lost = start + PATIENCE + PROBE;
+        for _ in 0..3 {
+            assert_eq!(line.look(lost), Ok(()), "nobody has found out yet");
+        }
+        line.fail(lost, &error);
+        assert_eq!(line.look(lost), Err(error), "somebody has just found out");
+        assert_eq!(line.look(lost + PROBE), Ok(()));
+    }
 }

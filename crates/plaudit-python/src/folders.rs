@@ -1,0 +1,95 @@
+//! The state folders that this process has open. Engines on one folder share one journal, because the folder's lock is held by
+//! one journal at a time; the last engine that is closed closes it.
+//!
+//! The list is only touched with the interpreter's lock, which a fork holds too: so no child begins with a list that another
+//! thread had locked. What a child inherited is not its own, and is told by the process id.
+
+use crate::failure;
+use plaudit::journal::{Journal, JournalError, Store};
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How long a journal that this process is closing is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_millis(5);
+
+/// What an engine holds of its journal. All engines on one folder hold the same one.
+pub(crate) struct Lease(pub(crate) Store);
+
+struct Open {
+    process: u32,
+    folder: PathBuf,
+    /// Outlives the lease where calls are still under way.
+    journal: Weak<Journal>,
+    lease: Weak<Lease>,
+}
+
+static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+
+fn open_ones() -> MutexGuard<'static, Vec<Open>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The journal at a place, and what a person should know of it.
+pub(crate) fn open(py: Python<'_>, place: &str) -> PyResult<Result<(Arc<Lease>, Vec<String>), JournalError>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(lease) = find(Path::new(place)) {
+            return Ok(Ok((lease, Vec::new())));
+        }
+        match py.detach(|| Store::open(place)) {
+            Ok((store, recovered)) => return Ok(Ok((put(Path::new(place), store), recovered.doubts))),
+            // Another thread is opening or closing it.
+            Err(JournalError::InUse { pid: Some(pid), .. })
+                if pid == std::process::id() && Instant::now() < deadline =>
+            {
+                py.check_signals()?;
+                py.detach(|| std::thread::sleep(TICK));
+            }
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
+/// Refuses a state that is meant as an address and is none, for adapters that make engines elsewhere.
+#[pyfunction]
+pub(crate) fn check_state(py: Python<'_>, place: &str) -> PyResult<()> {
+    Store::check(place).map_err(|error| failure::coded(py, error.code(), error.to_string()))
+}
+
+/// Gives a lease back. Where it was the last, all is on disk and the folder is free when this returns.
+pub(crate) fn close(py: Python<'_>, lease: Arc<Lease>) {
+    let Some(Lease(store)) = Arc::into_inner(lease) else { return };
+    if let Store::Folder(journal) = &store {
+        open_ones().retain(|open| !std::ptr::eq(open.journal.as_ptr(), Arc::as_ptr(journal)));
+    }
+    py.detach(|| store.close());
+}
+
+fn find(place: &Path) -> Option<Arc<Lease>> {
+    let folder = place.canonicalize().ok()?;
+    let mut all = open_ones();
+    all.retain(|open| open.process == std::process::id() && open.journal.strong_count() > 0);
+    let open = all.iter_mut().find(|open| open.folder == folder)?;
+    let journal = open.journal.upgrade()?;
+    Some(open.lease.upgrade().unwrap_or_else(|| {
+        let lease = Arc::new(Lease(Store::Folder(journal)));
+        open.lease = Arc::downgrade(&lease);
+        lease
+    }))
+}
+
+fn put(place: &Path, store: Store) -> Arc<Lease> {
+    let journal = match &store {
+        Store::Folder(journal) => Some(Arc::downgrade(journal)),
+        Store::Redis(_) => None,
+    };
+    let lease = Arc::new(Lease(store));
+    if let Some((journal, folder)) = journal.zip(place.canonicalize().ok()) {
+        let lease = Arc::downgrade(&lease);
+        open_ones().push(Open { process: std::process::id(), folder, journal, lease });
+    }
+    lease
+}
