@@ -145,13 +145,19 @@ class Engine:
         """
         if self._closed:
             return
-        for join in list(self._joins):
-            join.close()
-        # In a forked child the engine is still that of the parent, and not the child's to end.
-        made = self._made if self._pid == os.getpid() else None
         self._closed = True
-        if made is not None:
-            made.close()
+        # In a forked child the engine is still that of the parent, and not the child's to end.
+        if self._made is None or self._pid != os.getpid():
+            return
+        try:
+            for join in list(self._joins):
+                if join._pid == self._pid:
+                    join.close()
+            self._made.close()
+        except BaseException:
+            # Ctrl-C while it waits: it can be closed again.
+            self._closed = False
+            raise
 
     @property
     def name(self) -> str:
@@ -318,9 +324,7 @@ class Engine:
         """A place where callers hand in one rollout each, and get it scored with its group."""
         from plaudit.join import Join
 
-        join = Join(self, timeout=timeout, quiet=quiet, remember=remember)
-        self._joins.add(join)
-        return join
+        return Join(self, timeout=timeout, quiet=quiet, remember=remember)
 
     def stop(self) -> None:
         """Lets no further call to a judge begin. What is in flight is still answered and kept."""

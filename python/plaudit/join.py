@@ -68,6 +68,7 @@ class Join:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._made: _plaudit.Meeting | None = self._make()
+        engine._joins.add(self)
 
     def _make(self) -> _plaudit.Meeting:
         return _plaudit.Meeting(self.engine._core, *self._terms)

@@ -34,6 +34,11 @@ impl Recipe {
     }
 }
 
+/// How a duration is written.
+const DURATION: &str = "write it like 300s, 500ms or 5m";
+/// The keys that hold one.
+const DURATIONS: [&str; 4] = ["timeout", "quiet", "connect_timeout", "patience"];
+
 /// The most components of a recipe, and the most recipes that one routes to.
 const MOST: usize = 256;
 
@@ -90,6 +95,12 @@ impl<'r> Resolver<'r> {
     fn outline(&mut self) -> Option<Written> {
         let before = self.mistakes.len();
         check(&self.recipe.node, &written::outline(), "", self.mistakes);
+        for mistake in &mut self.mistakes[before..] {
+            let key = mistake.path.rsplit('.').next().unwrap_or_default();
+            if mistake.code == "recipe.type" && DURATIONS.contains(&key) {
+                mistake.fix = Some(DURATION.to_owned());
+            }
+        }
         let wrong: Vec<&str> = self.mistakes[before..].iter().map(|mistake| mistake.path.as_str()).collect();
         let whole = self.recipe.node.to_value();
         let without = |paths: &[&str]| {
@@ -360,7 +371,7 @@ impl<'r> Resolver<'r> {
         let duration = read_duration(text);
         if duration.is_none() {
             let message = format!("{text:?} is not a duration above 0 and of at most a day");
-            let fix = Some("write it like 300s, 500ms or 5m".to_owned());
+            let fix = Some(DURATION.to_owned());
             self.mistakes.push(mistake("recipe.duration", path, self.line(path), message, fix));
         }
         duration

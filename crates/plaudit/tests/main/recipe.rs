@@ -1,7 +1,14 @@
 //! Are all mistakes of a recipe told at once, with place, code and a likely fix?
 
 use crate::work::worked;
+use plaudit::engine::Engine;
+use plaudit::outcome::{Info, Outcome};
 use plaudit::recipe::{Recipe, schema, shipped};
+use plaudit::reward::{Range, Stated};
+use plaudit::rollout::Rollout;
+use plaudit::rule::Sample;
+use plaudit::rule::custom::{Custom, CustomKind};
+use std::time::Duration;
 
 fn mistakes(yaml: &str) -> Vec<String> {
     match Recipe::from_yaml(yaml).and_then(|recipe| recipe.plan().map(|_| ())) {
@@ -240,4 +247,57 @@ fn a_bad_pattern_and_a_prompt_without_braces_say_where() {
         "components: { a: { reward: judge, mode: pointwise, prompt: Rate this., answer: { json: score, min: 0, max: 1 } } }\njudges: { main: { base_url: http://h/v1, model: m } }\n",
     );
     assert!(found[0].contains("a prompt without {{ }} names a file"), "{found:?}");
+}
+
+#[test]
+fn a_duration_without_a_unit_is_told_how_to_be_written() {
+    for groups in ["timeout: 60", "timeout: \"60\"", "quiet: 1.5"] {
+        let yaml = format!("components: {{ a: {{ reward: length_penalty }} }}\ngroups: {{ {groups} }}\n");
+        let told = Recipe::from_yaml(&yaml).unwrap().plan().unwrap_err().to_string();
+        assert!(told.contains("write it like 300s") && !told.contains("in quotes"), "{groups}: {told}");
+    }
+}
+
+/// A reward that gives everybody the same number.
+struct Same(f64);
+
+impl Stated for Same {
+    fn range(&self) -> Range {
+        Range::new(self.0, self.0)
+    }
+
+    fn floor(&self) -> f64 {
+        self.0
+    }
+}
+
+impl Custom for Same {
+    fn compares(&self) -> bool {
+        false
+    }
+
+    fn score(&self, groups: &[Vec<Sample<'_>>], _: Duration) -> Vec<Vec<Outcome>> {
+        let same = |group: &Vec<Sample<'_>>| vec![Outcome::scored(self.0, Info::none()); group.len()];
+        groups.iter().map(same).collect()
+    }
+}
+
+fn same(value: f64) -> CustomKind {
+    let schema = serde_json::json!({ "type": "object", "properties": {}, "required": [] });
+    let build = move |_| -> Result<Box<dyn Custom>, _> { Ok(Box::new(Same(value))) };
+    CustomKind { name: "same".to_owned(), page: String::new(), schema, build: Box::new(build) }
+}
+
+#[test]
+fn a_recipe_is_loaded_with_rewards_of_its_own() {
+    let recipe = Recipe::from_yaml("components: { a: { reward: same } }\n").unwrap();
+    assert!(recipe.plan().unwrap_err().to_string().contains("recipe.unknown_reward"));
+    for value in [1.0, 2.0] {
+        let engine = Engine::new(recipe.plan_with(&[same(value)]).unwrap()).unwrap();
+        let report = engine.score(&[Rollout::new("x")]).unwrap();
+        assert_eq!(report.rows[0].total.value(), Some(value));
+    }
+    let near = Recipe::from_yaml("components: { a: { reward: sam } }\n").unwrap();
+    let told = near.plan_with(&[same(1.0)]).unwrap_err().to_string();
+    assert!(told.contains("did you mean \"same\"?"), "{told}");
 }

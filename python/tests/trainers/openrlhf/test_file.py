@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import subprocess
 import sys
 import threading
@@ -204,8 +205,11 @@ def test_overrides_are_read_as_on_the_command_line() -> None:
 
 def test_state_folders_do_not_collide(tmp_path: Path) -> None:
     settings = Settings.read({"PLAUDIT_RECIPE": "overlap", "PLAUDIT_STATE": str(tmp_path)})
-    first, second = openrlhf._open_engine(settings), openrlhf._open_engine(settings)
-    assert first is not second
+    first = openrlhf._open_engine(settings)
+    source = "from plaudit import openrlhf; openrlhf.rewards()"
+    environment = {**os.environ, "PLAUDIT_RECIPE": "overlap", "PLAUDIT_STATE": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", source], env=environment, check=True)
+    assert first.name == "overlap"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["process-0", "process-1"]
 
 
