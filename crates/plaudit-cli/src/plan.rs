@@ -11,7 +11,7 @@ use crate::stream::{Sink, Stream};
 use crate::summary::{short, whole};
 use crate::talk::{Style, Talk, printable};
 use clap::Args;
-use plaudit::court::{Foreseen, Setup};
+use plaudit::court::{Foreseen, Setup, TooLarge};
 use plaudit::engine::Engine;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
@@ -97,6 +97,23 @@ impl Plan {
     }
 }
 
+/// That groups are larger than an aggregate takes.
+fn too_large(one: &Foreseen, large: &TooLarge) -> String {
+    let TooLarge { method, limit, groups, group, size } = large;
+    let others = match groups {
+        0 | 1 => String::new(),
+        2 => ", and so has another group".to_owned(),
+        _ => format!(", and so have {} other groups", whole(groups - 1)),
+    };
+    format!(
+        "warning: {}: group {:?} has {size} different responses, more than the {limit} that {method} takes{others}. They \
+         would be invalid (group.too_large), and no judge would be asked about them. Make the groups smaller, or choose another \
+         aggregate.",
+        printable(&one.component),
+        group,
+    )
+}
+
 fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
     let style = Style::of_stdout();
     let mut lines = vec![format!("{} rollouts in {} groups", whole(rollouts), whole(groups))];
@@ -134,6 +151,10 @@ fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
     };
     lines.push(style.dim(line(head.to_vec())));
     lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
+    for (one, large) in foreseen.iter().filter_map(|one| Some((one, one.too_large.as_ref()?))) {
+        lines.push(String::new());
+        lines.push(style.yellow(too_large(one, large)));
+    }
     if foreseen.iter().any(|one| one.duplicates > 0) {
         let duplicates = foreseen.iter().map(|one| one.duplicates).max().unwrap_or(0);
         lines.push(String::new());

@@ -97,6 +97,12 @@ impl Core {
         self.engine.plan().compares_groups()
     }
 
+    /// The component that takes the smallest groups, its aggregate, and how many responses that takes.
+    #[getter]
+    fn group_limit(&self) -> Option<(String, &'static str, usize)> {
+        self.engine.group_limit().map(|limit| (limit.component, limit.method, limit.limit))
+    }
+
     /// Why the total is not always the weighted sum of the components, where that is so.
     #[getter]
     fn indivisible(&self) -> Option<String> {

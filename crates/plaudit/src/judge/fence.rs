@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Letters that labels are made of: none that is taken for a digit or for another letter.
 const LETTERS: &[u8; 23] = b"ABCDEFGHJKLMNPRSTUVWXYZ";
 /// How many of the letters, once shuffled, are labels; the next one stands for a tie.
-const LABELS: usize = 20;
+const LABELS: usize = super::MOST_SHOWN;
 /// What breaks a marker: visible, and part of no marker.
 const BREAK: char = '·';
 /// What is put before a line that could be taken for one of the prompt.
