@@ -190,6 +190,24 @@ class Engine:
         return self._core.compares_groups
 
     @property
+    def group_limit(self) -> tuple[str, str, int] | None:
+        """The component that takes the smallest groups, its aggregate, and the most responses of a group that it takes.
+
+        None where groups may have any size. A larger group is invalid with `group.too_large`, and no judge is asked about it.
+        """
+        return self._core.group_limit
+
+    def check_group_size(self, size: int) -> None:
+        """Raises `ValueError` where groups of that size are larger than some component takes."""
+        limit = self.group_limit
+        if limit is not None and size > limit[2]:
+            component, method, most = limit
+            raise ValueError(
+                f"groups of {size} are too large for the component `{component}`: its aggregate {method} takes at most {most} "
+                f"responses. Make the groups smaller, or choose another aggregate, such as components.{component}.aggregate=winrate"
+            )
+
+    @property
     def indivisible(self) -> str | None:
         """Why the total is not always the weighted sum of the components; None where it is."""
         return self._core.indivisible

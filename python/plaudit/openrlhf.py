@@ -91,6 +91,8 @@ class Rewards:
             self.shared = SharedCalls(terms, deadline=settings.timeout)
         else:
             self.engine = _open_engine(settings)
+        if settings.size is not None:
+            self.engine.check_group_size(settings.size)
         if settings.score is not None and settings.score not in self.engine.components:
             raise ValueError(
                 f"PLAUDIT_SCORE names `{settings.score}`, but the recipe has {list(self.engine.components)}"

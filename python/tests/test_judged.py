@@ -114,3 +114,31 @@ def test_one_judged_reward_by_itself(judge_sim):
     reward = plaudit.reward("principle", mode="pointwise", principles=["honesty"], judges=judges)
     outcome = reward.score("[[quality:3.0]]", prompt="p")
     assert outcome.outcome == "scored" and 0.0 <= outcome.value <= 1.0
+
+
+def test_a_group_that_is_too_large_is_refused_before_the_first_call(judge_sim):
+    sim = judge_sim()
+    written = recipe(sim.judge())
+    written["components"]["principle"]["aggregate"] = "dgr"
+    engine = plaudit.Engine(written)
+    assert engine.group_limit == ("principle", "dgr", 16)
+    engine.check_group_size(16)
+    with pytest.raises(
+        ValueError, match="groups of 17 are too large for the component `principle`: .* dgr takes at most 16"
+    ):
+        engine.check_group_size(17)
+    report = engine.score(["q"] * 17, [f"response {at}" for at in range(17)])
+    assert report.outcomes == ["invalid"] * 17 and sim.calls() == []
+    assert plaudit.Engine("quickstart").group_limit is None
+
+
+def test_a_prompt_without_a_fence_is_warned_of(judge_sim):
+    own = {
+        "reward": "judge",
+        "mode": "pointwise",
+        "prompt": "Rate {{ response }}",
+        "answer": {"json": "s", "min": 0, "max": 1},
+    }
+    written = {"components": {"own": own}, "judges": {"main": judge_sim().judge()}}
+    with pytest.warns(UserWarning, match="components.own.prompt: shows responses without"):
+        plaudit.Engine(written)

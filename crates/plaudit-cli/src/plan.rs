@@ -11,7 +11,7 @@ use crate::stream::{Sink, Stream};
 use crate::summary::{short, whole};
 use crate::talk::{Style, Talk, printable};
 use clap::Args;
-use plaudit::court::{Foreseen, Setup};
+use plaudit::court::{Foreseen, Setup, TooLarge};
 use plaudit::engine::Engine;
 use plaudit::journal::Store;
 use plaudit::report::Report;
@@ -91,6 +91,7 @@ impl Plan {
         let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, &interrupt)
             .run(&mut run.source, &run.fields)?;
         let foreseen = engine.foreseen();
+        engine.plan().warnings.iter().for_each(|warning| talk.warning(&printable(&warning.to_string())));
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": foreseen })),
             false => table(&foreseen, done.statistics.rollouts, done.statistics.groups.count),
@@ -98,6 +99,23 @@ impl Plan {
         print(&text)?;
         Ok(GOOD)
     }
+}
+
+/// That groups are larger than an aggregate takes.
+fn too_large(one: &Foreseen, large: &TooLarge) -> String {
+    let TooLarge { method, limit, groups, group, size } = large;
+    let others = match groups {
+        0 | 1 => String::new(),
+        2 => ", and so has another group".to_owned(),
+        _ => format!(", and so have {} other groups", whole(groups - 1)),
+    };
+    format!(
+        "warning: {}: group {:?} has {size} different responses, more than the {limit} that {method} takes{others}. They \
+         would be invalid (group.too_large), and no judge would be asked about them. Make the groups smaller, or choose another \
+         aggregate.",
+        printable(&one.component),
+        group,
+    )
 }
 
 fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
@@ -137,6 +155,10 @@ fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
     };
     lines.push(style.dim(line(head.to_vec())));
     lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
+    for (one, large) in foreseen.iter().filter_map(|one| Some((one, one.too_large.as_ref()?))) {
+        lines.push(String::new());
+        lines.push(style.yellow(too_large(one, large)));
+    }
     if foreseen.iter().any(|one| one.duplicates > 0) {
         let duplicates = foreseen.iter().map(|one| one.duplicates).max().unwrap_or(0);
         lines.push(String::new());

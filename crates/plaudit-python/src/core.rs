@@ -11,7 +11,7 @@ use plaudit::court::Setup;
 use plaudit::engine::{Engine, Terms};
 use plaudit::journal::Store;
 use plaudit::plan::{Gate, Plan, Scorer};
-use plaudit::recipe::{Mistakes, Recipe, Source};
+use plaudit::recipe::{Mistake, Mistakes, Recipe, Source};
 use plaudit::report::Report;
 use plaudit::rule::custom::CustomKind;
 use plaudit::schedule::Halt;
@@ -36,7 +36,7 @@ const QUICK: usize = 6 << 20;
 #[pyclass(frozen, module = "plaudit._plaudit")]
 pub(crate) struct Core {
     pub(crate) engine: Arc<Engine>,
-    /// What a person should know of the store that judgments are kept in.
+    /// What a person should know of the recipe, and of the store that judgments are kept in.
     doubts: Vec<String>,
     /// The recipe with its overrides.
     recipe: Value,
@@ -88,6 +88,11 @@ impl Core {
         let opened = opened.map_err(|error| failure::coded(py, error.code(), error.to_string()))?;
         let (lease, doubts) = opened.unzip();
         let journal = lease.as_ref().map(|lease| lease.0.clone());
+        let told = |warning: &Mistake| {
+            Mistake { line: warning.line.filter(|_| lines), ..warning.clone() }.to_string()
+        };
+        let mut doubts: Vec<String> = doubts.into_iter().flatten().collect();
+        doubts.extend(plan.warnings.iter().map(told));
         let engine = py.detach(|| {
             let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
             Engine::open(plan, &setup)
@@ -95,7 +100,7 @@ impl Core {
         let engine = engine.map_err(|stopped| failure::run(py, &stopped))?;
         Ok(Self {
             engine: Arc::new(engine),
-            doubts: doubts.unwrap_or_default(),
+            doubts,
             recipe,
             lease: Mutex::new(lease),
             busy: Arc::new(()),
@@ -168,6 +173,12 @@ impl Core {
     #[getter]
     fn compares_groups(&self) -> bool {
         self.engine.plan().compares_groups()
+    }
+
+    /// The component that takes the smallest groups, its aggregate, and how many responses that takes.
+    #[getter]
+    fn group_limit(&self) -> Option<(String, &'static str, usize)> {
+        self.engine.group_limit().map(|limit| (limit.component, limit.method, limit.limit))
     }
 
     /// Why the total is not always the weighted sum of the components, where that is so.

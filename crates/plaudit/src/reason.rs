@@ -111,6 +111,8 @@ codes! {
     JudgeTruncated = "judge.truncated",
     /// A filter at the judge held its answer back.
     JudgeContentFilter = "judge.content_filter",
+    /// The judge's answer ended for a reason that is not a normal end.
+    JudgeUnfinished = "judge.unfinished",
     /// The judge's answer holds more than one verdict.
     JudgeAmbiguous = "judge.ambiguous",
     /// The judge's JSON names a key twice.

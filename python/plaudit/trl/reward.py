@@ -209,6 +209,8 @@ class Reward:
         rank, _ = world()
         try:
             rows, keys = read(prompts, completions, completion_ids, others, self._columns, self._group)
+            if size is not None:
+                self._plan.check_group_size(size)
         except Exception as error:
             way = self._way()
             way.open()

@@ -29,6 +29,9 @@ class Plan:
         # The service does not say; what cannot be taken apart is then found with the first total that shows it.
         self.indivisible: str | None = None
 
+    def check_group_size(self, size: int) -> None:
+        """Nothing: the service says of a group that is too large that it is invalid."""
+
 
 class Remote:
     """The way to the service for one reward."""

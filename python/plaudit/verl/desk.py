@@ -39,6 +39,8 @@ class Desk:
         guard.check(
             config, self.options, compares=engine.compares_groups, size=size, waits_in_ray=waits_in_ray
         )
+        if isinstance(size, int):
+            engine.check_group_size(size)
         self.keys = Keys(engine.rewards, aliases=self.options.aliases)
         self.invalid = self.options.invalid_value()
         self.compares = engine.compares_groups

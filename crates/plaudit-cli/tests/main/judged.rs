@@ -287,6 +287,33 @@ fn a_plan_is_what_a_run_then_asks() {
 }
 
 #[test]
+fn a_group_that_is_too_large_is_told_by_the_plan_and_costs_nothing() {
+    let scene = Scene::new("large", &groups(2, 17), &[]);
+    let recipe = pairwise(", aggregate: dgr");
+    let ran = scene.run("plan", &recipe, &[]);
+    let told = "has 17 different responses, more than the 16 that dgr takes, and so has another group";
+    assert!(ran.code == 0 && ran.out.contains("warning: quality: group \"prompt-"), "{}", ran.out);
+    assert!(ran.out.contains(told), "{}", ran.out);
+    let ran = scene.run("score", &recipe, &[]);
+    let rows = values(&ran.out);
+    let code =
+        |row: &Value| row["components"]["quality"]["reason"]["code"].as_str() == Some("group.too_large");
+    assert!(rows.len() == 34 && rows.iter().all(code), "{}", ran.out);
+    assert_eq!(scene.calls(), 0);
+}
+
+#[test]
+fn a_line_up_shows_the_whole_group() {
+    let scene = Scene::new("line-up", &groups(2, 16), &[]);
+    for more in ["", ", line_up: 16", ", design: adaptive", ", aggregate: dgr"] {
+        let before = scene.calls();
+        let rows = scene.score(&pairwise(&format!(", mode: listwise{more}")), &[]);
+        assert!(rows.len() == 32 && rows.iter().all(|row| row["total"].is_number()), "{more}");
+        assert_eq!(scene.calls() - before, 2, "{more}");
+    }
+}
+
+#[test]
 fn judges_are_asked_in_the_best_form_that_they_take() {
     for (name, flags, form) in [
         ("logprobs", &[][..], "logprobs"),

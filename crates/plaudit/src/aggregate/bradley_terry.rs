@@ -7,8 +7,8 @@ use crate::error::Refusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The largest group, which keeps the time of the decompositions to milliseconds.
-pub const LARGEST: usize = 64;
+/// The largest group. The time grows with the comparisons, of which so many responses have half a million.
+pub const LARGEST: usize = 1024;
 
 /// The parameters of the model of Bradley and Terry, Rank analysis of incomplete block designs (1952).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +121,6 @@ pub(super) fn aggregate(
     n: usize,
     sorted: &Observed,
 ) -> Result<Aggregated, AggregateError> {
-    let size = n + 2;
     let mixture = Posteriors::new(params, n, sorted).ok_or(AggregateError::NoEstimate)?.mixed(params);
     let strengths = mixture.strengths();
     let score = |strength: &f64| {
@@ -131,10 +130,8 @@ pub(super) fn aggregate(
     let mut scores: Vec<f64> = strengths.iter().map(score).collect();
     let errors: Vec<f64> = (0..n)
         .map(|own| {
-            let mut slope = vec![-1.0 / n as f64; n];
-            slope[own] += 1.0;
             let bend = (1.0 + (strengths[own] / FULL).powi(4)).powf(-1.25);
-            variance(&mixture.covariance, size, &slope).sqrt() * bend / FULL
+            mixture.variance(own).sqrt() * bend / FULL
         })
         .collect();
     let signal = mixture.signal();
@@ -145,13 +142,6 @@ pub(super) fn aggregate(
     let (position, tie) = (mixture.mean[n], mixture.mean[n + 1].exp());
     let info = Evidence { strengths, position, tie, signal, scale_weights: mixture.weights, gated };
     Ok(Aggregated { scores, errors: Some(errors), info: super::Evidence::BradleyTerry(info) })
-}
-
-/// The variance of a weighted sum of the strengths.
-fn variance(covariance: &[f64], size: usize, weights: &[f64]) -> f64 {
-    let rows = covariance.chunks_exact(size).zip(weights);
-    let sum = rows.map(|(row, weight)| weight * row.iter().zip(weights).map(|(c, w)| c * w).sum::<f64>());
-    sum.sum::<f64>().max(0.0)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Which strengths make the verdicts most likely? Davidson's model of wins and ties, with a bias towards the response
 //! shown first, and the way to the peak of its posterior.
 
-use super::cholesky::Cholesky;
 use super::plackett_luce::{Ranking, Stated, Sums};
+use super::sparse::{Curvature, Matrix, Pattern};
 use super::{Comparison, Observed};
+use std::sync::Arc;
 
 /// How often one response shown first won, tied and lost against one shown second.
 struct Tally {
@@ -29,6 +30,16 @@ impl Verdicts {
             stated: sorted.weighed.iter().map(Stated::new).collect(),
             rankings: sorted.line_ups.iter().map(Ranking::new).collect(),
         }
+    }
+}
+
+impl Verdicts {
+    /// Which strengths the curvature couples: every two that some verdict compares.
+    pub(super) fn pattern(&self, n: usize) -> Pattern {
+        let tallies = self.tallies.iter().map(|tally| (tally.first, tally.second));
+        let stated = self.stated.iter().map(Stated::pair);
+        let rankings = self.rankings.iter().flat_map(Ranking::pairs);
+        Pattern::new(n, tallies.chain(stated).chain(rankings))
     }
 }
 
@@ -58,13 +69,15 @@ pub(super) struct Posterior<'v> {
     pub(super) means: Vec<f64>,
     /// How firmly it does: one over the variance.
     pub(super) precisions: Vec<f64>,
+    /// What the curvature is kept by, for a large group; without it, as a whole.
+    pub(super) pattern: Option<&'v Arc<Pattern>>,
 }
 
 /// Where the posterior is highest, and how it falls off around.
 pub(super) struct Peak {
     pub(super) at: Vec<f64>,
     pub(super) height: f64,
-    pub(super) curvature: Cholesky,
+    pub(super) curvature: Curvature,
 }
 
 impl Posterior<'_> {
@@ -97,14 +110,11 @@ impl Posterior<'_> {
         prior - games.sum::<f64>() + stated.sum::<f64>() + rankings.sum::<f64>()
     }
 
-    fn slope_and_curvature(&self, at: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn slope_and_curvature(&self, at: &[f64]) -> (Vec<f64>, Matrix) {
         let size = at.len();
         let mut slope: Vec<f64> = (0..size).map(|i| self.precisions[i] * (at[i] - self.means[i])).collect();
-        let mut curvature = vec![0.0; size * size];
-        for i in 0..size {
-            curvature[i * size + i] = self.precisions[i];
-        }
-        let mut sums = Sums { size, slope: &mut slope, curvature: &mut curvature };
+        let mut curvature = Matrix::diagonal(&self.precisions, self.pattern);
+        let mut sums = Sums { slope: &mut slope, curvature: &mut curvature };
         self.verdicts.stated.iter().for_each(|stated| stated.add_to(&mut sums, at));
         self.verdicts.rankings.iter().for_each(|ranking| ranking.add_to(&mut sums, at));
         for tally in &self.verdicts.tallies {
@@ -120,13 +130,13 @@ impl Posterior<'_> {
             let z = [(first, 1.0), (second, -1.0), (position, 1.0)];
             for (row, sign) in z {
                 slope[row] += sign * along;
-                curvature[ties * size + row] += sign * mixed;
+                curvature.add(ties, row, sign * mixed);
                 for (column, other) in z {
-                    curvature[row * size + column] += sign * other * bend;
+                    curvature.add(row, column, sign * other * bend);
                 }
             }
             slope[ties] += (won + lost) * tie - tied * (win + loss);
-            curvature[ties * size + ties] += games * tie * (win + loss);
+            curvature.add(ties, ties, games * tie * (win + loss));
         }
         (slope, curvature)
     }
@@ -135,9 +145,9 @@ impl Posterior<'_> {
     pub(super) fn peak(&self, mut at: Vec<f64>) -> Option<Peak> {
         for _ in 0..100 {
             let (slope, curvature) = self.slope_and_curvature(&at);
-            let cholesky = Cholesky::new(at.len(), curvature)?;
+            let curvature = Curvature::new(curvature)?;
             let mut step = slope.clone();
-            cholesky.solve(&mut step);
+            curvature.solve(&mut step)?;
             let ahead =
                 |share: f64| -> Vec<f64> { at.iter().zip(&step).map(|(x, d)| x - share * d).collect() };
             let gain: f64 = slope.iter().zip(&step).map(|(slope, step)| slope * step).sum();
@@ -145,7 +155,7 @@ impl Posterior<'_> {
             // The error shrinks by its square in every step, so that after one more of this size it is rounding.
             if gain <= 1e-18 * (1.0 + here.abs()) {
                 let at = ahead(1.0);
-                return Some(Peak { height: -self.value(&at), at, curvature: cholesky });
+                return Some(Peak { height: -self.value(&at), at, curvature });
             }
             // Close to the peak the gain drowns in rounding, which must not stop the last steps.
             let enough = |share: &f64| {
@@ -183,9 +193,11 @@ mod tests {
         let observed = Observed { comparisons: games.to_vec(), weighed, line_ups, prior: None };
         let verdicts = Verdicts::new(&observed);
         assert_eq!(verdicts.tallies.len(), 3);
-        let posterior = Posterior { verdicts: &verdicts, means: vec![0.1; 5], precisions: vec![0.7; 5] };
+        let posterior =
+            Posterior { verdicts: &verdicts, means: vec![0.1; 5], precisions: vec![0.7; 5], pattern: None };
         let at = [0.3, -0.4, 0.9, 0.2, -0.6];
         let (slope, curvature) = posterior.slope_and_curvature(&at);
+        let Matrix::Whole { entries: curvature, .. } = curvature else { panic!("kept by pairs") };
         let moved = |axis: usize, by: f64| {
             let mut at = at;
             at[axis] += by;
@@ -209,8 +221,12 @@ mod tests {
     fn the_peak_is_found_from_far_away() {
         let games = [Comparison { first: 0, second: 1, winner: Some(0) }; 50];
         let verdicts = of(&games);
-        let posterior =
-            Posterior { verdicts: &verdicts, means: vec![0.0; 4], precisions: vec![0.03, 0.03, 4.0, 1.0] };
+        let posterior = Posterior {
+            verdicts: &verdicts,
+            means: vec![0.0; 4],
+            precisions: vec![0.03, 0.03, 4.0, 1.0],
+            pattern: None,
+        };
         let near = posterior.peak(vec![0.0; 4]).expect("a peak").at;
         let far = posterior.peak(vec![-30.0, 30.0, 5.0, 9.0]).expect("a peak").at;
         assert!(near.iter().zip(&far).all(|(near, far)| (near - far).abs() < 1e-8), "{near:?} {far:?}");
@@ -224,6 +240,7 @@ mod tests {
             verdicts: &verdicts,
             means: vec![0.0; 4],
             precisions: vec![0.0025, 0.0025, 100.0, 1.0],
+            pattern: None,
         };
         let peak = posterior.peak(vec![0.0; 4]).expect("a peak");
         assert!(peak.at[0] > 5.0 && (peak.at[0] + peak.at[1]).abs() < 1e-9, "{:?}", peak.at);

@@ -5,7 +5,7 @@ mod adaptive;
 mod fixed;
 
 use super::Observed;
-use super::bradley_terry::{BradleyTerry, LARGEST};
+use super::bradley_terry::BradleyTerry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,8 @@ pub enum Design {
     RoundRobin,
     /// As many pairs as the budget allows, all at the same time, spread evenly over the responses.
     Sparse,
-    /// A few at a time, each time those that would teach most, until enough is known.
+    /// A few at a time, each time those that would teach most, until enough is known. Groups of more than 64 are asked
+    /// all at once.
     Adaptive,
 }
 
@@ -33,7 +34,7 @@ pub struct Draw {
     pub design: Design,
     /// The most calls for the group; none for as many as it takes to show every two responses together.
     pub budget: Option<usize>,
-    /// How many responses a call shows: 2 for pairs, up to 9 for line-ups.
+    /// How many responses a call shows: 2 for pairs, up to [`MOST_SHOWN`] for line-ups.
     pub line_up: usize,
     /// The reliability at which an adaptive design stops; 1 for never.
     pub reliability: f64,
@@ -44,8 +45,11 @@ pub struct Draw {
     pub model: BradleyTerry,
 }
 
-/// The most responses that a call shows.
-const MOST_SHOWN: usize = 9;
+/// The most responses that a call shows, because each has a letter of its own.
+pub const MOST_SHOWN: usize = 20;
+
+/// The largest group that is asked in waves. Choosing a wave takes time that grows with the cube of the group.
+pub const MOST_ADAPTED: usize = 64;
 
 impl Draw {
     /// The next wave: each inner list is one call, the responses in the order in which they are shown. Empty: enough is
@@ -78,10 +82,11 @@ impl Draw {
 
     /// The most calls that it will ever ask for. It is exact for the designs that ask once.
     pub fn most(&self) -> usize {
-        let all = self.all();
-        let with_audits = all + self.audits(all);
         match self.budget {
-            None => with_audits,
+            None => {
+                let all = self.all(usize::MAX);
+                all + self.audits(all)
+            }
             Some(budget) if self.adapts() && self.n > 1 => budget,
             Some(budget) => {
                 let main = self.main(budget);
@@ -90,9 +95,9 @@ impl Draw {
         }
     }
 
-    /// Whether there is more than one wave. Beyond what the model can take, the first wave is all there is.
+    /// Whether there is more than one wave. A group beyond [`MOST_ADAPTED`] is asked all at once, as by a sparse design.
     fn adapts(&self) -> bool {
-        self.design == Design::Adaptive && self.n <= LARGEST
+        self.design == Design::Adaptive && self.n <= MOST_ADAPTED
     }
 
     /// How many responses a call shows.
@@ -100,19 +105,19 @@ impl Draw {
         self.line_up.clamp(2, MOST_SHOWN).min(self.n)
     }
 
-    /// How many calls show every two responses together.
-    fn all(&self) -> usize {
+    /// How many calls show every two responses together, counted up to so many.
+    fn all(&self, most: usize) -> usize {
         match self.shown() {
             _ if self.n < 2 => 0,
-            2 => self.n * (self.n - 1) / 2,
-            shown => fixed::cover(self.n, shown, usize::MAX, self.seed).len(),
+            2 => most.min(self.n * (self.n - 1) / 2),
+            shown => fixed::cover(self.n, shown, most, self.seed).len(),
         }
     }
 
     /// How many calls a wave has. The first one, which knows nothing, is a ring and a quarter.
     fn wave(&self, first: bool) -> usize {
         match self.shown() {
-            2 if first => (self.n + self.n / 4).min(self.all()),
+            2 if first => self.all(self.n + self.n / 4),
             2 => self.n,
             shown => self.n.div_ceil(shown),
         }
@@ -120,7 +125,7 @@ impl Draw {
 
     /// The largest number of calls that, with their audits, fit the budget; no more than show every two together.
     fn main(&self, budget: usize) -> usize {
-        let most = budget.min(self.all());
+        let most = self.all(budget);
         let fits = |main: &usize| main + self.audits(*main) <= budget;
         (0..=most).rev().find(fits).unwrap_or(0).max(most.min(1))
     }
@@ -306,7 +311,9 @@ mod tests {
                                 let mut once = call.clone();
                                 once.sort_unstable();
                                 once.dedup();
-                                assert!(once.len() == call.len() && call.len() == line_up.min(n).min(9));
+                                assert!(
+                                    once.len() == call.len() && call.len() == line_up.min(n).min(MOST_SHOWN)
+                                );
                                 assert!(once.iter().all(|shown| *shown < n));
                             }
                         }

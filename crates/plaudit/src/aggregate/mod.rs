@@ -12,6 +12,7 @@ mod mixture;
 mod observed;
 mod plackett_luce;
 mod refused;
+mod sparse;
 pub mod winrate;
 
 pub use observed::{LineUp, Observed, Weighed};
@@ -55,7 +56,7 @@ pub enum Method {
     Elo(Elo),
     /// Wins less losses once the fewest verdicts that contradict an order are left out. At most 16 responses.
     Dgr,
-    /// Strengths that explain the verdicts best, shrunk where the verdicts look like noise. At most 64 responses.
+    /// Strengths that explain the verdicts best, shrunk where the verdicts look like noise. At most 1024 responses.
     BradleyTerry(BradleyTerry),
 }
 
@@ -93,6 +94,17 @@ impl Method {
             Self::Winrate | Self::Copeland | Self::Dgr => Ok(()),
             Self::Elo(params) => params.check().map_err(Into::into),
             Self::BradleyTerry(params) => params.check().map_err(Into::into),
+        }
+    }
+
+    /// The name of the method in recipes.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Winrate => "winrate",
+            Self::Copeland => "copeland",
+            Self::Elo(_) => "elo",
+            Self::Dgr => "dgr",
+            Self::BradleyTerry(_) => "bradley_terry",
         }
     }
 

@@ -1,13 +1,13 @@
 //! How likely is a ranking, and the probability that a judge states? The terms that line-ups and weighed comparisons add
 //! to the posterior.
 
+use super::sparse::Matrix;
 use super::{LineUp, Weighed};
 
-/// What the terms add up to: the negative logarithm of the likelihood, its slope, and its curvature by rows.
+/// What the terms add up to: the slope and the curvature of the negative logarithm of the likelihood.
 pub(super) struct Sums<'s> {
-    pub(super) size: usize,
     pub(super) slope: &'s mut [f64],
-    pub(super) curvature: &'s mut [f64],
+    pub(super) curvature: &'s mut Matrix,
 }
 
 impl Sums<'_> {
@@ -16,7 +16,7 @@ impl Sums<'_> {
         for (row, weight) in along {
             self.slope[row] += weight * slope;
             for (column, other) in along {
-                self.curvature[row * self.size + column] += weight * other * bend;
+                self.curvature.add(row, column, weight * other * bend);
             }
         }
     }
@@ -36,6 +36,12 @@ impl Ranking {
         let slot = |response: usize| line_up.shown.iter().position(|shown| *shown == response);
         let share = |response: usize| slot(response).map_or(0.0, |slot| 0.5 - slot as f64 / last);
         Self { places: line_up.order.iter().map(|response| (*response, share(*response))).collect() }
+    }
+
+    /// Every two responses of the ranking.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let places = self.places.iter().enumerate();
+        places.flat_map(|(at, (one, _))| self.places[at + 1..].iter().map(|(two, _)| (*one, *two)))
     }
 
     /// The strength of each with its share of the bias, which is the last unknown but one.
@@ -105,6 +111,11 @@ impl Stated {
     pub(super) fn new(weighed: &Weighed) -> Self {
         let logit = (weighed.first / (1.0 - weighed.first)).ln().clamp(-MOST_LOGITS, MOST_LOGITS);
         Self { first: weighed.comparison.first, second: weighed.comparison.second, logit }
+    }
+
+    /// The two responses.
+    pub(super) fn pair(&self) -> (usize, usize) {
+        (self.first, self.second)
     }
 
     /// How far the unknowns are above what is stated.

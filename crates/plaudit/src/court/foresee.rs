@@ -2,7 +2,7 @@
 
 use super::{Court, Hearing};
 use crate::judge::query::Call;
-use crate::plan::Plan;
+use crate::plan::{Judge, Plan};
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use serde::Serialize;
 use std::sync::PoisonError;
@@ -30,6 +30,24 @@ pub struct Foreseen {
     pub cost: Option<f64>,
     /// Whether exactly these calls would be made, rather than at most.
     pub exact: bool,
+    /// Groups that are larger than the component's aggregate takes. No call is made about them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub too_large: Option<TooLarge>,
+}
+
+/// Groups that are larger than a component's aggregate takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TooLarge {
+    /// The aggregate.
+    pub method: &'static str,
+    /// How many different responses it takes, the reference included where that takes part.
+    pub limit: usize,
+    /// How many groups have more.
+    pub groups: u64,
+    /// The name of the largest of them.
+    pub group: String,
+    /// How many different responses that one has.
+    pub size: usize,
 }
 
 impl Court {
@@ -43,6 +61,10 @@ impl Court {
     pub(super) async fn foresee(&self, plan: &Plan, hearing: &Hearing) {
         let inquiry = &hearing.inquiry;
         let (judge, prior) = hearing.asks;
+        if let Some((size, limit)) = inquiry.too_large() {
+            self.foresee_too_large(plan, hearing, (size, limit));
+            return;
+        }
         if let (Some(prior), Some(wave)) = (prior, inquiry.prior()) {
             let voice = &plan.judges[prior].voice;
             let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.prior_call(voice, shown)).collect();
@@ -55,6 +77,21 @@ impl Court {
         self.count(plan, hearing, (judge, &calls, most)).await;
     }
 
+    /// Counts a group that is larger than the aggregate takes.
+    fn foresee_too_large(&self, plan: &Plan, hearing: &Hearing, (size, limit): (usize, usize)) {
+        let Some(foreseen) = &self.foreseen else { return };
+        let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = entry(&mut foreseen, hearing, &plan.judges[hearing.asks.0]);
+        let group = hearing.group.as_deref().unwrap_or("").to_owned();
+        let method = hearing.inquiry.method();
+        let seen =
+            one.too_large.get_or_insert(TooLarge { method, limit, groups: 0, group: String::new(), size: 0 });
+        seen.groups += 1;
+        if size > seen.size {
+            (seen.group, seen.size) = (group, size);
+        }
+    }
+
     /// Counts the calls of a wave, of which there would be so many at most.
     async fn count(&self, plan: &Plan, hearing: &Hearing, (judge, calls, most): (usize, &[Call<'_>], usize)) {
         let known = calls.iter().map(|call| self.caller.is_known(judge, call));
@@ -62,24 +99,7 @@ impl Court {
         let Some(foreseen) = &self.foreseen else { return };
         let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
         let settings = &plan.judges[judge];
-        let place =
-            foreseen.iter().position(|one| one.component == hearing.component && one.judge == settings.name);
-        let place = place.unwrap_or_else(|| {
-            foreseen.push(Foreseen {
-                component: hearing.component.to_owned(),
-                judge: settings.name.clone(),
-                rollouts: 0,
-                duplicates: 0,
-                calls: 0,
-                known: 0,
-                prompt_tokens: 0,
-                completion_tokens: 0,
-                cost: settings.price.map(|_| 0.0),
-                exact: true,
-            });
-            foreseen.len() - 1
-        });
-        let one = &mut foreseen[place];
+        let one = entry(&mut foreseen, hearing, settings);
         let unknown: Vec<&Call<'_>> =
             calls.iter().zip(&known).filter(|(_, known)| !**known).map(|(call, _)| call).collect();
         let known = calls.len() - unknown.len();
@@ -104,4 +124,26 @@ impl Court {
             *cost += (read as f64 * input + written as f64 * output) / 1e6;
         }
     }
+}
+
+/// What a component would ask of a judge, which is added where nothing has been counted of it.
+fn entry<'f>(foreseen: &'f mut Vec<Foreseen>, hearing: &Hearing, judge: &Judge) -> &'f mut Foreseen {
+    let known = |one: &Foreseen| one.component == hearing.component && one.judge == judge.name;
+    let place = foreseen.iter().position(known).unwrap_or_else(|| {
+        foreseen.push(Foreseen {
+            component: hearing.component.clone(),
+            judge: judge.name.clone(),
+            rollouts: 0,
+            duplicates: 0,
+            calls: 0,
+            known: 0,
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            cost: judge.price.map(|_| 0.0),
+            exact: true,
+            too_large: None,
+        });
+        foreseen.len() - 1
+    });
+    &mut foreseen[place]
 }

@@ -6,7 +6,7 @@ mod queue;
 mod shared;
 
 pub use account::Account;
-pub use foresee::Foreseen;
+pub use foresee::{Foreseen, TooLarge};
 pub use shared::Shared;
 
 use crate::error::RunError;
@@ -54,6 +54,8 @@ impl Default for Setup<'_> {
 pub(crate) struct Hearing {
     /// The component that asks.
     pub(crate) component: String,
+    /// The name of the group, where it is larger than the method takes.
+    pub(crate) group: Option<String>,
     pub(crate) inquiry: Inquiry,
     /// The judge, and the one that gives a prior, as places in the plan.
     pub(crate) asks: (usize, Option<usize>),
@@ -320,7 +322,7 @@ impl Court {
     }
 
     async fn hear_one(&self, plan: &Plan, hearing: Hearing, told: bool) -> (Inquiry, Vec<Exchange>) {
-        let Hearing { component, mut inquiry, asks: (judge, prior), again } = hearing;
+        let Hearing { component, mut inquiry, asks: (judge, prior), again, .. } = hearing;
         let mut exchanges = Vec::new();
         // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
         self.queues[judge].admit().await;

@@ -3,6 +3,7 @@
 use super::rules::with_floor;
 use super::{Engine, Terms};
 use crate::court::{Exchange, Heard, Hearing};
+use crate::group::Key;
 use crate::judge::Question;
 use crate::judge::asking::Mode;
 use crate::judge::case::{Case, Member};
@@ -69,8 +70,10 @@ impl Engine {
                     None => {
                         let case = Case::new(question, &chosen, court.secret(), validates);
                         let inquiry = Inquiry::new(Arc::clone(question), case);
-                        let hearing =
-                            Hearing { component: settings.name.clone(), inquiry, asks, again: false };
+                        let group_name = || Key::of(chosen[0].rollout).map(|key| key.label().into_owned());
+                        let group = inquiry.too_large().and_then(|_| group_name());
+                        let name = settings.name.clone();
+                        let hearing = Hearing { component: name, group, inquiry, asks, again: false };
                         hearings.push((Place { component, members: part }, hearing));
                     }
                 }

@@ -14,7 +14,7 @@ use crate::error::RunError;
 use crate::group::{self, Group, Key};
 use crate::judge::findings::Findings;
 use crate::outcome::{Outcome, Score};
-use crate::plan::{Branch, Gate, Plan};
+use crate::plan::{Branch, Gate, GroupLimit, Plan};
 use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
@@ -72,6 +72,12 @@ impl Engine {
     /// What the engine does.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The component that takes the smallest groups, where there is a limit. A larger group is invalid with
+    /// `group.too_large`, and no judge is asked about it; a trainer that knows its group size can refuse it at the start.
+    pub fn group_limit(&self) -> Option<GroupLimit> {
+        self.plan.group_limit()
     }
 
     /// The same, for whoever holds on to it.

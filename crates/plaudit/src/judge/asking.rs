@@ -1,7 +1,7 @@
 //! What can be said of every judged reward? Which judge is asked, what is compared with what, and how the verdicts become
 //! numbers.
 
-use crate::aggregate::design::Design;
+use crate::aggregate::design::{Design, MOST_SHOWN};
 use crate::aggregate::{AggregateError, Method};
 use crate::reward::Refusal;
 use schemars::JsonSchema;
@@ -39,7 +39,8 @@ pub struct Asking {
     /// What the judge is shown at a time: `pointwise`, `pairwise` or `listwise`.
     pub mode: Mode,
     /// How comparisons become one number a response: `bradley_terry`, `winrate`, `copeland`, `elo`, `dgr`, or a map with
-    /// `method` and its parameters.
+    /// `method` and its parameters. `bradley_terry` takes groups of at most 1024 different responses and `dgr` of at most
+    /// 16; a larger group is invalid with `group.too_large`, and no judge is asked about it.
     pub aggregate: Aggregate,
     /// Which comparisons are asked: `round_robin` (all pairs), `sparse` (as many as `budget` says, at once) or `adaptive`
     /// (in waves, where the order is least certain).
@@ -47,8 +48,8 @@ pub struct Asking {
     /// The most calls a group. Without it, as many as there are pairs.
     #[schemars(range(min = 1, max = 100_000))]
     pub budget: Option<usize>,
-    /// How many responses are shown at once in mode listwise; without it, all of a group.
-    #[schemars(range(min = 2, max = 20))]
+    /// How many responses are shown at once in mode listwise; without it, all of a group, or 20 of a larger one.
+    #[schemars(range(min = 2, max = MOST_SHOWN))]
     pub line_up: Option<usize>,
     /// An adaptive design stops when the scores of the group are this reliable; 1 never stops early.
     #[schemars(range(min = 0.0, max = 1.0))]

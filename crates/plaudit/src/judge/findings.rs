@@ -170,16 +170,23 @@ fn has_cycle(observed: &Observed, n: usize) -> bool {
         .filter(|(_, margin)| **margin != 0)
         .map(|((a, b), margin)| if *margin > 0 { (*a, *b) } else { (*b, *a) })
         .collect();
-    let mut left = vec![true; n];
-    loop {
-        let mut beaten = vec![false; n];
-        edges.iter().filter(|(a, b)| left[*a] && left[*b]).for_each(|(_, b)| beaten[*b] = true);
-        let free: Vec<usize> = (0..n).filter(|at| left[*at] && !beaten[*at]).collect();
-        if free.is_empty() {
-            return left.contains(&true);
-        }
-        free.iter().for_each(|at| left[*at] = false);
+    let (mut losers, mut beaten) = (vec![Vec::new(); n], vec![0_usize; n]);
+    for (winner, loser) in edges {
+        losers[winner].push(loser);
+        beaten[loser] += 1;
     }
+    let mut free: Vec<usize> = (0..n).filter(|at| beaten[*at] == 0).collect();
+    let mut taken = 0;
+    while let Some(winner) = free.pop() {
+        taken += 1;
+        for loser in &losers[winner] {
+            beaten[*loser] -= 1;
+            if beaten[*loser] == 0 {
+                free.push(*loser);
+            }
+        }
+    }
+    taken < n
 }
 
 #[cfg(test)]

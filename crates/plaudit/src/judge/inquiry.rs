@@ -26,15 +26,29 @@ pub struct Inquiry {
     asked: Vec<Vec<usize>>,
     answers: Vec<Answer>,
     observed: Observed,
+    /// How many responses there are, and how many the method takes, where that is fewer.
+    too_large: Option<(usize, usize)>,
 }
 
 impl Inquiry {
     /// The inquiry into a case of which nothing has been asked.
     pub fn new(question: Arc<Question>, case: Case) -> Self {
         let n = case.entries.len();
-        let draw = (question.compares() && n > 1).then(|| question.draw(n));
+        let largest = question.method.largest();
+        let too_large = (question.compares() && n > largest).then_some((n, largest));
+        let draw = (question.compares() && n > 1 && too_large.is_none()).then(|| question.draw(n));
         let observed = Observed { comparisons: vec![], weighed: vec![], line_ups: vec![], prior: None };
-        Self { question, case, draw, asked: Vec::new(), answers: Vec::new(), observed }
+        Self { question, case, draw, asked: Vec::new(), answers: Vec::new(), observed, too_large }
+    }
+
+    /// How many different responses there are, and how many the method takes, where that is fewer. Nothing is asked then.
+    pub fn too_large(&self) -> Option<(usize, usize)> {
+        self.too_large
+    }
+
+    /// The name of the method that comparisons become numbers by.
+    pub fn method(&self) -> &'static str {
+        self.question.method.name()
     }
 
     /// What the entries look like to a scalar model, one call each, where one is to be asked first.
@@ -76,7 +90,10 @@ impl Inquiry {
 
     /// The most calls that it will ever make.
     pub fn most_calls(&self) -> usize {
-        self.question.most_calls(self.case.entries.len())
+        match self.too_large {
+            Some(_) => 0,
+            None => self.question.most_calls(self.case.entries.len()),
+        }
     }
 
     /// Takes the answers to a wave, in its order.
@@ -155,9 +172,18 @@ impl Inquiry {
             // Identical responses are equally good, which needs no judge.
             return (vec![Ok(0.0); n], vec![identical(); n]);
         }
+        if let Some((n, largest)) = self.too_large {
+            let reason = Reason::new(Code::GroupTooLarge, AggregateError::TooMany { n, largest }.to_string());
+            return (vec![Err(reason); n], vec![Info::none(); n]);
+        }
         let records = self.records();
         let known: Vec<usize> = (0..n).filter(|at| self.has_quorum(&records[*at])).collect();
-        let mut scores: Vec<Result<f64, Reason>> = (0..n).map(|at| Err(self.missing(at))).collect();
+        // Who has a quorum gets a score or the reason of the method below, unless there is nobody to compare with.
+        let missing = |at: usize| match known.binary_search(&at) {
+            Ok(_) if known.len() > 1 => Err(Code::JudgeNoVerdicts.into()),
+            _ => Err(self.missing(at)),
+        };
+        let mut scores: Vec<Result<f64, Reason>> = (0..n).map(missing).collect();
         let mut infos = vec![Info::none(); n];
         let among = self.among(&known);
         match estimate(&self.question.method, known.len(), &among) {

@@ -7,6 +7,7 @@ pub mod detect;
 pub mod fence;
 pub mod findings;
 pub mod inquiry;
+mod marks;
 pub mod overlap;
 pub mod own;
 pub mod principle;
@@ -19,6 +20,7 @@ pub mod reward_model;
 pub mod template;
 pub mod verdict;
 
+pub use crate::aggregate::design::MOST_SHOWN;
 pub use query::{Query, Request, Voice};
 pub use question::Question;
 pub use read::Reading;
@@ -27,9 +29,6 @@ pub use verdict::{Form, Place, Side, Usage, Verdict, Wanted};
 
 use crate::reward::{Refusal, Registered, inline_schema, parameters};
 use crate::tokenizer::Shelf;
-
-/// The most responses that one call shows, because each has a letter of its own.
-pub const MOST_SHOWN: usize = 20;
 
 /// Every judged reward, by name. A new one is a file beside this and a line here.
 pub const KINDS: &[Kind] =

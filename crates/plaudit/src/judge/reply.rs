@@ -51,14 +51,11 @@ impl Reply {
             Some([_, _, ..]) => return Err(shape("there is more than one choice")),
             _ => return Err(shape("there is no choice")),
         };
-        let finish = choice.get("finish_reason").and_then(Value::as_str);
-        match finish {
-            Some("length" | "max_tokens" | "model_length" | "abort") => {
-                return Err(Code::JudgeTruncated.into());
-            }
-            Some("content_filter") => return Err(Code::JudgeContentFilter.into()),
-            _ => {}
-        }
+        let calls_tool = match ending(choice.get("finish_reason")) {
+            Ending::Whole => false,
+            Ending::Tool => true,
+            Ending::Cut(reason) => return Err(reason),
+        };
         let Some(Value::Object(message)) = choice.get("message") else {
             return Err(shape("the choice has no message"));
         };
@@ -67,7 +64,7 @@ impl Reply {
             Some(Value::Array(calls)) => !calls.is_empty(),
             Some(_) => true,
         };
-        if calls || said(message, "function_call").is_some() || finish == Some("tool_calls") {
+        if calls || said(message, "function_call").is_some() || calls_tool {
             return Err(shape("the judge calls a tool"));
         }
         match said(message, "refusal") {
@@ -83,6 +80,42 @@ impl Reply {
         let model = envelope.get("model").and_then(Value::as_str);
         let named = |name: &&str| name.len() <= LONGEST_MODEL && !name.chars().any(char::is_control);
         Ok(Self { content, tokens, usage: spent(&envelope), model: model.filter(named).map(str::to_owned) })
+    }
+}
+
+/// How a reply ended.
+enum Ending {
+    /// As it should.
+    Whole,
+    /// With the call of a tool.
+    Tool,
+    /// Otherwise, for that reason.
+    Cut(Reason),
+}
+
+/// What a `finish_reason` means. Only the names that servers give to a normal end are taken for one: `stop` (OpenAI, vLLM,
+/// SGLang, Ollama, Fireworks, OpenRouter; Gemini in capitals), `eos` (Together), `eos_token` and `stop_sequence`
+/// (Text Generation Inference), `end_turn` (Anthropic), `complete` (Cohere). Without one, nobody says that it is cut.
+fn ending(finish: Option<&Value>) -> Ending {
+    let finish = match finish {
+        None | Some(Value::Null) => return Ending::Whole,
+        Some(Value::String(finish)) => finish.to_ascii_lowercase(),
+        Some(_) => return Ending::Cut(shape("the finish_reason is not text")),
+    };
+    match finish.as_str() {
+        "" | "stop" | "eos" | "eos_token" | "stop_sequence" | "stop_token" | "end_turn" | "complete"
+        | "completed" | "finished" => Ending::Whole,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" => Ending::Tool,
+        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" | "abort" => {
+            Ending::Cut(Code::JudgeTruncated.into())
+        }
+        "content_filter" | "safety" | "sensitive" | "recitation" | "blocklist" | "prohibited_content"
+        | "spii" => Ending::Cut(Code::JudgeContentFilter.into()),
+        "refusal" => Ending::Cut(Code::JudgeRefusal.into()),
+        other => {
+            let message = format!("the answer ended with finish_reason {:?}", scrub(other));
+            Ending::Cut(Reason::new(Code::JudgeUnfinished, message))
+        }
     }
 }
 
@@ -268,6 +301,31 @@ mod tests {
         assert_eq!(scrub("a\u{1b}[31m\u{202e}\n"), "a\\u{1b}[31m\\u{202e}\\n");
         assert_eq!(scrub(&"x y".repeat(1000)).chars().count(), QUOTED + 1);
         assert!(!scrub(&format!("{} sk-THISISASECRET", "a ".repeat(38))).contains("THIS"));
+    }
+
+    #[test]
+    fn only_a_normal_end_is_read() {
+        let read = |finish: &str| {
+            let body = format!(r#"{{"choices":[{{"message":{{"content":"A"}},"finish_reason":{finish}}}]}}"#);
+            Reply::read(body.as_bytes()).map(|reply| reply.content).map_err(|reason| reason.code)
+        };
+        for whole in
+            ["null", r#""stop""#, r#""STOP""#, r#""eos_token""#, r#""end_turn""#, r#""stop_sequence""#]
+        {
+            assert_eq!(read(whole), Ok("A".to_owned()), "{whole}");
+        }
+        for (cut, code) in [
+            (r#""error""#, Code::JudgeUnfinished),
+            (r#""insufficient_system_resource""#, Code::JudgeUnfinished),
+            (r#""repetition""#, Code::JudgeUnfinished),
+            (r#""length""#, Code::JudgeTruncated),
+            (r#""content_filter""#, Code::JudgeContentFilter),
+            (r#""SAFETY""#, Code::JudgeContentFilter),
+            (r#""tool_calls""#, Code::JudgeSchema),
+            ("7", Code::JudgeSchema),
+        ] {
+            assert_eq!(read(cut), Err(code), "{cut}");
+        }
     }
 
     #[test]

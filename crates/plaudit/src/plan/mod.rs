@@ -6,6 +6,7 @@ mod resolve;
 
 use crate::compose::{Combine, Part};
 use crate::group::Partial;
+use crate::recipe::Mistake;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
 pub use judges::Judge;
@@ -30,6 +31,8 @@ pub struct Plan {
     pub groups: GroupPolicy,
     /// The longest response, in bytes; what is longer is floored.
     pub longest_response: usize,
+    /// What the author of the recipe should think about, though it can be done.
+    pub warnings: Vec<Mistake>,
 }
 
 /// How groups are handled.
@@ -99,6 +102,17 @@ pub struct Route {
     pub default: Option<usize>,
 }
 
+/// How many responses a component can compare at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupLimit {
+    /// The component.
+    pub component: String,
+    /// Its aggregate.
+    pub method: &'static str,
+    /// The most responses of a group. Where the reference takes part, its place is taken off already.
+    pub limit: usize,
+}
+
 impl Plan {
     /// The branch that a rollout takes.
     pub fn branch(&self, rollout: &Rollout<'_>) -> Option<usize> {
@@ -112,6 +126,21 @@ impl Plan {
     pub fn compares_groups(&self) -> bool {
         let components = self.branches.iter().flat_map(|branch| &branch.components);
         components.into_iter().any(|component| component.scorer.compares())
+    }
+
+    /// The component that takes the smallest groups, where there is a limit.
+    pub fn group_limit(&self) -> Option<GroupLimit> {
+        let components = self.branches.iter().flat_map(|branch| &branch.components);
+        let limits = components.filter_map(|component| {
+            let Scorer::Judged(question) = &component.scorer else { return None };
+            let largest = question.method.largest();
+            (question.compares() && largest < usize::MAX).then(|| GroupLimit {
+                component: component.name.clone(),
+                method: question.method.name(),
+                limit: largest - usize::from(self.validates),
+            })
+        });
+        limits.min_by_key(|limit| limit.limit)
     }
 
     /// The names of all columns, each once, in the order in which they first appear.

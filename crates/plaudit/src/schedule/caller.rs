@@ -1,18 +1,19 @@
 //! How is a question put to a judge, and what becomes of it? The chain from a question to its verdict.
 
-use super::asked::{Asked, JudgeSpec, Network, Unusable};
+use super::asked::{Asked, JudgeSpec, Network, Secret, Unusable};
 use super::budget::today;
 use super::fault::Fault;
 use super::flight::Flights;
-use super::gate::{Barred, Gate, Wish};
+use super::gate::{Barred, Gate, Wish, with_last};
 use super::panel::{Confidant, Panel};
 use super::purchase::Question;
 use super::record::{Record, held};
 use super::tally::Tally;
-use super::wire::{Broken, Wire};
+use super::wire::{Broken, Reply, Wire};
 use crate::judge::{Form, Usage, Verdict};
 use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -20,6 +21,9 @@ use tokio::time::Instant;
 
 /// What the keys of judgments begin with. It changes when the meaning of a judgment does.
 const PROTOCOL: &[u8] = b"plaudit judgment 1";
+
+/// A key of so many letters is part of no answer by chance.
+const LONG_KEY: usize = 16;
 
 /// One judge, and all that is known of it.
 pub(super) struct Judge {
@@ -53,6 +57,8 @@ pub(super) struct Progress {
     pub(super) tries: u32,
     /// How often it was sent in all.
     pub(super) sends: u32,
+    /// How it failed the last time.
+    pub(super) last: Option<Reason>,
 }
 
 /// The key of a judgment: what was asked of whom, and nothing about when or where.
@@ -71,6 +77,19 @@ impl Judge {
     pub(super) fn new(spec: JudgeSpec, wire: Box<dyn Wire>) -> Self {
         let gate = Gate::new(&spec);
         Self { spec, gate, wire, flights: Flights::default(), confidant: None, begun: OnceCell::new() }
+    }
+
+    /// A reply without the key that it was asked with, which some servers repeat.
+    pub(super) fn without_key(&self, mut reply: Reply) -> Reply {
+        // A short key may stand in a good answer by chance, and that is read before it is shown.
+        let shown = !(200..300).contains(&reply.status);
+        let hide = |key: &&Secret| shown || key.reveal().len() >= LONG_KEY;
+        if let Some(key) = self.spec.api_key.as_ref().filter(hide)
+            && let Cow::Owned(hidden) = key.hidden(&String::from_utf8_lossy(&reply.body))
+        {
+            reply.body = hidden.into_bytes();
+        }
+        reply
     }
 
     /// A failure as everybody may know it: without the judge's own words, where only a confidant is told them.
@@ -95,8 +114,11 @@ impl Judge {
         fault
     }
 
-    /// A reason as everybody may know it: without the place of a journal that cannot be written.
-    fn public(&self, reason: Reason) -> Reason {
+    /// A reason as everybody may know it: without the key, and without the place of a journal that cannot be written.
+    fn public(&self, mut reason: Reason) -> Reason {
+        if let Some(key) = &self.spec.api_key {
+            reason.message = key.hidden(&reason.message).into_owned().into();
+        }
         let Some(confidant) = &self.confidant else { return reason };
         confidant(&self.spec.name, &reason);
         match reason.code.as_str().starts_with("engine.") {
@@ -216,6 +238,7 @@ impl Caller {
             usage: None,
             tries: 0,
             sends: 0,
+            last: None,
         };
         let verdict = match (query.local(), self.judges.get(judge)) {
             (Some(local), _) => local,
@@ -224,7 +247,11 @@ impl Caller {
                 let chain = self.chain(judge, query, deadline, &mut progress);
                 let verdict = tokio::time::timeout_at(deadline, chain).await;
                 let verdict = verdict.unwrap_or_else(|_| Err(Code::JudgeDeadline.into()));
-                verdict.map_err(|reason| judge.public(reason))
+                verdict.map_err(|reason| {
+                    let last = progress.last.take().filter(|_| reason.code == Code::JudgeDeadline);
+                    let trouble = || judge.gate.trouble().filter(|_| reason.code == Code::JudgeDeadline);
+                    judge.public(with_last(reason.clone(), last.or_else(trouble).as_ref()))
+                })
             }
         };
         Asked {

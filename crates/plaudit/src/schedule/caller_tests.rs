@@ -1,6 +1,6 @@
 //! Do the state machines of the caller hold? A judge in memory and a paused clock.
 
-use super::asked::{Asked, JudgeSpec, Price};
+use super::asked::{Asked, JudgeSpec, Price, Secret};
 use super::caller::Caller;
 use super::record::{NoRecord, Record, held};
 use super::wire::{Broken, Parcel, Reply, Wire};
@@ -417,4 +417,44 @@ async fn the_pace_is_kept_and_stopping_fails_what_waits() {
     assert_eq!((scored(&asked), failed(&asked, Code::Stopped)), (10, 90));
     let calls = stage.calls();
     assert!(calls.windows(2).all(|pair| pair[1].at - pair[0].at >= Duration::from_millis(999)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_tells_how_it_went_the_last_time() {
+    let stage = Stage::new(spec(), |_, _| (10, reply(503, r#"{"error":{"message":"loading the model"}}"#)));
+    let asked = stage.ask_all(20, 3).await;
+    let reasons: Vec<&Reason> = asked.iter().filter_map(|asked| asked.verdict.as_ref().err()).collect();
+    let late: Vec<&&Reason> = reasons.iter().filter(|reason| reason.code == Code::JudgeDeadline).collect();
+    assert!(!late.is_empty(), "{reasons:?}");
+    for reason in late {
+        let last =
+            "The last time: The judge answered with status 503: loading the model (judge.server_error)";
+        assert!(reason.message.contains(last), "{reason:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_in_an_error_is_hidden_however_short_it_is() {
+    let key = Some(Secret::new("tok-1"));
+    let stage = Stage::new(JudgeSpec { api_key: key, ..spec() }, |at, _| match at {
+        0 => (1, good()),
+        at => (1, reply([400, 401, 503][at % 3], "the key tok-1 is wrong, tok-1")),
+    });
+    for asked in stage.ask_all(20, 30).await {
+        let told = format!("{:?}", asked.verdict);
+        assert!(!told.contains("tok-1") && (asked.verdict.is_ok() || told.contains("***")), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn probes_do_not_keep_step_with_a_judge_that_comes_and_goes() {
+    let stage = Stage::new(spec(), |_, call| match call.at.as_millis() % 1_000 {
+        0..500 => (1, broken(Code::JudgeConnect, false)),
+        _ => (1, good()),
+    });
+    let asked = stage.ask_all(40, 120).await;
+    assert!(scored(&asked) > 0, "{:?}", asked.first().map(|asked| &asked.verdict));
+    let times: Vec<u128> =
+        stage.calls().iter().map(|call| call.at.as_millis()).filter(|at| *at > 2_000).collect();
+    assert!(times.iter().any(|at| at % 1_000 > 20), "{times:?}");
 }

@@ -1,6 +1,7 @@
 //! May an endpoint be asked now? Its breaker, its pause, and the one probe of an endpoint that is not known to work.
 
 use super::fault::Health;
+use super::pace::Dice;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -44,6 +45,8 @@ pub(super) struct Endpoint {
     rest: Duration,
     /// The longest one.
     longest: Duration,
+    /// Spreads the probes, so that they do not keep step with a judge that comes and goes.
+    dice: Dice,
     /// The last results, the newest in the lowest bit, a failure being 1.
     results: u32,
     seen: u32,
@@ -57,12 +60,14 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that is left alone for `rest` when it fails, and for twice as long each time, up to `longest`.
-    pub(super) fn new(rest: Duration, longest: Duration) -> Self {
+    /// An endpoint that is left alone for `rest` when it fails, and for twice as long each time, up to `longest`; each
+    /// time for up to a quarter less, as the dice fall.
+    pub(super) fn new(rest: Duration, longest: Duration, dice: Dice) -> Self {
         Self {
             breaker: Breaker::Closed,
             rest,
             longest,
+            dice,
             results: 0,
             seen: 0,
             paused: None,
@@ -131,18 +136,23 @@ impl Endpoint {
             // A call that was sent before the breaker opened says nothing new.
             Breaker::Open { until, .. } if until > now => {}
             Breaker::Open { rest, .. } => {
-                let rest = (rest * 2).min(self.longest);
-                self.breaker = Breaker::Open { until: now + rest, rest };
+                self.open((rest * 2).min(self.longest), now);
             }
             Breaker::Closed => {
                 self.count(1);
                 let failed = self.results.count_ones();
                 if self.seen >= LEAST && failed * 10 >= self.seen * 9 {
                     self.openings += 1;
-                    self.breaker = Breaker::Open { until: now + self.rest, rest: self.rest };
+                    self.open(self.rest, now);
                 }
             }
         }
+    }
+
+    /// Lets nothing through for a rest, or up to a quarter less.
+    fn open(&mut self, rest: Duration, now: Instant) {
+        let until = now + rest.mul_f64(1.0 - self.dice.share() / 4.0);
+        self.breaker = Breaker::Open { until, rest };
     }
 
     fn count(&mut self, failed: u32) {
@@ -156,7 +166,7 @@ mod tests {
     use super::*;
 
     fn endpoint() -> (Endpoint, Instant) {
-        (Endpoint::new(Duration::from_secs(5), Duration::from_secs(60)), Instant::now())
+        (Endpoint::new(Duration::from_secs(5), Duration::from_secs(60), Dice::new("judge")), Instant::now())
     }
 
     #[tokio::test(start_paused = true)]
@@ -168,15 +178,19 @@ mod tests {
         }
         endpoint.observe(Health::Ill, start);
         let mut now = start;
+        let mut shares = Vec::new();
         for rest in [5, 10, 20, 40, 60, 60] {
-            assert_eq!(endpoint.when(now), When::Resting(now + Duration::from_secs(rest)));
-            now += Duration::from_secs(rest);
+            let When::Resting(until) = endpoint.when(now) else { panic!("{:?}", endpoint.when(now)) };
+            shares.push((until - now).as_secs_f64() / f64::from(rest));
+            now = until;
             assert_eq!(endpoint.when(now), When::Now);
             endpoint.in_flight = 1;
             assert_eq!(endpoint.when(now), When::AfterProbe);
             endpoint.in_flight = 0;
             endpoint.observe(Health::Ill, now);
         }
+        assert!(shares.iter().all(|share| (0.75..=1.0).contains(share)), "{shares:?}");
+        assert!(shares.windows(2).all(|two| (two[0] - two[1]).abs() > 1e-3), "{shares:?}");
         now += Duration::from_secs(60);
         endpoint.observe(Health::Well, now);
         assert!(endpoint.is_up());

@@ -175,9 +175,12 @@ fn is_context_length(body: &[u8]) -> bool {
         .any(|words| has(body, words))
 }
 
-/// What the judge says of its status, in our words and at most eighty characters of its own.
+/// What the judge says of its status, in our words and a few of its own.
 pub(super) fn sentence(status: u16, body: &[u8]) -> String {
-    let said = scrub(body);
+    let said = match message(body) {
+        Some(message) => scrub(message.as_bytes()),
+        None => scrub(body),
+    };
     if said.is_empty() {
         format!("The judge answered with status {status}.")
     } else {
@@ -185,20 +188,32 @@ pub(super) fn sentence(status: u16, body: &[u8]) -> String {
     }
 }
 
-/// How much of a foreign text is shown.
-const SHOWN: usize = 80;
+/// The sentence in the body of an error: `error.message` as OpenAI writes it, or one of the other usual places.
+fn message(body: &[u8]) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let places = ["/error/message", "/error", "/message", "/detail/0/msg", "/detail/message", "/detail"];
+    let said = places.iter().filter_map(|place| body.pointer(place)?.as_str());
+    said.map(str::trim).find(|said| !said.is_empty()).map(str::to_owned)
+}
+
+/// How many letters of a foreign text are shown.
+const SHOWN: usize = 200;
 
 /// A foreign text as it may be shown: printable, short, and without anything that looks like a key.
 pub(super) fn scrub(body: &[u8]) -> String {
-    let start = String::from_utf8_lossy(&body[..body.len().min(4 * SHOWN)]).into_owned();
-    let plain: String = start.chars().map(|char| if char.is_ascii_graphic() { char } else { ' ' }).collect();
-    let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
-    let mut shown = String::new();
+    let start = String::from_utf8_lossy(&body[..body.len().min(8 * SHOWN)]).into_owned();
+    let is_shown = |char: char| char.is_ascii_graphic() || char.is_alphanumeric();
+    let plain: String = start.chars().map(|char| if is_shown(char) { char } else { ' ' }).collect();
+    let (mut shown, mut letters, mut after_bearer) = (String::new(), 0, false);
     for word in plain.split(' ').filter(|word| !word.is_empty()) {
-        let longest = word.split(|char| !is_part(char)).map(str::len).max().unwrap_or(0);
-        let is_key = word.contains("sk-") || word.contains("Bearer") || longest >= 20;
+        let lower = word.to_ascii_lowercase();
+        let names_bearer = lower.ends_with("bearer");
+        let is_key = after_bearer || looks_like_key(word) || (lower.contains("bearer") && !names_bearer);
+        after_bearer = names_bearer;
         let word = if is_key { "***" } else { word };
-        if shown.len() + word.len() + 1 > SHOWN {
+        letters += word.chars().count() + 1;
+        if letters > SHOWN {
+            shown.push('…');
             break;
         }
         if !shown.is_empty() {
@@ -207,6 +222,23 @@ pub(super) fn scrub(body: &[u8]) -> String {
         shown.push_str(word);
     }
     shown
+}
+
+/// Whether part of a word looks like a key: by how it begins, or because no name is written like that. Names of
+/// parameters and models have hyphens and underscores between short parts: `invalid_request_error`,
+/// `claude-3-5-sonnet-20241022`.
+fn looks_like_key(word: &str) -> bool {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    word.split(|char| !is_part(char)).any(|part| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        let has_letters = part.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let longest = part.split(['-', '_']).map(str::len).max().unwrap_or(0);
+        let random = digits >= 2 && has_letters;
+        part.contains("sk-")
+            || longest >= 24
+            || (longest >= 16 && random)
+            || (part.len() >= 32 && digits >= 8 && random)
+    })
 }
 
 /// The longest pause that a header can ask for and be believed.
@@ -272,6 +304,30 @@ mod tests {
             scrub(b"Incorrect \x1b[31mAPI key provided: sk-THISISASECRET and abcdefghijklmnopqrstuvwxyz");
         assert_eq!(said, "Incorrect [31mAPI key provided: *** and ***");
         assert!(scrub(&[b'x'; 4096]).len() <= SHOWN);
+        assert_eq!(
+            scrub(b"header Bearer abc.def, key 123e4567-e89b-12d3-a456-426614174000"),
+            "header Bearer *** key ***"
+        );
+    }
+
+    #[test]
+    fn an_error_is_told_in_its_own_words() {
+        let said =
+            |body: &str| sentence(400, body.as_bytes()).replace("The judge answered with status 400: ", "");
+        let openai = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","code":"unsupported_parameter"}}"#;
+        assert_eq!(
+            said(openai),
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        );
+        assert_eq!(said(r#"{"error":"bad request","type":"invalid_request_error"}"#), "bad request");
+        assert_eq!(said(r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#), "field required");
+        assert_eq!(
+            said(r#"{"object":"error","message":"The model `claude-3-5-sonnet-20241022` does not exist."}"#),
+            "The model `claude-3-5-sonnet-20241022` does not exist."
+        );
+        assert_eq!(said("plain words"), "plain words");
+        let long = said(&"word ".repeat(100));
+        assert!(long.chars().count() <= SHOWN + 1 && long.ends_with('…'), "{long}");
     }
 
     #[test]

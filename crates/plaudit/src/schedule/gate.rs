@@ -197,15 +197,7 @@ impl State {
 
     /// That it has failed too often to be asked again, and how it failed last.
     fn too_often(&self) -> Reason {
-        let reason = Reason::from(Code::JudgeBreakerOpen);
-        match &self.last_fault {
-            None => reason,
-            Some(last) => {
-                let message =
-                    format!("{} The last time: {} ({})", reason.message, last.message, last.code.as_str());
-                Reason::new(reason.code, message)
-            }
-        }
+        with_last(Code::JudgeBreakerOpen.into(), self.last_fault.as_ref())
     }
 
     /// Takes note of what has just changed, and wakes whoever has to know.
@@ -222,13 +214,29 @@ impl State {
     }
 }
 
+/// A reason with how it went the last time, where that is known.
+pub(super) fn with_last(reason: Reason, last: Option<&Reason>) -> Reason {
+    let Some(last) = last else { return reason };
+    let message =
+        format!("{} The last time: {} ({})", reason.message.trim(), last.message.trim(), last.code.as_str());
+    Reason::new(reason.code, message)
+}
+
 impl Gate {
+    /// Why calls fail, where the judge is down.
+    pub(super) fn trouble(&self) -> Option<Reason> {
+        let state = held(&self.state);
+        state.last_fault.clone().filter(|_| !state.endpoints.iter().any(Endpoint::is_up))
+    }
+
     pub(super) fn new(spec: &JudgeSpec) -> Self {
         // A call that waits for a judge to come back sees at least three probes of it, so that it is not lost to a judge
         // that has been back for a while.
         let longest = (spec.rest * 12).min(spec.rest.max(spec.patience / 3));
+        let endpoint =
+            |url: &String| Endpoint::new(spec.rest, longest, Dice::new(&format!("{} {url}", spec.name)));
         let state = State {
-            endpoints: spec.base_urls.iter().map(|_| Endpoint::new(spec.rest, longest)).collect(),
+            endpoints: spec.base_urls.iter().map(endpoint).collect(),
             limit: Limit::new(spec.concurrency),
             latencies: Latencies::none(),
             budget: Budget::new(spec),

@@ -147,6 +147,7 @@ impl Caller {
                 }
                 Err(fault) => fault,
             };
+            progress.last = Some(fault.reason.clone()).filter(|_| fault.again != Again::Elsewhere);
             if fault.again == Again::Elsewhere {
                 match record.follow(&question.key).await.map_err(Barred::Failed)? {
                     Some(body) => return found(body, progress),
@@ -277,7 +278,7 @@ impl Caller {
         let answer = match reply {
             Ok(Ok(reply)) => {
                 let status = reply.status;
-                Fault::judge(reply).map_err(|fault| judge.discreet(status, fault))
+                Fault::judge(judge.without_key(reply)).map_err(|fault| judge.discreet(status, fault))
             }
             Ok(Err(broken)) => Err(judge.broken(endpoint, broken)),
             Err(_) => {

@@ -433,7 +433,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert_eq!(code(2, 0, 2, None).unwrap_err(), "aggregate.no_such_response");
     assert_eq!(code(2, 1, 1, None).unwrap_err(), "aggregate.with_itself");
     assert_eq!(code(3, 0, 1, Some(2)).unwrap_err(), "aggregate.strange_winner");
-    for (method, n) in [(Method::Dgr, 17), (Method::default(), 65)] {
+    for (method, n) in [(Method::Dgr, 17), (Method::default(), 1025)] {
         assert_eq!(aggregate(&method, n, &[]).unwrap_err().code(), "aggregate.too_many");
     }
     let named = |name, parameters: Value| Method::named(name, parameters.as_object().unwrap().clone());

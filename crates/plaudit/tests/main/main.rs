@@ -24,4 +24,5 @@ mod redis_server;
 mod reference;
 mod regex_cases;
 mod submit;
+mod whole_groups;
 mod work;

@@ -166,6 +166,10 @@ def test_a_wrong_variable_is_named(name: str, value: str) -> None:
         ({"RECIPE": "maht"}, "maht"),
         ({}, "PLAUDIT_RECIPE must name a recipe"),
         ({"RECIPE": "tutorial"}, "PLAUDIT_GROUP_SIZE"),
+        (
+            {"RECIPE": "tutorial", "GROUP_SIZE": "17", "SET": "components.principle.aggregate=dgr"},
+            "dgr takes at most 16",
+        ),
     ],
 )
 def test_a_mistake_is_logged_and_raised_when_the_file_is_loaded(

@@ -55,6 +55,13 @@ def test_a_mistake_in_the_recipe_is_told_at_once() -> None:
         Reward(RULES, size=0)
 
 
+def test_groups_that_are_too_large_are_refused_at_the_first_step() -> None:
+    compared = {"reward": "principle", "principles": ["helpfulness"], "aggregate": "dgr"}
+    reward = Reward({"components": {"q": compared}, "judges": {"j": {"kind": "overlap"}}}, size=17)
+    with pytest.raises(ValueError, match="groups of 17 are too large .* dgr takes at most 16"):
+        reward(["q"] * 17, [f"answer {at}" for at in range(17)], answer=["red"] * 17)
+
+
 def test_token_counts_come_from_the_ids_and_the_reference_from_its_column() -> None:
     reward = Reward(RULES)
     got = reward(["q", "q"], ["red", "blue"], [[1, 2], [1, 2, 3]], answer=["red", "red"])

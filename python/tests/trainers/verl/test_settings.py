@@ -37,6 +37,15 @@ def test_an_unknown_setting_names_the_near_one() -> None:
         options(group_timeouts=3)
 
 
+def test_groups_that_are_too_large_are_refused(model: Any, tmp_path: Any) -> None:
+    recipe = tmp_path / "dgr.yaml"
+    compared = "{ reward: principle, principles: [helpfulness], aggregate: dgr }"
+    recipe.write_text(f"components: {{ q: {compared} }}\njudges: {{ j: {{ kind: overlap }} }}\n")
+    config = stage.compose(model, *stage.plaudit(recipe), "actor_rollout_ref.rollout.n=17")
+    with pytest.raises(ValueError, match="groups of 17 are too large .* dgr takes at most 16"):
+        Desk(config, None, waits_in_ray=False)
+
+
 def test_the_recipe_must_be_named() -> None:
     with pytest.raises(ValueError, match=r"\+reward.reward_kwargs.recipe=NAME_OR_PATH"):
         Options.read(OmegaConf.create({"reward": {}}))

@@ -51,7 +51,7 @@ struct Outlook {
 impl Outlook {
     fn new(known: &Mixture, observed: &Observed, sides: Sides) -> Self {
         let n = known.n;
-        let rows = known.covariance.chunks_exact(n + 2).take(n + 1);
+        let rows = known.covariance().chunks_exact(n + 2).take(n + 1);
         let covariance = rows.flat_map(|row| row[..=n].iter().copied()).collect();
         let mut outlook =
             Self { n, means: known.mean[..=n].to_vec(), covariance, met: vec![0; n * n], sides, gained: 0.0 };
