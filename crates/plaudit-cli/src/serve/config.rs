@@ -31,6 +31,10 @@ pub(crate) struct Limits {
     /// The most connections.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) connections: usize,
+    /// The most connections of one address, which may be a proxy or a node with a large training; four fifths of all where nothing
+    /// is said.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub(crate) connections_per_peer: Option<usize>,
     /// The most rollouts that are being scored or wait for it. One run may have three quarters of them.
     #[schemars(range(min = 8, max = 10_000_000))]
     pub(crate) rollouts: usize,
@@ -57,7 +61,8 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 4096,
+            connections: 5120,
+            connections_per_peer: None,
             rollouts: 8192,
             joining: 65_536,
             texts: 1 << 30,
@@ -69,6 +74,13 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// The most connections of one address.
+    pub(crate) fn share_of_peer(&self) -> usize {
+        self.connections_per_peer.unwrap_or(self.connections - self.connections / 5)
+    }
+}
+
 /// What is kept of runs and jobs, and for how long.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -76,7 +88,7 @@ pub(crate) struct Keep {
     /// For how many days a run is kept after its last rollout.
     #[schemars(range(min = 1, max = 3650))]
     pub(crate) days: u64,
-    /// The most runs; the oldest go first.
+    /// The most runs; the oldest of whoever has most go first.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) runs: usize,
     /// How many groups of each step can be looked at.
@@ -178,7 +190,10 @@ pub(crate) mod tests {
     #[test]
     fn what_is_not_said_is_as_it_is_by_default_and_mistakes_have_lines() {
         let config = Config::parse("limits: { rollouts: 100 }\nhosts: [rewards.example]\n").unwrap();
-        assert_eq!((config.limits.rollouts, config.limits.connections), (100, 4096));
+        assert_eq!((config.limits.rollouts, config.limits.connections), (100, 5120));
+        assert_eq!(config.limits.share_of_peer(), 4096);
+        let config = Config::parse("limits: { connections: 10, connections_per_peer: 10 }\n").unwrap();
+        assert_eq!(config.limits.share_of_peer(), 10);
         let mistakes = Config::parse("limits:\n  rollouts: 1\nhots: []\n").unwrap_err().to_string();
         assert!(mistakes.contains("line 2, limits.rollouts"), "{mistakes}");
         assert!(mistakes.contains("line 3, hots") && mistakes.contains("hosts"), "{mistakes}");

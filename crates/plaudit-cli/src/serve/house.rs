@@ -7,9 +7,10 @@ use super::config::{Config, Keep, Limits};
 use super::kept::{self, About, Keeper};
 use super::log;
 use super::meters::Meters;
+use super::peers::Peers;
 use super::recipes::Recipes;
-use super::reply::Refusal;
 use super::recount;
+use super::reply::Refusal;
 use super::run::{Left, Meetings, Run, clock};
 use super::tokens::{Tokens, hex, random};
 use super::watch::Watch;
@@ -43,6 +44,7 @@ pub(crate) struct House {
     pub(crate) texts: Arc<Admission>,
     meetings: Arc<Meetings>,
     pub(crate) room: Arc<Room>,
+    pub(crate) peers: Arc<Peers>,
     pub(crate) meters: Meters,
     pub(crate) jobs: Jobs,
     pub(crate) watch: Watch,
@@ -98,6 +100,7 @@ impl House {
             texts: Arc::new(Admission::new(config.limits.texts, "bytes of rollouts")),
             meetings: Arc::new(Meetings::new(config.limits.joining)),
             room: Arc::new(Room::new(config.limits.bodies)),
+            peers: Arc::new(Peers::new(config.limits.connections, config.limits.share_of_peer())),
             limits: config.limits,
             meters: Meters::new(),
             jobs,

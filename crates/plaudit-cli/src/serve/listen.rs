@@ -2,7 +2,13 @@
 
 use super::guard::{Guarded, Phase};
 use super::house::House;
+use super::peers::Connected;
+use super::reply::{Refusal, Reply};
 use super::{door, tls};
+use hyper::Request;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -13,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 /// The most bytes that the head of a request may have.
@@ -24,7 +30,9 @@ const MOST_HEADERS: usize = 100;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long the service waits when the system has no more handles.
 const BREATH: Duration = Duration::from_millis(50);
-/// What a connection for which there is no room is told.
+/// How long a connection may take for which there is no room.
+const BRIEF: Duration = Duration::from_secs(2);
+/// What a connection for which there is no room at all is told.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
@@ -35,8 +43,6 @@ pub(crate) async fn serve(
     tls: Option<TlsAcceptor>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let most = house.limits.connections;
-    let free = Arc::new(Semaphore::new(most));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -55,9 +61,20 @@ pub(crate) async fn serve(
         };
         // A small answer must not wait for a larger one.
         let _ = stream.set_nodelay(true);
-        let Ok(permit) = Arc::clone(&free).try_acquire_owned() else {
-            house.meters.turned_away();
-            turn_away(stream);
+        let Some(permit) = house.peers.enter(peer.ip()) else {
+            match house.peers.enter_briefly() {
+                Some(reserved) => {
+                    let (house, tls) = (Arc::clone(&house), tls.clone());
+                    drop(tokio::spawn(async move {
+                        let _ = tokio::time::timeout(BRIEF, answer_briefly(house, stream, tls, peer)).await;
+                        drop(reserved);
+                    }));
+                }
+                None => {
+                    house.meters.turned_away();
+                    turn_away(stream);
+                }
+            }
             continue;
         };
         let (house, mut stop) = (Arc::clone(&house), stop.clone());
@@ -75,9 +92,7 @@ pub(crate) async fn serve(
         }
     }
     drop(listener);
-    // Every connection gives its permit back when it ends.
-    let all = u32::try_from(most).unwrap_or(u32::MAX);
-    let _ = free.acquire_many(all).await;
+    house.peers.closed().await;
 }
 
 /// Resolves when the service is to end.
@@ -92,7 +107,7 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: SocketAddr,
     mut stop: watch::Receiver<bool>,
-    permit: OwnedSemaphorePermit,
+    connected: Connected,
 ) {
     let phase = Phase::default();
     let answer = {
@@ -113,16 +128,60 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .max_headers(MOST_HEADERS)
         .header_read_timeout(None)
         .serve_connection(io, answer);
-    let mut served = std::pin::pin!(served);
-    // How a connection ends is the client's affair.
-    tokio::select! {
-        _ = served.as_mut() => {}
-        () = told(&mut stop) => {
-            served.as_mut().graceful_shutdown();
-            let _ = served.await;
+    {
+        let mut served = std::pin::pin!(served);
+        // How a connection ends is the client's affair.
+        tokio::select! {
+            _ = served.as_mut() => {}
+            () = told(&mut stop) => {
+                served.as_mut().graceful_shutdown();
+                let _ = served.await;
+            }
         }
     }
-    drop(permit);
+    // What was being answered has been let go of.
+    drop(connected);
+}
+
+/// Answers one request for which there is no room: whether the service is up, and nothing else.
+async fn answer_briefly(house: Arc<House>, stream: TcpStream, tls: Option<TlsAcceptor>, peer: SocketAddr) {
+    match tls {
+        None => serve_briefly(house, stream, peer).await,
+        Some(tls) => {
+            if let Ok(stream) = tls.accept(stream).await {
+                serve_briefly(house, stream, peer).await;
+            }
+        }
+    }
+}
+
+async fn serve_briefly<S: AsyncRead + AsyncWrite + Unpin>(house: Arc<House>, stream: S, peer: SocketAddr) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let house = Arc::clone(&house);
+        async move {
+            let mut reply: Reply = match request.uri().path() {
+                "/healthz" | "/readyz" => door::answer(&house, peer, request).await,
+                _ => {
+                    house.meters.turned_away();
+                    let message =
+                        "there are too many connections, or too many from this address: try again later";
+                    let refusal =
+                        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "service.connections", message);
+                    Refusal { retry_after: Some(1), ..refusal }.reply()
+                }
+            };
+            reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            Ok::<_, Infallible>(reply)
+        }
+    });
+    let served = http1::Builder::new()
+        .max_buf_size(LONGEST_HEAD)
+        .max_headers(MOST_HEADERS)
+        .header_read_timeout(None)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), answer);
+    // How a connection ends is the client's affair.
+    let _ = served.await;
 }
 
 /// Tells a client that there is no room, without waiting for it.

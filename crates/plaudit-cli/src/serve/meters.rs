@@ -145,6 +145,7 @@ pub(crate) fn page(house: &House) -> String {
     drop(counts);
     judges(&mut page, &house.recipes.shared().tallies());
     gauges::put(&mut page, house);
+    page.gauge("plaudit_connections", "Connections that are open.", house.peers.open() as f64);
     let turned = house.meters.turned_away.load(Ordering::Relaxed);
     page.head("plaudit_turned_away_total", "counter", "Connections for which there was no room.");
     page.line("plaudit_turned_away_total", &[], turned as f64);

@@ -21,6 +21,7 @@ mod look;
 mod meters;
 mod openapi;
 pub(crate) mod page;
+mod peers;
 mod recipes;
 pub(crate) mod recount;
 mod reply;
