@@ -124,21 +124,23 @@ impl Places {
     }
 }
 
-/// Hands a rollout in and waits for its answer. Where the client goes away, the rollout stays a member of its group; sent again
-/// under the same name, it gets the same answer.
+/// Hands a rollout in and waits for its answer. Where the client goes away, the rollout keeps its place in its group until another
+/// one needs it; sent again under the same name, it gets the same answer. `told` sees what is said of it in any case.
 pub(crate) async fn hand_in(
     house: &House,
     run: &Arc<Run>,
     handed: Handed,
     places: Places,
+    told: impl FnOnce(&Joined) + Send + 'static,
 ) -> Result<Joined, Refusal> {
     let Handed { step, timeout, validate, group, member, size, rollout } = handed;
     let _watched = house.watch.begin("its group", &run.id, group.chars().take(80).collect());
     let (send, receive) = oneshot::channel();
     let arrival = Arrival { member, timeout, validate, ..Arrival::new(group, size, rollout) };
     run.begin(step)?;
-    run.join(step).hand_in(arrival, move |joined| {
+    let _present = run.join(step).hand_in_watched(arrival, move |joined| {
         drop(places);
+        told(&joined);
         drop(send.send(joined));
     });
     // It may have begun to end after it was seen that it has not.
@@ -202,7 +204,7 @@ pub(crate) async fn answer(
     let places = Places::take(house, holder, &run, &handed.rollout)?;
     let shown = Rollout { group: Some(handed.group.clone().into()), ..Rollout::new("") };
     let id = handed.rollout.id.clone().or_else(|| handed.member.clone().map(Into::into));
-    let joined = hand_in(house, &run, handed, places).await?;
+    let joined = hand_in(house, &run, handed, places, |_| ()).await?;
     let reply = JoinReply {
         run: &run.id,
         result: joined.report.result(joined.at, id.as_deref().unwrap_or(""), &shown),

@@ -13,11 +13,30 @@ use std::time::Duration;
 impl<C> Roster<C> {
     /// Looks after an open group to which something happened: closes it where it is complete, and else sets its time.
     pub(super) fn look(&mut self, now: Duration, name: Name, out: &mut Vec<Effect<C>>) {
-        let Some(group) = self.groups.get_mut(&name) else { return };
+        let due = self.schedule(name);
+        let Some(group) = self.groups.get(&name) else { return };
+        // Callers that are gone may come back, or others in their place.
+        let is_whole = !group.members.is_empty() && (self.eager || group.longest_gone().is_none());
+        if group.is_complete() && is_whole {
+            self.close(now, name, out);
+        } else if due.is_some_and(|due| due <= now) {
+            self.time_is_over(now, name, out);
+        }
+    }
+
+    /// Sets the time at which an open group closes if nothing happens before.
+    fn schedule(&mut self, name: Name) -> Option<Duration> {
+        let group = self.groups.get_mut(&name)?;
         let due = group.deadline(&self.policy);
         self.due.remove(&(std::mem::replace(&mut group.due, due), name));
         self.due.insert((due, name));
-        if due <= now || (group.is_complete() && !group.members.is_empty()) {
+        Some(due)
+    }
+
+    /// Closes a group whose time is over. Without those who are not expected back, it may have more time.
+    pub(super) fn time_is_over(&mut self, now: Duration, name: Name, out: &mut Vec<Effect<C>>) {
+        self.let_go(now, name, out);
+        if self.schedule(name).is_some_and(|due| due <= now) {
             self.close(now, name, out);
         }
     }

@@ -126,7 +126,7 @@ impl Desk {
         let caller = self.next;
         self.next += 1;
         let (name, member) = (Name::of(group), member.map(Into::into));
-        let newcomer = Newcomer { group: name, member, size, timeout, validate: None };
+        let newcomer = Newcomer { group: name, member, size, timeout, validate: None, caller: caller.into() };
         let mut rollout = Rollout::new(text.to_owned())
             .to_prompt("the same for all")
             .in_group(group.to_owned())
@@ -138,6 +138,13 @@ impl Desk {
         let effects = self.roster.arrive(self.now, newcomer, Arc::new(rollout), caller);
         self.take(effects);
         caller
+    }
+
+    /// Callers of a group go away before they are told.
+    pub(super) fn go_away(&mut self, group: &str, callers: &[u32]) {
+        for caller in callers {
+            self.roster.go_away(self.now, Name::of(group), (*caller).into());
+        }
     }
 
     pub(super) fn leave(&mut self, group: &str, member: Option<&str>) {

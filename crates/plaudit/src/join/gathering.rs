@@ -31,12 +31,18 @@ pub(super) struct Newcomer {
     pub(super) size: usize,
     pub(super) timeout: Option<Duration>,
     pub(super) validate: Option<bool>,
+    /// Tells its caller from all others.
+    pub(super) caller: u64,
 }
 
 /// A caller that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Waiter<C> {
     pub(super) caller: C,
+    /// Tells the caller from all others.
+    pub(super) id: u64,
+    /// Since when the caller has been gone.
+    pub(super) gone: Option<Duration>,
     /// What is said of it where nothing else can be.
     pub(super) rollout: Held,
     pub(super) arrived: Duration,
@@ -60,10 +66,12 @@ pub(super) struct Member<C> {
     pub(super) echoes: Vec<Waiter<C>>,
     /// The report that has its row, and the place of that row.
     pub(super) given: Option<(Arc<Report>, usize)>,
+    /// Until when it waits for its group.
+    until: Duration,
 }
 
 impl<C> Member<C> {
-    pub(super) fn new(name: Option<Box<str>>, waiter: Waiter<C>) -> Self {
+    pub(super) fn new(name: Option<Box<str>>, until: Duration, waiter: Waiter<C>) -> Self {
         let rollout = Arc::clone(&waiter.rollout);
         // Only members with names are ever looked for.
         let text = name.as_ref().map_or(0, |_| fingerprint(&rollout));
@@ -75,11 +83,26 @@ impl<C> Member<C> {
             waiter: Some(waiter),
             echoes: Vec::new(),
             given: None,
+            until,
         }
     }
 
     pub(super) fn says(&self, rollout: &Rollout<'_>) -> bool {
-        self.text == fingerprint(rollout)
+        match (&self.name, &self.rollout) {
+            (None, Some(held)) => held.response == rollout.response,
+            _ => self.text == fingerprint(rollout),
+        }
+    }
+
+    /// Who waits for its answer.
+    fn waiters(&self) -> impl Iterator<Item = &Waiter<C>> {
+        self.waiter.iter().chain(&self.echoes)
+    }
+
+    /// Since when nobody has waited for its answer any more.
+    fn gone(&self) -> Option<Duration> {
+        let gone: Option<Vec<Duration>> = self.waiters().map(|waiter| waiter.gone).collect();
+        gone.and_then(|gone| gone.into_iter().max())
     }
 
     /// Its total, where it has one.
@@ -105,6 +128,8 @@ pub(super) struct Gathering<C> {
     pub(super) members: Vec<Member<C>>,
     /// When it closes at the latest.
     deadline: Duration,
+    /// How many of its callers have gone away; nobody is looked for among them where there are none.
+    away: usize,
     /// When the last member arrived.
     last: Duration,
     /// When it closes if nobody comes any more; the place of an open group among the others.
@@ -134,6 +159,7 @@ impl<C> Gathering<C> {
             validate: None,
             members: Vec::new(),
             deadline,
+            away: 0,
             last: now,
             due: deadline,
             open: true,
@@ -154,6 +180,53 @@ impl<C> Gathering<C> {
     /// Whether nobody else is expected.
     pub(super) fn is_complete(&self) -> bool {
         self.members.len() >= self.expected()
+    }
+
+    /// Takes note that a caller has gone away.
+    pub(super) fn go_away(&mut self, now: Duration, caller: u64) {
+        let waiters =
+            self.members.iter_mut().flat_map(|member| member.waiter.iter_mut().chain(&mut member.echoes));
+        for waiter in waiters.filter(|waiter| waiter.id == caller && waiter.gone.is_none()) {
+            waiter.gone = Some(now);
+            self.away += 1;
+        }
+    }
+
+    /// The member whose callers have been gone for the longest time, and since when.
+    pub(super) fn longest_gone(&self) -> Option<(usize, Duration)> {
+        let gone = || self.members.iter().enumerate().filter_map(|(at, member)| Some((at, member.gone()?)));
+        (self.away > 0).then(|| gone().min_by_key(|(_, since)| *since)).flatten()
+    }
+
+    /// A member without a name whose callers are gone and that says the same.
+    pub(super) fn find_gone(&self, rollout: &Rollout<'_>) -> Option<usize> {
+        let same =
+            |member: &Member<C>| member.name.is_none() && member.gone().is_some() && member.says(rollout);
+        (self.away > 0).then(|| self.members.iter().position(same)).flatten()
+    }
+
+    /// Whether nobody waits for the answer of a member any more.
+    pub(super) fn is_gone(&self, at: usize) -> bool {
+        self.away > 0 && self.members.get(at).is_some_and(|member| member.gone().is_some())
+    }
+
+    /// Takes a member out.
+    pub(super) fn remove(&mut self, at: usize) -> Member<C> {
+        let member = self.members.remove(at);
+        self.away -= member.waiters().filter(|waiter| waiter.gone.is_some()).count();
+        member
+    }
+
+    /// Counts the group's time from those who are there.
+    pub(super) fn begin_anew(&mut self) {
+        if let Some(until) = self.members.iter().map(|member| member.until).min() {
+            self.deadline = until;
+        }
+    }
+
+    /// Until when a newcomer waits.
+    pub(super) fn until(now: Duration, newcomer: &Newcomer, policy: &Policy) -> Duration {
+        now.saturating_add(newcomer.timeout.map_or(policy.timeout, |timeout| timeout.min(policy.timeout)))
     }
 
     /// Takes note of what a member says about its group.

@@ -16,7 +16,7 @@
 //! | more members than the size | the group was complete without them: they are late |
 //! | members disagree about `validate` | the first counts |
 //! | equal prompts, other keys | other groups: only the key counts |
-//! | caller vanishes | its rollout stays a member; its answer goes nowhere |
+//! | caller vanishes | its rollout stays a member; its answer goes nowhere. Where the join is told (`hand_in_watched`): while the group is open, the rollout gives its place up to another one that needs it, or after two minutes; until then a group that has all its members waits for it to be handed in again |
 //! | member leaves | one less is expected, also before anybody has arrived; a waiting one is answered `group.left`; one that comes all the same takes its place back |
 //! | nothing compares | nobody waits: each is scored and answered at once, only an invalid one waits to be told of its siblings; groups are counted all the same |
 //! | too many wait | refused at once, `engine.overloaded`: hand it in again later |
@@ -54,7 +54,8 @@ use gathering::{Held, Name, Newcomer};
 use roster::Roster;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// Who is shown what was scored together, before those who wait for it are told. It is called on a thread of the engine's, which
@@ -75,6 +76,8 @@ struct Inner {
     wake: Condvar,
     /// Whether that thread could be started.
     watched: OnceLock<bool>,
+    /// How many callers there have been.
+    callers: AtomicU64,
     steps: Mutex<Steps>,
     halt: Halt,
 }
@@ -106,6 +109,7 @@ impl Join {
             roster: Mutex::new(Roster::new(policy, !plan.compares_groups())),
             wake: Condvar::new(),
             watched: OnceLock::new(),
+            callers: AtomicU64::new(0),
             steps: Mutex::new(Steps::of(&plan)),
             halt: Halt::new(),
             plan,
@@ -115,21 +119,39 @@ impl Join {
     /// Hands one rollout in. `deliver` is called exactly once, with the answer: at once where there is one, else on a thread
     /// of the engine's or the join's, which it must not hold up for long.
     pub fn hand_in(&self, arrival: Arrival, deliver: impl FnOnce(Joined) + Send + 'static) {
+        self.enter(arrival, deliver);
+    }
+
+    /// The same for a caller that may go away before it is told, such as one behind a connection: it is there for as long as
+    /// what it gets is not dropped.
+    pub fn hand_in_watched(
+        &self,
+        arrival: Arrival,
+        deliver: impl FnOnce(Joined) + Send + 'static,
+    ) -> Presence {
+        let (group, caller) = self.enter(arrival, deliver);
+        Presence { inner: Arc::downgrade(&self.0), group, caller }
+    }
+
+    fn enter(&self, arrival: Arrival, deliver: impl FnOnce(Joined) + Send + 'static) -> (Name, u64) {
         let Arrival { group, member, size, timeout, validate, mut rollout } = arrival;
         let caller = Caller::new(&self.0.plan, Box::new(deliver));
-        let newcomer =
-            Newcomer { group: Name::of(&group), member: member.map(Into::into), size, timeout, validate };
+        let (name, number) = (Name::of(&group), self.0.callers.fetch_add(1, Ordering::Relaxed));
+        let member = member.map(Into::into);
+        let newcomer = Newcomer { group: name, member, size, timeout, validate, caller: number };
         rollout.group = Some(Cow::Owned(group));
         rollout.shrink();
         let rollout = Arc::new(rollout);
         if !self.watch() {
             let said = Said::Refused(rollout, Code::Overloaded);
-            return self.0.run(vec![Effect::Answer(
+            self.0.run(vec![Effect::Answer(
                 caller,
                 Answer { said, facts: Facts::default(), others: Vec::new() },
             )]);
+            return (name, number);
         }
         self.0.change(|roster, now| roster.arrive(now, newcomer, rollout, caller));
+        (name, number)
     }
 
     /// Says that a member of a group will not come, or goes: one less is expected.
@@ -182,6 +204,24 @@ impl Join {
             let thread = std::thread::Builder::new().name("plaudit-join".to_owned());
             thread.spawn(move || inner.watch()).is_ok()
         })
+    }
+}
+
+/// The presence of a caller. Dropped before the answer has come, it tells the join that the caller is gone.
+#[derive(Debug)]
+#[must_use = "a caller is gone when this is dropped"]
+pub struct Presence {
+    inner: Weak<Inner>,
+    group: Name,
+    caller: u64,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.upgrade() {
+            let now = inner.engine.clock().now();
+            inner.roster().go_away(now, self.group, self.caller);
+        }
     }
 }
 

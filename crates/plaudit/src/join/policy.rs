@@ -15,6 +15,8 @@ pub struct Policy {
     pub quiet: Option<Duration>,
     /// What becomes of it if members never arrive.
     pub partial: Partial,
+    /// How long a rollout keeps its place in an open group after its caller has gone away.
+    pub away: Duration,
     /// How many scored groups are remembered with their text.
     pub remember: usize,
     /// How many bytes those may take.
@@ -32,6 +34,8 @@ impl Policy {
             timeout: plan.groups.timeout,
             quiet: plan.groups.quiet,
             partial: plan.groups.partial,
+            // The slowest client that asks again waits 31 s.
+            away: Duration::from_secs(120),
             remember: plan.groups.remember,
             remember_bytes: 256 << 20,
             most_waiting: 1_000_000,

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 enum Event {
     Arrive { group: u8, member: Option<u8>, text: u8, timeout: Option<u8> },
     Leave { group: u8, member: Option<u8> },
+    GoAway { group: u8, caller: u8 },
     Wait(u8),
     Score,
     Flush,
@@ -21,6 +22,7 @@ fn event() -> impl Strategy<Value = Event> {
         8 => (0..4u8, member(), 0..4u8, proptest::option::weighted(0.1, 0..60u8))
             .prop_map(|(group, member, text, timeout)| Event::Arrive { group, member, text, timeout }),
         1 => (0..4u8, member()).prop_map(|(group, member)| Event::Leave { group, member }),
+        3 => (0..4u8, 0..60u8).prop_map(|(group, caller)| Event::GoAway { group, caller }),
         2 => (1..50u8).prop_map(Event::Wait),
         4 => Just(Event::Score),
         1 => Just(Event::Flush),
@@ -44,7 +46,9 @@ proptest! {
         let engine = shared(if alone { ALONE } else { COMPARES });
         let partial = if invalid { Partial::Invalid } else { Partial::Score };
         let quiet = quiet.map(seconds);
-        let mut desk = Desk::new(engine, |policy| Policy { partial, quiet, remember, most_waiting, ..policy });
+        let mut desk = Desk::new(engine, |policy| Policy {
+            away: seconds(20), partial, quiet, remember, most_waiting, ..policy
+        });
         for event in events {
             match event {
                 Event::Arrive { group, member, text, timeout } => {
@@ -57,6 +61,7 @@ proptest! {
                     let member = member.map(|member| member.to_string());
                     desk.leave(&group.to_string(), member.as_deref());
                 }
+                Event::GoAway { group, caller } => desk.go_away(&group.to_string(), &[caller.into()]),
                 Event::Wait(time) => {
                     desk.now += seconds(time.into());
                     let effects = desk.roster.tick(desk.now);
@@ -75,7 +80,8 @@ proptest! {
             let effects = desk.roster.shut(desk.now);
             desk.take(effects);
         } else {
-            desk.now += seconds(100);
+            // Those whose callers are gone may have left a group more time.
+            desk.now += seconds(300);
             let effects = desk.roster.tick(desk.now);
             desk.take(effects);
         }

@@ -61,18 +61,23 @@ impl<C> Roster<C> {
         caller: C,
     ) -> Vec<Effect<C>> {
         let mut out = self.tick(now);
+        let name = newcomer.group;
+        self.let_go(now, name, &mut out);
         let bytes = rollout.bytes();
-        let waiter = Waiter { caller, rollout, arrived: now, bytes };
+        let waiter = Waiter { caller, id: newcomer.caller, gone: None, rollout, arrived: now, bytes };
         self.status.waiting += 1;
         self.status.bytes += bytes;
-        let name = newcomer.group;
         let group = self.groups.get(&name);
+        let known = group.and_then(|group| match newcomer.member.as_deref() {
+            None if group.open && !self.eager => group.find_gone(&waiter.rollout),
+            member => group.find(member),
+        });
         if self.shut {
             self.refuse(waiter, Code::GroupClosed, Facts::default(), &mut out);
         } else if self.is_full() {
             self.refuse(waiter, Code::Overloaded, Facts::default(), &mut out);
-        } else if let Some(at) = group.and_then(|group| group.find(newcomer.member.as_deref())) {
-            self.repeat(name, at, waiter, &mut out);
+        } else if let Some(at) = known {
+            self.repeat(now, newcomer, at, waiter, &mut out);
         } else if self.memory.is_forgotten(&name) {
             self.come_too_late(&newcomer, waiter, &mut out);
         } else if group.is_some_and(|group| !group.open) {
@@ -89,14 +94,24 @@ impl<C> Roster<C> {
 
     /// A rollout joins its group, which is open or begins with it.
     fn join(&mut self, now: Duration, newcomer: Newcomer, waiter: Waiter<C>, out: &mut Vec<Effect<C>>) {
-        let (name, policy) = (newcomer.group, &self.policy);
+        let name = newcomer.group;
+        let full = self.groups.get_mut(&name).is_some_and(|group| {
+            group.expect(now, &newcomer);
+            group.is_complete()
+        });
+        let gone = self.groups.get(&name).and_then(Gathering::longest_gone);
+        if let Some((at, _)) = gone.filter(|_| full && !self.eager) {
+            self.drop_member(name, at, out);
+        }
+        let policy = &self.policy;
         let group = self.groups.entry(name).or_insert_with(|| Gathering::new(now, policy));
         group.expect(now, &newcomer);
         if self.eager {
             out.push(alone(group, newcomer, waiter, false));
         } else {
             let (rollout, validate) = (Arc::clone(&waiter.rollout), group.validate);
-            let (mut member, begun) = (Member::new(newcomer.member, waiter), Begun::default());
+            let until = Gathering::<C>::until(now, &newcomer, policy);
+            let (mut member, begun) = (Member::new(newcomer.member, until, waiter), Begun::default());
             member.begun = Some(begun.clone());
             out.push(Effect::Begin(rollout, begun, validate));
             group.members.push(member);
@@ -104,9 +119,55 @@ impl<C> Roster<C> {
         self.look(now, name, out);
     }
 
-    /// A member that is there already is handed in again.
-    fn repeat(&mut self, name: Name, at: usize, mut waiter: Waiter<C>, out: &mut Vec<Effect<C>>) {
+    /// A caller has gone away before it was told. Its rollout stays in its group for as long as its place is kept.
+    pub(super) fn go_away(&mut self, now: Duration, name: Name, caller: u64) {
+        if let Some(group) = self.groups.get_mut(&name).filter(|group| group.open && !self.eager) {
+            group.go_away(now, caller);
+        }
+    }
+
+    /// Takes members out of an open group whose callers have been gone for so long that they are not expected back.
+    pub(super) fn let_go(&mut self, now: Duration, name: Name, out: &mut Vec<Effect<C>>) {
+        let away = self.policy.away;
+        let over = |(_, since): &(usize, Duration)| since.saturating_add(away) <= now;
+        while let Some((at, _)) =
+            self.groups.get(&name).filter(|group| group.open).and_then(Gathering::longest_gone).filter(over)
+        {
+            self.drop_member(name, at, out);
+        }
+    }
+
+    /// Takes a member out of an open group whose callers are gone; a group without members begins anew.
+    fn drop_member(&mut self, name: Name, at: usize, out: &mut Vec<Effect<C>>) {
         let Some(group) = self.groups.get_mut(&name) else { return };
+        let (due, member) = (group.due, group.remove(at));
+        group.begin_anew();
+        if group.members.is_empty() {
+            self.groups.remove(&name);
+            self.due.remove(&(due, name));
+        }
+        for waiter in member.waiter.into_iter().chain(member.echoes) {
+            // Nobody hears it. It is not counted, since whoever comes back is.
+            self.refuse(waiter, Code::GroupClosed, Facts::default(), out);
+        }
+    }
+
+    /// A member that is there already is handed in again.
+    fn repeat(
+        &mut self,
+        now: Duration,
+        newcomer: Newcomer,
+        at: usize,
+        mut waiter: Waiter<C>,
+        out: &mut Vec<Effect<C>>,
+    ) {
+        let name = newcomer.group;
+        let Some(group) = self.groups.get_mut(&name) else { return };
+        if group.open && !self.eager && group.is_gone(at) && !group.members[at].says(&waiter.rollout) {
+            // Whoever had the name before is gone, and another has it now.
+            self.drop_member(name, at, out);
+            return self.join(now, newcomer, waiter, out);
+        }
         self.status.duplicates += 1;
         let facts = Facts { duplicate: true, ..group.facts() };
         let others = if self.eager { group.others(at) } else { Vec::new() };
@@ -124,6 +185,10 @@ impl<C> Roster<C> {
                 waiter.rollout = Arc::clone(rollout);
             }
             member.echoes.push(waiter);
+            if group.open {
+                // It may be the one that all others waited for.
+                self.look(now, name, out);
+            }
         }
     }
 
@@ -139,7 +204,8 @@ impl<C> Roster<C> {
             return;
         }
         let (name, at) = (newcomer.group, group.members.len());
-        let mut member = Member::new(newcomer.member, waiter);
+        // Nothing waits for it any more.
+        let mut member = Member::new(newcomer.member, Duration::ZERO, waiter);
         let waiters = member.waiter.take().into_iter().map(|waiter| (at, waiter)).collect();
         group.members.push(member);
         group.pending += 1;
@@ -177,7 +243,7 @@ impl<C> Roster<C> {
             return out;
         }
         group.miss(member);
-        let gone = there.map(|at| group.members.remove(at));
+        let gone = there.map(|at| group.remove(at));
         let facts = group.facts();
         for waiter in gone.into_iter().flat_map(|gone| gone.waiter.into_iter().chain(gone.echoes)) {
             let waited = now.saturating_sub(waiter.arrived);
@@ -191,7 +257,7 @@ impl<C> Roster<C> {
     pub(super) fn tick(&mut self, now: Duration) -> Vec<Effect<C>> {
         let mut out = Vec::new();
         while let Some((_, name)) = self.due.first().copied().filter(|(due, _)| *due <= now) {
-            self.close(now, name, &mut out);
+            self.time_is_over(now, name, &mut out);
         }
         out
     }
@@ -216,7 +282,7 @@ impl<C> Roster<C> {
 fn alone<C>(group: &mut Gathering<C>, newcomer: Newcomer, waiter: Waiter<C>, late: bool) -> Effect<C> {
     let (name, at) = (newcomer.group, group.members.len());
     let rollouts = vec![Arc::clone(&waiter.rollout)];
-    let mut member = Member::new(newcomer.member, waiter);
+    let mut member = Member::new(newcomer.member, Duration::ZERO, waiter);
     // Nobody will be compared with it.
     member.rollout = None;
     let waiters = member.waiter.take().into_iter().map(|waiter| (at, waiter)).collect();

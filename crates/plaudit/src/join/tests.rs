@@ -308,6 +308,111 @@ fn who_leaves_is_no_longer_expected() {
 }
 
 #[test]
+fn callers_that_are_gone_give_their_places_to_others() {
+    for named in [false, true] {
+        let name = |at: usize| named.then(|| at.to_string());
+        let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+        let enter = |desk: &mut Desk, at: usize, text: &str| desk.enter("g", name(at).as_deref(), 3, text);
+        let old = [enter(&mut desk, 0, "old"), enter(&mut desk, 1, "old old")];
+        desk.go_away("g", &old);
+        desk.at(50);
+        // The last place is taken, and of the others nobody knows whether they come back.
+        let mut new = vec![enter(&mut desk, 2, TEXTS[2])];
+        desk.settle();
+        assert!(!desk.is_told(new[0]));
+        new.push(enter(&mut desk, 0, TEXTS[0]));
+        assert_eq!(desk.roster.next_due(), Some(seconds(100)), "one of the first is still there");
+        new.push(enter(&mut desk, 1, TEXTS[1]));
+        desk.settle();
+        let wanted = desk.totals(&TEXTS[..3]);
+        for (caller, total) in new.iter().zip([wanted[2], wanted[0], wanted[1]]) {
+            assert_eq!(
+                (desk.told(*caller).total, desk.told(*caller).facts),
+                (total, (3, false, false, false))
+            );
+        }
+        assert_eq!(desk.codes(&old), [Some(Code::GroupClosed); 2], "told, though nobody hears it");
+        let status = desk.roster.status();
+        assert_eq!((status.waiting, status.bytes, status.scored), (0, 0, 3));
+    }
+}
+
+#[test]
+fn a_caller_that_comes_back_has_its_place_again() {
+    for named in [false, true] {
+        let name = |name: &'static str| named.then_some(name);
+        let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+        let first = desk.enter("g", name("a"), 2, TEXTS[0]);
+        desk.go_away("g", &[first]);
+        let other = desk.enter("g", name("b"), 2, TEXTS[1]);
+        desk.settle();
+        assert!(!desk.is_told(other), "the first may come back");
+        let again = desk.enter("g", name("a"), 2, TEXTS[0]);
+        desk.settle();
+        let wanted = desk.totals(&TEXTS[..2]);
+        assert_eq!((desk.told(again).total, desk.told(other).total), (wanted[0], wanted[1]));
+        assert_eq!((desk.told(again).facts, desk.told(first).total), ((2, false, false, true), wanted[0]));
+        assert_eq!(desk.roster.status().scored, 2);
+        // After that its answer stands, for whoever asks for it again.
+        desk.go_away("g", &[again]);
+        if named {
+            let once_more = desk.enter("g", name("a"), 2, TEXTS[0]);
+            assert_eq!(desk.told(once_more).total, wanted[0]);
+        }
+    }
+}
+
+#[test]
+fn places_of_callers_that_are_gone_are_not_kept_for_ever() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| Policy { away: seconds(30), ..policy });
+    let old = [desk.enter("g", None, 3, "old"), desk.enter("g", None, 3, "old old")];
+    desk.go_away("g", &old);
+    desk.at(40);
+    // The group begins with the first of the new ones, and has all its time.
+    let new = [desk.enter("g", None, 3, TEXTS[0]), desk.enter("g", None, 3, TEXTS[1])];
+    assert_eq!(
+        (desk.codes(&old), desk.roster.next_due()),
+        (vec![Some(Code::GroupClosed); 2], Some(seconds(140)))
+    );
+    desk.at(139);
+    assert!(!desk.is_told(new[0]));
+    desk.at(140);
+    assert_eq!((desk.told(new[0]).facts, desk.told(new[1]).facts.0), ((2, true, false, false), 2));
+    // One that goes later does not cut the time of those who are left.
+    let gone = desk.enter("h", None, 3, "gone");
+    desk.at(200);
+    let there = desk.enter("h", None, 3, TEXTS[0]);
+    desk.go_away("h", &[gone]);
+    desk.at(240);
+    assert!(!desk.is_told(there) && desk.roster.next_due() == Some(seconds(300)));
+    desk.at(300);
+    assert_eq!(desk.told(there).facts, (1, true, false, false));
+    // A group whose time is over closes with those who may still come back.
+    let away = [desk.enter("i", None, 3, TEXTS[0]), desk.enter("i", None, 3, TEXTS[1])];
+    desk.at(390);
+    desk.go_away("i", &away);
+    desk.at(400);
+    assert_eq!(desk.told(away[0]).facts, (2, true, false, false));
+    // Where all have gone for good, there is nothing left.
+    let last = desk.enter("j", None, 3, TEXTS[0]);
+    desk.go_away("j", &[last]);
+    desk.at(500);
+    assert_eq!((desk.codes(&[last]), desk.roster.status().open), (vec![Some(Code::GroupClosed)], 0));
+}
+
+#[test]
+fn who_is_gone_and_leaves_is_gone_once() {
+    let mut desk = Desk::new(&engine(COMPARES), |policy| policy);
+    let gone = desk.enter("g", Some("a"), 3, TEXTS[0]);
+    desk.go_away("g", &[gone, gone]);
+    desk.leave("g", Some("a"));
+    assert_eq!(desk.told(gone).code, Some(Code::GroupLeft));
+    let callers = [desk.enter("g", Some("b"), 3, TEXTS[0]), desk.enter("g", Some("c"), 3, TEXTS[1])];
+    desk.settle();
+    assert_eq!(desk.codes(&callers), [None; 2]);
+}
+
+#[test]
 fn too_many_are_refused_at_once_and_may_come_again() {
     let mut desk = Desk::new(&engine(COMPARES), |policy| Policy { most_waiting: 2, ..policy });
     let held = [desk.enter("g", None, 3, TEXTS[0]), desk.enter("h", None, 2, TEXTS[1])];

@@ -6,7 +6,7 @@
 //!
 //! | What became of it | Where it goes when it comes again |
 //! |---|---|
-//! | the client went away before it was answered, or there was no room | to its place, where its answer is waiting |
+//! | the client went away before it was answered, or there was no room | to its place, where its answer is waiting; unless a group that compares was full and another sample needed the place |
 //! | it was answered without a number | to its group, as one who is late: it is scored anew, with the others as they were |
 //! | it was answered with a number | to the group that is being gathered: it is another sample with the same words |
 
@@ -95,7 +95,37 @@ pub(crate) struct Cohorts {
 struct Gathering {
     number: u64,
     step: u64,
-    members: Vec<(String, Print)>,
+    members: Vec<Member>,
+    /// How many members it has had, those included whose place another has taken.
+    named: usize,
+}
+
+/// A sample in a group that is being gathered.
+#[derive(Debug)]
+struct Member {
+    name: String,
+    said: Print,
+    /// Whether its client has gone away before it was answered.
+    lost: bool,
+}
+
+impl Gathering {
+    fn new(number: u64, step: u64) -> Self {
+        Self { number, step, members: Vec::new(), named: 0 }
+    }
+
+    /// The lost sample whose place a sample takes that is another one: the one of its name, or where all places are taken the
+    /// first.
+    fn given_up(&self, size: usize, member: Option<&str>, said: Print) -> Option<usize> {
+        let lost = |(at, other): (usize, &Member)| other.lost.then_some(at);
+        let same = |other: &Member| Some(other.name.as_str()) == member;
+        match self.members.iter().position(same) {
+            Some(at) if self.members[at].said == said => None,
+            Some(at) => lost((at, &self.members[at])),
+            None if self.members.len() < size => None,
+            None => self.members.iter().enumerate().find_map(lost),
+        }
+    }
 }
 
 impl Cohorts {
@@ -112,6 +142,7 @@ impl Cohorts {
         if let Some((place, _)) = self.again.get_mut(&(prompt, said)).and_then(Vec::pop) {
             // Where the step has gone by, so has what was known of its groups.
             if place.step == asked.step {
+                self.mark(&place, false);
                 return place;
             }
         }
@@ -122,20 +153,28 @@ impl Cohorts {
             let Prompt { compares, step, .. } = *asked;
             return Place { prompt, said, number: self.next, member, tries: 0, compares, step };
         }
+        if asked.compares {
+            self.give_up(prompt, asked.size, member, said);
+        }
         let taken = |open: &Gathering| {
             let full = open.members.len() >= asked.size;
             // Another response under a name that is taken: the prompt has come back before its group was complete.
-            full || open.members.iter().any(|(name, words)| Some(name.as_str()) == member && *words != said)
+            let other = |other: &Member| Some(other.name.as_str()) == member && other.said != said;
+            full || open.members.iter().any(other)
         };
         if self.open.get(&prompt).is_none_or(taken) {
             self.begin(prompt, asked.step);
         }
         let (number, step) = (self.next, asked.step);
-        let open = self.open.entry(prompt).or_insert(Gathering { number, step, members: Vec::new() });
-        let name = member.map_or_else(|| open.members.len().to_string(), str::to_owned);
-        if !open.members.contains(&(name.clone(), said)) {
-            open.members.push((name.clone(), said));
-            self.samples += 1;
+        let open = self.open.entry(prompt).or_insert_with(|| Gathering::new(number, step));
+        let name = member.map_or_else(|| open.named.to_string(), str::to_owned);
+        match open.members.iter_mut().find(|member| member.name == name) {
+            Some(member) => member.lost = false,
+            None => {
+                open.members.push(Member { name: name.clone(), said, lost: false });
+                open.named += 1;
+                self.samples += 1;
+            }
         }
         let (number, step) = (open.number, open.step);
         self.forget_oldest();
@@ -145,10 +184,9 @@ impl Cohorts {
     /// A sample has had its answer, or none.
     pub(crate) fn leave(&mut self, mut place: Place, end: End, now: Instant) {
         self.forget(now);
-        let answered = end != End::Lost && place.compares;
-        if answered && self.open.get(&place.prompt).is_some_and(|open| open.number == place.number) {
-            // A group that has been answered gathers nobody any more, even if it never became complete.
-            self.close(&place.prompt);
+        match end {
+            End::Lost => self.mark(&place, true),
+            End::Scored | End::Failed => self.answered(&place),
         }
         if end == End::Scored {
             return;
@@ -169,6 +207,39 @@ impl Cohorts {
         }
     }
 
+    /// The group of a sample has been answered, whether or not anybody heard it. Where samples are compared, it gathers nobody any
+    /// more, even if it never became complete.
+    pub(crate) fn answered(&mut self, place: &Place) {
+        if place.compares && self.open.get(&place.prompt).is_some_and(|open| open.number == place.number) {
+            self.close(&place.prompt);
+        }
+    }
+
+    /// Takes note that the client of a sample has gone away, or is there again.
+    fn mark(&mut self, place: &Place, lost: bool) {
+        let open = self.open.get_mut(&place.prompt).filter(|open| open.number == place.number);
+        let mut members = open.into_iter().flat_map(|open| &mut open.members);
+        if let Some(member) = members.find(|member| member.name == place.member) {
+            member.lost = lost;
+        }
+    }
+
+    /// Makes a lost sample give its place up, where another one needs it. If it comes again after all, it is a new sample.
+    fn give_up(&mut self, prompt: Print, size: usize, member: Option<&str>, said: Print) {
+        let Some(open) = self.open.get_mut(&prompt) else { return };
+        let Some(at) = open.given_up(size, member, said) else { return };
+        let gone = open.members.remove(at);
+        self.samples -= 1;
+        let key = (prompt, gone.said);
+        if let Some(places) = self.again.get_mut(&key) {
+            let number = open.number;
+            places.retain(|(place, _)| place.number != number || place.member != gone.name);
+            if places.is_empty() {
+                self.again.remove(&key);
+            }
+        }
+    }
+
     fn close(&mut self, prompt: &Print) {
         if let Some(gone) = self.open.remove(prompt) {
             self.samples -= gone.members.len();
@@ -178,7 +249,7 @@ impl Cohorts {
     fn begin(&mut self, prompt: Print, step: u64) {
         self.next += 1;
         self.close(&prompt);
-        self.open.insert(prompt, Gathering { number: self.next, step, members: Vec::new() });
+        self.open.insert(prompt, Gathering::new(self.next, step));
         self.begun.push_back((prompt, self.next));
     }
 
@@ -280,6 +351,59 @@ mod tests {
         assert_eq!(names(&again), [(1, "0+1".into()), (1, "1".into()), (2, "0".into())]);
         cohorts.leave(again[0].clone(), End::Failed, now);
         assert_eq!(names(&arrive(&mut cohorts, &["a"], 3, now)), [(1, "0+2".into())]);
+    }
+
+    #[test]
+    fn lost_samples_give_their_places_up_to_others() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        for place in arrive(&mut cohorts, &["old", "older"], 4, now) {
+            cohorts.leave(place, End::Lost, now);
+        }
+        let new = arrive(&mut cohorts, &["a", "b", "c", "d"], 4, now);
+        assert_eq!(names(&new), ["2", "3", "4", "5"].map(|name| (1, name.to_owned())));
+        assert_eq!(cohorts.samples, 4);
+        // They come again as new ones, and the group is full of those who are there.
+        let back = arrive(&mut cohorts, &["old"], 4, now);
+        assert_eq!(names(&back), [(2, "0".into())]);
+        assert!(cohorts.again.is_empty());
+    }
+
+    #[test]
+    fn a_lost_sample_that_comes_again_keeps_its_place() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        for place in arrive(&mut cohorts, &["a", "b"], 3, now) {
+            cohorts.leave(place, End::Lost, now);
+        }
+        let again = arrive(&mut cohorts, &["b", "c", "d", "a"], 3, now);
+        let wanted = [(1, "1".into()), (1, "2".into()), (1, "3".into()), (2, "0".into())];
+        assert_eq!(names(&again), wanted, "only the place of who was still away was given up");
+    }
+
+    #[test]
+    fn a_name_passes_to_another_sample_when_its_own_is_lost() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let named = |cohorts: &mut Cohorts, member: &str, said: &str| {
+            cohorts.arrive(&prompt("q", 2), (Some(member), said), now)
+        };
+        let old = named(&mut cohorts, "0", "old");
+        cohorts.leave(old, End::Lost, now);
+        let new = [named(&mut cohorts, "1", "b"), named(&mut cohorts, "0", "a")];
+        assert_eq!(names(&new), [(1, "1".into()), (1, "0".into())]);
+        assert_eq!(names(&[named(&mut cohorts, "0", "next")]), [(2, "0".into())]);
+    }
+
+    #[test]
+    fn a_group_that_nobody_heard_the_answer_of_is_over() {
+        let (mut cohorts, now) = (Cohorts::default(), Instant::now());
+        let place = arrive(&mut cohorts, &["old"], 2, now).remove(0);
+        cohorts.leave(place.clone(), End::Lost, now);
+        cohorts.answered(&place);
+        assert_eq!(names(&arrive(&mut cohorts, &["new"], 2, now)), [(2, "0".into())]);
+        assert_eq!(
+            names(&arrive(&mut cohorts, &["old"], 2, now)),
+            [(1, "0".into())],
+            "its answer is waiting"
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::serve::score::LARGE;
 use crate::serve::tokens::Holder;
 use hyper::StatusCode;
 use plaudit::join::Joined;
+use plaudit::reason::Code;
 use std::borrow::Cow;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -147,8 +148,18 @@ async fn hand_in(
         size,
         rollout,
     };
+    let (told, meant) = (Arc::downgrade(&run), place.clone());
+    let answered = move |joined: &Joined| {
+        // Whoever is not let in, or has lost its place, has been told nothing of its group.
+        let code = joined.row().total.cause().map(|cause| cause.reason.code);
+        if !matches!(code, Some(Code::Overloaded | Code::GroupClosed))
+            && let Some(run) = told.upgrade()
+        {
+            run.cohorts().answered(&meant);
+        }
+    };
     let mut seat = Seat { run: &run, place: Some(place), end: End::Lost };
-    let joined = join::hand_in(house, &run, handed, places).await?;
+    let joined = join::hand_in(house, &run, handed, places, answered).await?;
     seat.end = if joined.row().total.value().is_some() { End::Scored } else { End::Failed };
     Ok(joined)
 }

@@ -6,6 +6,7 @@ mod http;
 mod jobs;
 mod native;
 mod robust;
+mod seats;
 mod security;
 mod turns;
 mod unlucky;
