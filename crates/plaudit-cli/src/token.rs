@@ -38,7 +38,7 @@ enum Deed {
 
 #[derive(Debug, Args)]
 struct Create {
-    /// Whom it is for
+    /// Whom it is for: up to 64 letters, digits, dots, hyphens and underscores
     name: String,
     /// The file of tokens; it is made where there is none
     #[arg(long, value_name = "FILE")]

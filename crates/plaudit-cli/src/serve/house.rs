@@ -395,10 +395,11 @@ fn own(folder: &Path) -> Result<std::fs::File, Failure> {
     Ok(lock)
 }
 
-/// The names that a request may carry in its Host header. Where tokens are asked for, a page of somebody else's that is resolved
-/// to this machine has none, so any name does unless the operator says which.
+/// The names that a request may carry in its Host header. Under a loopback address these are the names of this machine and those
+/// that the operator says, so that no page of somebody else's whose name is resolved to this machine is answered. Elsewhere tokens
+/// are asked for, which such a page has none of, and any name does unless the operator says which.
 fn hosts(said: &[String], bind: IpAddr, tokens: bool) -> Vec<String> {
-    if said.is_empty() && tokens {
+    if said.is_empty() && tokens && !bind.is_loopback() {
         return Vec::new();
     }
     let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);

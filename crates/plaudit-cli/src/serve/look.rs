@@ -5,7 +5,7 @@ use super::house::House;
 use super::kept::{self, About, Brief};
 use super::reply::{Refusal, Reply, json, json_bytes};
 use super::run::clock;
-use super::shape::{GroupList, ReadyReply, RunList, RunReply, StatusReply};
+use super::shape::{GroupList, ReadyReply, RunList, RunReply, StatusReply, Warning};
 use hyper::StatusCode;
 use plaudit::registry::Entry;
 use serde_json::{Value, json};
@@ -166,7 +166,12 @@ pub(crate) fn ready(house: &House) -> Result<Reply, Refusal> {
     if !house.recipes.can_be_kept() {
         return refuse("engine.journal", "the journal of judgments cannot be written");
     }
-    Ok(json(StatusCode::OK, &ReadyReply { ready: true }))
+    let mut warnings = Vec::new();
+    if house.tokens.are_old() {
+        let message = "the file of tokens cannot be read: those that were known before stay valid, and none can be revoked";
+        warnings.push(Warning { code: "service.tokens", message });
+    }
+    Ok(json(StatusCode::OK, &ReadyReply { ready: true, warnings }))
 }
 
 #[cfg(test)]

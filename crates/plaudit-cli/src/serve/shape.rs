@@ -395,6 +395,15 @@ pub(crate) struct UpReply {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReadyReply {
     pub(crate) ready: bool,
+    /// What the operator should see to, though work is taken.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Warning {
+    pub(crate) code: &'static str,
+    pub(crate) message: &'static str,
 }
 
 /// What OpenRLHF reads. Of one sample these are numbers, of several they are lists.

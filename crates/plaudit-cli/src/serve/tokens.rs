@@ -10,12 +10,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What every token begins with, so that a scanner for secrets finds one that got where it should not be.
 const PREFIX: &str = "plaudit_";
+/// The longest name of a token, in characters.
+const LONGEST_NAME: usize = 64;
+/// Whose everything is where no tokens are asked for.
+const LOCAL: &str = "local";
 /// How soon it is looked again whether there is room for a part of a job.
 pub(crate) const SOON: Duration = Duration::from_millis(5);
 
@@ -78,6 +82,21 @@ pub(crate) struct Wanted {
     pub(crate) waiting: Option<usize>,
 }
 
+/// Whether a token may have that name: it stands in files, logs and labels of metrics, and tells holders apart.
+fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    if name == LOCAL {
+        return Err(format!("a token must not have the name {LOCAL:?}, which stands for this machine"));
+    }
+    if name.is_empty() || name.chars().count() > LONGEST_NAME || !name.chars().all(is_plain) {
+        let shown: String = name.chars().take(LONGEST_NAME).collect();
+        return Err(format!(
+            "{shown:?} is no name for a token: 1 to {LONGEST_NAME} letters, digits, dots, hyphens and underscores are wanted"
+        ));
+    }
+    Ok(())
+}
+
 /// The seconds since 1970.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -128,6 +147,7 @@ impl File {
 
     /// Makes a token and gives it out, this once.
     pub(crate) fn create(&self, wanted: Wanted) -> Result<(String, Entry), Failure> {
+        check_name(&wanted.name).map_err(Failure::Arguments)?;
         let _lock = self.lock()?;
         let mut listed = if self.0.exists() { self.read()? } else { Listed::default() };
         let (token, id) = (format!("{PREFIX}{}", hex(&random::<32>()?)), hex(&random::<4>()?));
@@ -189,8 +209,8 @@ impl Holder {
     /// Whoever is on this machine, where no tokens are asked for.
     fn local() -> Self {
         Self::new(Entry {
-            id: "local".to_owned(),
-            name: "local".to_owned(),
+            id: LOCAL.to_owned(),
+            name: LOCAL.to_owned(),
             hash: String::new(),
             scopes: vec![Scope::Admin],
             created: 0,
@@ -277,6 +297,8 @@ pub(crate) struct Tokens {
     /// The holders, and what the file looked like when they were read.
     known: RwLock<(Vec<Arc<Holder>>, Option<Look>)>,
     local: Arc<Holder>,
+    /// Whether the file could not be read when it was looked at last.
+    unread: AtomicBool,
 }
 
 /// What tells whether a file has changed: when it was written, how long it is, and which one it is, as a file that takes the
@@ -290,6 +312,7 @@ impl Tokens {
             path: path.map(Path::to_path_buf),
             known: RwLock::new((Vec::new(), None)),
             local: Arc::new(Holder::local()),
+            unread: AtomicBool::new(false),
         };
         tokens.refresh()?;
         Ok(tokens)
@@ -314,8 +337,19 @@ impl Tokens {
         known.0.iter().find(|holder| holder.entry.owner() == owner && holder.entry.is_valid()).cloned()
     }
 
+    /// Whether the tokens are those of a file that cannot be read any more.
+    pub(crate) fn are_old(&self) -> bool {
+        self.unread.load(Ordering::Acquire)
+    }
+
     /// Reads the file again where it has changed. One that cannot be read changes nothing.
     pub(crate) fn refresh(&self) -> Result<(), Failure> {
+        let read = self.read();
+        self.unread.store(read.is_err(), Ordering::Release);
+        read
+    }
+
+    fn read(&self) -> Result<(), Failure> {
         let Some(path) = &self.path else { return Ok(()) };
         let look = |path: &Path| {
             let about = std::fs::metadata(path)?;
@@ -330,6 +364,10 @@ impl Tokens {
             return Ok(());
         }
         let entries = File::at(path).list()?;
+        for entry in &entries {
+            let refuse = |why| Failure::Arguments(format!("{}: token {}: {why}", path.display(), entry.id));
+            check_name(&entry.name).map_err(refuse)?;
+        }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         // A token that stays keeps what it has used of its quota.
         let keep = |entry: Entry| {
@@ -393,6 +431,16 @@ mod tests {
 
     fn wanted(name: &str) -> Wanted {
         Wanted { name: name.to_owned(), scopes: vec![Scope::Score], expires: None, rate: None, waiting: None }
+    }
+
+    #[test]
+    fn names_of_tokens_follow_one_rule() {
+        for good in ["a", "team-1.trainer_2", &"x".repeat(64)] {
+            assert_eq!(check_name(good), Ok(()));
+        }
+        for bad in ["", "a b", "a\n", "local", "é", "a/b", &"x".repeat(65)] {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
     }
 
     fn folder(name: &str) -> PathBuf {

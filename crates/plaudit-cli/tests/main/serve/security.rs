@@ -99,6 +99,23 @@ fn only_this_machine_is_listened_to_without_tokens_and_only_under_its_names() {
 }
 
 #[test]
+fn on_this_machine_only_its_names_are_answered_with_tokens_too() {
+    let folder = Folder::new("serve-hosts-tokens");
+    let (length, token) = (folder.file("length.yaml", LENGTH), token(&folder, &["trainer"]));
+    let file = folder.path("tokens.json");
+    let arguments = ["--recipe", &*length, "--token-file", &*file, "--host", "rewards.example"];
+    let service = Service::start(&folder, &arguments[..4]);
+    let ask = |service: &Service, host: &str| {
+        let head = format!("GET /v1/runs HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\r\n");
+        service.raw(head.as_bytes()).status
+    };
+    assert_eq!((ask(&service, "localhost"), ask(&service, "rewards.example")), (200, 421));
+    drop(service);
+    let service = Service::start(&folder, &arguments);
+    assert_eq!((ask(&service, "rewards.example"), ask(&service, "evil.example")), (200, 421));
+}
+
+#[test]
 fn it_speaks_tls_with_a_certificate_of_its_own() {
     let folder = Folder::new("serve-tls");
     let length = folder.file("length.yaml", LENGTH);

@@ -164,10 +164,19 @@ fn tokens_stay_when_their_file_is_damaged_or_removed_and_it_is_said_once() {
     folder.file("tokens.json", "{\"tokens\": [garbage");
     until("it is said", || said() == 1);
     assert_eq!(service.get("/v1/runs").status, 200);
+    // The service works, so it is ready; what is wrong stands beside it, without where the file lies.
+    let warned = || {
+        let ready = service.get("/readyz");
+        assert_eq!(ready.status, 200, "{}", ready.text());
+        assert!(!ready.text().contains("tokens.json"), "{}", ready.text());
+        ready.json()["warnings"][0]["code"] == "service.tokens"
+    };
+    assert!(warned());
     std::fs::remove_file(&file).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
-    assert_eq!((service.get("/v1/runs").status, said()), (200, 1));
+    assert_eq!((service.get("/v1/runs").status, said(), warned()), (200, 1, true));
     folder.file("tokens.json", whole);
+    until("all is well again", || !warned());
     std::thread::sleep(Duration::from_millis(1500));
     folder.file("tokens.json", "{}");
     until("nobody is let in", || service.get("/v1/runs").status == 401);
