@@ -26,6 +26,9 @@ use std::time::{Duration, Instant};
 
 /// How long a run stays at hand without anything coming.
 const RETIRED: Duration = Duration::from_secs(900);
+/// How often, and how soon again, it is looked whether somebody only looks at a run that could be put away.
+const LOOKS: usize = 40;
+const SOON: Duration = Duration::from_millis(5);
 /// The longest name of a run.
 const LONGEST_NAME: usize = 128;
 /// The last step that a run may have: beyond it, a program whose numbers are all floating-point cannot tell steps apart.
@@ -171,32 +174,52 @@ impl House {
         work.await.map_err(|_| Refusal::broken("the run could not be begun"))?
     }
 
-    /// Whether there is room for one more run of that holder.
-    fn has_room(&self, runs: &Runs, owner: &str) -> Result<(), Refusal> {
+    /// The runs, with room for one more of that holder. Where there is none, a run for which nothing is being done is put away: of
+    /// whoever has most, the one that has been idle for the longest time.
+    fn runs_with_room(&self, owner: &str) -> Result<MutexGuard<'_, Runs>, Refusal> {
         let most = self.limits.runs;
-        if runs.live.len() >= most {
-            let message = format!("{} runs are being scored for, which is all there may be", runs.live.len());
-            return Err(Refusal::busy("run.too_many", message, 60));
-        }
         // Where there are several holders, none may have all.
         let share = (most / 4 * 3).max(1);
-        let live = |((whose, ..), id): &(&Name, &String)| whose == owner && runs.live.contains_key(*id);
-        if self.tokens.are_asked_for() && runs.names.iter().filter(live).count() >= share {
-            let message = format!("{share} runs of this token are being scored for, which is its share");
-            return Err(Refusal::busy("run.too_many", message, 60));
+        for look in 0.. {
+            let mut runs = self.runs();
+            let has_share = self.tokens.are_asked_for() && runs.live_of(owner) >= share;
+            if runs.live.len() < most && !has_share {
+                return Ok(runs);
+            }
+            let (idle, is_looked_at) = runs.longest_idle(has_share.then_some(owner));
+            if let Some(run) = idle {
+                self.put_away(&mut runs, &run);
+                return Ok(runs);
+            }
+            if !is_looked_at || look >= LOOKS {
+                let message = match has_share {
+                    true => format!("{share} runs of this token have work under way, which is its share"),
+                    false => format!("{most} runs have work under way, which is all there may be"),
+                };
+                return Err(Refusal::busy("run.too_many", message, 10));
+            }
+            drop(runs);
+            std::thread::sleep(SOON);
         }
-        Ok(())
+        Err(Refusal::broken("no room was looked for"))
+    }
+
+    /// Ends the steps of a live run, and keeps of it what lies in its folder.
+    fn put_away(&self, runs: &mut Runs, run: &Run) {
+        run.tick(clock(), true);
+        let about = run.about();
+        runs.live.remove(&about.id);
+        runs.kept.insert(about.id.clone(), about);
     }
 
     /// Begins a run, or goes on with one.
     fn take_up(&self, full: Name) -> Result<Arc<Run>, Refusal> {
         let (owner, name, recipe) = (&*full.0, &*full.1, &*full.2);
         let left = {
-            let runs = self.runs();
-            if let Some(run) = runs.named(&full) {
+            if let Some(run) = self.runs().named(&full) {
                 return Ok(run);
             }
-            self.has_room(&runs, owner)?;
+            let runs = self.runs_with_room(owner)?;
             runs.names.get(&full).filter(|id| runs.kept.contains_key(*id)).map(|id| self.folder.join(id))
         };
         // What was last said of it may still wait to be written.
@@ -208,11 +231,14 @@ impl House {
         let engine = self.recipes.engine(recipe, Network::Live)?;
         let judged = !engine.plan().judges.is_empty();
         let replay = judged.then(|| self.recipes.engine(recipe, Network::Replay)).transpose()?;
-        let mut runs = self.runs();
+        // Others may have begun it meanwhile, and nobody gives way for what is there.
+        if let Some(run) = self.runs().named(&full) {
+            return Ok(run);
+        }
+        let mut runs = self.runs_with_room(owner)?;
         if let Some(run) = runs.named(&full) {
             return Ok(run);
         }
-        self.has_room(&runs, owner)?;
         let judges = self.recipes.judges(recipe).unwrap_or("").to_owned();
         let kept = runs.names.get(&full).and_then(|id| runs.kept.get(id)).cloned();
         let (about, changed) = match kept {
@@ -312,10 +338,7 @@ impl House {
             let mut runs = self.runs();
             // Somebody may have come for it just now: besides this one, only the list may have it.
             if all || (Arc::strong_count(&run) <= 2 && run.idle() > RETIRED) {
-                run.tick(clock(), true);
-                let about = run.about();
-                runs.live.remove(&about.id);
-                runs.kept.insert(about.id.clone(), about);
+                self.put_away(&mut runs, &run);
             }
         }
         for id in self.runs().forget(&self.keep, clock()) {
@@ -333,21 +356,75 @@ impl Runs {
         self.names.get(name).and_then(|id| self.live.get(id)).cloned()
     }
 
-    /// Forgets the runs that are too old or too many, the oldest first; those that are live stay.
+    /// How many live runs a holder has.
+    fn live_of(&self, owner: &str) -> usize {
+        self.names.iter().filter(|((whose, ..), id)| whose == owner && self.live.contains_key(*id)).count()
+    }
+
+    /// Of the live runs for which nothing is being done, of one holder or of whoever has most, the one that has been idle for the
+    /// longest time; and whether there is one that somebody has in hand just now.
+    fn longest_idle(&self, owner: Option<&str>) -> (Option<Arc<Run>>, bool) {
+        let mut is_looked_at = false;
+        let mut found: Option<((usize, Duration), &Arc<Run>)> = None;
+        for ((whose, ..), id) in
+            self.names.iter().filter(|((whose, ..), _)| owner.is_none_or(|owner| whose == owner))
+        {
+            let Some(run) = self.live.get(id) else { continue };
+            let idle = run.idle();
+            if idle.is_zero() {
+                continue;
+            }
+            // Only the list has it: nobody is about to have something scored for it.
+            if Arc::strong_count(run) > 1 {
+                is_looked_at = true;
+                continue;
+            }
+            let rank = (self.live_of(whose), idle);
+            if found.is_none_or(|(best, _)| rank > best) {
+                found = Some((rank, run));
+            }
+        }
+        (found.map(|(_, run)| Arc::clone(run)), is_looked_at)
+    }
+
+    /// Forgets the runs that are too old or too many; those that are live stay.
     fn forget(&mut self, keep: &Keep, now: f64) -> Vec<String> {
         let oldest = now - keep.days as f64 * 86_400.0;
-        let mut kept: Vec<(f64, String)> =
-            self.kept.values().map(|about| (about.seen, about.id.clone())).collect();
-        kept.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        let room = keep.runs.saturating_sub(self.live.len());
-        let gone = kept.into_iter().enumerate().filter(|(at, (seen, _))| *at >= room || *seen < oldest);
-        let gone: Vec<String> = gone.map(|(_, (_, id))| id).collect();
+        let (old, kept): (Vec<&About>, Vec<&About>) =
+            self.kept.values().partition(|about| about.seen < oldest);
+        let mut live: BTreeMap<&str, usize> = BTreeMap::new();
+        for ((owner, ..), _) in self.names.iter().filter(|(_, id)| self.live.contains_key(*id)) {
+            *live.entry(owner).or_default() += 1;
+        }
+        let many = too_many(kept, live, keep.runs);
+        let gone: Vec<String> = old.into_iter().chain(many).map(|about| about.id.clone()).collect();
         for id in &gone {
             self.kept.remove(id);
             self.names.retain(|_, named| named != id);
         }
         gone
     }
+}
+
+/// The kept runs that are too many beside those that are live: the oldest of whoever has most, live ones included. A holder whose
+/// runs are all live loses none, and makes nobody else lose any.
+fn too_many<'r>(mut kept: Vec<&'r About>, mut held: BTreeMap<&'r str, usize>, most: usize) -> Vec<&'r About> {
+    let mut count = kept.len() + held.values().sum::<usize>();
+    for about in &kept {
+        *held.entry(&about.owner).or_default() += 1;
+    }
+    kept.sort_by(|one, other| other.seen.total_cmp(&one.seen));
+    let mut gone = Vec::new();
+    while count > most {
+        let largest = held.values().copied().max().unwrap_or(0);
+        let is_largest = |about: &&About| held.get(about.owner.as_str()) == Some(&largest);
+        let Some(at) = kept.iter().rposition(is_largest) else { break };
+        let about = kept.remove(at);
+        held.entry(&about.owner).and_modify(|held| *held -= 1);
+        count -= 1;
+        gone.push(about);
+    }
+    gone
 }
 
 /// The ids of runs by their names; of several of one name, the last.
@@ -428,9 +505,33 @@ mod tests {
         let kept: BTreeMap<String, About> = (0..10).map(about).collect();
         let mut runs = Runs { live: BTreeMap::new(), names: names(&kept), kept };
         let keep = Keep { days: 7, runs: 4, ..Keep::default() };
-        assert_eq!(runs.forget(&keep, 12.0 * 86_400.0), ["5", "4", "3", "2", "1", "0"]);
+        assert_eq!(runs.forget(&keep, 12.0 * 86_400.0), ["0", "1", "2", "3", "4", "5"]);
         assert_eq!(runs.forget(&keep, 14.0 * 86_400.0), ["6"]);
         assert_eq!((runs.kept.len(), runs.names.len()), (3, 3));
         assert!(runs.forget(&keep, 14.0 * 86_400.0).is_empty());
+    }
+
+    #[test]
+    fn whoever_has_most_runs_loses_its_oldest_first() {
+        let about = |owner: &str, at: u64| -> About {
+            let value = serde_json::json!({
+                "id": format!("{owner}{at}"), "name": "n", "owner": owner, "recipe": "r", "started": 0.0, "seen": at,
+                "steps": 0, "rollouts": 0, "groups": 0, "total_mean": null, "invalid_share": null, "alarms": [],
+                "fingerprint": "", "components": [], "judges": [],
+            });
+            serde_json::from_value(value).unwrap()
+        };
+        // The runs of the first are older than all others.
+        let all: Vec<About> =
+            (0..3).map(|at| about("a", at)).chain((10..16).map(|at| about("b", at))).collect();
+        let gone = |live: &[(&'static str, usize)], most: usize| -> Vec<&str> {
+            let live: BTreeMap<&str, usize> = live.iter().copied().collect();
+            too_many(all.iter().collect(), live, most).into_iter().map(|about| about.id.as_str()).collect()
+        };
+        assert_eq!(gone(&[], 9), Vec::<&str>::new());
+        assert_eq!(gone(&[], 6), ["b10", "b11", "b12"]);
+        assert_eq!(gone(&[], 4), ["b10", "b11", "b12", "a0", "b13"], "of two that have as many, the oldest");
+        assert_eq!(gone(&[("a", 4)], 10), ["a0", "a1", "b10"], "live ones count");
+        assert_eq!(gone(&[("c", 20)], 5), Vec::<&str>::new(), "who has only live ones pushes nobody out");
     }
 }

@@ -125,14 +125,16 @@ fn those_who_wait_for_groups_are_limited_over_all_runs_and_steps() {
         streams.push(stream);
     }
     assert!((20..60).contains(&refused), "{refused}");
-    // Another name in every request: so many and no more, and the ones that are known go on.
+    // Another name in every request: so many are at hand and no more, and the ones that are known go on.
     let run = |name: &str| {
         service
             .post("/v1/score", &json!({ "recipe": "length", "run": name, "rollouts": [{ "response": "a" }] }))
     };
     assert_eq!(run("known").status, 200);
-    let many: Vec<String> = (0..20).map(|at| run(&format!("Ä{at}")).status.to_string()).collect();
-    assert!(many.contains(&"429".to_owned()), "{many:?}");
+    for at in 0..20 {
+        assert_eq!(run(&format!("Ä{at}")).status, 200);
+        assert!(service.get("/v1/status").json()["runs"].as_u64().unwrap() <= 12);
+    }
     assert_eq!(run("known").status, 200);
 }
 

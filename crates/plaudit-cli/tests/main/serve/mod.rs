@@ -2,6 +2,7 @@
 
 mod abuse;
 mod greedy;
+mod holders;
 mod http;
 mod jobs;
 mod native;
