@@ -25,8 +25,8 @@ struct Stage {
 }
 
 impl Stage {
-    fn new() -> Self {
-        let folder = Folder::new("serve-abuse");
+    fn new(name: &str) -> Self {
+        let folder = Folder::new(name);
         let (length, file) = (folder.file("length.yaml", LENGTH), folder.path("tokens.json"));
         let token = run(&["token", "create", "A", "--file", &file]).out.trim().to_owned();
         // The cases call it by that name.
@@ -87,7 +87,7 @@ impl Stage {
 
 #[test]
 fn hostile_requests_are_refused_in_time() {
-    let stage = Stage::new();
+    let stage = Stage::new("serve-abuse");
     let text = include_str!("../../../../../golden/abuse/http_cases.jsonl");
     let mut played = 0;
     for case in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
@@ -111,7 +111,7 @@ fn hostile_requests_are_refused_in_time() {
 /// H13: whoever sends its headers drop by drop is told so after ten seconds, and others are answered meanwhile.
 #[test]
 fn headers_that_drip_end_after_ten_seconds() {
-    let stage = Stage::new();
+    let stage = Stage::new("serve-drip");
     let mut stream = stage.service.connect();
     let began = Instant::now();
     let mut drops = stream.try_clone().unwrap();
@@ -191,7 +191,7 @@ fn a_client_that_goes_away_frees_its_work() {
 /// H27, H28, H29: what a client says stays one label, one line, one header.
 #[test]
 fn what_clients_say_cannot_speak_for_the_service() {
-    let stage = Stage::new();
+    let stage = Stage::new("serve-clients-say");
     assert_eq!(
         stage.post("/v1/score", r#"{"recipe":"a\"} evil 1\n","rollouts":[]}"#, &[]).code(),
         "recipe.unknown"
@@ -227,7 +227,7 @@ fn what_clients_say_cannot_speak_for_the_service() {
 /// A list of values in the order of a request's fields is no request.
 #[test]
 fn a_body_that_is_a_list_is_no_request() {
-    let stage = Stage::new();
+    let stage = Stage::new("serve-list");
     let rollout = r#"{"response":"a"}"#;
     let score = format!(r#"["length","r",1,false,false,[{rollout}]]"#);
     let join = format!(r#"["length","r",1,"g",1,null,null,null,{rollout}]"#);

@@ -201,7 +201,7 @@ fn the_jobs_of_a_token_that_is_revoked_buy_nothing_more() {
 
 #[test]
 fn tokens_that_are_made_and_revoked_at_the_same_time_are_all_kept_and_gone() {
-    let folder = Folder::new("serve-token-file");
+    let folder = Folder::new("serve-token-changes");
     let file = folder.path("tokens.json");
     let names: Vec<String> = (0..8).map(|at| format!("t{at}")).collect();
     let all_at_once = |deeds: Vec<[&str; 2]>| {
