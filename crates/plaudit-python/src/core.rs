@@ -84,9 +84,7 @@ impl Core {
         for judge in &mut plan.judges {
             judge.take_share(share, counted_elsewhere);
         }
-        let opened = state.map(|state| folders::open(py, state)).transpose()?.transpose();
-        let opened = opened.map_err(|error| failure::coded(py, error.code(), error.to_string()))?;
-        let (lease, doubts) = opened.unzip();
+        let (lease, doubts) = state.map(|state| folders::open(py, state)).transpose()?.unzip();
         let journal = lease.as_ref().map(|lease| lease.0.clone());
         let engine = py.detach(|| {
             let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
@@ -95,7 +93,7 @@ impl Core {
         let engine = engine.map_err(|stopped| failure::run(py, &stopped))?;
         Ok(Self {
             engine: Arc::new(engine),
-            doubts: doubts.unwrap_or_default(),
+            doubts: doubts.unwrap_or_else(Vec::new),
             recipe,
             lease: Mutex::new(lease),
             busy: Arc::new(()),
