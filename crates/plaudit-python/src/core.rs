@@ -84,9 +84,7 @@ impl Core {
         for judge in &mut plan.judges {
             judge.take_share(share, counted_elsewhere);
         }
-        let opened = state.map(|state| folders::open(py, state)).transpose()?.transpose();
-        let opened = opened.map_err(|error| failure::coded(py, error.code(), error.to_string()))?;
-        let (lease, doubts) = opened.unzip();
+        let (lease, doubts) = state.map(|state| folders::open(py, state)).transpose()?.unzip();
         let journal = lease.as_ref().map(|lease| lease.0.clone());
         let told = |warning: &Mistake| {
             Mistake { line: warning.line.filter(|_| lines), ..warning.clone() }.to_string()

@@ -33,14 +33,14 @@ fn open_ones() -> MutexGuard<'static, Vec<Open>> {
 }
 
 /// The journal at a place, and what a person should know of it.
-pub(crate) fn open(py: Python<'_>, place: &str) -> PyResult<Result<(Arc<Lease>, Vec<String>), JournalError>> {
+pub(crate) fn open(py: Python<'_>, place: &str) -> PyResult<(Arc<Lease>, Vec<String>)> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(lease) = find(Path::new(place)) {
-            return Ok(Ok((lease, Vec::new())));
+            return Ok((lease, Vec::new()));
         }
         match py.detach(|| Store::open(place)) {
-            Ok((store, recovered)) => return Ok(Ok((put(Path::new(place), store), recovered.doubts))),
+            Ok((store, recovered)) => return Ok((put(Path::new(place), store), recovered.doubts)),
             // Another thread is opening or closing it.
             Err(JournalError::InUse { pid: Some(pid), .. })
                 if pid == std::process::id() && Instant::now() < deadline =>
@@ -48,7 +48,7 @@ pub(crate) fn open(py: Python<'_>, place: &str) -> PyResult<Result<(Arc<Lease>, 
                 py.check_signals()?;
                 py.detach(|| std::thread::sleep(TICK));
             }
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Err(failure::coded(py, error.code(), error.to_string())),
         }
     }
 }

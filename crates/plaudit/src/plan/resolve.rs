@@ -106,7 +106,7 @@ impl<'r> Resolver<'r> {
         let before = self.mistakes.len();
         check(&self.recipe.node, &written::outline(), "", self.mistakes);
         for mistake in &mut self.mistakes[before..] {
-            let key = mistake.path.rsplit('.').next().unwrap_or_default();
+            let key = mistake.path.rsplit_once('.').map_or(mistake.path.as_str(), |(_, key)| key);
             if mistake.code == "recipe.type" && DURATIONS.contains(&key) {
                 mistake.fix = Some(DURATION.to_owned());
             }
