@@ -124,3 +124,15 @@ def test_a_group_that_is_too_large_is_refused_before_the_first_call(judge_sim):
     report = engine.score(["q"] * 17, [f"response {at}" for at in range(17)])
     assert report.outcomes == ["invalid"] * 17 and sim.calls() == []
     assert plaudit.Engine("quickstart").group_limit is None
+
+
+def test_a_prompt_without_a_fence_is_warned_of(judge_sim):
+    own = {
+        "reward": "judge",
+        "mode": "pointwise",
+        "prompt": "Rate {{ response }}",
+        "answer": {"json": "s", "min": 0, "max": 1},
+    }
+    written = {"components": {"own": own}, "judges": {"main": judge_sim().judge()}}
+    with pytest.warns(UserWarning, match="components.own.prompt: shows responses without"):
+        plaudit.Engine(written)

@@ -88,6 +88,7 @@ impl Plan {
         let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, &interrupt)
             .run(&mut run.source, &run.fields)?;
         let foreseen = engine.foreseen();
+        engine.plan().warnings.iter().for_each(|warning| talk.warning(&printable(&warning.to_string())));
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": foreseen })),
             false => table(&foreseen, done.statistics.rollouts, done.statistics.groups.count),

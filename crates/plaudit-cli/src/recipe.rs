@@ -9,7 +9,7 @@ use crate::{FAILED, GOOD};
 use clap::{Args, Subcommand};
 use plaudit::compose::Combine;
 use plaudit::plan::{Branch, Plan};
-use plaudit::recipe::{self, Mistakes, closest};
+use plaudit::recipe::{self, Mistake, Mistakes, closest};
 use plaudit::reward::Range;
 use serde_json::{Value, json};
 
@@ -139,6 +139,8 @@ fn meaning(plan: &Plan, style: Style) -> String {
         }
         lines.extend(rows(branch, style));
     }
+    let warning = |warning: &Mistake| style.yellow(format!("warning: {}", printable(&warning.to_string())));
+    lines.extend(plan.warnings.iter().map(warning));
     lines.join("\n")
 }
 
@@ -207,5 +209,6 @@ fn data(plan: &Plan) -> Value {
             "total": { "min": range.min, "max": range.max },
         })
     };
-    json!({ "ok": true, "name": plan.name, "branches": plan.branches.iter().map(branch).collect::<Vec<_>>() })
+    let branches: Vec<Value> = plan.branches.iter().map(branch).collect();
+    json!({ "ok": true, "name": plan.name, "branches": branches, "warnings": plan.warnings })
 }

@@ -7,7 +7,7 @@ use crate::interrupt::{Interrupt, Watch};
 use crate::state::{Kept, State};
 use crate::stream::{Done, Ledger, Sink, Stream};
 use crate::summary::{self, Summary};
-use crate::talk::Talk;
+use crate::talk::{Talk, printable};
 use crate::{GOOD, PARTLY};
 use clap::Args;
 use plaudit::court::Setup;
@@ -110,6 +110,7 @@ impl Scoring {
     pub(crate) fn engine(&self) -> Result<(Engine, Option<State>), Failure> {
         let plan = self.recipe.recipe()?.plan()?;
         let talk = if self.quiet { Talk::errors() } else { Talk::of_run(false, None) };
+        plan.warnings.iter().for_each(|warning| talk.warning(&printable(&warning.to_string())));
         let state = self.state.as_deref().map(|place| State::open(place, &talk)).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());
         let keys = |name: &str| std::env::var(name).ok();

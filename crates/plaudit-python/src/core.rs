@@ -9,7 +9,7 @@ use plaudit::court::Setup;
 use plaudit::engine::{Engine, Terms};
 use plaudit::journal::Store;
 use plaudit::plan::{Gate, Scorer};
-use plaudit::recipe::{Recipe, Source};
+use plaudit::recipe::{Mistake, Recipe, Source};
 use plaudit::report::Report;
 use plaudit::schedule::Halt;
 use pyo3::prelude::*;
@@ -28,7 +28,7 @@ const QUICK: usize = 6 << 20;
 #[pyclass(frozen, module = "plaudit._plaudit")]
 pub(crate) struct Core {
     pub(crate) engine: Arc<Engine>,
-    /// What a person should know of the store that judgments are kept in.
+    /// What a person should know of the recipe, and of the store that judgments are kept in.
     doubts: Vec<String>,
 }
 
@@ -290,6 +290,7 @@ impl Core {
         state: Option<&str>,
         share: usize,
     ) -> Result<Self, Refused> {
+        let lines = text.is_none();
         let recipe = match text {
             Some(text) => {
                 let name = name.to_owned();
@@ -308,7 +309,11 @@ impl Core {
             judge.take_share(share, counted_elsewhere);
         }
         let (journal, recovered) = state.map(Store::open).transpose().map_err(Refused::State)?.unzip();
-        let doubts = recovered.map_or_else(Vec::new, |recovered| recovered.doubts);
+        let mut doubts = recovered.map_or_else(Vec::new, |recovered| recovered.doubts);
+        let told = |warning: &Mistake| {
+            Mistake { line: warning.line.filter(|_| lines), ..warning.clone() }.to_string()
+        };
+        doubts.extend(plan.warnings.iter().map(told));
         let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
         let engine = Engine::open(plan, &setup).map_err(Refused::Run)?;
         Ok(Self { engine: Arc::new(engine), doubts })

@@ -64,6 +64,7 @@ impl Recipes {
             let plan = recipe.plan()?;
             let offer = Offer { about: about(&plan, &value), judges: judges(&plan), recipe };
             let named = plan.name.clone();
+            left_out.extend(plan.warnings.iter().map(|warning| format!("{named}: {warning}")));
             if let Err(error) = recipes.open(plan, Network::Live) {
                 if config.recipes.is_empty() {
                     left_out.push(format!("{named} is left out: {error}"));

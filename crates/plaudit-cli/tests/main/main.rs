@@ -4,6 +4,7 @@
 mod abuse;
 mod crash;
 mod docs;
+mod judge_requests;
 mod judge_sim;
 mod judged;
 mod memory;

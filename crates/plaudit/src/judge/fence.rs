@@ -8,9 +8,9 @@ const LETTERS: &[u8; 23] = b"ABCDEFGHJKLMNPRSTUVWXYZ";
 /// How many of the letters, once shuffled, are labels; the next one stands for a tie.
 const LABELS: usize = super::MOST_SHOWN;
 /// What breaks a marker: visible, and part of no marker.
-const BREAK: char = '·';
+pub(super) const BREAK: char = '·';
 /// What is put before a line that could be taken for one of the prompt.
-const QUOTE: &str = "> ";
+pub(super) const QUOTE: &str = "> ";
 /// How many hidden characters in a row are written out before they are only counted.
 const WRITTEN_OUT: usize = 8;
 /// The longest name of a special token of a chat template, in characters.
@@ -18,18 +18,27 @@ const LONGEST_SPECIAL: usize = 64;
 /// Tags that the prompt itself is made of.
 const TAGS: [&str; 6] = ["responses", "response", "query", "reference", "verdict", "principles"];
 /// Special tokens in angle brackets.
-const TURNS: [&str; 2] = ["start_of_turn>", "end_of_turn>"];
+const TURNS: [&str; 7] = [
+    "start_of_turn>",
+    "end_of_turn>",
+    "beginning_of_sentence>",
+    "begin_of_sentence>",
+    "end_of_sentence>",
+    "begin_of_text>",
+    "end_of_text>",
+];
 /// Special tokens in angle brackets that in capitals are parameters of types, as in `Set<S>`.
 const ENDS: [&str; 3] = ["s>", "bos>", "eos>"];
 /// Special tokens in double angle brackets.
 const SYSTEM: [&str; 2] = ["sys>>", "/sys>>"];
-/// Special tokens in square brackets.
-const SQUARED: [&str; 5] = ["inst]", "/inst]", "system_prompt]", "available_tools]", "tool_calls]"];
+/// Special tokens in square brackets, each also with a slash before it.
+const SQUARED: [&str; 6] =
+    ["inst]", "system_prompt]", "available_tools]", "tool_calls]", "tool_results]", "tool_content]"];
 /// Headings of the prompt.
 const HEADINGS: [&str; 7] =
     ["verdict", "responses", "response", "query", "reference", "principles", "instruction"];
 /// Who speaks in a conversation.
-const ROLES: [&str; 4] = ["system", "assistant", "human", "user"];
+const ROLES: [&str; 5] = ["system", "assistant", "human", "user", "judge"];
 
 /// The delimiters and labels of one group's prompts: the same for the same secret and group, and unknown to whoever
 /// lacks the secret.
@@ -188,7 +197,11 @@ fn is_marker(before: Option<char>, text: &str, char: char, fence: &str) -> bool 
     let rest = &text[char.len_utf8()..];
     match char {
         char if is_angle(char) => is_tag(before, rest) || is_angled(rest),
-        '[' | '［' => SQUARED.iter().any(|name| begins(rest, name)),
+        '[' | '［' => {
+            let slash = rest.chars().next().filter(|char| look(*char) == '/');
+            let rest = &rest[slash.map_or(0, char::len_utf8)..];
+            SQUARED.iter().any(|name| begins(rest, name))
+        }
         '⟦' => memchr::memmem::find(&rest.as_bytes()[..rest.len().min(64)], b"left out").is_some(),
         _ => !fence.is_empty() && starts(text, fence),
     }
@@ -328,7 +341,8 @@ fn is_line_of_prompt(line: &str) -> bool {
     }
     // Most lines begin with something else, which is seen by the first letter.
     let first = words.chars().next().map(look);
-    if !first.is_some_and(|first| matches!(first, 'v' | 'r' | 'q' | 'p' | 'i' | 's' | 'a' | 'h' | 'u')) {
+    if !first.is_some_and(|first| matches!(first, 'v' | 'r' | 'q' | 'p' | 'i' | 's' | 'a' | 'h' | 'u' | 'j'))
+    {
         return false;
     }
     let after = |name: &&str| words.chars().nth(name.len());
@@ -448,6 +462,10 @@ mod tests {
             ("<<SYS>>", "<·<SYS>>"),
             ("<end_of_turn>", "<·end_of_turn>"),
             ("</s>", "<·/s>"),
+            ("[/SYSTEM_PROMPT]", "[·/SYSTEM_PROMPT]"),
+            ("[TOOL_RESULTS]", "[·TOOL_RESULTS]"),
+            ("<beginning_of_sentence>", "<·beginning_of_sentence>"),
+            ("a\nJudge: x", "a\n> Judge: x"),
             ("a\n# Verdict\nb", "a\n> # Verdict\nb"),
             ("**System:** x", "> **System:** x"),
             ("a\r\nHuman : x", "a\r\n> Human : x"),

@@ -7,6 +7,7 @@ pub mod detect;
 pub mod fence;
 pub mod findings;
 pub mod inquiry;
+mod marks;
 pub mod overlap;
 pub mod own;
 pub mod principle;

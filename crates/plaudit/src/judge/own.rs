@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// ## How it can be gamed
 /// By text that speaks to the judge: put `fence` around responses, and ask for the answer in JSON or a label. Responses
-/// are made harmless before they are put in, but what the judge believes is up to your prompt.
+/// are made harmless before they are put in, and where they repeat tags, words in square brackets or headings of the
+/// template, those are broken; but what the judge believes is up to your prompt.
 ///
 /// ## Example
 /// ```yaml

@@ -11,6 +11,7 @@ use minijinja::{Environment, context};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// What kind of endpoint a judge is.
@@ -34,6 +35,27 @@ impl Endpoint {
     pub fn is_scalar(self) -> bool {
         matches!(self, Self::Classify | Self::Pooling | Self::Embeddings)
     }
+
+    /// The fields of a request that are set here, so that nobody else can. A reply is read as a whole, so that no
+    /// `stream` can be asked for.
+    pub fn reserved(self) -> &'static [&'static str] {
+        match self {
+            Self::Chat => &[
+                "model",
+                "messages",
+                "temperature",
+                "max_tokens",
+                "seed",
+                "logprobs",
+                "top_logprobs",
+                "response_format",
+                "stream",
+            ],
+            Self::Classify | Self::Pooling => &["model", "messages"],
+            Self::Embeddings => &["model", "input"],
+            Self::Overlap => &[],
+        }
+    }
 }
 
 /// How a judge speaks.
@@ -45,8 +67,8 @@ pub struct Voice {
     pub model: String,
     /// The sampling temperature; left to the endpoint where nothing is said.
     pub temperature: Option<f64>,
-    /// The most tokens of a reply.
-    pub max_tokens: u32,
+    /// The most tokens of a reply; left out of the request where nothing is said.
+    pub max_tokens: Option<u32>,
     /// The forms that may be asked for, best first.
     pub forms: Vec<Form>,
     /// Further fields of every request.
@@ -96,7 +118,8 @@ struct Chat<'a> {
     messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
-    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,8 +208,16 @@ impl<'c> Call<'c> {
     /// The text of the user's message.
     pub fn text(&self, form: Form, attempt: u32) -> Result<String, Reason> {
         let labels = self.case.labels(self.shown);
+        let marks = match &self.question.wording {
+            Wording::Own { template, .. } => Some(&template.marks),
+            _ => None,
+        };
+        let marked = |text: &Arc<str>| match marks.map(|marks| marks.broken(text)) {
+            Some(Cow::Owned(broken)) => Arc::from(broken),
+            _ => Arc::clone(text),
+        };
         let responses: Vec<minijinja::Value> = (labels.iter().enumerate())
-            .map(|(at, label)| context! { label, text => Arc::clone(&self.entry(at).shown) })
+            .map(|(at, label)| context! { label, text => marked(&self.entry(at).shown) })
             .collect();
         let fence = self.case.fences.fence();
         let rendered = match &self.question.wording {
@@ -207,22 +238,24 @@ impl<'c> Call<'c> {
             Wording::Own { template, .. } => {
                 let member = self.shown.first().and_then(|at| self.case.entries[*at].member);
                 let values = member.and_then(|member| self.case.values.get(member));
+                let marks = &template.marks;
+                let reference = self.reference().filter(|_| template.uses("reference"));
                 let named = context! {
-                    fence, prompt => Arc::clone(&self.case.query),
-                    reference => if template.uses("reference") { self.reference() } else { None },
+                    fence, prompt => marked(&self.case.query),
+                    reference => reference.map(|reference| marks.broken(&reference).into_owned()),
                 };
                 let named = match values {
                     None => named,
                     Some(values) => context! {
-                        id => super::fence::neutral(&values.id, fence, 256),
-                        group => super::fence::neutral(&values.group, fence, 256),
-                        messages => template::value(&values.messages),
-                        extra => template::value(&values.extra),
+                        id => marks.broken(&super::fence::neutral(&values.id, fence, 256)),
+                        group => marks.broken(&super::fence::neutral(&values.group, fence, 256)),
+                        messages => template::value(&values.messages, marks),
+                        extra => template::value(&values.extra, marks),
                         ..named
                     },
                 };
                 template.render(&match self.question.asking.mode {
-                    Mode::Pointwise => context! { response => Arc::clone(&self.entry(0).shown), ..named },
+                    Mode::Pointwise => context! { response => marked(&self.entry(0).shown), ..named },
                     _ => context! { responses, ..named },
                 })
             }
@@ -276,15 +309,18 @@ impl<'c> Call<'c> {
         } } })
     }
 
-    fn scalar(&self) -> Request {
+    /// What a scalar model is sent at a path.
+    fn scalar(&self, path: &'static str) -> Request {
         let response = &self.entry(0).spoken;
-        let conversation = json!([
-            { "role": "user", "content": &*self.case.query }, { "role": "assistant", "content": response },
-        ]);
-        let (path, key, content) = match self.voice.endpoint {
-            Endpoint::Classify => ("/classify", "messages", conversation),
-            Endpoint::Pooling => ("/pooling", "messages", conversation),
-            _ => ("/embeddings", "input", json!(format!("{}\n\n{response}", self.case.query))),
+        let (key, content) = match self.voice.endpoint {
+            Endpoint::Embeddings => ("input", json!(format!("{}\n\n{response}", self.case.query))),
+            _ => (
+                "messages",
+                json!([
+                    { "role": "user", "content": &*self.case.query },
+                    { "role": "assistant", "content": response },
+                ]),
+            ),
         };
         let mut body = self.voice.extra.clone();
         body.insert("model".to_owned(), json!(self.voice.model));
@@ -352,7 +388,12 @@ impl Query for Call<'_> {
     fn request(&self, form: Form, attempt: u32) -> Result<Request, Reason> {
         match self.voice.endpoint {
             Endpoint::Chat => self.chat(form, attempt),
-            _ => Ok(self.scalar()),
+            Endpoint::Classify => Ok(self.scalar("/classify")),
+            Endpoint::Pooling => Ok(self.scalar("/pooling")),
+            Endpoint::Embeddings => Ok(self.scalar("/embeddings")),
+            Endpoint::Overlap => {
+                Err(Reason::new(Code::JudgeClientError, "The embedded judge has no endpoint to be asked at."))
+            }
         }
     }
 

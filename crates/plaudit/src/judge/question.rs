@@ -4,7 +4,7 @@ use super::asking::{Asking, Mode};
 use super::template::Template;
 use crate::aggregate::Method;
 use crate::aggregate::design::Draw;
-use crate::reward::{Range, Stated};
+use crate::reward::{Range, Refusal, Stated};
 
 /// A judged reward, ready to ask about groups.
 #[derive(Debug)]
@@ -101,6 +101,14 @@ impl Question {
     /// Whether it asks a model that gives numbers and cannot be talked to.
     pub fn is_scalar(&self) -> bool {
         matches!(self.wording, Wording::Scalar { .. })
+    }
+
+    /// What the author of the recipe should think about: the parameter, and why.
+    pub fn warning(&self) -> Option<Refusal> {
+        let Wording::Own { template, .. } = &self.wording else { return None };
+        let message = "shows responses without {{ fence }}, so that a response can pretend to end where it does not; \
+                       put it around them, as in <text {{ fence }}> ... </text {{ fence }}>";
+        (!template.uses("fence")).then(|| Refusal::new("prompt", message))
     }
 
     /// How many responses a call shows, of so many.

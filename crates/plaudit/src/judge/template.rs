@@ -1,5 +1,6 @@
 //! Is a prompt of the recipe's own safe to fill in? It is checked when it is loaded, and bounded when it is rendered.
 
+use super::marks::Marks;
 use crate::reward::Refusal;
 use crate::tokenizer::Shelf;
 use minijinja::value::{Object, Value};
@@ -23,6 +24,8 @@ const VARIABLES: [&str; 9] =
 pub struct Template {
     environment: Environment<'static>,
     used: BTreeSet<String>,
+    /// The delimiters that it is written with.
+    pub(super) marks: Marks,
 }
 
 /// The one template of an environment.
@@ -43,6 +46,7 @@ impl Template {
         if source.len() > LARGEST_SOURCE {
             return Err(refuse(format!("is longer than {LARGEST_SOURCE} bytes")));
         }
+        let marks = Marks::of(&source);
         let mut environment = environment();
         environment
             .add_template_owned(NAME, source)
@@ -66,7 +70,7 @@ impl Template {
             let wanted = if single { "response" } else { "responses" };
             return Err(refuse(format!("never shows {{{{ {wanted} }}}}, so the judge would see nothing")));
         }
-        let template = Self { environment, used };
+        let template = Self { environment, used, marks };
         template.render(&trial(single)).map_err(|error| refuse(format!("cannot be filled in: {error}")))?;
         Ok(template)
     }
@@ -102,9 +106,10 @@ pub(super) fn render(environment: &Environment<'_>, name: &str, values: &Value) 
     String::from_utf8(out.0).map_err(|error| error.to_string())
 }
 
-/// JSON as a template sees it.
-pub(super) fn value(json: &serde_json::Value) -> Value {
+/// JSON as a template sees it, with the template's own delimiters broken.
+pub(super) fn value(json: &serde_json::Value, marks: &Marks) -> Value {
     use serde_json::Value as Json;
+    let value = |json: &Json| value(json, marks);
     match json {
         Json::Null => Value::from(()),
         Json::Bool(yes) => Value::from(*yes),
@@ -113,7 +118,7 @@ pub(super) fn value(json: &serde_json::Value) -> Value {
             (None, Some(number)) => Value::from(number),
             (None, None) => Value::from(()),
         },
-        Json::String(text) => Value::from(text.as_str()),
+        Json::String(text) => Value::from(marks.broken(text).as_ref()),
         Json::Array(items) => items.iter().map(value).collect(),
         Json::Object(map) => Value::from_pairs(map.iter().map(|(key, item)| (key.as_str(), value(item)))),
     }
@@ -216,7 +221,7 @@ mod tests {
     #[test]
     fn fields_of_extra_are_known_only_when_a_rollout_comes() {
         let template = load("{{ extra.level.name }} {{ response }}").expect("a template");
-        let extra = value(&serde_json::json!({ "level": { "name": "hard" } }));
+        let extra = value(&serde_json::json!({ "level": { "name": "hard" } }), &template.marks);
         assert_eq!(template.render(&context! { response => "r", extra }).expect("a prompt"), "hard r");
         assert!(template.render(&context! { response => "r", extra => context! {} }).is_err());
     }

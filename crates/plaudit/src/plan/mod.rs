@@ -6,6 +6,7 @@ mod resolve;
 
 use crate::compose::{Combine, Part};
 use crate::group::Partial;
+use crate::recipe::Mistake;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
 pub use judges::Judge;
@@ -30,6 +31,8 @@ pub struct Plan {
     pub groups: GroupPolicy,
     /// The longest response, in bytes; what is longer is floored.
     pub longest_response: usize,
+    /// What the author of the recipe should think about, though it can be done.
+    pub warnings: Vec<Mistake>,
 }
 
 /// How groups are handled.

@@ -16,11 +16,17 @@ use std::time::Duration;
 impl Recipe {
     /// What the recipe means, or everything that is wrong with it.
     pub fn plan(&self) -> Result<Plan, Mistakes> {
-        let mut found = Vec::new();
+        let (mut found, mut warnings) = (Vec::new(), Vec::new());
         let mut judges = Vec::new();
         let mut shelf = Shelf::at(self.folder.clone());
-        let resolved =
-            Resolver { recipe: self, mistakes: &mut found, shelf: &mut shelf, judges: &mut judges }.plan();
+        let resolver = Resolver {
+            recipe: self,
+            mistakes: &mut found,
+            warnings: &mut warnings,
+            shelf: &mut shelf,
+            judges: &mut judges,
+        };
+        let resolved = resolver.plan();
         Mistakes::none(found)?;
         resolved.ok_or_else(|| {
             mistake("recipe.schema", "", None, "the recipe could not be read".to_owned(), None).into()
@@ -34,6 +40,8 @@ const MOST: usize = 256;
 pub(super) struct Resolver<'r> {
     recipe: &'r Recipe,
     pub(super) mistakes: &'r mut Vec<Mistake>,
+    /// What can be done, but should be thought about.
+    pub(super) warnings: &'r mut Vec<Mistake>,
     shelf: &'r mut Shelf,
     /// The judges of all recipes so far; where two have one name, the first is meant.
     pub(super) judges: &'r mut Vec<Judge>,
@@ -73,6 +81,7 @@ impl Resolver<'_> {
                 remember: written.groups.remember,
             },
             longest_response: written.limits.response_bytes,
+            warnings: std::mem::take(self.warnings),
         })
     }
 
@@ -174,6 +183,13 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        if let Scorer::Judged(question) = &scorer
+            && let Some(warning) = question.warning()
+        {
+            let line = node.get(warning.key).map_or(node.line, |node| node.line);
+            let path = format!("{path}.{}", warning.key);
+            self.warnings.push(mistake("recipe.no_fence", &path, line, warning.message, None));
+        }
         if common.gate.is_some() && !matches!(scorer, Scorer::Each(_)) {
             let message = match scorer {
                 Scorer::Judged(_) => "a judged reward cannot be a gate, because gates decide who is judged",
@@ -295,9 +311,14 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        let mut found = Vec::new();
-        let mut inner =
-            Resolver { recipe: &other, mistakes: &mut found, shelf: self.shelf, judges: self.judges };
+        let (mut found, mut warnings) = (Vec::new(), Vec::new());
+        let mut inner = Resolver {
+            recipe: &other,
+            mistakes: &mut found,
+            warnings: &mut warnings,
+            shelf: self.shelf,
+            judges: self.judges,
+        };
         let branch = inner.outline().and_then(|written| {
             if written.route.is_some() {
                 inner.add("recipe.route_depth", "route", "a recipe that is routed to cannot route again");
@@ -313,6 +334,8 @@ impl Resolver<'_> {
             self.adopt(path, name, mistakes);
             return None;
         }
+        let line = self.line(path);
+        self.warnings.extend(warnings.into_iter().map(|inner| told_at(path, line, name, inner)));
         known.push((name.to_owned(), branches.len()));
         branches.push(branch?);
         Some(branches.len() - 1)
@@ -321,15 +344,7 @@ impl Resolver<'_> {
     /// Tells the mistakes of another recipe at the place that names it.
     fn adopt(&mut self, path: &str, name: &str, mistakes: Mistakes) {
         let line = self.line(path);
-        for inner in mistakes {
-            let message = if inner.code == "recipe.not_found" {
-                inner.message
-            } else {
-                let place = inner.line.map_or_else(String::new, |line| format!(" line {line}"));
-                format!("in {name}{place} {}: {}", inner.path, inner.message)
-            };
-            self.mistakes.push(mistake(inner.code, path, line, message, inner.fix));
-        }
+        self.mistakes.extend(mistakes.into_iter().map(|inner| told_at(path, line, name, inner)));
     }
 
     pub(super) fn duration(&mut self, path: &str, text: &str) -> Option<Duration> {
@@ -354,6 +369,17 @@ impl Resolver<'_> {
         let line = self.line(path);
         self.mistakes.push(mistake(code, path, line, message.into(), None));
     }
+}
+
+/// A mistake of another recipe, at the place that names it.
+fn told_at(path: &str, line: Option<u32>, name: &str, inner: Mistake) -> Mistake {
+    let message = if inner.code == "recipe.not_found" {
+        inner.message
+    } else {
+        let place = inner.line.map_or_else(String::new, |line| format!(" line {line}"));
+        format!("in {name}{place} {}: {}", inner.path, inner.message)
+    };
+    mistake(inner.code, path, line, message, inner.fix)
 }
 
 /// Takes the key at a dotted path out.

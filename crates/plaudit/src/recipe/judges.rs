@@ -68,12 +68,14 @@ pub struct WrittenJudge {
     /// The sampling temperature.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub temperature: Option<f64>,
-    /// The most tokens of a reply.
+    /// The most tokens of a reply; null leaves it out of the request, for models that want another name for it, such as
+    /// `extra: { max_completion_tokens: 2048 }`.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_tokens: u32,
+    pub max_tokens: Option<u32>,
     /// In which form verdicts are asked for: `auto`, `logprobs`, `json` or `tag`.
     pub verdict: WrittenForm,
-    /// Further fields of every request, such as `chat_template_kwargs: { enable_thinking: false }`.
+    /// Further fields of every request, such as `chat_template_kwargs: { enable_thinking: false }`. What the request
+    /// sets itself, such as `model` and `messages`, cannot be named here.
     pub extra: Map<String, Value>,
     /// What may be spent.
     pub budget: Option<WrittenBudget>,
@@ -101,7 +103,7 @@ impl Default for WrittenJudge {
             hedge: 0.05,
             patience: "30s".to_owned(),
             temperature: Some(0.0),
-            max_tokens: 2048,
+            max_tokens: Some(2048),
             verdict: WrittenForm::Auto,
             extra: Map::new(),
             budget: None,

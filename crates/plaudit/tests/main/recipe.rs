@@ -170,3 +170,51 @@ fn what_is_wrong_with_a_judge_is_said_where_it_is_and_once() {
     assert!(found[0].contains("judges.main.base_url"), "{found:?}");
     assert_eq!(mistakes(asks).len(), 1, "none at all is told where it is asked");
 }
+
+#[test]
+fn a_judge_cannot_be_sent_a_field_twice() {
+    let told = |kind: &str, extra: &str| {
+        let reward = if kind == "chat" { "principle, principles: [helpfulness]" } else { "reward_model" };
+        let judge = format!("kind: {kind}, base_url: \"http://h/v1\", model: m, extra: {{ {extra} }}");
+        mistakes(&format!("components: {{ q: {{ reward: {reward} }} }}\njudges: {{ main: {{ {judge} }} }}\n"))
+    };
+    let chat =
+        "model: x, messages: [], max_tokens: null, temperature: 1, seed: 1, logprobs: true, stream: true";
+    let found = told("chat", &format!("{chat}, top_logprobs: 5, response_format: {{}}, top_k: 1"));
+    assert_eq!(found.len(), 9, "{found:?}");
+    assert!(found.iter().all(|one| one.contains("judges.main.extra.") && one.contains("recipe.judge")));
+    assert_eq!(told("classify", "model: x, messages: [], input: a").len(), 2);
+    assert_eq!(told("embeddings", "model: x, messages: [], input: a").len(), 2);
+    assert_eq!(told("chat", "max_completion_tokens: 100, top_p: 0.9"), Vec::<String>::new());
+    assert!(
+        told("unknown", "").iter().any(|one| one.contains("judges.main.kind")),
+        "a kind that nobody knows"
+    );
+}
+
+#[test]
+fn an_address_that_cannot_be_asked_is_refused_without_its_password() {
+    let told = |address: &str| {
+        let judge = format!("base_url: \"{address}\", model: m");
+        let asks = "components: { q: { reward: principle, principles: [helpfulness] } }";
+        mistakes(&format!("{asks}\njudges: {{ main: {{ {judge} }} }}\n")).join("")
+    };
+    for bad in ["http://h:99999/v1", "http://h:0", "http://h\\0/v1", "http://h:/v1"] {
+        assert!(told(bad).contains("judges.main.base_url"), "{bad}: {}", told(bad));
+    }
+    let masked = told("https://user:secret@host/v1");
+    assert!(masked.contains("https://***@host/v1") && !masked.contains("secret"), "{masked}");
+}
+
+#[test]
+fn a_key_over_plain_http_to_a_foreign_host_is_warned_of() {
+    let warnings = |address: &str| {
+        let judge = format!("base_url: \"{address}\", model: m, api_key_env: KEY");
+        let asks = "components: { q: { reward: principle, principles: [helpfulness] } }";
+        let recipe = Recipe::from_yaml(&format!("{asks}\njudges: {{ main: {{ {judge} }} }}\n")).unwrap();
+        recipe.plan().unwrap().warnings.iter().map(|warning| warning.code).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings("http://api.example.com/v1"), ["recipe.plain_http"]);
+    assert!(warnings("https://api.example.com/v1").is_empty());
+    assert!(warnings("http://10.0.0.5:8000/v1").is_empty());
+}
