@@ -115,6 +115,11 @@ class Engine:
         functions = list(self._functions.values())
         return _rebuild, (recipe, overrides, self._state, self._share, self._on_error, functions)
 
+    def _again(self, *, state: str | os.PathLike[str] | None, share: int) -> Engine:
+        """Another engine of the same recipe and the same functions, for adapters that choose the state where it is used."""
+        rebuild, (recipe, overrides, _, _, on_error, functions) = self.__reduce__()
+        return rebuild(recipe, overrides, state, share, on_error, functions)
+
     def __repr__(self) -> str:
         # Also of an engine that could not be made.
         said = getattr(self, "_says", "plaudit.Engine(not made)")

@@ -70,11 +70,11 @@ def _engine(work: Work) -> Engine:
     if work.state is None:
         return work.engine
     if "://" in work.state:
-        return Engine(work.recipe, overrides=work.overrides, state=work.state, share=work.actors)
+        return work.engine._again(state=work.state, share=work.actors)
     for part in range(work.actors):
         place = Path(work.state) / f"actor-{part}"
         try:
-            return Engine(work.recipe, overrides=work.overrides, state=place, share=work.actors)
+            return work.engine._again(state=place, share=work.actors)
         except RunError as error:
             if error.code != "journal.in_use":
                 raise

@@ -187,9 +187,9 @@ class Reward:
                 state = self._state
                 if state is not None and ranks > 1 and "://" not in state:
                     state = str(Path(state) / f"rank-{rank}")
-                self._engine = plaudit.Engine(
-                    self._recipe, overrides=self._overrides, state=state, share=ranks
-                )
+                # Of the functions that were registered where the reward was made, also in another process.
+                assert isinstance(self._plan, plaudit.Engine)
+                self._engine = self._plan._again(state=state, share=ranks)
             return self._engine
 
     def read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import plaudit
@@ -73,9 +74,27 @@ def test_columns_are_kept_beside_the_results_of_their_own_row():
 def test_actors_take_the_parts_of_a_folder_that_are_free(tmp_path: Path, judge_sim):
     recipe = pairwise(judge_sim().judge(concurrency=8))
     told = work(recipe, state=str(tmp_path))._replace(actors=2)
-    one, two = Scorer(told), Scorer(told)
+    (tmp_path / "actor-0").mkdir()
+    with open(tmp_path / "actor-0" / "lock", "w") as taken:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        scorer = Scorer(told)
     assert sorted(place.name for place in tmp_path.iterdir()) == ["actor-0", "actor-1"]
-    assert one.engine.judges["main"]["concurrency"] == two.engine.judges["main"]["concurrency"] == 4
+    assert (tmp_path / "actor-1" / "judgments.log").exists()
+    assert scorer.engine.judges["main"]["concurrency"] == 4
+
+
+def ones(prompts, responses, references, extras):
+    return [1.0] * len(responses)
+
+
+def test_an_actor_with_a_state_has_the_functions_of_the_driver(tmp_path: Path):
+    plaudit.register("test_scorer.ones")(ones)
+    told = work({"components": {"mine": {"reward": "test_scorer.ones"}}}, state=str(tmp_path))
+    # What is registered here later does not count: the actor has what came with the work.
+    plaudit.register("test_scorer.ones")(
+        lambda prompts, responses, references, extras: [2.0] * len(responses)
+    )
+    assert Scorer(told).engine.score(None, ["a"]).values.tolist() == [1.0]
 
 
 def test_there_are_no_more_actors_than_every_limit_can_be_divided_by(judge_sim):

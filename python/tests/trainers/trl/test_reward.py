@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import math
 import multiprocessing
+import pickle
 import threading
 import warnings
 from types import SimpleNamespace
@@ -379,3 +380,16 @@ def _count_evaluations(monkeypatch: pytest.MonkeyPatch, reward: Reward) -> list[
 
     monkeypatch.setattr(reward, "evaluate", counted)
     return calls
+
+
+def ones(prompts: Any, responses: Any, references: Any, extras: Any) -> list[float]:
+    return [1.0] * len(responses)
+
+
+def test_a_reward_keeps_its_functions_wherever_it_goes() -> None:
+    plaudit.register("test_reward.versioned")(ones)
+    reward = Reward({"components": {"mine": {"reward": "test_reward.versioned"}}})
+    plaudit.register("test_reward.versioned")(
+        lambda prompts, responses, references, extras: [2.0] * len(responses)
+    )
+    assert pickle.loads(pickle.dumps(reward))(["p"], ["a"]) == reward(["p"], ["a"]) == [1.0]
