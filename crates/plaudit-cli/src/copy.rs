@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const MOST: usize = 64 << 20;
 
 /// The rollouts of a run that has not finished.
-pub(crate) enum Copy {
+pub(crate) enum RolloutCopy {
     File(Output),
     /// None where there were too many.
     Memory(Option<Vec<u8>>),
 }
 
-impl Copy {
+impl RolloutCopy {
     /// A copy that gives up where it would become large.
     pub(crate) fn small() -> Self {
         Self::Memory(Some(Vec::new()))
@@ -41,7 +41,7 @@ impl Copy {
     }
 }
 
-impl Write for Copy {
+impl Write for RolloutCopy {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(output) => return output.write(bytes),
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn a_copy_in_memory_is_whole_or_none() {
-        let mut copy = Copy::small();
+        let mut copy = RolloutCopy::small();
         copy.write_all(b"one\n").expect("room");
-        let Copy::Memory(held) = &copy else { panic!("in memory") };
+        let RolloutCopy::Memory(held) = &copy else { panic!("in memory") };
         assert_eq!(held.as_deref(), Some(&b"one\n"[..]));
         copy.write_all(&vec![0; MOST]).expect("it gives up without failing");
         copy.write_all(b"two\n").expect("and stays so");

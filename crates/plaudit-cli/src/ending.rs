@@ -6,7 +6,6 @@ use std::io;
 pub(crate) type Signal = u8;
 
 /// Listens for signals. From when it is made, no such signal kills the process.
-#[cfg(unix)]
 #[derive(Debug)]
 pub(crate) struct Ending {
     interrupt: tokio::signal::unix::Signal,
@@ -15,7 +14,6 @@ pub(crate) struct Ending {
     hangup: Option<tokio::signal::unix::Signal>,
 }
 
-#[cfg(unix)]
 impl Ending {
     /// Begins to listen; it needs a runtime around it.
     pub(crate) fn new() -> io::Result<Self> {
@@ -45,7 +43,6 @@ impl Ending {
 }
 
 /// Whether the process was started so that hangups do not end it, as by `nohup`; to listen would undo that.
-#[cfg(unix)]
 fn ignores_hangup() -> bool {
     let ignored = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -54,23 +51,4 @@ fn ignores_hangup() -> bool {
     };
     // Where that cannot be known, a hangup does what it does by itself.
     ignored().is_none_or(|mask| mask & 1 == 1)
-}
-
-/// Listens for Ctrl-C. From when it is made, it does not kill the process.
-#[cfg(windows)]
-#[derive(Debug)]
-pub(crate) struct Ending(tokio::signal::windows::CtrlC);
-
-#[cfg(windows)]
-impl Ending {
-    /// Begins to listen; it needs a runtime around it.
-    pub(crate) fn new() -> io::Result<Self> {
-        tokio::signal::windows::ctrl_c().map(Self)
-    }
-
-    /// The next Ctrl-C, as if it were a signal.
-    pub(crate) async fn told(&mut self) -> Signal {
-        self.0.recv().await;
-        2
-    }
 }

@@ -1,6 +1,6 @@
 //! What do `score` and `rank` have in common? The rollouts, the recipe, where results go, and the account at the end.
 
-use crate::copy::Copy;
+use crate::copy::RolloutCopy;
 use crate::failure::Failure;
 use crate::files::{Output, Role, Source, refuse_format, refuse_overlap};
 use crate::interrupt::{Interrupt, Watch};
@@ -214,7 +214,7 @@ pub(crate) struct Run<'r> {
     /// The field that statistics are told by.
     pub(crate) by: Option<&'r str>,
     /// Where the rollouts are kept.
-    pub(crate) copy: Option<&'r mut Copy>,
+    pub(crate) copy: Option<&'r mut RolloutCopy>,
     /// Where judgments are kept.
     pub(crate) journal: Option<Store>,
     /// Where files are until they are whole.

@@ -1,7 +1,7 @@
 //! What does a run leave behind, so that it can be gone on with, replayed and explained? The journal, the recipe and the
 //! rollouts, in a folder or in a Redis.
 
-use crate::copy::{Copy, Rollouts};
+use crate::copy::{RolloutCopy, Rollouts};
 use crate::failure::Failure;
 use crate::files::Output;
 use crate::summary::whole;
@@ -104,15 +104,15 @@ impl State {
     }
 
     /// Where the rollouts of this run go; they appear when it has finished.
-    pub(crate) fn copy(&self) -> Result<Copy, Failure> {
+    pub(crate) fn copy(&self) -> Result<RolloutCopy, Failure> {
         match &self.place {
-            Place::Folder(folder) => Output::open(&path(folder, ROLLOUTS)).map(Copy::File),
-            Place::Redis(_) => Ok(Copy::small()),
+            Place::Folder(folder) => Output::open(&path(folder, ROLLOUTS)).map(RolloutCopy::File),
+            Place::Redis(_) => Ok(RolloutCopy::small()),
         }
     }
 
     /// Keeps the run that has finished.
-    pub(crate) fn keep(&self, run: &Kept, copy: Copy) -> Result<(), Failure> {
+    pub(crate) fn keep(&self, run: &Kept, copy: RolloutCopy) -> Result<(), Failure> {
         let text =
             serde_json::to_string_pretty(run).map_err(|error| Failure::Arguments(error.to_string()))?;
         let rollouts = copy.finish()?;

@@ -69,7 +69,6 @@ impl Output {
     /// Opens a path for what only its owner may read.
     pub(crate) fn private(path: &str) -> Result<Self, Failure> {
         let output = Self::open(path)?;
-        #[cfg(unix)]
         if let Target::File(file) = output.to.get_ref() {
             use std::os::unix::fs::PermissionsExt as _;
             let set = file.set_permissions(fs::Permissions::from_mode(0o600));

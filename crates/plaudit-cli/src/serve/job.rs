@@ -252,11 +252,8 @@ pub(super) fn put(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let part = path.with_extension("part");
     let mut options = fs::OpenOptions::new();
     options.create(true).write(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
+    use std::os::unix::fs::OpenOptionsExt as _;
+    options.mode(0o600);
     let mut file = options.open(&part)?;
     file.write_all(bytes)?;
     file.sync_all()?;

@@ -231,21 +231,15 @@ fn perform(
 pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
+    use std::os::unix::fs::DirBuilderExt as _;
+    builder.mode(0o700);
     builder.create(path)
 }
 
 /// Opens a file that only its owner may read, in a folder that is made anew where somebody has removed it.
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
+    use std::os::unix::fs::OpenOptionsExt as _;
+    options.mode(0o600);
     match (options.open(path), path.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
             private_folder(folder)?;

@@ -59,7 +59,6 @@ const GRACE: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_secs(1);
 
 /// What the system sends where a file would become longer than it may.
-#[cfg(unix)]
 const SIGXFSZ: i32 = 25;
 
 const EXAMPLES: &str = "\
@@ -179,7 +178,6 @@ impl Serve {
         // Whoever reads the address may send a signal at once.
         let mut ending = Ending::new().map_err(failure)?;
         // A file that may grow no more is an error like a full disk, and not the end.
-        #[cfg(unix)]
         let _too_large = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
         let scheme = if tls.is_some() { "https" } else { "http" };
         let mut stdout = io::stdout();

@@ -353,10 +353,7 @@ impl Tokens {
         let Some(path) = &self.path else { return Ok(()) };
         let look = |path: &Path| {
             let about = std::fs::metadata(path)?;
-            #[cfg(unix)]
             let which = std::os::unix::fs::MetadataExt::ino(&about);
-            #[cfg(not(unix))]
-            let which = 0;
             Ok((about.modified()?, about.len(), which))
         };
         let seen = look(path).map_err(|error| Failure::File(path.display().to_string(), error))?;

@@ -8,7 +8,7 @@ mod queue;
 
 pub(crate) use ledger::Ledger;
 
-use crate::copy::Copy;
+use crate::copy::RolloutCopy;
 use crate::failure::Failure;
 use crate::files::{Entry, Parsed, Source, line};
 use crate::interrupt::Interrupt;
@@ -108,7 +108,7 @@ pub(crate) struct Stream<'r, S: Sink> {
     /// What is being scored.
     lanes: Lanes<'r>,
     /// Where every rollout is kept as it was read, where it is.
-    copy: Option<&'r mut Copy>,
+    copy: Option<&'r mut RolloutCopy>,
     /// Whether it has been told to stop.
     interrupt: &'r Interrupt,
     /// What came too late.
@@ -167,7 +167,7 @@ impl<'r, S: Sink> Stream<'r, S> {
     }
 
     /// The same run, which keeps every rollout that it reads as a line of `copy`.
-    pub(crate) fn keeping(mut self, copy: Option<&'r mut Copy>) -> Self {
+    pub(crate) fn keeping(mut self, copy: Option<&'r mut RolloutCopy>) -> Self {
         self.copy = copy;
         self
     }
