@@ -182,7 +182,11 @@ impl Scoring {
         if let (Some(state), Some(copy), Some(kept)) = (&state, copy, kept) {
             state.keep(&kept, copy)?;
         }
-        if let Some(stuck) = state.as_ref().and_then(|state| state.journal.is_stuck()) {
+        // A disk that is full may let no call begin, without any write that failed.
+        let full = |journal: &Store| journal.has_room().err().filter(|_| code != GOOD);
+        let stuck =
+            state.as_ref().and_then(|state| state.journal.is_stuck().or_else(|| full(&state.journal)));
+        if let Some(stuck) = stuck {
             Talk::errors().error(&stuck.to_string());
         }
         Ok(code)

@@ -49,6 +49,7 @@ def main(folder: Path) -> None:
         written["alone"] = ask(alone, good)
     (folder / f"rank-{rank}.json").write_text(json.dumps(written))
     dist.barrier()
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -50,6 +50,9 @@ def main(folder: Path, task: dict[str, Any]) -> None:
     varied = stage.logged(trained, "taste/varied")
     written = {"calls": reward.calls, "told": told, "cut": cut, "varied": varied}
     (folder / f"rank-{dist.get_rank()}.json").write_text(json.dumps(written))
+    # A rank that leaves while the other one's threads still wait for it makes that one abort.
+    dist.barrier()
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
