@@ -64,7 +64,9 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
     """Starts Redis servers with these settings, which end with the test, and gives their addresses."""
     started: list[subprocess.Popen[bytes]] = []
     if shutil.which("redis-server") is None:
-        assert os.environ.get("PLAUDIT_TEST_ALL") != "1", "redis-server is not installed: .ci/setup installs it"
+        assert os.environ.get("PLAUDIT_TEST_ALL") != "1", (
+            "redis-server is not installed: .ci/setup installs it"
+        )
         pytest.skip("redis-server is not installed")
 
     def start(*flags: str) -> str:
