@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import plaudit
+import pytest
 
 GROUPS = [at // 4 for at in range(16)]
 PROMPTS = [f"question {group}" for group in GROUPS]
