@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a journal that this process is closing is waited for.
+/// How long a journal that this process is opening or closing is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an owner is waited for that has not said yet which process it is.
+const NAMELESS: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(5);
 
 /// What an engine holds of its journal. All engines on one folder hold the same one.
@@ -34,7 +36,7 @@ fn open_ones() -> MutexGuard<'static, Vec<Open>> {
 
 /// The journal at a place, and what a person should know of it.
 pub(crate) fn open(py: Python<'_>, place: &str) -> PyResult<(Arc<Lease>, Vec<String>)> {
-    let deadline = Instant::now() + PATIENCE;
+    let began = Instant::now();
     loop {
         if let Some(lease) = find(Path::new(place)) {
             return Ok((lease, Vec::new()));
@@ -42,8 +44,9 @@ pub(crate) fn open(py: Python<'_>, place: &str) -> PyResult<(Arc<Lease>, Vec<Str
         match py.detach(|| Store::open(place)) {
             Ok((store, recovered)) => return Ok((put(Path::new(place), store), recovered.doubts)),
             // Another thread is opening or closing it.
-            Err(JournalError::InUse { pid: Some(pid), .. })
-                if pid == std::process::id() && Instant::now() < deadline =>
+            Err(JournalError::InUse { pid, .. })
+                if pid.is_none_or(|pid| pid == std::process::id())
+                    && began.elapsed() < if pid.is_some() { PATIENCE } else { NAMELESS } =>
             {
                 py.check_signals()?;
                 py.detach(|| std::thread::sleep(TICK));
