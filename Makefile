@@ -12,6 +12,9 @@ EXTENSION := python/plaudit/_plaudit.abi3.so
 # Where cargo builds, asked once and only by the targets that need it.
 TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'))$(TARGET)
 
+# The extension takes Python's symbols from the interpreter that loads it, so no libpython is needed to link it.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+
 .PHONY: demo test test-python test-trainers test-verl-e2e test-browser test-limits check check-python develop wheel wheel-dev docs bench bench-python fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
