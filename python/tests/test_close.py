@@ -1,4 +1,4 @@
-"""Does an engine let go of its state, and may engines of one process have the same one?"""
+"""`Engine.close`, `with`, and engines of one process that share a state folder."""
 
 from __future__ import annotations
 

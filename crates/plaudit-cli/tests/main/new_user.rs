@@ -1,4 +1,4 @@
-//! What is a new user told whose file is not what plaudit reads yet?
+//! Messages to a new user: CSV, other field names, empty input, numbers as names, and unknown fields, each with what to do.
 
 use crate::support::{Folder, LENGTH, Ran, feed, run};
 

@@ -17,7 +17,7 @@ pub(super) struct Marks {
 }
 
 /// The name of a tag, or how it begins where the template fills in the rest.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     text: String,
     open: bool,
@@ -52,6 +52,13 @@ impl Marks {
                 marks.headings.extend(Some(words).filter(|words| !words.is_empty()));
             }
         }
+        // A template opens and closes most of them, and every bracket of a text is held against each.
+        marks.tags.sort_unstable();
+        marks.tags.dedup();
+        marks.squared.sort_unstable();
+        marks.squared.dedup();
+        marks.headings.sort_unstable();
+        marks.headings.dedup();
         marks
     }
 
@@ -202,6 +209,12 @@ mod tests {
         {
             assert_eq!(marks.broken(text), Cow::Borrowed(text), "{text}");
         }
+    }
+
+    #[test]
+    fn each_delimiter_is_looked_for_once() {
+        let once = Marks::of("# A\n<a>[END OF]");
+        assert_eq!(Marks::of("# A\n<a>x</a>[END OF]\n# A\n<a>y</a>[END OF]"), once);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Do the holders of tokens leave room for each other? Runs that nothing comes for give way, and connections are shared.
+//! Fair shares between the holders of tokens: runs that nothing comes for give way, and connections are shared.
 
 use super::http::{Answer, Service, read, request, until};
 use super::security::token;

@@ -1,5 +1,5 @@
-//! Who is compared with whom when a trainer dies and is started again? The samples of the dead one give their seats up to those
-//! of the new one, and a sample that is sent again after a lost connection is the same member.
+//! A trainer that dies and is started again: the samples of the dead one give their seats up to those of the new one,
+//! and a sample that is sent again after a lost connection is the same member.
 
 use super::http::{Answer, Service, read, request, until};
 use crate::support::Folder;
