@@ -31,8 +31,8 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Makes the rewards of this process anew, for one environment."""
 
     def make(recipe: dict[str, Any], **environment: str) -> openrlhf.Rewards:
-        for name in ("GROUP_SIZE", "INVALID", "SCORE", "SET", "STATE"):
-            monkeypatch.delenv(f"PLAUDIT_{name}", raising=False)
+        for name in [name for name in os.environ if name.startswith("PLAUDIT_")]:
+            monkeypatch.delenv(name)
         monkeypatch.setenv("PLAUDIT_RECIPE", written(tmp_path, recipe))
         for name, value in environment.items():
             monkeypatch.setenv(f"PLAUDIT_{name}", value)
