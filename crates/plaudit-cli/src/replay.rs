@@ -1,14 +1,15 @@
-//! `plaudit replay`: what did the last run give? Its results once more, from the journal alone.
+//! `plaudit replay`: rebuilds the results of the last run from its journal.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
-use crate::scoring::{Account, Run, writes};
+use crate::scoring::{Run, SummaryArgs, writes};
 use crate::state::State;
 use clap::Args;
 use plaudit::engine::Engine;
 use plaudit::engine::EngineOptions;
 use plaudit::input::Fields;
 use plaudit::judge::client::Network;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,31 +38,31 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         self.out.as_deref().map_or(Ok(()), |out| refuse_format(out, false))?;
-        let kept = State::paths(&self.state);
-        let reads: Vec<Role<'_>> = kept.iter().map(|file| ("a file of the state", &**file)).collect();
+        let manifest = State::paths(&self.state);
+        let reads: Vec<Role<'_>> = manifest.iter().map(|file| ("a file of the state", &**file)).collect();
         refuse_overlap(&reads, &writes(self.out.as_deref(), self.summary.as_deref()))?;
         let state = State::existing(&self.state)?;
-        let (kept, rollouts) = state.last()?;
+        let (manifest, rollouts) = state.last()?;
         let journal = Some(state.journal.clone());
         let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
-        let engine = Engine::open(kept.plan()?, &setup)?;
+        let engine = Arc::new(Engine::open(manifest.plan()?, &setup)?);
         let source = Source::open(rollouts.path())?;
         let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
         let run = Run {
             engine: &engine,
             source,
             fields: Fields::own(),
-            hold: kept.hold,
+            hold: manifest.hold,
             by: None,
             copy: None,
             journal: Some(state.journal.clone()),
             parts: self.out.iter().chain(&self.summary).filter_map(|path| Output::part(path)).collect(),
             out: self.out.as_deref(),
         };
-        let usage = Account { summary: self.summary.as_deref(), quiet: self.quiet };
-        run.through(sink, &usage, |lines| {
+        let summary_args = SummaryArgs { summary: self.summary.as_deref(), quiet: self.quiet };
+        run.through(sink, &summary_args, |lines| {
             lines.output.finish()?;
             Ok(None)
         })
