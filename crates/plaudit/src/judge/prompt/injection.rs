@@ -1,6 +1,7 @@
-//! Does a response try to talk to the judge? A mark for people and statistics; it changes no score.
+//! Prompt-injection detection: finds responses that address the judge. A mark for people and statistics; it changes no
+//! score.
 
-use super::fence::{begins, is_angle, is_angled, is_tag, look};
+use super::sanitize::{ascii_lookalike, is_open_angle, is_special_token, is_tag, starts_with_lookalike};
 use rapidhash::RapidHashMap;
 use std::sync::LazyLock;
 
@@ -127,10 +128,11 @@ const SPACELESS: [(&str, &str); 20] = [
 /// How a response talks to the judge, if it does: `special`, `marker`, `verdict`, `instructions`, `choice`, `judge`,
 /// `score`, `rival`, or `encoded` for any of these in base64.
 pub fn injection(text: &str) -> Option<&'static str> {
-    spoken(text).or_else(|| blobs(text).any(|hidden| spoken(&hidden).is_some()).then_some("encoded"))
+    find_in_text(text)
+        .or_else(|| blobs(text).any(|hidden| find_in_text(&hidden).is_some()).then_some("encoded"))
 }
 
-fn spoken(text: &str) -> Option<&'static str> {
+fn find_in_text(text: &str) -> Option<&'static str> {
     signs(text).or_else(|| phrases(text)).or_else(|| if text.is_ascii() { None } else { spaceless(text) })
 }
 
@@ -143,15 +145,17 @@ fn signs(text: &str) -> Option<&'static str> {
             // Nearly every character, and seen at once.
             char if char.is_ascii() && !matches!(char, '[' | '<') => {}
             '[' if is_bracketed(rest()) => return Some("verdict"),
-            '[' if ["inst]", "/inst]"].iter().any(|name| begins(rest(), name)) => return Some("special"),
+            '[' if ["inst]", "/inst]"].iter().any(|name| starts_with_lookalike(rest(), name)) => {
+                return Some("special");
+            }
             // Struck-out text is written with the tag that some templates use as a token, and so is no sign.
-            char if is_angle(char)
-                && is_angled(rest())
+            char if is_open_angle(char)
+                && is_special_token(rest())
                 && !matches!(rest().as_bytes(), [b's', b'>', ..] | [b'/', b's', b'>', ..]) =>
             {
                 return Some("special");
             }
-            char if is_angle(char) && is_tag(before, rest()) => return Some("marker"),
+            char if is_open_angle(char) && is_tag(before, rest()) => return Some("marker"),
             _ => {}
         }
         before = Some(char);
@@ -166,10 +170,10 @@ fn is_bracketed(rest: &str) -> bool {
     bytes.first() == Some(&b'[') && (1..=2).contains(&letters) && bytes[1 + letters..].starts_with(b"]]")
 }
 
-/// The words of a text as they look, each with what stands between it and the one before.
+/// The words of a text as they ascii_lookalike, each with what stands between it and the one before.
 struct Words {
     text: String,
-    /// Where a word begins and ends, and whether a colon or an equals sign stands before it.
+    /// Where a word starts_with_lookalike and ends, and whether a colon or an equals sign stands before it.
     places: Vec<(usize, usize, bool)>,
 }
 
@@ -183,7 +187,7 @@ impl Words {
                 start.get_or_insert(from);
                 match char.is_ascii() {
                     true => words.text.push(char.to_ascii_lowercase()),
-                    false => words.text.extend(look(char).to_lowercase()),
+                    false => words.text.extend(ascii_lookalike(char).to_lowercase()),
                 }
                 continue;
             }
@@ -191,7 +195,7 @@ impl Words {
                 words.places.push((start, from, says));
                 says = false;
             }
-            says |= matches!(look(char), ':' | '=');
+            says |= matches!(ascii_lookalike(char), ':' | '=');
         }
         words
     }
@@ -204,7 +208,7 @@ impl Words {
         let word = self.word(at);
         // A name in ASCII looks like itself.
         let same = |name: &str| {
-            if name.is_ascii() { word == name } else { word.chars().eq(name.chars().map(look)) }
+            if name.is_ascii() { word == name } else { word.chars().eq(name.chars().map(ascii_lookalike)) }
         };
         !word.is_empty() && of.iter().any(|name| same(name))
     }
@@ -223,13 +227,13 @@ impl Words {
     }
 }
 
-/// What can begin with a word, by the word as it looks, so that most words need one look.
+/// What can begin with a word, by the word as it looks, so that most words need one ascii_lookalike.
 static BEGINNINGS: LazyLock<RapidHashMap<String, Vec<(Phrase, usize)>>> = LazyLock::new(|| {
     let mut all: RapidHashMap<String, Vec<(Phrase, usize)>> = RapidHashMap::default();
     let loose = PHRASES.iter().map(|phrase| (*phrase, GAP));
     for (phrase, gap) in loose.chain(EXACT.iter().map(|phrase| (*phrase, 0))) {
         for word in phrase.1.iter().take(1).copied().flatten() {
-            all.entry(word.chars().map(look).collect()).or_default().push((phrase, gap));
+            all.entry(word.chars().map(ascii_lookalike).collect()).or_default().push((phrase, gap));
         }
     }
     all
@@ -240,8 +244,8 @@ fn phrases(text: &str) -> Option<&'static str> {
     let says = |at: usize| words.places.get(at).is_some_and(|(_, _, says)| *says);
     for at in 0..words.places.len() {
         let word = words.word(at);
-        let begun = BEGINNINGS.get(word).map_or(&[][..], Vec::as_slice);
-        if let Some(((kind, _), _)) = begun.iter().find(|((_, slots), gap)| words.says(at, slots, *gap)) {
+        let prescored = BEGINNINGS.get(word).map_or(&[][..], Vec::as_slice);
+        if let Some(((kind, _), _)) = prescored.iter().find(|((_, slots), gap)| words.says(at, slots, *gap)) {
             return Some(kind);
         }
         // A single letter after a colon: what a verdict looks like.

@@ -1,4 +1,4 @@
-//! What can a judge say, and in which form is it asked to say it?
+//! Verdict types: what a judge can answer, in which format it is asked to, and where the answer stands.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub enum Verdict {
 /// How a judge is asked to say its verdict, from the one that is hardest to forge to the one that every judge can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum AnswerFormat {
     /// One label and nothing else, with the probabilities of that token.
     Logprobs,
     /// One JSON object that the endpoint holds to a schema.
@@ -40,7 +40,7 @@ pub enum Form {
     Tag,
 }
 
-impl Form {
+impl AnswerFormat {
     /// The word in recipes, prompts and journals.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Form {
 
 /// What an answer must be to count.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wanted {
+pub enum ExpectedAnswer {
     /// A number.
     Score {
         /// The smallest.
@@ -82,7 +82,7 @@ pub enum Wanted {
 
 /// Where in the reply the verdict stands.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Place {
+pub enum AnswerLocation {
     /// The reply is the label or the number and nothing else.
     Whole {
         /// Whether the probabilities of its token must be there.

@@ -1,9 +1,9 @@
-//! What does a scalar reward model say of a response? One number from one forward pass, as it is or squashed.
+//! Reward `reward_model`: the number of a scalar reward model, as it is or through the logistic function.
 
-use super::Asks;
-use super::asking::{Asking, Mode};
-use super::question::{Question, Wording};
+use super::judged_reward::{JudgedReward, PromptSource};
+use super::params::{JudgeParams, Mode};
 use crate::aggregate::Method;
+use crate::judge::Asks;
 use crate::reward::{ParamError, Range, Registered};
 use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
@@ -56,18 +56,18 @@ impl Registered for RewardModel {
 }
 
 impl Asks for RewardModel {
-    fn build(self, _: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
+    fn build(self, _: &mut ResourceCache) -> Result<JudgedReward, Vec<ParamError>> {
         if self.min >= self.max || !self.min.is_finite() || !self.max.is_finite() {
             return Err(vec![ParamError::new("min", "must be below max")]);
         }
-        let asking = Asking {
+        let params = JudgeParams {
             judge: self.judge,
             mode: Mode::Pointwise,
             show_thought: self.show_thought,
             longest: 1_000_000,
-            ..Asking::default()
+            ..JudgeParams::default()
         };
-        let wording = Wording::Scalar { sigmoid: self.sigmoid };
-        Ok(Question::new(asking, Method::default(), wording, Range::new(self.min, self.max)))
+        let prompt = PromptSource::Scalar { sigmoid: self.sigmoid };
+        Ok(JudgedReward::new(params, Method::default(), prompt, Range::new(self.min, self.max)))
     }
 }

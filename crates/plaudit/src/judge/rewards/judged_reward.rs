@@ -1,29 +1,30 @@
-//! What is a judged reward once it is loaded? Who is asked, with which words, and what its answers are worth.
+//! A judged reward once it is loaded: parameters, prompt, aggregation method and range.
 
-use super::asking::{Asking, Mode};
-use super::template::Template;
+use super::params::{JudgeParams, Mode};
 use crate::aggregate::Method;
 use crate::aggregate::design::Draw;
+use crate::judge::MOST_SHOWN;
+use crate::judge::prompt::template::Template;
 use crate::reward::{ParamError, Range, Stated};
 
 /// A judged reward, ready to ask about groups.
 #[derive(Debug)]
-pub struct Question {
+pub struct JudgedReward {
     /// What all judged rewards share.
-    pub asking: Asking,
+    pub params: JudgeParams,
     /// How comparisons become numbers.
     pub method: Method,
-    /// The words.
-    pub wording: Wording,
+    /// The prompt.
+    pub prompt: PromptSource,
     /// The numbers that it can give.
     pub range: Range,
     /// What a scalar model is asked first, where one is.
-    pub prior: Option<Box<Question>>,
+    pub prior: Option<Box<JudgedReward>>,
 }
 
-/// With which words a judge is asked.
+/// Where the prompt of a judge comes from.
 #[derive(Debug)]
-pub enum Wording {
+pub enum PromptSource {
     /// By principles, with plaudit's own prompt.
     Principles {
         /// Each a sentence or a few.
@@ -32,15 +33,15 @@ pub enum Wording {
         scale: u32,
     },
     /// With a prompt of the recipe's own.
-    Own {
+    Custom {
         /// The prompt.
         template: Box<Template>,
         /// What is said before it, as the system message.
         system: Option<String>,
         /// How the answer is read.
-        answer: Answer,
+        answer: CustomAnswer,
     },
-    /// Not with words: a model that gives a number for a prompt and a response.
+    /// No prompt: a model that gives a number for a prompt and a response.
     Scalar {
         /// Whether the number is put through the logistic function.
         sigmoid: bool,
@@ -49,9 +50,9 @@ pub enum Wording {
 
 /// How the answer to a prompt of the recipe's own is read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct CustomAnswer {
     /// Where it stands.
-    pub place: AnswerPlace,
+    pub location: CustomAnswerLocation,
     /// The smallest and the largest score.
     pub range: Range,
     /// The labels of the first, of the second and of a tie, in mode pairwise.
@@ -62,7 +63,7 @@ pub struct Answer {
 
 /// Where the answer to a prompt of the recipe's own stands.
 #[derive(Debug, Clone, PartialEq)]
-pub enum AnswerPlace {
+pub enum CustomAnswerLocation {
     /// In a field of a JSON object.
     Json(String),
     /// In a tag.
@@ -76,36 +77,36 @@ pub enum AnswerPlace {
     },
 }
 
-impl Question {
-    /// A question with its prior, where the recipe names one.
-    pub(super) fn new(asking: Asking, method: Method, wording: Wording, range: Range) -> Self {
-        let prior = asking.prior.is_some().then(|| {
-            let asking = Asking { mode: Mode::Pointwise, prior: None, ..asking.clone() };
+impl JudgedReward {
+    /// A reward with its prior, where the recipe names one.
+    pub(super) fn new(params: JudgeParams, method: Method, prompt: PromptSource, range: Range) -> Self {
+        let prior = params.prior.is_some().then(|| {
+            let params = JudgeParams { mode: Mode::Pointwise, prior: None, ..params.clone() };
             let range = Range::new(f64::NEG_INFINITY, f64::INFINITY);
-            Box::new(Self::new(asking, Method::default(), Wording::Scalar { sigmoid: false }, range))
+            Box::new(Self::new(params, Method::default(), PromptSource::Scalar { sigmoid: false }, range))
         });
-        Self { asking, method, wording, range, prior }
+        Self { params, method, prompt, range, prior }
     }
 
     /// Whether it compares the members of a group.
     pub fn compares(&self) -> bool {
-        self.asking.mode != Mode::Pointwise
+        self.params.mode != Mode::Pointwise
     }
 
     /// The judges that it asks, with the key that names each.
     pub fn judges(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
-        let prior = self.asking.prior.as_deref().map(|name| ("prior", Some(name)));
-        std::iter::once(("judge", self.asking.judge.as_deref())).chain(prior)
+        let prior = self.params.prior.as_deref().map(|name| ("prior", Some(name)));
+        std::iter::once(("judge", self.params.judge.as_deref())).chain(prior)
     }
 
-    /// Whether it asks a model that gives numbers and cannot be talked to.
+    /// Whether it asks a model that gives numbers and takes no prompt.
     pub fn is_scalar(&self) -> bool {
-        matches!(self.wording, Wording::Scalar { .. })
+        matches!(self.prompt, PromptSource::Scalar { .. })
     }
 
     /// What the author of the recipe should think about: the parameter, and why.
     pub fn warning(&self) -> Option<ParamError> {
-        let Wording::Own { template, .. } = &self.wording else { return None };
+        let PromptSource::Custom { template, .. } = &self.prompt else { return None };
         let message = "shows responses without {{ fence }}, so that a response can pretend to end where it does not; \
                        put it around them, as in <text {{ fence }}> ... </text {{ fence }}>";
         (!template.uses("fence")).then(|| ParamError::new("prompt", message))
@@ -113,27 +114,27 @@ impl Question {
 
     /// How many responses a call shows, of so many.
     fn line_up(&self, n: usize) -> usize {
-        match self.asking.mode {
+        match self.params.mode {
             Mode::Pointwise => 1,
             Mode::Pairwise => 2,
-            Mode::Listwise => self.asking.line_up.unwrap_or(n).clamp(2, n.clamp(2, super::MOST_SHOWN)),
+            Mode::Listwise => self.params.line_up.unwrap_or(n).clamp(2, n.clamp(2, MOST_SHOWN)),
         }
     }
 
     /// The draw of the comparisons of so many responses.
-    pub(super) fn draw(&self, n: usize) -> Draw {
-        let asking = &self.asking;
+    pub(in crate::judge) fn draw(&self, n: usize) -> Draw {
+        let params = &self.params;
         let line_up = self.line_up(n);
         // A line-up that shows the whole group says all there is to say in one call.
-        let whole = asking.mode == Mode::Listwise && line_up >= n && asking.budget.is_none();
+        let whole = params.mode == Mode::Listwise && line_up >= n && params.budget.is_none();
         Draw {
             n,
-            seed: asking.seed,
-            design: asking.design,
-            budget: if whole { Some(1) } else { asking.budget },
+            seed: params.seed,
+            design: params.design,
+            budget: if whole { Some(1) } else { params.budget },
             line_up,
-            reliability: asking.reliability,
-            audit: asking.audit,
+            reliability: params.reliability,
+            audit: params.audit,
             model: match &self.method {
                 Method::BradleyTerry(model) => model.clone(),
                 _ => Default::default(),
@@ -143,7 +144,7 @@ impl Question {
 
     /// The most calls that it will ever make about so many different responses.
     pub fn most_calls(&self, n: usize) -> usize {
-        match self.asking.mode {
+        match self.params.mode {
             Mode::Pointwise => n,
             _ if n < 2 => 0,
             _ => self.draw(n).most(),
@@ -151,7 +152,7 @@ impl Question {
     }
 }
 
-impl Stated for Question {
+impl Stated for JudgedReward {
     fn range(&self) -> Range {
         self.range
     }

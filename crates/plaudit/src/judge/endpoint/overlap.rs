@@ -1,7 +1,7 @@
-//! Which response is closer to the reference? A judge without a network: the overlap of words, the same every time.
+//! The embedded judge: deterministic word overlap with the reference, computed here without a network.
 
-use super::Wanted;
-use super::verdict::{Side, Verdict};
+use super::Protocol;
+use crate::judge::answer::{ExpectedAnswer, Side, Verdict};
 use crate::reason::{Code, Reason};
 use std::collections::BTreeMap;
 
@@ -10,24 +10,40 @@ const CLOSE: f64 = 0.02;
 /// The most words of a text that are looked at.
 const LONGEST: usize = 20_000;
 
+pub(super) const PROTOCOL: Protocol = Protocol {
+    scalar: false,
+    reserved: &[],
+    request: |_, _, _| Err(no_endpoint()),
+    read: |_, _, _, _| Err(no_endpoint()),
+    completion_tokens: |_| 0,
+    local: Some(|call| {
+        let shown: Vec<&str> = (0..call.shown.len()).map(|at| call.candidate(at).text.as_str()).collect();
+        judge(&call.expected, &shown, call.view.reference.as_deref())
+    }),
+};
+
+fn no_endpoint() -> Reason {
+    Reason::new(Code::JudgeClientError, "The embedded judge has no endpoint to be asked at.")
+}
+
 /// The verdict on the texts, in the order in which they are shown.
-pub(super) fn judge(wanted: &Wanted, shown: &[&str], reference: Option<&str>) -> Result<Verdict, Reason> {
+fn judge(expected: &ExpectedAnswer, shown: &[&str], reference: Option<&str>) -> Result<Verdict, Reason> {
     let Some(reference) = reference else { return Err(Code::MissingReference.into()) };
     let reference = counts(reference);
     if reference.is_empty() {
         return Err(Code::EmptyReference.into());
     }
     let overlaps: Vec<f64> = shown.iter().map(|text| overlap(&counts(text), &reference)).collect();
-    match (wanted, overlaps.as_slice()) {
-        (Wanted::Score { min, max }, [overlap]) => Ok(Verdict::Score(min + overlap * (max - min))),
-        (Wanted::Pair { tie, .. }, [first, second]) => {
+    match (expected, overlaps.as_slice()) {
+        (ExpectedAnswer::Score { min, max }, [overlap]) => Ok(Verdict::Score(min + overlap * (max - min))),
+        (ExpectedAnswer::Pair { tie, .. }, [first, second]) => {
             let winner = match first - second {
                 gap if gap.abs() < CLOSE && tie.is_some() => None,
                 gap => Some(if gap >= 0.0 { Side::First } else { Side::Second }),
             };
             Ok(Verdict::Pair { winner, first: None })
         }
-        (Wanted::Ranking { .. }, overlaps) => {
+        (ExpectedAnswer::Ranking { .. }, overlaps) => {
             let mut order: Vec<usize> = (0..overlaps.len()).collect();
             order.sort_by(|a, b| overlaps[*b].total_cmp(&overlaps[*a]));
             Ok(Verdict::Ranking(order))
@@ -58,12 +74,12 @@ mod tests {
     use super::*;
 
     fn pair(first: &str, second: &str, tie: Option<&str>) -> Verdict {
-        let wanted = Wanted::Pair { labels: ["A".into(), "B".into()], tie: tie.map(str::to_owned) };
-        judge(&wanted, &[first, second], Some("The answer is forty-two.")).expect("a verdict")
+        let expected = ExpectedAnswer::Pair { labels: ["A".into(), "B".into()], tie: tie.map(str::to_owned) };
+        judge(&expected, &[first, second], Some("The answer is forty-two.")).expect("a verdict")
     }
 
     #[test]
-    fn the_closer_one_wins_on_either_side() {
+    fn the_closer_one_wins() {
         let (close, far) = ("the answer: FORTY two", "no idea");
         assert_eq!(pair(close, far, None), Verdict::Pair { winner: Some(Side::First), first: None });
         assert_eq!(pair(far, close, None), Verdict::Pair { winner: Some(Side::Second), first: None });
@@ -72,9 +88,9 @@ mod tests {
 
     #[test]
     fn without_a_reference_there_is_no_verdict() {
-        let wanted = Wanted::Score { min: 0.0, max: 1.0 };
-        assert_eq!(judge(&wanted, &["a"], None).expect_err("none").code, Code::MissingReference);
-        assert_eq!(judge(&wanted, &["a"], Some("..")).expect_err("none").code, Code::EmptyReference);
-        assert_eq!(judge(&wanted, &["a"], Some("a")), Ok(Verdict::Score(1.0)));
+        let expected = ExpectedAnswer::Score { min: 0.0, max: 1.0 };
+        assert_eq!(judge(&expected, &["a"], None).expect_err("none").code, Code::MissingReference);
+        assert_eq!(judge(&expected, &["a"], Some("..")).expect_err("none").code, Code::EmptyReference);
+        assert_eq!(judge(&expected, &["a"], Some("a")), Ok(Verdict::Score(1.0)));
     }
 }

@@ -1,9 +1,9 @@
-//! What does a judge say to a prompt of one's own? The reward that asks with a template and reads the answer strictly.
+//! Reward `judge`: asks with a prompt template of the recipe and reads the answer strictly.
 
-use super::Asks;
-use super::asking::{Asking, Mode};
-use super::question::{Answer, AnswerPlace, Question, Wording};
-use super::template::Template;
+use super::judged_reward::{CustomAnswer, CustomAnswerLocation, JudgedReward, PromptSource};
+use super::params::{JudgeParams, Mode};
+use crate::judge::Asks;
+use crate::judge::prompt::template::Template;
 use crate::reward::{ParamError, Range, Registered};
 use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
@@ -36,22 +36,22 @@ use serde::{Deserialize, Serialize};
 /// Zheng et al., Judging LLM-as-a-judge (arXiv 2306.05685).
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Judge {
+pub struct CustomPrompt {
     /// The prompt: a file below the folder of the recipe or at an absolute path, or, where it has braces, the template itself.
     pub prompt: String,
     /// The system message.
     pub system: Option<String>,
     /// How the answer is read.
-    pub answer: Option<WrittenAnswer>,
+    pub answer: Option<AnswerConfig>,
     /// What all judged rewards share.
     #[serde(flatten)]
-    pub asking: Asking,
+    pub params: JudgeParams,
 }
 
 /// How the answer is read: exactly one of `json`, `tag` and `label` says where it stands.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct WrittenAnswer {
+pub struct AnswerConfig {
     /// The field of a JSON object that holds it.
     pub json: Option<String>,
     /// The tag that holds it, such as `score` for `<score>7</score>`.
@@ -84,38 +84,41 @@ pub enum Label {
     Bracketed,
 }
 
-impl Registered for Judge {
+impl Registered for CustomPrompt {
     const NAME: &'static str = "judge";
 }
 
-impl Asks for Judge {
-    fn build(self, cache: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
+impl Asks for CustomPrompt {
+    fn build(self, cache: &mut ResourceCache) -> Result<JudgedReward, Vec<ParamError>> {
         let mut found = Vec::new();
         let mut take = |refusals: Vec<ParamError>| found.extend(refusals);
-        let method = self.asking.check().map_err(&mut take).ok();
-        let answer = read_answer(self.answer.as_ref(), self.asking.mode).map_err(&mut take).ok();
-        let template = Template::load(&self.prompt, self.asking.mode == Mode::Pointwise, cache);
+        let method = self.params.check().map_err(&mut take).ok();
+        let answer = read_answer(self.answer.as_ref(), self.params.mode).map_err(&mut take).ok();
+        let template = Template::load(&self.prompt, self.params.mode == Mode::Pointwise, cache);
         let template = template.map_err(|refusal| take(vec![refusal])).ok();
         let (Some(method), Some(answer), Some(template)) = (method, answer, template) else {
             return Err(found);
         };
-        let range = if self.asking.mode == Mode::Pointwise { answer.range } else { Range::new(-1.0, 1.0) };
-        let wording = Wording::Own { template: Box::new(template), system: self.system, answer };
-        Ok(Question::new(self.asking, method, wording, range))
+        let range = if self.params.mode == Mode::Pointwise { answer.range } else { Range::new(-1.0, 1.0) };
+        let prompt = PromptSource::Custom { template: Box::new(template), system: self.system, answer };
+        Ok(JudgedReward::new(self.params, method, prompt, range))
     }
 }
 
-fn read_answer(written: Option<&WrittenAnswer>, mode: Mode) -> Result<Answer, Vec<ParamError>> {
+fn read_answer(written: Option<&AnswerConfig>, mode: Mode) -> Result<CustomAnswer, Vec<ParamError>> {
     let refuse = |message: &str| Err(vec![ParamError::new("answer", message)]);
     let Some(written) = written else {
         return refuse("is missing: write it like { json: score, min: 0, max: 1 }");
     };
-    let place = match (&written.json, &written.tag, written.label) {
-        (Some(field), None, None) if !field.is_empty() => AnswerPlace::Json(field.clone()),
-        (None, Some(tag), None) if crate::text::tags::is_tag_name(tag) => AnswerPlace::Tag(tag.clone()),
-        (None, None, Some(label)) => {
-            AnswerPlace::Label { brackets: label == Label::Bracketed, logprobs: label == Label::Logprobs }
+    let location = match (&written.json, &written.tag, written.label) {
+        (Some(field), None, None) if !field.is_empty() => CustomAnswerLocation::Json(field.clone()),
+        (None, Some(tag), None) if crate::text::tags::is_tag_name(tag) => {
+            CustomAnswerLocation::Tag(tag.clone())
         }
+        (None, None, Some(label)) => CustomAnswerLocation::Label {
+            brackets: label == Label::Bracketed,
+            logprobs: label == Label::Logprobs,
+        },
         _ => return refuse("must name exactly one of json, tag and label"),
     };
     let range = match (mode, written.min, written.max) {
@@ -124,7 +127,7 @@ fn read_answer(written: Option<&WrittenAnswer>, mode: Mode) -> Result<Answer, Ve
         (_, None, None) => Range::new(-1.0, 1.0),
         _ => return refuse("has a range only in mode pointwise: is mode: pointwise missing?"),
     };
-    if written.echo.is_some() && !matches!(place, AnswerPlace::Json(_)) {
+    if written.echo.is_some() && !matches!(location, CustomAnswerLocation::Json(_)) {
         return refuse("can be checked by echo only in JSON");
     }
     let labels = match (&written.first, &written.second) {
@@ -134,5 +137,5 @@ fn read_answer(written: Option<&WrittenAnswer>, mode: Mode) -> Result<Answer, Ve
         }
         _ => return refuse("has the labels first and second, and tie where wanted, only in mode pairwise"),
     };
-    Ok(Answer { place, range, labels, echo: written.echo.clone() })
+    Ok(CustomAnswer { location, range, labels, echo: written.echo.clone() })
 }

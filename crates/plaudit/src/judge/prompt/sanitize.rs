@@ -1,12 +1,8 @@
-//! How does untrusted text go into a prompt without becoming part of it? Delimiters and labels that nobody can guess,
-//! and a response in which everything that could speak for the prompt is visibly broken.
+//! Sanitizer for untrusted text in prompts (prompt-injection defence): breaks delimiters, chat-template tokens, headings
+//! and role prefixes visibly, and writes hidden characters out.
 
 use std::borrow::Cow;
 
-/// Letters that labels are made of: none that is taken for a digit or for another letter.
-const LETTERS: &[u8; 23] = b"ABCDEFGHJKLMNPRSTUVWXYZ";
-/// How many of the letters, once shuffled, are labels; the next one stands for a tie.
-const LABELS: usize = super::MOST_SHOWN;
 /// What breaks a marker: visible, and part of no marker.
 pub(super) const BREAK: char = '·';
 /// What is put before a line that could be taken for one of the prompt.
@@ -40,79 +36,6 @@ const HEADINGS: [&str; 7] =
 /// Who speaks in a conversation.
 const ROLES: [&str; 5] = ["system", "assistant", "human", "user", "judge"];
 
-/// The delimiters and labels of one group's prompts: the same for the same secret and group, and unknown to whoever
-/// lacks the secret.
-#[derive(Debug, Clone)]
-pub struct Fences {
-    key: [u8; 32],
-    fence: String,
-}
-
-impl Fences {
-    /// Those of a group.
-    pub fn new(secret: &[u8; 32], group: &[u8]) -> Self {
-        let key = *blake3::Hasher::new_keyed(secret)
-            .update(b"plaudit fences\0")
-            .update(group)
-            .finalize()
-            .as_bytes();
-        let fence = blake3::keyed_hash(&key, b"fence").to_hex()[..32].to_owned();
-        Self { key, fence }
-    }
-
-    /// What stands around every response: 128 bits in 32 hexadecimal digits.
-    pub fn fence(&self) -> &str {
-        &self.fence
-    }
-
-    /// `n` distinct labels in an order that cannot be guessed: one letter each, or two and more where one is not enough.
-    pub fn labels(&self, n: usize) -> Vec<String> {
-        let letters = self.shuffled(LETTERS.to_vec());
-        let letters = letters.get(..LABELS).unwrap_or(&letters);
-        let text = |letter: &u8| char::from(*letter).to_string();
-        let mut all: Vec<String> = letters.iter().map(text).collect();
-        if all.len() >= n {
-            all.truncate(n);
-            return all;
-        }
-        while all.len() < n {
-            all = all
-                .iter()
-                .flat_map(|start| letters.iter().map(move |end| start.clone() + &text(end)))
-                .collect();
-        }
-        let mut all = self.shuffled(all);
-        all.truncate(n);
-        all
-    }
-
-    /// The letter for a tie, which is never a label.
-    pub fn tie(&self) -> String {
-        let letters = self.shuffled(LETTERS.to_vec());
-        letters.get(LABELS).map_or_else(String::new, |letter| char::from(*letter).to_string())
-    }
-
-    /// What marks the verdict of one attempt of one call: 64 bits in 16 hexadecimal digits.
-    pub fn nonce(&self, call: &[u8], attempt: u32) -> String {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(b"nonce").update(&attempt.to_le_bytes()).update(call);
-        hasher.finalize().to_hex()[..16].to_owned()
-    }
-
-    fn shuffled<T>(&self, mut all: Vec<T>) -> Vec<T> {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        let mut stream = hasher.update(b"order").update(&all.len().to_le_bytes()).finalize_xof();
-        for last in (1..all.len()).rev() {
-            // Of 64 bits, the remainder is as good as even for any length of a list.
-            let mut bytes = [0; 8];
-            stream.fill(&mut bytes);
-            let draw = u64::from_le_bytes(bytes) % (last as u64 + 1);
-            all.swap(last, usize::try_from(draw).unwrap_or(last));
-        }
-        all
-    }
-}
-
 /// The mark in the note that a text was shortened. A response cannot know it, so that none can pretend to be cut.
 pub fn cut_mark(fence: &str) -> String {
     blake3::Hasher::new_derive_key("plaudit cut mark").update(fence.as_bytes()).finalize().to_hex()[..8]
@@ -122,22 +45,25 @@ pub fn cut_mark(fence: &str) -> String {
 /// A response that is harmless in a prompt, and means the same to a judge.
 ///
 /// Broken by a visible dot are the fence, the tags of the prompt, and special tokens of chat templates; quoted are lines
-/// that look like a heading of the prompt or the turn of a speaker; written as `\u{200b}` are control characters and
+/// that ascii_lookalike like a heading of the prompt or the turn of a speaker; written as `\u{200b}` are control characters and
 /// those that cannot be seen. A text of more than `longest` characters keeps its head and its tail, with a note of how
 /// much is left out. Ordinary text comes back as it is.
-pub fn neutral<'t>(text: &'t str, fence: &str, longest: usize) -> Cow<'t, str> {
+pub fn sanitize<'t>(text: &'t str, fence: &str, longest: usize) -> Cow<'t, str> {
     // No text has more characters than bytes, so that most are never counted.
     let count = if text.len() <= longest { 0 } else { text.chars().count() };
     if count <= longest {
-        return calm(text, fence);
+        return escape_markers(text, fence);
     }
     let byte = |char: usize| text.char_indices().nth(char).map_or(text.len(), |(at, _)| at);
     let (head, tail) = (byte(longest - longest / 3), byte(count - longest / 3));
     let note = format!("\n⟦{}: {} characters left out⟧\n", cut_mark(fence), count - longest);
-    Cow::Owned([&calm(&text[..head], fence), note.as_str(), &calm(&text[tail..], fence)].concat())
+    Cow::Owned(
+        [&escape_markers(&text[..head], fence), note.as_str(), &escape_markers(&text[tail..], fence)]
+            .concat(),
+    )
 }
 
-fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
+fn escape_markers<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
     let mut out = String::new();
     // Everything before this has been copied.
     let mut done = 0;
@@ -154,7 +80,7 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
             if hidden <= WRITTEN_OUT {
                 out.extend(char.escape_unicode());
             }
-            // What is escaped no longer begins a line, nor does it join anything.
+            // What is escaped no longer starts_with_lookalike a line, nor does it join anything.
             line_start = false;
             before = None;
             continue;
@@ -163,7 +89,7 @@ fn calm<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
             note_hidden(&mut out, hidden);
             hidden = 0;
         }
-        if line_start && is_line_of_prompt(&text[at..]) {
+        if line_start && is_prompt_line(&text[at..]) {
             out.push_str(&text[done..at]);
             out.push_str(QUOTE);
             done = at;
@@ -196,24 +122,24 @@ fn note_hidden(out: &mut String, hidden: usize) {
 fn is_marker(before: Option<char>, text: &str, char: char, fence: &str) -> bool {
     let rest = &text[char.len_utf8()..];
     match char {
-        char if is_angle(char) => is_tag(before, rest) || is_angled(rest),
+        char if is_open_angle(char) => is_tag(before, rest) || is_special_token(rest),
         '[' | '［' => {
-            let slash = rest.chars().next().filter(|char| look(*char) == '/');
+            let slash = rest.chars().next().filter(|char| ascii_lookalike(*char) == '/');
             let rest = &rest[slash.map_or(0, char::len_utf8)..];
-            SQUARED.iter().any(|name| begins(rest, name))
+            SQUARED.iter().any(|name| starts_with_lookalike(rest, name))
         }
         '⟦' => memchr::memmem::find(&rest.as_bytes()[..rest.len().min(64)], b"left out").is_some(),
-        _ => !fence.is_empty() && starts(text, fence),
+        _ => !fence.is_empty() && starts_with_fence(text, fence),
     }
 }
 
 /// The letter or sign of ASCII that a character looks like, in lower case.
 #[inline]
-pub(crate) fn look(char: char) -> char {
-    if char.is_ascii() { char.to_ascii_lowercase() } else { look_beyond_ascii(char) }
+pub(crate) fn ascii_lookalike(char: char) -> char {
+    if char.is_ascii() { char.to_ascii_lowercase() } else { non_ascii_lookalike(char) }
 }
 
-fn look_beyond_ascii(char: char) -> char {
+fn non_ascii_lookalike(char: char) -> char {
     match char {
         '！'..='～' => {
             char::from_u32(u32::from(char) - 0xFEE0).map_or(char, |char| char.to_ascii_lowercase())
@@ -246,13 +172,13 @@ fn look_beyond_ascii(char: char) -> char {
     }
 }
 
-/// Whether a text begins with a name, however its letters are drawn.
-pub(crate) fn begins(text: &str, name: &str) -> bool {
+/// Whether a text starts_with_lookalike with a name, however its letters are drawn.
+pub(crate) fn starts_with_lookalike(text: &str, name: &str) -> bool {
     let mut chars = text.chars();
-    name.chars().all(|wanted| chars.next().is_some_and(|char| look(char) == wanted))
+    name.chars().all(|wanted| chars.next().is_some_and(|char| ascii_lookalike(char) == wanted))
 }
 
-fn starts(text: &str, fence: &str) -> bool {
+fn starts_with_fence(text: &str, fence: &str) -> bool {
     // Nearly every text differs in its first letter.
     let is_like = |start: &[u8]| start.eq_ignore_ascii_case(fence.as_bytes());
     let (first, all) = (text.as_bytes().first(), text.as_bytes().get(..fence.len()));
@@ -261,8 +187,8 @@ fn starts(text: &str, fence: &str) -> bool {
 }
 
 /// Whether a character is, or looks like, the bracket that opens a tag.
-pub(crate) fn is_angle(char: char) -> bool {
-    look(char) == '<'
+pub(crate) fn is_open_angle(char: char) -> bool {
+    ascii_lookalike(char) == '<'
 }
 
 /// Whether what stands around a bracket makes it a tag of the prompt. `Promise<Response>` is a type, and no tag.
@@ -271,16 +197,17 @@ pub(crate) fn is_tag(before: Option<char>, rest: &str) -> bool {
     let mut name = rest;
     for _ in 0..4 {
         name = match name.chars().next() {
-            Some(char) if char == ' ' || look(char) == '/' => &name[char.len_utf8()..],
+            Some(char) if char == ' ' || ascii_lookalike(char) == '/' => &name[char.len_utf8()..],
             _ => break,
         };
     }
     // Most brackets open something else, which is seen by the first letter.
-    let Some(first) = name.chars().next().filter(|first| matches!(look(*first), 'r' | 'q' | 'v' | 'p'))
+    let Some(first) =
+        name.chars().next().filter(|first| matches!(ascii_lookalike(*first), 'r' | 'q' | 'v' | 'p'))
     else {
         return false;
     };
-    TAGS.iter().filter(|tag| begins(name, tag)).any(|tag| {
+    TAGS.iter().filter(|tag| starts_with_lookalike(name, tag)).any(|tag| {
         let after = name.chars().nth(tag.len());
         let of_type = first.is_ascii_uppercase()
             && before.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | ':'))
@@ -294,30 +221,33 @@ pub(crate) fn is_tag(before: Option<char>, rest: &str) -> bool {
 }
 
 /// Whether what follows a bracket makes it a special token of a chat template.
-pub(crate) fn is_angled(rest: &str) -> bool {
+pub(crate) fn is_special_token(rest: &str) -> bool {
     let Some(first) = rest.chars().next() else { return false };
-    match look(first) {
+    match ascii_lookalike(first) {
         's' | 'e' | 'b' => is_special_name(rest),
         '/' => is_special_name(&rest[first.len_utf8()..]),
-        '<' => SYSTEM.iter().any(|name| begins(&rest[first.len_utf8()..], name)),
-        '|' => is_barred(&rest[first.len_utf8()..]),
+        '<' => SYSTEM.iter().any(|name| starts_with_lookalike(&rest[first.len_utf8()..], name)),
+        '|' => is_pipe_token(&rest[first.len_utf8()..]),
         _ => false,
     }
 }
 
 fn is_special_name(name: &str) -> bool {
-    TURNS.iter().any(|known| begins(name, known)) || ENDS.iter().any(|known| name.starts_with(known))
+    TURNS.iter().any(|known| starts_with_lookalike(name, known))
+        || ENDS.iter().any(|known| name.starts_with(known))
 }
 
 /// Whether a text is a name and the bar and bracket that close a token, as in `im_end|>`.
-fn is_barred(text: &str) -> bool {
+fn is_pipe_token(text: &str) -> bool {
     let of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '▁' | '/' | '.');
     let mut chars = text.chars();
     for length in 0..=LONGEST_SPECIAL {
         match chars.next() {
             Some(char) if of_name(char) => {}
             Some(char) => {
-                return length > 0 && look(char) == '|' && chars.next().is_some_and(|char| look(char) == '>');
+                return length > 0
+                    && ascii_lookalike(char) == '|'
+                    && chars.next().is_some_and(|char| ascii_lookalike(char) == '>');
             }
             None => return false,
         }
@@ -326,12 +256,12 @@ fn is_barred(text: &str) -> bool {
 }
 
 /// Whether a line looks like a heading of the prompt, or like the turn of a speaker.
-fn is_line_of_prompt(line: &str) -> bool {
+fn is_prompt_line(line: &str) -> bool {
     let mut hashes = 0;
     let mut words = line;
     for _ in 0..12 {
         words = match words.chars().next() {
-            Some(char) if look(char) == '#' => {
+            Some(char) if ascii_lookalike(char) == '#' => {
                 hashes += 1;
                 &words[char.len_utf8()..]
             }
@@ -340,7 +270,7 @@ fn is_line_of_prompt(line: &str) -> bool {
         };
     }
     // Most lines begin with something else, which is seen by the first letter.
-    let first = words.chars().next().map(look);
+    let first = words.chars().next().map(ascii_lookalike);
     if !first.is_some_and(|first| matches!(first, 'v' | 'r' | 'q' | 'p' | 'i' | 's' | 'a' | 'h' | 'u' | 'j'))
     {
         return false;
@@ -348,15 +278,18 @@ fn is_line_of_prompt(line: &str) -> bool {
     let after = |name: &&str| words.chars().nth(name.len());
     let heading = |name: &&str| {
         let goes_on = |char: char| char.is_alphanumeric() || char == '_';
-        begins(words, name) && !after(name).is_some_and(|char| goes_on(char) && !is_hidden(char, None, None))
+        starts_with_lookalike(words, name)
+            && !after(name).is_some_and(|char| goes_on(char) && !is_hidden(char, None, None))
     };
     // In small letters it is a key of some configuration.
     let small = words.starts_with(|char: char| char.is_ascii_lowercase());
     let turn = |name: &&str| {
         let mut rest = words.chars().skip(name.len()).take(4);
-        let mut colon =
-            || rest.find(|char| !matches!(char, ' ' | '*' | '_')).is_some_and(|char| look(char) == ':');
-        !small && begins(words, name) && colon()
+        let mut colon = || {
+            rest.find(|char| !matches!(char, ' ' | '*' | '_'))
+                .is_some_and(|char| ascii_lookalike(char) == ':')
+        };
+        !small && starts_with_lookalike(words, name) && colon()
     };
     (hashes > 0 && (HEADINGS.iter().any(heading) || ROLES.iter().any(heading))) || ROLES.iter().any(turn)
 }
@@ -417,39 +350,12 @@ mod tests {
 
     const FENCE: &str = "0123456789abcdef0123456789abcdef";
 
-    fn calmed(text: &str) -> String {
-        neutral(text, FENCE, 10_000).into_owned()
+    fn sanitized(text: &str) -> String {
+        sanitize(text, FENCE, 10_000).into_owned()
     }
 
     #[test]
-    fn labels_are_distinct_and_never_the_tie() {
-        for group in 0..200u32 {
-            let fences = Fences::new(&[7; 32], &group.to_le_bytes());
-            for n in [1, 2, 20, 21, 400, 401] {
-                let mut labels = fences.labels(n);
-                assert_eq!(labels.len(), n);
-                assert!(!labels.contains(&fences.tie()));
-                labels.sort();
-                labels.dedup();
-                assert_eq!(labels.len(), n);
-            }
-            assert_eq!(fences.fence().len(), 32);
-            assert_ne!(fences.nonce(b"call", 0), fences.nonce(b"call", 1));
-        }
-    }
-
-    #[test]
-    fn the_first_label_tells_nothing() {
-        let first = |group: u32| Fences::new(&[1; 32], &group.to_le_bytes()).labels(2)[0].clone();
-        let counts: Vec<usize> = LETTERS
-            .iter()
-            .map(|letter| (0..2300).filter(|group| first(*group) == char::from(*letter).to_string()).count())
-            .collect();
-        assert!(counts.iter().all(|count| (60..=145).contains(count)), "{counts:?}");
-    }
-
-    #[test]
-    fn markers_are_broken_and_lines_of_the_prompt_quoted() {
+    fn markers_are_broken_and_prompt_lines_quoted() {
         for (text, wanted) in [
             ("</response A>", "<·/response A>"),
             ("<response\u{3164}>", "<·response\\u{3164}>"),
@@ -472,8 +378,8 @@ mod tests {
             ("a\u{200b}b\0\u{1b}[1m", "a\\u{200b}b\\u{0}\\u{1b}[1m"),
             ("0123456789ABCDEF0123456789abcdef", "0·123456789ABCDEF0123456789abcdef"),
         ] {
-            assert_eq!(calmed(text), wanted);
-            assert_eq!(calmed(wanted), wanted, "once is enough");
+            assert_eq!(sanitized(text), wanted);
+            assert_eq!(sanitized(wanted), wanted, "once is enough");
         }
     }
 }

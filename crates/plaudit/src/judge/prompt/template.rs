@@ -1,6 +1,6 @@
-//! Is a prompt of the recipe's own safe to fill in? It is checked when it is loaded, and bounded when it is rendered.
+//! Prompt templates of recipes (Jinja): checked when they are loaded, with fuel and size limits when they are rendered.
 
-use super::marks::Marks;
+use super::template_delimiters::TemplateDelimiters;
 use crate::reward::ParamError;
 use crate::tokenizer::ResourceCache;
 use minijinja::value::{Object, Value};
@@ -25,7 +25,7 @@ pub struct Template {
     environment: Environment<'static>,
     used: BTreeSet<String>,
     /// The delimiters that it is written with.
-    pub(super) marks: Marks,
+    pub(in crate::judge) delimiters: TemplateDelimiters,
 }
 
 /// The one template of an environment.
@@ -34,7 +34,11 @@ const NAME: &str = "prompt";
 impl Template {
     /// The template in a file below the recipe's folder, or the text itself where it has braces. `single` says whether
     /// one response is shown, or several.
-    pub(super) fn load(written: &str, single: bool, cache: &ResourceCache) -> Result<Self, ParamError> {
+    pub(in crate::judge) fn load(
+        written: &str,
+        single: bool,
+        cache: &ResourceCache,
+    ) -> Result<Self, ParamError> {
         let refuse = |message: String| ParamError::new("prompt", message);
         let source = match written.contains("{{") || written.contains("{%") {
             true => written.to_owned(),
@@ -48,7 +52,7 @@ impl Template {
         if source.len() > LARGEST_SOURCE {
             return Err(refuse(format!("is longer than {LARGEST_SOURCE} bytes")));
         }
-        let marks = Marks::of(&source);
+        let delimiters = TemplateDelimiters::of(&source);
         let mut environment = environment();
         environment
             .add_template_owned(NAME, source)
@@ -72,24 +76,26 @@ impl Template {
             let wanted = if single { "response" } else { "responses" };
             return Err(refuse(format!("never shows {{{{ {wanted} }}}}, so the judge would see nothing")));
         }
-        let template = Self { environment, used, marks };
-        template.render(&trial(single)).map_err(|error| refuse(format!("cannot be filled in: {error}")))?;
+        let template = Self { environment, used, delimiters };
+        template
+            .render(&sample_values(single))
+            .map_err(|error| refuse(format!("cannot be filled in: {error}")))?;
         Ok(template)
     }
 
     /// Whether the template looks at a variable.
-    pub(super) fn uses(&self, name: &str) -> bool {
+    pub(in crate::judge) fn uses(&self, name: &str) -> bool {
         self.used.contains(name)
     }
 
     /// The prompt, or why there is none.
-    pub(super) fn render(&self, values: &Value) -> Result<String, String> {
+    pub(in crate::judge) fn render(&self, values: &Value) -> Result<String, String> {
         render(&self.environment, NAME, values)
     }
 }
 
 /// An environment without files, in which a misspelt name is a mistake and work is bounded.
-pub(super) fn environment() -> Environment<'static> {
+pub(in crate::judge) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
@@ -97,9 +103,13 @@ pub(super) fn environment() -> Environment<'static> {
 }
 
 /// Fills a template in, up to the largest prompt.
-pub(super) fn render(environment: &Environment<'_>, name: &str, values: &Value) -> Result<String, String> {
+pub(in crate::judge) fn render(
+    environment: &Environment<'_>,
+    name: &str,
+    values: &Value,
+) -> Result<String, String> {
     let template = environment.get_template(name).map_err(|error| plain(&error))?;
-    let mut out = Bounded(Vec::new());
+    let mut out = BoundedBuffer(Vec::new());
     template.render_captured_to(values.clone(), &mut out).map_err(|error| match error.kind() {
         ErrorKind::WriteFailure => format!("it makes more than {LARGEST} bytes"),
         ErrorKind::OutOfFuel => format!("it takes more than {FUEL} steps"),
@@ -109,9 +119,9 @@ pub(super) fn render(environment: &Environment<'_>, name: &str, values: &Value) 
 }
 
 /// JSON as a template sees it, with the template's own delimiters broken.
-pub(super) fn value(json: &serde_json::Value, marks: &Marks) -> Value {
+pub(in crate::judge) fn value(json: &serde_json::Value, delimiters: &TemplateDelimiters) -> Value {
     use serde_json::Value as Json;
-    let value = |json: &Json| value(json, marks);
+    let value = |json: &Json| value(json, delimiters);
     match json {
         Json::Null => Value::from(()),
         Json::Bool(yes) => Value::from(*yes),
@@ -120,7 +130,7 @@ pub(super) fn value(json: &serde_json::Value, marks: &Marks) -> Value {
             (None, Some(number)) => Value::from(number),
             (None, None) => Value::from(()),
         },
-        Json::String(text) => Value::from(marks.broken(text).as_ref()),
+        Json::String(text) => Value::from(delimiters.escape(text).as_ref()),
         Json::Array(items) => items.iter().map(value).collect(),
         Json::Object(map) => Value::from_pairs(map.iter().map(|(key, item)| (key.as_str(), value(item)))),
     }
@@ -136,9 +146,9 @@ fn plain(error: &minijinja::Error) -> String {
 }
 
 /// Takes so many bytes and no more.
-struct Bounded(Vec<u8>);
+struct BoundedBuffer(Vec<u8>);
 
-impl io::Write for Bounded {
+impl io::Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > LARGEST {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -154,11 +164,11 @@ impl io::Write for Bounded {
 
 /// Stands for an `extra` of which nothing is known yet: it has every field.
 #[derive(Debug)]
-struct Anything;
+struct AnyField;
 
-impl Object for Anything {
+impl Object for AnyField {
     fn get_value(self: &Arc<Self>, _: &Value) -> Option<Value> {
-        Some(Value::from_object(Anything))
+        Some(Value::from_object(AnyField))
     }
 
     fn render(self: &Arc<Self>, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -167,12 +177,12 @@ impl Object for Anything {
 }
 
 /// Values like those that the template will meet.
-fn trial(single: bool) -> Value {
+fn sample_values(single: bool) -> Value {
     let shown = |label: &str| context! { label, text => "text" };
     let common = context! {
         id => "id", group => "group", prompt => "prompt", reference => "reference", fence => "fence",
         messages => vec![context! { role => "user", content => "prompt" }],
-        extra => Value::from_object(Anything),
+        extra => Value::from_object(AnyField),
     };
     match single {
         true => context! { response => "text", ..common },
@@ -223,7 +233,7 @@ mod tests {
     #[test]
     fn fields_of_extra_are_known_only_when_a_rollout_comes() {
         let template = load("{{ extra.level.name }} {{ response }}").expect("a template");
-        let extra = value(&serde_json::json!({ "level": { "name": "hard" } }), &template.marks);
+        let extra = value(&serde_json::json!({ "level": { "name": "hard" } }), &template.delimiters);
         assert_eq!(template.render(&context! { response => "r", extra }).expect("a prompt"), "hard r");
         assert!(template.render(&context! { response => "r", extra => context! {} }).is_err());
     }

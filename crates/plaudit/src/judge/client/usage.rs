@@ -1,7 +1,8 @@
-//! What has one engine asked of a judge, which others may ask as well? An usage of its own questions.
+//! Usage of one judge by one engine, which shares the judge with others.
 
-use crate::judge::Usage;
-use crate::judge::client::{CallOutcome, Price};
+use super::CallOutcome;
+use crate::judge::answer::Usage;
+use crate::judge::config::Price;
 use crate::statistics::distribution::Distribution;
 use serde::Serialize;
 

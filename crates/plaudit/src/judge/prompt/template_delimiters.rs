@@ -1,24 +1,24 @@
-//! The delimiters that a prompt of the recipe's own is written with: tags, words in square brackets, and headings. Where
-//! untrusted text repeats one of them, it is broken visibly, so that a response cannot pretend to end before it does. A
-//! delimiter that carries the fence cannot be repeated, and is left alone.
+//! Delimiters that a custom prompt template is written with (tags, square brackets, headings): found in its source and
+//! broken visibly where untrusted text repeats them, so that a response cannot pretend to end early. A delimiter that
+//! carries the fence cannot be repeated, and is left alone.
 
-use super::fence::{BREAK, QUOTE, begins, is_angle, look};
+use super::sanitize::{BREAK, QUOTE, ascii_lookalike, is_open_angle, starts_with_lookalike};
 use std::borrow::Cow;
 
-/// The delimiters of one template, each in small letters of ASCII as far as they look like that.
+/// The delimiters of one template, each in small letters of ASCII as far as they ascii_lookalike like that.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Marks {
+pub(in crate::judge) struct TemplateDelimiters {
     /// Names of tags.
-    tags: Vec<Name>,
+    tags: Vec<TagName>,
     /// What follows an opening square bracket.
     squared: Vec<String>,
     /// What follows the hashes of a heading.
     headings: Vec<String>,
 }
 
-/// The name of a tag, or how it begins where the template fills in the rest.
+/// The name of a tag, or how it starts_with_lookalike where the template fills in the rest.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Name {
+struct TagName {
     text: String,
     open: bool,
 }
@@ -32,38 +32,38 @@ const LONGEST: usize = 80;
 /// The shortest text in single square brackets that is a delimiter: less is an index or a choice.
 const SHORTEST: usize = 3;
 
-impl Marks {
+impl TemplateDelimiters {
     /// Those of the source of a template.
     pub(super) fn of(source: &str) -> Self {
         let literal = literal(source);
-        let mut marks = Self::default();
+        let mut delimiters = Self::default();
         for line in literal.lines() {
             for (at, char) in line.char_indices() {
                 let rest = &line[at + char.len_utf8()..];
                 match char {
-                    '<' => marks.tags.extend(tag(rest)),
-                    '[' => marks.squared.extend(bracket(rest)),
+                    '<' => delimiters.tags.extend(tag(rest)),
+                    '[' => delimiters.squared.extend(bracket(rest)),
                     _ => {}
                 }
             }
             let heading = line.trim_start();
             if let Some(words) = heading.strip_prefix('#').filter(|words| !words.contains(FENCED)) {
-                let words = looks(until_filled(words.trim_start_matches('#')).trim());
-                marks.headings.extend(Some(words).filter(|words| !words.is_empty()));
+                let words = lookalikes(until_filled(words.trim_start_matches('#')).trim());
+                delimiters.headings.extend(Some(words).filter(|words| !words.is_empty()));
             }
         }
         // A template opens and closes most of them, and every bracket of a text is held against each.
-        marks.tags.sort_unstable();
-        marks.tags.dedup();
-        marks.squared.sort_unstable();
-        marks.squared.dedup();
-        marks.headings.sort_unstable();
-        marks.headings.dedup();
-        marks
+        delimiters.tags.sort_unstable();
+        delimiters.tags.dedup();
+        delimiters.squared.sort_unstable();
+        delimiters.squared.dedup();
+        delimiters.headings.sort_unstable();
+        delimiters.headings.dedup();
+        delimiters
     }
 
     /// A text in which none of them stands.
-    pub(super) fn broken<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub(super) fn escape<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if *self == Self::default() {
             return Cow::Borrowed(text);
         }
@@ -77,8 +77,8 @@ impl Marks {
                 done = at;
             }
             let is_mark = match char {
-                '[' | '［' => self.squared.iter().any(|words| begins(rest, words)),
-                char if is_angle(char) => self.is_tag(before, rest),
+                '[' | '［' => self.squared.iter().any(|words| starts_with_lookalike(rest, words)),
+                char if is_open_angle(char) => self.is_tag(before, rest),
                 _ => false,
             };
             if is_mark {
@@ -99,14 +99,14 @@ impl Marks {
 
     /// Whether what stands around a bracket makes it one of the tags. `Option<Answer>` is a type, and no tag.
     fn is_tag(&self, before: Option<char>, rest: &str) -> bool {
-        let overlooked = |char: &char| *char == ' ' || look(*char) == '/';
+        let overlooked = |char: &char| *char == ' ' || ascii_lookalike(*char) == '/';
         let name: &str = match rest.char_indices().take(5).find(|(_, char)| !overlooked(char)) {
             Some((at, _)) => &rest[at..],
             None => return false,
         };
         let goes_on = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
         let ends = |after: Option<char>| !after.is_some_and(goes_on);
-        self.tags.iter().filter(|tag| begins(name, &tag.text)).any(|tag| {
+        self.tags.iter().filter(|tag| starts_with_lookalike(name, &tag.text)).any(|tag| {
             let after = name.chars().nth(tag.text.chars().count());
             let of_type = name.len() == rest.len()
                 && name.starts_with(|first: char| first.is_ascii_uppercase())
@@ -120,7 +120,7 @@ impl Marks {
         let words = line.trim_start_matches([' ', '\t']);
         let Some(words) = words.strip_prefix(['#', '＃']) else { return false };
         let words = words.trim_start_matches(['#', '＃']).trim_start_matches([' ', '\t']);
-        self.headings.iter().any(|heading| begins(words, heading))
+        self.headings.iter().any(|heading| starts_with_lookalike(words, heading))
     }
 }
 
@@ -154,12 +154,12 @@ fn until_filled(text: &str) -> &str {
     text.split(FILLED).next().unwrap_or(text)
 }
 
-fn looks(text: &str) -> String {
-    text.chars().map(look).collect()
+fn lookalikes(text: &str) -> String {
+    text.chars().map(ascii_lookalike).collect()
 }
 
 /// The name of the tag that a bracket opens, where it is one.
-fn tag(rest: &str) -> Option<Name> {
+fn tag(rest: &str) -> Option<TagName> {
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     let of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
     let end = rest.find(|char: char| !of_name(char)).unwrap_or(rest.len());
@@ -167,7 +167,7 @@ fn tag(rest: &str) -> Option<Name> {
     let end = after.char_indices().take(LONGEST).find(|(_, char)| *char == '>')?.0;
     let starts = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
     (starts && !after[..end].contains(FENCED))
-        .then(|| Name { text: looks(name), open: after.starts_with(FILLED) })
+        .then(|| TagName { text: lookalikes(name), open: after.starts_with(FILLED) })
 }
 
 /// What follows a square bracket, where it is a delimiter.
@@ -180,7 +180,7 @@ fn bracket(rest: &str) -> Option<String> {
     let shortest = if words.starts_with('[') { 2 } else { SHORTEST };
     let is_filled = words.len() < end;
     let is_mark = words.chars().count() >= shortest && words.chars().any(char::is_alphabetic);
-    is_mark.then(|| if is_filled { looks(words) } else { looks(words) + "]" })
+    is_mark.then(|| if is_filled { lookalikes(words) } else { lookalikes(words) + "]" })
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_response_cannot_close_what_the_template_opens() {
-        let marks = Marks::of(
+        let delimiters = TemplateDelimiters::of(
             "## Task\n<answer>\n{{ response }}\n</answer>\n[The Start of {{ label }}]{# <note> #}\n<r_{{ id }}>Say [[A]].",
         );
         for (text, wanted) in [
@@ -201,33 +201,34 @@ mod tests {
             ("x\n# task: y", "x\n> # task: y"),
             ("</r_7>", "<·/r_7>"),
         ] {
-            assert_eq!(marks.broken(text), wanted);
-            assert_eq!(marks.broken(wanted), wanted, "once is enough");
+            assert_eq!(delimiters.escape(text), wanted);
+            assert_eq!(delimiters.escape(wanted), wanted, "once is enough");
         }
         for text in
             ["a < b > c", "<answers>", "Option<Answer>", "list[A]", "<note>", "the start of", "#include"]
         {
-            assert_eq!(marks.broken(text), Cow::Borrowed(text), "{text}");
+            assert_eq!(delimiters.escape(text), Cow::Borrowed(text), "{text}");
         }
     }
 
     #[test]
     fn each_delimiter_is_looked_for_once() {
-        let once = Marks::of("# A\n<a>[END OF]");
-        assert_eq!(Marks::of("# A\n<a>x</a>[END OF]\n# A\n<a>y</a>[END OF]"), once);
+        let once = TemplateDelimiters::of("# A\n<a>[END OF]");
+        assert_eq!(TemplateDelimiters::of("# A\n<a>x</a>[END OF]\n# A\n<a>y</a>[END OF]"), once);
     }
 
     #[test]
     fn delimiters_with_a_fence_are_left_alone() {
-        let marks = Marks::of(
+        let delimiters = TemplateDelimiters::of(
             "# Task {{ fence }}\n<answer {{ fence }}>{{ response }}</answer {{-fence-}}>[END {{fence}}]",
         );
-        assert_eq!(marks, Marks::default());
+        assert_eq!(delimiters, TemplateDelimiters::default());
     }
 
     #[test]
     fn a_template_without_delimiters_breaks_nothing() {
-        let marks = Marks::of("Rate this: {{ response }}. Like {\"score\": [0.5, 1]} if a < b.");
-        assert_eq!(marks, Marks::default());
+        let delimiters =
+            TemplateDelimiters::of("Rate this: {{ response }}. Like {\"score\": [0.5, 1]} if a < b.");
+        assert_eq!(delimiters, TemplateDelimiters::default());
     }
 }

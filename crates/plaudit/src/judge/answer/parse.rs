@@ -1,8 +1,8 @@
-//! Which verdict does a reply hold? Only what stands in the agreed place, exactly once and in the agreed letters;
-//! everything else is a failure with its cause, never a guess.
+//! Verdict parser: strict reading of a judge's reply. Only what stands in the agreed place, exactly once and in the agreed
+//! letters, counts; everything else is a failure with its cause, never a guess.
 
+use super::expected::{AnswerLocation, ExpectedAnswer, Side, Verdict};
 use super::reply::{Reply, Token};
-use super::verdict::{Place, Side, Verdict, Wanted};
 use crate::input::{InputError, strict};
 use crate::reason::{Code, Reason};
 use memchr::memmem;
@@ -38,31 +38,31 @@ const REFUSALS: [&str; 18] = [
     "抱歉",
 ];
 
-/// How replies to one question are read.
+/// How replies to one call are read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct AnswerParser {
     /// What counts as an answer.
-    pub wanted: Wanted,
+    pub expected: ExpectedAnswer,
     /// Where it must stand.
-    pub place: Place,
+    pub location: AnswerLocation,
 }
 
-impl Reading {
+impl AnswerParser {
     /// The verdict of a reply.
     pub fn read(&self, reply: &Reply) -> Result<Verdict, Reason> {
         let said = answer(&reply.content)?;
-        let verdict = match &self.place {
-            Place::Whole { logprobs: false } => self.wanted.plain(said),
-            Place::Whole { logprobs: true } => {
-                self.wanted.plain(said).and_then(|_| self.wanted.weighed(said, reply.tokens.as_deref()))
+        let verdict = match &self.location {
+            AnswerLocation::Whole { logprobs: false } => self.expected.plain(said),
+            AnswerLocation::Whole { logprobs: true } => {
+                self.expected.plain(said).and_then(|_| self.expected.weighed(said, reply.tokens.as_deref()))
             }
-            Place::Json { field, echo } => {
+            AnswerLocation::Json { field, echo } => {
                 object(said, field).and_then(|map| self.chosen(&map, field, echo.as_ref()))
             }
-            Place::Between { open, close } => {
-                between(said, open, close).and_then(|text| self.wanted.plain(text))
+            AnswerLocation::Between { open, close } => {
+                between(said, open, close).and_then(|text| self.expected.plain(text))
             }
-            Place::Brackets => bracketed(said).and_then(|text| self.wanted.plain(text)),
+            AnswerLocation::Brackets => bracketed(said).and_then(|text| self.expected.plain(text)),
         };
         // Only a reply without any verdict can be a refusal; one that has a verdict may well talk of refusals.
         verdict.map_err(|reason| match reason.code {
@@ -72,7 +72,7 @@ impl Reading {
     }
 }
 
-impl Reading {
+impl AnswerParser {
     /// The verdict in an object that has the field. Whether it is about the right sample is asked last, so that a verdict
     /// which is none at all is told as what it is.
     fn chosen(
@@ -81,7 +81,7 @@ impl Reading {
         field: &str,
         echo: Option<&(String, String)>,
     ) -> Result<Verdict, Reason> {
-        let verdict = self.wanted.of_json(map.get(field).unwrap_or(&Value::Null))?;
+        let verdict = self.expected.of_json(map.get(field).unwrap_or(&Value::Null))?;
         match echo.map(|(name, text)| (map.get(name), text)) {
             None => Ok(verdict),
             Some((Some(Value::String(said)), text)) if said == text => Ok(verdict),
@@ -94,7 +94,7 @@ impl Reading {
 /// What a judge says once its leading thought is taken away.
 ///
 /// A thought that is closed twice could hide a verdict on either side of the second closing, so it is ambiguous.
-pub fn answer(content: &str) -> Result<&str, Reason> {
+fn answer(content: &str) -> Result<&str, Reason> {
     let content = content.trim();
     if content.is_empty() {
         return Err(Code::JudgeEmpty.into());
@@ -127,19 +127,21 @@ pub fn answer(content: &str) -> Result<&str, Reason> {
     Ok(content)
 }
 
-impl Wanted {
+impl ExpectedAnswer {
     /// The verdict that a bare text is, letter by letter.
     fn plain(&self, text: &str) -> Result<Verdict, Reason> {
         let text = text.trim();
         match self {
-            Wanted::Score { min, max } => within(decimal(text)?, *min, *max),
-            Wanted::Pair { .. } => self.side(text),
-            Wanted::Ranking { labels } => ranking(labels, text.split(',').map(|label| Some(label.trim()))),
+            ExpectedAnswer::Score { min, max } => within(decimal(text)?, *min, *max),
+            ExpectedAnswer::Pair { .. } => self.side(text),
+            ExpectedAnswer::Ranking { labels } => {
+                ranking(labels, text.split(',').map(|label| Some(label.trim())))
+            }
         }
     }
 
     fn side(&self, label: &str) -> Result<Verdict, Reason> {
-        let Wanted::Pair { labels: [first, second], tie } = self else {
+        let ExpectedAnswer::Pair { labels: [first, second], tie } = self else {
             return Err(shape("no pair was asked about"));
         };
         let winner = match label {
@@ -153,11 +155,11 @@ impl Wanted {
 
     fn of_json(&self, value: &Value) -> Result<Verdict, Reason> {
         match (self, value) {
-            (Wanted::Score { min, max }, Value::Number(number)) => {
+            (ExpectedAnswer::Score { min, max }, Value::Number(number)) => {
                 within(number.as_f64().ok_or(Code::JudgeNotFinite)?, *min, *max)
             }
-            (Wanted::Pair { .. }, Value::String(label)) => self.side(label),
-            (Wanted::Ranking { labels }, Value::Array(items)) => {
+            (ExpectedAnswer::Pair { .. }, Value::String(label)) => self.side(label),
+            (ExpectedAnswer::Ranking { labels }, Value::Array(items)) => {
                 if items.iter().any(|item| !item.is_string() && !item.is_number()) {
                     return Err(shape("the ranking is not a list of labels"));
                 }
@@ -174,14 +176,14 @@ impl Wanted {
             odds.iter().filter(|(text, _)| is(text)).map(|(_, probability)| probability).sum()
         };
         match self {
-            Wanted::Score { min, max } => {
+            ExpectedAnswer::Score { min, max } => {
                 let number = |text: &str| whole(text).filter(|number| (*min..=*max).contains(number));
                 let mass = enough(sum(&|text| number(text).is_some()))?;
-                let terms = odds.iter().filter_map(|(text, probability)| Some(number(text)? * probability));
+                let options = odds.iter().filter_map(|(text, probability)| Some(number(text)? * probability));
                 // Rounding may carry a mean of the smallest or of the largest a little past it.
-                Ok(Verdict::Score((terms.sum::<f64>() / mass).clamp(*min, *max)))
+                Ok(Verdict::Score((options.sum::<f64>() / mass).clamp(*min, *max)))
             }
-            Wanted::Pair { labels: [first, second], tie } => {
+            ExpectedAnswer::Pair { labels: [first, second], tie } => {
                 let of = |label: &String| sum(&|text| text == label);
                 let (p_first, p_second, p_tie) = (of(first), of(second), tie.as_ref().map_or(0.0, of));
                 let mass = enough(p_first + p_second + p_tie)?;
@@ -197,7 +199,7 @@ impl Wanted {
                 let winner = sides.into_iter().reduce(likelier).and_then(|(_, side, _)| side);
                 Ok(Verdict::Pair { winner, first: Some(((p_first + p_tie / 2.0) / mass).clamp(0.0, 1.0)) })
             }
-            Wanted::Ranking { .. } => Err(unweighed("a ranking is not one token")),
+            ExpectedAnswer::Ranking { .. } => Err(unweighed("a ranking is not one token")),
         }
     }
 }

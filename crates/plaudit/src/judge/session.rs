@@ -1,11 +1,12 @@
-//! How does a group become outcomes? Wave by wave of calls until enough is known, then one number a response. Nothing here
-//! waits: whoever runs it asks the calls and hands the answers in.
+//! Judge session: the state machine of one group. It gives out waves of calls until enough is known, then one outcome per
+//! member. It has no clock and no I/O: the runner makes the calls and hands the answers in.
 
-use super::case::{Case, Standing};
-use super::findings::Findings;
-use super::query::{Call, Voice};
-use super::question::{Question, Wording};
-use super::verdict::{Side, Verdict};
+use super::answer::{Side, Verdict};
+use super::call::JudgeCall;
+use super::config::ResolvedJudge;
+use super::group_view::{GroupView, MemberState};
+use super::rewards::judged_reward::{JudgedReward, PromptSource};
+use super::stats::JudgeStats;
 use crate::aggregate::design::Draw;
 use crate::aggregate::{AggregateError, Comparison, LineUp, Observed, Weighed, estimate};
 use crate::outcome::{Fact, Info, Outcome};
@@ -13,32 +14,32 @@ use crate::reason::{Code, Reason};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is answered to a call.
-pub type Answer = Result<Verdict, Reason>;
+/// The answer to one call.
+pub type CallAnswer = Result<Verdict, Reason>;
 
-/// The questions about one group, and what has been answered so far.
+/// One group in front of one judge: what has been asked, and what was answered.
 #[derive(Debug)]
-pub struct Inquiry {
-    question: Arc<Question>,
+pub struct JudgeSession {
+    reward: Arc<JudgedReward>,
     /// What the judge sees.
-    pub case: Case,
+    pub view: GroupView,
     draw: Option<Draw>,
     asked: Vec<Vec<usize>>,
-    answers: Vec<Answer>,
+    answers: Vec<CallAnswer>,
     observed: Observed,
     /// How many responses there are, and how many the method takes, where that is fewer.
     too_large: Option<(usize, usize)>,
 }
 
-impl Inquiry {
-    /// The inquiry into a case of which nothing has been asked.
-    pub fn new(question: Arc<Question>, case: Case) -> Self {
-        let n = case.entries.len();
-        let largest = question.method.largest();
-        let too_large = (question.compares() && n > largest).then_some((n, largest));
-        let draw = (question.compares() && n > 1 && too_large.is_none()).then(|| question.draw(n));
+impl JudgeSession {
+    /// The session of a group of which nothing has been asked.
+    pub fn new(reward: Arc<JudgedReward>, view: GroupView) -> Self {
+        let n = view.candidates.len();
+        let largest = reward.method.largest();
+        let too_large = (reward.compares() && n > largest).then_some((n, largest));
+        let draw = (reward.compares() && n > 1 && too_large.is_none()).then(|| reward.draw(n));
         let observed = Observed { comparisons: vec![], weighed: vec![], line_ups: vec![], prior: None };
-        Self { question, case, draw, asked: Vec::new(), answers: Vec::new(), observed, too_large }
+        Self { reward, view, draw, asked: Vec::new(), answers: Vec::new(), observed, too_large }
     }
 
     /// How many different responses there are, and how many the method takes, where that is fewer. Nothing is asked then.
@@ -48,56 +49,56 @@ impl Inquiry {
 
     /// The name of the method that comparisons become numbers by.
     pub fn method(&self) -> &'static str {
-        self.question.method.name()
+        self.reward.method.name()
     }
 
-    /// What the entries look like to a scalar model, one call each, where one is to be asked first.
+    /// What the candidates look like to a scalar model, one call each, where one is to be asked first.
     pub fn prior(&self) -> Option<Vec<Vec<usize>>> {
-        let asks = self.question.asking.prior.is_some() && self.draw.is_some();
-        asks.then(|| (0..self.case.entries.len()).map(|at| vec![at]).collect())
+        let asks = self.reward.params.prior.is_some() && self.draw.is_some();
+        asks.then(|| (0..self.view.candidates.len()).map(|at| vec![at]).collect())
     }
 
-    /// Takes the scalar model's scores, one an entry. Without all of them, there is no prior.
-    pub fn expect(&mut self, scores: Vec<Answer>) {
-        let score = |answer: Answer| match answer {
+    /// Takes the scalar model's scores, one per candidate. Without all of them, there is no prior.
+    pub fn set_prior(&mut self, scores: Vec<CallAnswer>) {
+        let score = |answer: CallAnswer| match answer {
             Ok(Verdict::Score(score)) => Some(score),
             _ => None,
         };
         self.observed.prior = scores.into_iter().map(score).collect();
     }
 
-    /// The next calls, each the entries that it shows, in order; none when enough is known.
+    /// The next calls, each the candidates that it shows, in order; none when enough is known.
     pub fn next(&self) -> Vec<Vec<usize>> {
         match (&self.draw, self.asked.is_empty()) {
             (Some(draw), _) => draw.next(&self.asked, &self.observed),
-            (None, true) if !self.question.compares() => {
-                (0..self.case.entries.len()).map(|at| vec![at]).collect()
+            (None, true) if !self.reward.compares() => {
+                (0..self.view.candidates.len()).map(|at| vec![at]).collect()
             }
             (None, _) => Vec::new(),
         }
     }
 
-    /// The call that asks a scalar model about one entry.
-    pub fn prior_call<'c>(&'c self, voice: &'c Voice, shown: &'c [usize]) -> Call<'c> {
-        let question = self.question.prior.as_deref().unwrap_or(&self.question);
-        Call::new(question, &self.case, voice, shown)
+    /// The call that asks a scalar model about one candidate.
+    pub fn prior_call<'c>(&'c self, judge: &'c ResolvedJudge, shown: &'c [usize]) -> JudgeCall<'c> {
+        let reward = self.reward.prior.as_deref().unwrap_or(&self.reward);
+        JudgeCall::new(reward, &self.view, judge, shown)
     }
 
-    /// The call that shows those entries.
-    pub fn call<'c>(&'c self, voice: &'c Voice, shown: &'c [usize]) -> Call<'c> {
-        Call::new(&self.question, &self.case, voice, shown)
+    /// The call that shows those candidates.
+    pub fn call<'c>(&'c self, judge: &'c ResolvedJudge, shown: &'c [usize]) -> JudgeCall<'c> {
+        JudgeCall::new(&self.reward, &self.view, judge, shown)
     }
 
     /// The most calls that it will ever make.
     pub fn most_calls(&self) -> usize {
         match self.too_large {
             Some(_) => 0,
-            None => self.question.most_calls(self.case.entries.len()),
+            None => self.reward.most_calls(self.view.candidates.len()),
         }
     }
 
     /// Takes the answers to a wave, in its order.
-    pub fn take(&mut self, wave: Vec<Vec<usize>>, answers: Vec<Answer>) {
+    pub fn take(&mut self, wave: Vec<Vec<usize>>, answers: Vec<CallAnswer>) {
         for (shown, answer) in wave.into_iter().zip(answers) {
             match (&answer, shown.as_slice()) {
                 (Ok(Verdict::Pair { winner, first }), [a, b]) => {
@@ -120,14 +121,13 @@ impl Inquiry {
     }
 
     /// One outcome a member, in their order, and what was found on the way.
-    pub fn finish(&self) -> (Vec<Outcome>, Findings) {
-        let floor = self.question.range.min;
-        let mut findings = Findings::of(&self.case, &self.asked, &self.answers);
-        let (scores, infos) =
-            if self.question.compares() { self.compared(&mut findings) } else { self.scored() };
-        let outcome = |standing: &Standing| match standing {
-            Standing::Floored(reason) => Outcome::floored(floor, reason.clone()),
-            Standing::Judged(at) => match &scores[*at] {
+    pub fn finish(&self) -> (Vec<Outcome>, JudgeStats) {
+        let floor = self.reward.range.min;
+        let mut stats = JudgeStats::of(&self.view, &self.asked, &self.answers);
+        let (scores, infos) = if self.reward.compares() { self.compared(&mut stats) } else { self.scored() };
+        let outcome = |state: &MemberState| match state {
+            MemberState::Floored(reason) => Outcome::floored(floor, reason.clone()),
+            MemberState::Judged(at) => match &scores[*at] {
                 Ok(score) => Outcome::scored(*score, infos[*at].clone()),
                 // A judge that needs a reference has nothing to say without one.
                 Err(reason) if matches!(reason.code, Code::MissingReference | Code::EmptyReference) => {
@@ -136,21 +136,21 @@ impl Inquiry {
                 Err(reason) => Outcome::invalid(reason.clone()),
             },
         };
-        let mut outcomes: Vec<Outcome> = self.case.standings.iter().map(outcome).collect();
-        if let Some(rival) = self.case.rival {
-            findings.win(&mut outcomes, scores[rival].as_ref().ok().copied());
+        let mut outcomes: Vec<Outcome> = self.view.states.iter().map(outcome).collect();
+        if let Some(reference) = self.view.reference_index {
+            stats.win(&mut outcomes, scores[reference].as_ref().ok().copied());
         }
-        (outcomes, findings)
+        (outcomes, stats)
     }
 
-    /// Scores of entries that were judged alone.
+    /// Scores of candidates that were judged alone.
     fn scored(&self) -> (Vec<Result<f64, Reason>>, Vec<Info>) {
-        let scale = match &self.question.wording {
-            Wording::Principles { scale, .. } => f64::from(*scale),
+        let scale = match &self.reward.prompt {
+            PromptSource::Principles { scale, .. } => f64::from(*scale),
             _ => 1.0,
         };
         let mut scores: Vec<Result<f64, Reason>> =
-            self.case.entries.iter().map(|_| Err(Code::JudgeNoVerdicts.into())).collect();
+            self.view.candidates.iter().map(|_| Err(Code::JudgeNoVerdicts.into())).collect();
         for (shown, answer) in self.asked.iter().zip(&self.answers) {
             if let [at] = shown.as_slice() {
                 scores[*at] = match answer {
@@ -164,9 +164,9 @@ impl Inquiry {
         (scores, infos)
     }
 
-    /// Scores of entries that were compared with each other.
-    fn compared(&self, findings: &mut Findings) -> (Vec<Result<f64, Reason>>, Vec<Info>) {
-        let n = self.case.entries.len();
+    /// Scores of candidates that were compared with each other.
+    fn compared(&self, stats: &mut JudgeStats) -> (Vec<Result<f64, Reason>>, Vec<Info>) {
+        let n = self.view.candidates.len();
         let identical = || Info::of([("comparisons", Fact::Count(0))]);
         if n < 2 {
             // Identical responses are equally good, which needs no judge.
@@ -176,8 +176,8 @@ impl Inquiry {
             let reason = Reason::new(Code::GroupTooLarge, AggregateError::TooMany { n, largest }.to_string());
             return (vec![Err(reason); n], vec![Info::none(); n]);
         }
-        let records = self.records();
-        let known: Vec<usize> = (0..n).filter(|at| self.has_quorum(&records[*at])).collect();
+        let tallies = self.tallies();
+        let known: Vec<usize> = (0..n).filter(|at| self.has_quorum(&tallies[*at])).collect();
         // Who has a quorum gets a score or the reason of the method below, unless there is nobody to compare with.
         let missing = |at: usize| match known.binary_search(&at) {
             Ok(_) if known.len() > 1 => Err(Code::JudgeNoVerdicts.into()),
@@ -186,12 +186,12 @@ impl Inquiry {
         let mut scores: Vec<Result<f64, Reason>> = (0..n).map(missing).collect();
         let mut infos = vec![Info::none(); n];
         let among = self.among(&known);
-        match estimate(&self.question.method, known.len(), &among) {
+        match estimate(&self.reward.method, known.len(), &among) {
             Ok(found) if known.len() > 1 => {
-                findings.aggregated(&found, &among, known.len());
+                stats.aggregated(&found, &among, known.len());
                 for (place, at) in known.iter().enumerate() {
                     scores[*at] = Ok(found.scores[place]);
-                    infos[*at] = records[*at].info(found.errors.as_ref().map(|errors| errors[place]));
+                    infos[*at] = tallies[*at].info(found.errors.as_ref().map(|errors| errors[place]));
                 }
             }
             Ok(_) => {}
@@ -208,7 +208,7 @@ impl Inquiry {
         (scores, infos)
     }
 
-    /// The evidence among some entries, which are numbered anew.
+    /// The evidence among some candidates, which are numbered anew.
     fn among(&self, known: &[usize]) -> Observed {
         let place = |at: usize| known.binary_search(&at).ok();
         let comparison = |one: &Comparison| {
@@ -233,43 +233,43 @@ impl Inquiry {
         }
     }
 
-    fn has_quorum(&self, record: &Record) -> bool {
-        let met = record.won + record.lost + record.tied;
-        met > 0 && record.answered as f64 >= self.question.asking.quorum * record.asked as f64
+    fn has_quorum(&self, tally: &CandidateTally) -> bool {
+        let met = tally.won + tally.lost + tally.tied;
+        met > 0 && tally.answered as f64 >= self.reward.params.quorum * tally.asked as f64
     }
 
-    /// What each entry's calls came to.
-    fn records(&self) -> Vec<Record> {
-        let mut records = vec![Record::default(); self.case.entries.len()];
+    /// What each candidate's calls came to.
+    fn tallies(&self) -> Vec<CandidateTally> {
+        let mut tallies = vec![CandidateTally::default(); self.view.candidates.len()];
         for (shown, answer) in self.asked.iter().zip(&self.answers) {
             for at in shown {
-                records[*at].asked += 1;
-                records[*at].answered += usize::from(answer.is_ok());
+                tallies[*at].asked += 1;
+                tallies[*at].answered += usize::from(answer.is_ok());
             }
             match answer {
                 Ok(Verdict::Pair { winner, .. }) => {
                     for (at, side) in shown.iter().zip([Side::First, Side::Second]) {
                         match winner {
-                            None => records[*at].tied += 1,
-                            Some(winner) if *winner == side => records[*at].won += 1,
-                            Some(_) => records[*at].lost += 1,
+                            None => tallies[*at].tied += 1,
+                            Some(winner) if *winner == side => tallies[*at].won += 1,
+                            Some(_) => tallies[*at].lost += 1,
                         }
                     }
                 }
                 Ok(Verdict::Ranking(order)) => {
                     for (rank, place) in order.iter().enumerate() {
-                        let record = &mut records[shown[*place]];
-                        record.won += order.len() - 1 - rank;
-                        record.lost += rank;
+                        let tally = &mut tallies[shown[*place]];
+                        tally.won += order.len() - 1 - rank;
+                        tally.lost += rank;
                     }
                 }
                 _ => {}
             }
         }
-        records
+        tallies
     }
 
-    /// Why an entry has no score: the reason that most of its calls failed for.
+    /// Why a candidate has no score: the reason that most of its calls failed for.
     fn missing(&self, at: usize) -> Reason {
         let mut counts: BTreeMap<Code, (usize, &Reason)> = BTreeMap::new();
         for (shown, answer) in self.asked.iter().zip(&self.answers) {
@@ -282,9 +282,9 @@ impl Inquiry {
     }
 }
 
-/// What the calls about one entry came to.
+/// What the calls about one candidate came to.
 #[derive(Debug, Clone, Default)]
-struct Record {
+struct CandidateTally {
     asked: usize,
     answered: usize,
     won: usize,
@@ -292,7 +292,7 @@ struct Record {
     tied: usize,
 }
 
-impl Record {
+impl CandidateTally {
     fn info(&self, error: Option<f64>) -> Info {
         let count = |count: usize| Fact::Count(count as u64);
         let mut info = Info::of([

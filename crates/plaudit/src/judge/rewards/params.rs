@@ -1,5 +1,4 @@
-//! What can be said of every judged reward? Which judge is asked, what is compared with what, and how the verdicts become
-//! numbers.
+//! Parameters that all judged rewards share: judge, mode, aggregation, comparison design and what the judge sees.
 
 use crate::aggregate::design::{Design, MOST_SHOWN};
 use crate::aggregate::{AggregateError, Method};
@@ -33,7 +32,7 @@ pub enum Aggregate {
 /// The parameters that all judged rewards share.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Asking {
+pub struct JudgeParams {
     /// The judge, by its name in the recipe's `judges`; needed where there are several.
     pub judge: Option<String>,
     /// What the judge is shown at a time: `pointwise`, `pairwise` or `listwise`.
@@ -76,7 +75,7 @@ pub struct Asking {
     pub longest: usize,
 }
 
-impl Default for Asking {
+impl Default for JudgeParams {
     fn default() -> Self {
         Self {
             judge: None,
@@ -98,7 +97,7 @@ impl Default for Asking {
     }
 }
 
-impl Asking {
+impl JudgeParams {
     /// The method, and everything about the shared parameters that makes no sense together.
     pub(super) fn check(&self) -> Result<Method, Vec<ParamError>> {
         let mut found = Vec::new();

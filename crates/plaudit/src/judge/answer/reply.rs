@@ -1,6 +1,7 @@
-//! What did the endpoint send? A body becomes the judge's words with their probabilities, or the exact reason why not.
+//! Reply of an endpoint: the body of a chat completion or of a reward model becomes the judge's text with its
+//! probabilities, or the exact reason why not.
 
-use super::verdict::Usage;
+use super::expected::Usage;
 use crate::input::{InputError, strict};
 use crate::reason::{Code, Reason};
 use serde_json::{Map, Value};
@@ -64,10 +65,10 @@ impl Reply {
             Some(Value::Array(calls)) => !calls.is_empty(),
             Some(_) => true,
         };
-        if calls || said(message, "function_call").is_some() || calls_tool {
+        if calls || field(message, "function_call").is_some() || calls_tool {
             return Err(shape("the judge calls a tool"));
         }
-        match said(message, "refusal") {
+        match field(message, "refusal") {
             Some(Value::String(words)) if words.trim().is_empty() => {}
             Some(_) => return Err(Code::JudgeRefusal.into()),
             None => {}
@@ -151,7 +152,7 @@ pub fn scalars(body: &[u8]) -> Result<Vec<f64>, Reason> {
         let place = index.and_then(|index| found.get_mut(index)).filter(|place| place.is_none());
         let Some(place) = place else { return Err(shape("the results are not numbered one by one")) };
         let names = ["probs", "logits", "data", "score", "embedding"];
-        let value = names.iter().find_map(|name| said(item, name));
+        let value = names.iter().find_map(|name| field(item, name));
         *place =
             Some(value.and_then(only_number).ok_or_else(|| shape("a result is not exactly one number"))?);
     }
@@ -215,7 +216,7 @@ fn envelope(body: &[u8], number: Code) -> Result<Map<String, Value>, Reason> {
     let Value::Object(envelope) = strict::read(text).map_err(unread)? else {
         return Err(shape("the answer is not an object"));
     };
-    if let Some(error) = said(&envelope, "error") {
+    if let Some(error) = field(&envelope, "error") {
         let message = error.get("message").unwrap_or(error);
         let message = message.as_str().map_or_else(|| scrub(&message.to_string()), scrub);
         return Err(Reason::new(Code::JudgeSchema, format!("the endpoint answers with an error: {message}")));
@@ -228,7 +229,7 @@ fn shape(message: &'static str) -> Reason {
 }
 
 /// A field that is there and is not null.
-fn said<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+fn field<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 

@@ -1,16 +1,15 @@
-//! Can the judge be trusted? What the verdicts about groups look like as a whole: sides, ties, cycles, failures, and how
-//! the rollouts fare against the reference.
+//! Statistics of verdicts over groups: position bias, ties, cycles, failures, and wins against the reference.
 
-use super::case::{Case, Standing};
-use super::verdict::{Side, Verdict};
+use super::answer::{Side, Verdict};
+use super::group_view::{GroupView, MemberState};
 use crate::aggregate::{Aggregated, Evidence, Observed};
 use crate::outcome::{Fact, Outcome};
 use crate::reason::{Code, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was found about one group or many.
+/// What was stats about one group or many.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Findings {
+pub struct JudgeStats {
     /// Calls that were answered with a verdict.
     pub verdicts: u64,
     /// Calls that were not, by reason.
@@ -49,33 +48,33 @@ pub struct Findings {
     pub losses: u64,
 }
 
-impl Findings {
-    /// What the verdicts about one case show.
-    pub(super) fn of(case: &Case, asked: &[Vec<usize>], answers: &[Result<Verdict, Reason>]) -> Self {
-        let judged: Vec<usize> = (case.standings.iter())
-            .filter_map(|standing| match standing {
-                Standing::Judged(at) => Some(*at),
-                Standing::Floored(_) => None,
+impl JudgeStats {
+    /// What the verdicts about one group show.
+    pub(super) fn of(view: &GroupView, asked: &[Vec<usize>], answers: &[Result<Verdict, Reason>]) -> Self {
+        let judged: Vec<usize> = (view.states.iter())
+            .filter_map(|state| match state {
+                MemberState::Judged(at) => Some(*at),
+                MemberState::Floored(_) => None,
             })
             .collect();
         let distinct: BTreeSet<usize> = judged.iter().copied().collect();
-        let mut found = Self {
+        let mut stats = Self {
             rollouts: judged.len() as u64,
             duplicates: (judged.len() - distinct.len()) as u64,
-            injections: case.injections,
+            injections: view.injections,
             ..Self::default()
         };
         let mut by_order: BTreeMap<(usize, usize), Option<usize>> = BTreeMap::new();
         for (shown, answer) in asked.iter().zip(answers) {
             match answer {
-                Err(reason) => *found.failed.entry(reason.code).or_insert(0) += 1,
+                Err(reason) => *stats.failed.entry(reason.code).or_insert(0) += 1,
                 Ok(verdict) => {
-                    found.verdicts += 1;
+                    stats.verdicts += 1;
                     if let (Verdict::Pair { winner, .. }, [a, b]) = (verdict, shown.as_slice()) {
                         match winner {
-                            Some(Side::First) => found.first += 1,
-                            Some(Side::Second) => found.second += 1,
-                            None => found.ties += 1,
+                            Some(Side::First) => stats.first += 1,
+                            Some(Side::Second) => stats.second += 1,
+                            None => stats.ties += 1,
                         }
                         by_order
                             .insert((*a, *b), winner.map(|side| if side == Side::First { *a } else { *b }));
@@ -85,11 +84,11 @@ impl Findings {
         }
         for ((a, b), winner) in by_order.iter().filter(|((a, b), _)| a < b) {
             if let Some(swapped) = by_order.get(&(*b, *a)) {
-                found.swapped += 1;
-                found.agreed += u64::from(winner == swapped);
+                stats.swapped += 1;
+                stats.agreed += u64::from(winner == swapped);
             }
         }
-        found
+        stats
     }
 
     /// Takes in what the scores of a group were made of.
@@ -124,7 +123,7 @@ impl Findings {
         }
     }
 
-    /// Adds what was found elsewhere.
+    /// Adds what was stats elsewhere.
     pub fn merge(&mut self, other: &Self) {
         self.verdicts += other.verdicts;
         for (code, count) in &other.failed {

@@ -1,9 +1,9 @@
-//! Does a response follow principles? The reward that asks a judge by principles, shipped or one's own.
+//! Reward `principle`: a judge compares, ranks or scores responses by principles, shipped or the recipe's own.
 
-use super::Asks;
-use super::asking::{Asking, Mode};
-use super::principles;
-use super::question::{Question, Wording};
+use super::judged_reward::{JudgedReward, PromptSource};
+use super::params::{JudgeParams, Mode};
+use super::principle_sets;
+use crate::judge::Asks;
 use crate::reward::{ParamError, Range, Registered};
 use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
@@ -49,13 +49,13 @@ pub struct Principle {
     pub scale: u32,
     /// What all judged rewards share.
     #[serde(flatten)]
-    pub asking: Asking,
+    pub params: JudgeParams,
 }
 
 impl Default for Principle {
     fn default() -> Self {
         let base = ["helpfulness", "harmlessness", "honesty"];
-        Self { principles: base.map(str::to_owned).to_vec(), scale: 5, asking: Asking::default() }
+        Self { principles: base.map(str::to_owned).to_vec(), scale: 5, params: JudgeParams::default() }
     }
 }
 
@@ -65,11 +65,11 @@ impl Registered for Principle {
 }
 
 impl Asks for Principle {
-    fn build(self, _: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
+    fn build(self, _: &mut ResourceCache) -> Result<JudgedReward, Vec<ParamError>> {
         let mut found = Vec::new();
         let mut sentences = Vec::new();
         for written in &self.principles {
-            match principles::named(written) {
+            match principle_sets::named(written) {
                 Some(shipped) => sentences.extend(shipped.iter().map(|sentence| (*sentence).to_owned())),
                 None if written.trim().contains(char::is_whitespace) => {
                     sentences.push(written.trim().to_owned());
@@ -79,16 +79,16 @@ impl Asks for Principle {
                     format!(
                         "{written:?} is no shipped principle, and a sentence of your own has more than one word; \
                          there are {}",
-                        principles::names().join(", ")
+                        principle_sets::names().join(", ")
                     ),
                 )),
             }
         }
-        let range = match self.asking.mode {
+        let range = match self.params.mode {
             Mode::Pointwise => Range::new(0.0, 1.0),
             Mode::Pairwise | Mode::Listwise => Range::new(-1.0, 1.0),
         };
-        let method = self.asking.check();
+        let method = self.params.check();
         let method = match method {
             Ok(method) => ParamError::gather(found, Ok(method))?,
             Err(more) => {
@@ -96,8 +96,8 @@ impl Asks for Principle {
                 return Err(found);
             }
         };
-        let wording = Wording::Principles { principles: sentences, scale: self.scale };
-        Ok(Question::new(self.asking, method, wording, range))
+        let prompt = PromptSource::Principles { principles: sentences, scale: self.scale };
+        Ok(JudgedReward::new(self.params, method, prompt, range))
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn every_shipped_set_is_named_in_the_parameter() {
         let schema = inline_schema::<Principle>();
         let described = schema["properties"]["principles"]["description"].as_str().expect("a description");
-        assert!(principles::names().iter().all(|name| described.contains(name)), "{described}");
+        assert!(principle_sets::names().iter().all(|name| described.contains(name)), "{described}");
     }
 
     #[test]
@@ -121,8 +121,8 @@ mod tests {
                 serde_json::from_value(json!({ "principles": principles })).expect("parameters");
             reward.build(&mut ResourceCache::default())
         };
-        let question = load(json!(["honesty", "Answers in verse."])).expect("a question");
-        let Wording::Principles { principles, .. } = &question.wording else { panic!("no principles") };
+        let reward = load(json!(["honesty", "Answers in verse."])).expect("a reward");
+        let PromptSource::Principles { principles, .. } = &reward.prompt else { panic!("no principles") };
         assert_eq!((principles.len(), principles[3].as_str()), (4, "Answers in verse."));
         assert_eq!(load(json!(["honesti"])).expect_err("refused")[0].key, "principles");
     }

@@ -1,9 +1,11 @@
-//! What does a judge see of a group? The query, the reference and the different responses, made harmless, in an order that
+//! View of a group as a judge sees it: the query, the reference and the distinct responses, sanitized, in an order that
 //! does not depend on the order of the rollouts.
 
-use super::fence::{Fences, neutral};
-use super::question::{Question, Wording};
-use super::{MOST_SHOWN, detect};
+use super::MOST_SHOWN;
+use super::prompt::delimiters::Delimiters;
+use super::prompt::injection::injection;
+use super::prompt::sanitize::sanitize;
+use super::rewards::judged_reward::{JudgedReward, PromptSource};
 use crate::reason::{Code, Reason};
 use crate::rollout::{Prompt, Rollout};
 use crate::text::Text;
@@ -12,14 +14,14 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// One response as it is put before a judge.
+/// One distinct response that is shown to the judge.
 #[derive(Debug)]
-pub struct Entry {
-    /// What the model said, without its thought.
-    pub spoken: String,
-    /// The same, made harmless.
+pub struct Candidate {
+    /// The response without its thought.
+    pub text: String,
+    /// The same, sanitized.
     pub shown: Arc<str>,
-    /// The letter that it would like to have.
+    /// The letter that it gets where that is free.
     pub(super) letter: usize,
     /// The member that it is of; none for the reference.
     pub member: Option<usize>,
@@ -29,46 +31,46 @@ pub struct Entry {
 
 /// What becomes of a member.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Standing {
-    /// It is judged as that entry.
+pub enum MemberState {
+    /// It is judged as that candidate.
     Judged(usize),
     /// It broke a limit.
     Floored(Reason),
 }
 
-/// A group as it is put before a judge.
+/// A group as a judge sees it.
 #[derive(Debug)]
-pub struct Case {
-    /// The query, made harmless.
+pub struct GroupView {
+    /// The query, sanitized.
     pub query: Arc<str>,
     /// The reference as it is given, where there is one.
     pub reference: Option<String>,
     /// The different responses, in an order of their own.
-    pub entries: Vec<Entry>,
+    pub candidates: Vec<Candidate>,
     /// For each member, what becomes of it.
-    pub standings: Vec<Standing>,
-    /// The entry of the reference, where it takes part.
-    pub rival: Option<usize>,
+    pub states: Vec<MemberState>,
+    /// The candidate of the reference, where it takes part.
+    pub reference_index: Option<usize>,
     /// Markers, letters and nonces.
-    pub fences: Fences,
-    /// The letters that a call can give to responses, most wanted first.
+    pub delimiters: Delimiters,
+    /// The letters that a call can give to responses, most preferred first.
     pub(super) letters: Vec<String>,
-    /// How many members speak to the judge.
+    /// How many members address the judge.
     pub injections: u64,
     /// What a prompt of the recipe's own can name, one a member.
-    pub(super) values: Vec<Values>,
+    pub(super) values: Vec<TemplateValues>,
 }
 
 /// What a prompt of the recipe's own can name of one member.
 #[derive(Debug)]
-pub(super) struct Values {
+pub(super) struct TemplateValues {
     pub(super) id: String,
     pub(super) group: String,
     pub(super) messages: Value,
     pub(super) extra: Value,
 }
 
-/// What a case is made of.
+/// A rollout of the group, with its text.
 #[derive(Debug, Clone, Copy)]
 pub struct Member<'m> {
     /// The rollout.
@@ -77,119 +79,124 @@ pub struct Member<'m> {
     pub text: &'m Text<'m>,
 }
 
-impl Case {
-    /// The case of the members that are to be judged. `rival` says whether the reference takes part.
-    pub fn new(question: &Question, members: &[Member<'_>], secret: &[u8; 32], rival: bool) -> Self {
+impl GroupView {
+    /// The view of the members that are to be judged. `with_reference` says whether the reference takes part.
+    pub fn new(
+        reward: &JudgedReward,
+        members: &[Member<'_>],
+        secret: &[u8; 32],
+        with_reference: bool,
+    ) -> Self {
         let first = members.first().map(|member| member.rollout);
         let raw_query = first.and_then(|rollout| rollout.prompt.as_ref()).map_or_else(String::new, plain);
         let reference = first.and_then(|rollout| rollout.reference.as_deref()).map(str::to_owned);
-        let fences = Fences::new(secret, raw_query.as_bytes());
-        let mut case = Self {
-            query: neutral(&raw_query, fences.fence(), question.asking.longest).into(),
+        let delimiters = Delimiters::new(secret, raw_query.as_bytes());
+        let mut view = Self {
+            query: sanitize(&raw_query, delimiters.fence(), reward.params.longest).into(),
             reference,
-            entries: Vec::new(),
-            standings: vec![Standing::Judged(usize::MAX); members.len()],
-            rival: None,
-            letters: fences.labels(MOST_SHOWN),
-            fences,
+            candidates: Vec::new(),
+            states: vec![MemberState::Judged(usize::MAX); members.len()],
+            reference_index: None,
+            letters: delimiters.labels(MOST_SHOWN),
+            delimiters,
             injections: 0,
-            values: match &question.wording {
-                Wording::Own { .. } => members.iter().map(|member| values(member.rollout)).collect(),
+            values: match &reward.prompt {
+                PromptSource::Custom { .. } => members.iter().map(|member| values(member.rollout)).collect(),
                 _ => Vec::new(),
             },
         };
-        case.enter(question, members);
-        if rival && let Some(reference) = case.reference.clone() {
-            case.challenge(question, &reference);
+        view.add_members(reward, members);
+        if with_reference && let Some(reference) = view.reference.clone() {
+            view.add_reference(reward, &reference);
         }
-        case.arrange();
-        case
+        view.sort_candidates();
+        view
     }
 
-    /// Makes an entry of every different response.
-    fn enter(&mut self, question: &Question, members: &[Member<'_>]) {
+    /// Makes a candidate of every distinct response.
+    fn add_members(&mut self, reward: &JudgedReward, members: &[Member<'_>]) {
         // A prompt of the recipe's own may name what differs between members with equal responses.
-        let apart = matches!(question.wording, Wording::Own { .. });
+        let apart = matches!(reward.prompt, PromptSource::Custom { .. });
         for (at, member) in members.iter().enumerate() {
-            let spoken = match question.asking.show_thought {
+            let text = match reward.params.show_thought {
                 true => Cow::Borrowed(member.text.stripped()),
-                false => spoken(member.text),
+                false => strip_thought(member.text),
             };
-            self.injections += u64::from(detect::injection(&spoken).is_some());
-            if is_blank(&spoken) {
-                self.standings[at] = Standing::Floored(Code::ModelEmpty.into());
+            self.injections += u64::from(injection(&text).is_some());
+            if is_blank(&text) {
+                self.states[at] = MemberState::Floored(Code::ModelEmpty.into());
                 continue;
             }
-            let entry = self.entry(question, &spoken, Some(at));
-            let known = self.entries.iter().position(|other| other.hash == entry.hash);
-            self.standings[at] = Standing::Judged(match known.filter(|_| !apart) {
+            let candidate = self.candidate(reward, &text, Some(at));
+            let known = self.candidates.iter().position(|other| other.hash == candidate.hash);
+            self.states[at] = MemberState::Judged(match known.filter(|_| !apart) {
                 Some(known) => known,
                 None => {
-                    self.entries.push(entry);
-                    self.entries.len() - 1
+                    self.candidates.push(candidate);
+                    self.candidates.len() - 1
                 }
             });
         }
     }
 
-    /// Lets the reference take part.
-    fn challenge(&mut self, question: &Question, reference: &str) {
-        let entry = self.entry(question, strip(reference), None);
-        if is_blank(&entry.spoken) {
+    /// Adds the reference as a candidate.
+    fn add_reference(&mut self, reward: &JudgedReward, reference: &str) {
+        let candidate = self.candidate(reward, strip(reference), None);
+        if is_blank(&candidate.text) {
             return;
         }
-        let known = self.entries.iter().position(|other| other.hash == entry.hash);
-        self.rival = Some(known.unwrap_or(self.entries.len()));
+        let known = self.candidates.iter().position(|other| other.hash == candidate.hash);
+        self.reference_index = Some(known.unwrap_or(self.candidates.len()));
         if known.is_none() {
-            self.entries.push(entry);
+            self.candidates.push(candidate);
         }
     }
 
-    fn entry(&self, question: &Question, spoken: &str, member: Option<usize>) -> Entry {
-        let hash = *blake3::hash(spoken.as_bytes()).as_bytes();
-        let seed = self.fences.nonce(&hash, 0);
+    fn candidate(&self, reward: &JudgedReward, text: &str, member: Option<usize>) -> Candidate {
+        let hash = *blake3::hash(text.as_bytes()).as_bytes();
+        let seed = self.delimiters.nonce(&hash, 0);
         let letter =
             seed.bytes().fold(0usize, |sum, byte| (sum * 31 + usize::from(byte)) % 9973) % MOST_SHOWN;
-        let shown = neutral(spoken, self.fences.fence(), question.asking.longest).into();
-        Entry { spoken: spoken.to_owned(), shown, letter, member, hash }
+        let shown = sanitize(text, self.delimiters.fence(), reward.params.longest).into();
+        Candidate { text: text.to_owned(), shown, letter, member, hash }
     }
 
-    /// Puts the entries into an order that the order of the rollouts has no part in, so that who is shown first, and
+    /// Puts the candidates into an order that the order of the rollouts has no part in, so that who is shown first, and
     /// with whom, does not depend on who finished first.
-    fn arrange(&mut self) {
-        let mut order: Vec<usize> = (0..self.entries.len()).collect();
-        order.sort_by_key(|at| (self.entries[*at].hash, *at));
+    fn sort_candidates(&mut self) {
+        let mut order: Vec<usize> = (0..self.candidates.len()).collect();
+        order.sort_by_key(|at| (self.candidates[*at].hash, *at));
         let mut places = vec![0; order.len()];
         for (to, from) in order.iter().enumerate() {
             places[*from] = to;
         }
-        let mut entries: Vec<Option<Entry>> =
-            std::mem::take(&mut self.entries).into_iter().map(Some).collect();
-        self.entries = order.iter().filter_map(|from| entries[*from].take()).collect();
-        for standing in &mut self.standings {
-            if let Standing::Judged(at) = standing {
+        let mut candidates: Vec<Option<Candidate>> =
+            std::mem::take(&mut self.candidates).into_iter().map(Some).collect();
+        self.candidates = order.iter().filter_map(|from| candidates[*from].take()).collect();
+        for state in &mut self.states {
+            if let MemberState::Judged(at) = state {
                 *at = places[*at];
             }
         }
-        self.rival = self.rival.map(|at| places[at]);
+        self.reference_index = self.reference_index.map(|at| places[at]);
     }
 
     /// How many members are judged in the place of another.
     pub fn duplicates(&self) -> u64 {
-        let judged = self.standings.iter().filter(|standing| matches!(standing, Standing::Judged(_))).count();
-        let entries = self.entries.iter().filter(|entry| entry.member.is_some()).count();
-        judged.saturating_sub(entries) as u64
+        let judged = self.states.iter().filter(|state| matches!(state, MemberState::Judged(_))).count();
+        let candidates = self.candidates.iter().filter(|candidate| candidate.member.is_some()).count();
+        judged.saturating_sub(candidates) as u64
     }
 
-    /// The letters of the entries that a call shows. A response has the same one wherever it is shown first, so that
+    /// The letters of the candidates that a call shows. A response has the same one wherever it is shown first, so that
     /// prompts begin alike and a cache of prefixes serves them all.
     pub fn labels(&self, shown: &[usize]) -> Vec<String> {
         let mut taken = [false; MOST_SHOWN];
         let mut labels = Vec::with_capacity(shown.len());
         for at in shown {
-            let wanted = self.entries[*at].letter;
-            let free = (0..MOST_SHOWN).map(|step| (wanted + step) % MOST_SHOWN).find(|at| !taken[*at]);
-            let free = free.unwrap_or(wanted);
+            let preferred = self.candidates[*at].letter;
+            let free = (0..MOST_SHOWN).map(|step| (preferred + step) % MOST_SHOWN).find(|at| !taken[*at]);
+            let free = free.unwrap_or(preferred);
             taken[free] = true;
             labels.push(self.letters[free].clone());
         }
@@ -226,14 +233,14 @@ fn content(message: &Value) -> String {
     }
 }
 
-fn values(rollout: &Rollout<'_>) -> Values {
+fn values(rollout: &Rollout<'_>) -> TemplateValues {
     let text = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or("").to_owned();
     let messages = match &rollout.prompt {
         Some(Prompt::Messages(messages)) => Value::Array(messages.clone()),
         Some(Prompt::Text(text)) => serde_json::json!([{ "role": "user", "content": text }]),
         None => Value::Array(Vec::new()),
     };
-    Values {
+    TemplateValues {
         id: text(&rollout.id),
         group: text(&rollout.group),
         messages,
@@ -241,9 +248,9 @@ fn values(rollout: &Rollout<'_>) -> Values {
     }
 }
 
-/// What a response says once its thought is taken away: every closed `<think>` block, what comes after one that is never
+/// A response without its thought: without every closed `<think>` block, what comes after one that is never
 /// closed, and what comes before a `</think>` that nothing opened, as templates that open it in the prompt leave it.
-pub fn spoken<'t>(text: &'t Text<'_>) -> Cow<'t, str> {
+pub fn strip_thought<'t>(text: &'t Text<'_>) -> Cow<'t, str> {
     let raw = text.as_str();
     let mut kept = String::new();
     let mut from = 0;
@@ -294,7 +301,7 @@ mod tests {
             ("<think>a<think>b</think>c</think>d", "d"),
             ("</think></think>e", "e"),
         ] {
-            assert_eq!(spoken(&Text::new(text)), left, "{text}");
+            assert_eq!(strip_thought(&Text::new(text)), left, "{text}");
         }
     }
 }
