@@ -12,8 +12,8 @@ use plaudit::engine::EngineOptions;
 use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
 use plaudit::input::Fields;
+use plaudit::judge::Reply;
 use plaudit::judge::client::Network;
-use plaudit::judge::reply::Reply;
 use plaudit::judge::runner::CallTranscript;
 use plaudit::judge::{Side, Verdict};
 use plaudit::outcome::Outcome;
@@ -71,7 +71,7 @@ impl Explain {
         let exchange = |exchange: &&CallTranscript| {
             let mut value = json!({
                 "component": exchange.component, "judge": exchange.judge, "shown": shown(exchange, rollouts),
-                "labels": exchange.labels, "form": exchange.form, "attempts": exchange.attempts,
+                "labels": exchange.labels, "form": exchange.format, "attempts": exchange.attempts,
                 "verdict": verdict(exchange, rollouts), "reply": reply(exchange),
             });
             if self.full {
@@ -124,7 +124,7 @@ impl Explain {
         let mut lines = vec![format!("    {}: {}", printable(&who), printable(&verdict(exchange, rollouts)))];
         let reply = reply(exchange);
         if self.full {
-            lines.push(style.dim(format!("      asked {} ({}):", exchange.judge, exchange.form.as_str())));
+            lines.push(style.dim(format!("      asked {} ({}):", exchange.judge, exchange.format.as_str())));
             lines.extend(exchange.prompt.lines().map(|line| format!("      | {}", printable(line))));
             lines.push(style.dim("      replied:"));
             lines.extend(

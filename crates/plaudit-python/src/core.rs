@@ -218,10 +218,10 @@ impl Core {
         let all = PyDict::new(py);
         for judge in &self.engine.plan().judges {
             let limits = PyDict::new(py);
-            limits.set_item("concurrency", judge.concurrency)?;
-            limits.set_item("per_minute", judge.per_minute)?;
-            limits.set_item("budget_calls", judge.budget_calls)?;
-            limits.set_item("budget_cost", judge.budget_cost)?;
+            limits.set_item("concurrency", judge.config.concurrency)?;
+            limits.set_item("per_minute", judge.config.per_minute)?;
+            limits.set_item("budget_calls", judge.budget().calls)?;
+            limits.set_item("budget_cost", judge.budget().cost)?;
             all.set_item(&judge.name, limits)?;
         }
         Ok(all)

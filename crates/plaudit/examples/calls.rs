@@ -1,32 +1,33 @@
-//! How many calls a second, and at what CPU time each? Asks a judge `count` times with `concurrency` in flight and a body
+//! Benchmark of the judge client: calls a second and CPU time of each. Asks a judge `count` times with `concurrency` in flight and a body
 //! of so many bytes: `cargo run --release --example calls -- http://127.0.0.1:8000/v1 256 20000 4096`.
 
 use futures_util::StreamExt as _;
-use plaudit::judge::client::{JudgeClient, JudgeSpec, MemoryRecord, Network};
-use plaudit::judge::{Form, Query, Request, Usage, Verdict};
+use plaudit::judge::client::{JudgeClient, JudgeRegistry, MemoryRecord, Network, Query, Request};
+use plaudit::judge::config::{AddressConfig, JudgeConfig, ResolvedJudge};
+use plaudit::judge::{AnswerFormat, Usage, Verdict};
 use plaudit::reason::Reason;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A question of a given size, to which every answer is a verdict.
-struct Question {
+/// A query of a given size, to which every reply is a verdict.
+struct SizedQuery {
     number: usize,
     bytes: usize,
 }
 
-impl Query for Question {
-    fn forms(&self) -> &[Form] {
-        &[Form::Json]
+impl Query for SizedQuery {
+    fn formats(&self) -> &[AnswerFormat] {
+        &[AnswerFormat::Json]
     }
 
-    fn request(&self, _: Form, _: u32) -> Result<Request, Reason> {
+    fn request(&self, _: AnswerFormat, _: u32) -> Result<Request, Reason> {
         let content = format!("[[sample:{}]] {}", self.number, "x".repeat(self.bytes));
         let body = serde_json::json!({"model": "mock", "messages": [{"role": "user", "content": content}]});
         Ok(Request { path: "/chat/completions", body: body.to_string().into_bytes() })
     }
 
-    fn read(&self, _: Form, _: u32, _: &[u8]) -> Result<Verdict, Reason> {
+    fn read(&self, _: AnswerFormat, _: u32, _: &[u8]) -> Result<Verdict, Reason> {
         Ok(Verdict::Score(1.0))
     }
 
@@ -51,14 +52,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (concurrency, count, bytes): (usize, usize, usize) =
         (concurrency.parse()?, count.parse()?, bytes.parse()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let spec = JudgeSpec { concurrency, hedge: 0.0, ..JudgeSpec::at("judge", url) };
-    let caller = JudgeClient::new(vec![spec], Arc::new(MemoryRecord::default()), Network::Live)?;
+    let (base_url, model) = (Some(AddressConfig::One(url.clone())), Some("mock".to_owned()));
+    let config = JudgeConfig { base_url, model, concurrency, hedge: 0.0, ..JudgeConfig::default() };
+    let judge = ResolvedJudge::new("judge", config).map_err(|errors| format!("{errors:?}"))?;
+    let record = Arc::new(MemoryRecord::default());
+    let client = JudgeClient::new(vec![judge], record, Network::Live, &JudgeRegistry::default())?;
     let (start, before) = (Instant::now(), cpu());
     let deadline = start + Duration::from_secs(3600);
     let asked = runtime.block_on(async {
         let ask = |number| {
-            let caller = &caller;
-            async move { caller.ask(0, &Question { number, bytes }, deadline).await.verdict.is_ok() }
+            let client = &client;
+            async move { client.ask(0, &SizedQuery { number, bytes }, deadline).await.verdict.is_ok() }
         };
         let all = futures_util::stream::iter(0..count).map(ask).buffer_unordered(concurrency);
         all.fold(0, |good, is_good| async move { good + usize::from(is_good) }).await

@@ -27,25 +27,70 @@
 //! What must hold, everywhere: a failure is never a number (an outcome without evidence has no value), any text is safe
 //! (every rule is linear or bounded), and the same input gives the same bytes at any parallelism.
 
-pub mod aggregate;
-pub mod compose;
-pub mod engine;
-pub mod error;
-pub mod exec;
-pub mod group;
-pub mod input;
-pub mod join;
-pub mod journal;
-pub mod judge;
-pub mod outcome;
-pub mod plan;
-pub mod reason;
+// In the order of the path of a batch.
+
+/// Recipe files: what a user writes. All errors at once, with lines.
 pub mod recipe;
+
+/// Rewards by name: rules, judged rewards and custom ones.
 pub mod registry;
-pub mod report;
+
+/// Parameters, ranges and schemas that all rewards share.
 pub mod reward;
+
+/// What a recipe means: loaded rewards, resolved judges, weights, gates and routes.
+pub mod plan;
+
+/// Reads rollouts from JSON lines and trainers' formats.
+pub mod input;
+
+/// A prompt, a response and what belongs to them.
 pub mod rollout;
+
+/// Groups of rollouts with one prompt.
+pub mod group;
+
+/// Collects the members of a group that arrive one by one.
+pub mod join;
+
+/// Scores batches: rules, custom rewards, judges, totals, report.
+pub mod engine;
+
+/// Rewards that need no judge.
 pub mod rule;
-pub mod statistics;
+
+/// Text views and searches that rules share.
 pub mod text;
+
+/// Token counts by the tokenizers of models.
 pub mod tokenizer;
+
+/// LLM judges: rewards, prompts, answers, client and runner.
+pub mod judge;
+
+/// Turns comparisons and rankings into scores.
+pub mod aggregate;
+
+/// Stores judgments, on disk or in Redis.
+pub mod journal;
+
+/// Combines the outcomes of components into a total.
+pub mod compose;
+
+/// What a component says of a rollout: scored, floored, skipped or invalid.
+pub mod outcome;
+
+/// Stable codes and messages for everything that has no value.
+pub mod reason;
+
+/// Rows and statistics of a scored batch.
+pub mod report;
+
+/// Statistics over rollouts, groups, judges and steps.
+pub mod statistics;
+
+/// Errors that stop a run.
+pub mod error;
+
+/// Thread pool, clocks, deadlines and cancellation.
+pub mod exec;

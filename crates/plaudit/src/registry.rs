@@ -27,7 +27,7 @@ pub enum Scorer {
     /// Looks at a group at a time.
     Group(Box<dyn rule::GroupRule>),
     /// Asks a judge.
-    Judged(Arc<judge::Question>),
+    Judged(Arc<judge::JudgedReward>),
     /// Was brought by the caller, and looks at many groups at once.
     Custom(Box<dyn Custom>),
 }

@@ -3,7 +3,7 @@
 use crate::compose::{Cause, Total};
 use crate::error::RunError;
 use crate::group::{Group, Key};
-use crate::judge::findings::Findings;
+use crate::judge::stats::JudgeStats;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
@@ -75,7 +75,7 @@ impl Report {
         rollouts: &[R],
         groups: Vec<Group>,
         scored: Vec<Vec<Row>>,
-        findings: &[(String, Findings)],
+        findings: &[(String, JudgeStats)],
     ) -> Result<Self, RunError> {
         let mut statistics = Statistics::of(&plan);
         findings.iter().for_each(|(component, found)| statistics.observe_judging(component, found));

@@ -156,7 +156,7 @@ fn exchange(sample: &Sample, exchange: &CallTranscript) -> Value {
     });
     json!({
         "component": exchange.component, "judge": exchange.judge, "shown": exchange.shown,
-        "labels": exchange.labels, "form": exchange.form, "attempts": exchange.attempts,
+        "labels": exchange.labels, "form": exchange.format, "attempts": exchange.attempts,
         "cached": exchange.cached, "verdict": verdict, "reply": reply,
     })
 }

@@ -43,9 +43,9 @@ impl Recipes {
         set: &[(String, String)],
         journal: Store,
     ) -> Result<(Self, Vec<String>), CliError> {
-        let shared = Arc::new(SharedResources::discreet(error_sink()));
+        let shared = Arc::new(SharedResources::redacted(error_sink()));
         // That an answer is not in the journal is no news: why there is none was said when it was asked for.
-        let replayed = Arc::new(SharedResources::discreet(Arc::new(|_, _| ())));
+        let replayed = Arc::new(SharedResources::redacted(Arc::new(|_, _| ())));
         let mut recipes = Self { offers: BTreeMap::new(), shared, replayed, journal };
         let mut left_out = Vec::new();
         let all: Vec<String> = shipped().iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -239,6 +239,6 @@ fn about(plan: &Plan, written: &Value) -> Value {
 }
 
 fn judges(plan: &Plan) -> String {
-    let one = |judge: &plaudit::plan::Judge| format!("{}={}", judge.name, judge.identity);
+    let one = |judge: &plaudit::judge::config::ResolvedJudge| format!("{}={}", judge.name, judge.identity);
     plan.judges.iter().map(one).collect::<Vec<_>>().join(", ")
 }

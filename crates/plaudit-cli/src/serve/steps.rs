@@ -4,7 +4,7 @@ use super::alarms::{self, Alarm, Before, ENOUGH};
 use super::kept::{About, number};
 use plaudit::engine::Engine;
 use plaudit::join::Join;
-use plaudit::judge::runner::JudgeUsage;
+use plaudit::judge::client::JudgeUsage;
 use plaudit::outcome::OutcomeKind;
 use plaudit::statistics::Statistics;
 use plaudit::statistics::distribution::Distribution;

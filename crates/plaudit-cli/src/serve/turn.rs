@@ -40,7 +40,7 @@ struct Size {
 impl Size {
     /// So many that judges are kept busy, and no more: others wait for what is under way.
     fn of(engine: &Engine, quota: Option<usize>) -> Self {
-        let calls: usize = engine.plan().judges.iter().map(|judge| judge.concurrency).sum();
+        let calls: usize = engine.plan().judges.iter().map(|judge| judge.config.concurrency).sum();
         let size = match calls {
             0 => Self { part: 256, most: 1024 },
             calls => Self { part: 16, most: calls.saturating_mul(2).clamp(64, 1024) },

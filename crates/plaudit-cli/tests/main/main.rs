@@ -4,6 +4,7 @@
 mod abuse;
 mod crash;
 mod docs;
+mod journal_fixture;
 mod judge_requests;
 mod judge_sim;
 mod judged;

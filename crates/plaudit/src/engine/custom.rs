@@ -1,10 +1,9 @@
-//! How are the caller's own rewards asked? All groups at once, so that a batched function is called once.
+//! Scores by the caller's own reward functions: all groups in one call, so that a batched function is called once.
 
-use super::Engine;
 use super::judged::RuleResults;
 use crate::group::Group;
 use crate::outcome::Outcome;
-use crate::plan::Scorer;
+use crate::plan::{Plan, Scorer};
 use crate::reason::Code;
 use crate::rollout::Rollout;
 use crate::rule::Sample;
@@ -14,37 +13,35 @@ use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-impl Engine {
-    /// Whether the caller brought a reward of this plan.
-    pub(super) fn asks_brought(&self) -> bool {
-        let mut components = self.plan.branches.iter().flat_map(|branch| &branch.components);
-        components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
-    }
+/// Whether a plan has rewards of the caller's.
+pub(super) fn has_custom(plan: &Plan) -> bool {
+    let mut components = plan.branches.iter().flat_map(|branch| &branch.components);
+    components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
+}
 
-    /// Asks every reward that the caller brought about the members whose gates are open.
-    pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
-        &self,
-        rollouts: &[R],
-        groups: &[Group],
-        rule_results: &mut [RuleResults],
-    ) {
-        for (index, branch) in self.plan.branches.iter().enumerate() {
-            for (at, component) in branch.components.iter().enumerate() {
-                let Scorer::Custom(custom) = &component.scorer else { continue };
-                let asked: Vec<Vec<usize>> = (rule_results.iter())
-                    .map(|rule_result| {
-                        let open = |row: &usize| {
-                            rule_result.rows[*row].branch == Some(index)
-                                && rule_result.rows[*row].closed_by.is_none()
-                        };
-                        (0..rule_result.rows.len()).filter(open).collect()
-                    })
-                    .collect();
-                let outcomes = ask(custom.as_ref(), rollouts, groups, &asked, self.plan.groups.timeout);
-                for ((rule_result, asked), outcomes) in rule_results.iter_mut().zip(asked).zip(outcomes) {
-                    for (row, outcome) in asked.into_iter().zip(outcomes) {
-                        rule_result.rows[row].outcomes[at] = Some(outcome);
-                    }
+/// Asks every reward of the caller's about the members whose gates are open.
+pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
+    plan: &Plan,
+    rollouts: &[R],
+    groups: &[Group],
+    rule_results: &mut [RuleResults],
+) {
+    for (index, branch) in plan.branches.iter().enumerate() {
+        for (at, component) in branch.components.iter().enumerate() {
+            let Scorer::Custom(custom) = &component.scorer else { continue };
+            let asked: Vec<Vec<usize>> = (rule_results.iter())
+                .map(|rule_result| {
+                    let open = |row: &usize| {
+                        rule_result.rows[*row].branch == Some(index)
+                            && rule_result.rows[*row].closed_by.is_none()
+                    };
+                    (0..rule_result.rows.len()).filter(open).collect()
+                })
+                .collect();
+            let outcomes = call_custom(custom.as_ref(), rollouts, groups, &asked, plan.groups.timeout);
+            for ((rule_result, asked), outcomes) in rule_results.iter_mut().zip(asked).zip(outcomes) {
+                for (row, outcome) in asked.into_iter().zip(outcomes) {
+                    rule_result.rows[row].outcomes[at] = Some(outcome);
                 }
             }
         }
@@ -52,7 +49,7 @@ impl Engine {
 }
 
 /// What the reward says, in the shape of what was asked; a reward that fails as it must not has failed everywhere.
-fn ask<'r, R: Borrow<Rollout<'r>>>(
+fn call_custom<'r, R: Borrow<Rollout<'r>>>(
     custom: &dyn Custom,
     rollouts: &[R],
     groups: &[Group],
@@ -70,12 +67,12 @@ fn ask<'r, R: Borrow<Rollout<'r>>>(
     if samples.iter().all(Vec::is_empty) {
         return asked.iter().map(|_| Vec::new()).collect();
     }
-    let said =
+    let returned =
         catch_unwind(AssertUnwindSafe(|| custom.score(&samples, timeout))).unwrap_or_else(|_| Vec::new());
-    let fits =
-        said.len() == asked.len() && said.iter().zip(asked).all(|(said, asked)| said.len() == asked.len());
+    let fits = returned.len() == asked.len()
+        && returned.iter().zip(asked).all(|(returned, asked)| returned.len() == asked.len());
     if fits {
-        return said;
+        return returned;
     }
     asked.iter().map(|asked| vec![Outcome::invalid(Code::RewardFailed); asked.len()]).collect()
 }

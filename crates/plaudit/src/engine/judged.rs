@@ -1,210 +1,202 @@
-//! Who is put before which judge? The questions of a group that rules cannot answer, and what becomes of the answers.
+//! Builds judge tasks for a group, and writes their results back into the rows.
 
-use super::rules::with_floor;
-use super::{Engine, ScoreOptions};
+use super::rules::{GroupScorer, with_floor};
 use crate::exec::CancelToken;
-use crate::group::Key;
-use crate::judge::Question;
-use crate::judge::asking::Mode;
-use crate::judge::case::{Case, Member};
-use crate::judge::findings::Findings;
-use crate::judge::inquiry::Inquiry;
+use crate::group::{Group, Key};
+use crate::judge::JudgedReward;
+use crate::judge::group_view::{GroupView, Member};
+use crate::judge::rewards::params::Mode;
 use crate::judge::runner::{CallTranscript, JudgeTask, JudgeTaskResult};
+use crate::judge::session::JudgeSession;
+use crate::judge::stats::JudgeStats;
 use crate::outcome::Outcome;
-use crate::plan::{Branch, Component, Scorer};
+use crate::plan::{Component, Plan, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
+use crate::rollout::Rollout;
+use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A group with everything said of it that needs no judge.
+/// A group with every outcome that needs no judge, and the tasks for judges.
 pub(super) struct RuleResults {
     pub(super) rows: Vec<Row>,
     pub(super) tasks: Vec<(TaskTarget, JudgeTask)>,
 }
 
-/// Whom a task is about.
+impl RuleResults {
+    /// Of a group whose rules panicked: every row is invalid.
+    pub(super) fn panicked<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], group: &Group) -> Self {
+        let row = |member: &usize| {
+            let rollout: &Rollout<'_> = rollouts[*member].borrow();
+            Row::refused(rollout.response.chars().count(), Code::Panic)
+        };
+        Self { rows: group.members.iter().map(row).collect(), tasks: Vec::new() }
+    }
+}
+
+/// The component and the members that a task is about.
 pub(super) struct TaskTarget {
     component: usize,
     members: Vec<usize>,
 }
 
-impl Engine {
-    /// The questions of a branch about a group, of those components that `which` chooses; what needs no judge to say is
-    /// said at once.
-    pub(super) fn build_judge_tasks(
-        &self,
-        index: usize,
-        branch: &Branch,
-        members: &[Member<'_>],
-        rows: &mut [Row],
-        terms: &ScoreOptions,
-        which: impl Fn(&Component) -> bool,
-    ) -> Vec<(TaskTarget, JudgeTask)> {
-        let mut tasks = Vec::new();
-        for (component, settings) in branch.components.iter().enumerate().filter(|(_, one)| which(one)) {
-            let (Scorer::Judged(question), Some(asks), Some(runner)) =
-                (&settings.scorer, settings.asks, self.runner.as_ref())
-            else {
-                continue;
-            };
-            let floor = |outcome| with_floor(outcome, settings.floor);
-            let mut asked = Vec::new();
-            for (member, row) in rows.iter_mut().enumerate() {
-                if row.branch != Some(index) || row.closed_by.is_some() {
-                    continue;
-                }
-                match members[member].text.as_str().len() > self.plan.longest_response {
-                    true => row.outcomes[component] = Some(floor(Outcome::floored(0.0, self.too_long()))),
-                    false => asked.push(member),
-                }
-            }
-            for part in self.parts(question, members, asked) {
-                let chosen: Vec<Member<'_>> = part.iter().map(|member| members[*member]).collect();
-                let validates = self.validates(question, terms);
-                match refuse_part(question, &chosen, validates, members.len()) {
-                    Some(outcome) => {
-                        part.iter()
-                            .for_each(|member| rows[*member].outcomes[component] = Some(outcome.clone()));
-                    }
-                    None => {
-                        let case = Case::new(question, &chosen, runner.secret(), validates);
-                        let inquiry = Inquiry::new(Arc::clone(question), case);
-                        let group_name = || Key::of(chosen[0].rollout).map(|key| key.label().into_owned());
-                        let group = inquiry.too_large().and_then(|_| group_name());
-                        let name = settings.name.clone();
-                        let task = JudgeTask { component: name, group, inquiry, asks, again: false };
-                        tasks.push((TaskTarget { component, members: part }, task));
-                    }
-                }
-            }
-        }
-        tasks
-    }
-
-    fn validates(&self, question: &Question, terms: &ScoreOptions) -> bool {
-        terms.validate.unwrap_or(self.plan.validates) && !question.is_scalar()
-    }
-
-    /// The members that are put before a judge together: all of them where they are compared, else those that share a
-    /// prompt and a reference.
-    fn parts(&self, question: &Question, members: &[Member<'_>], asked: Vec<usize>) -> Vec<Vec<usize>> {
-        if asked.is_empty() {
-            return Vec::new();
-        }
-        if question.asking.mode != Mode::Pointwise {
-            return vec![asked];
-        }
-        let mut parts: Vec<Vec<usize>> = Vec::new();
-        for member in asked {
-            let same = |part: &Vec<usize>| {
-                let (ours, theirs) = (members[member].rollout, members[part[0]].rollout);
-                ours.prompt == theirs.prompt && ours.reference == theirs.reference
-            };
-            // A group mostly has one prompt and one reference; a few are looked through, so that the work stays linear.
-            let recent = parts.len().saturating_sub(4);
-            match parts[recent..].iter_mut().find(|part| same(part)) {
-                Some(part) => part.push(member),
-                None => parts.push(vec![member]),
-            }
-        }
-        parts
-    }
-
-    /// Asks the judges about all groups at once and puts what they say into the rows.
-    pub(super) fn judge(
-        &self,
-        rule_results: Vec<RuleResults>,
-        terms: &ScoreOptions,
-        told: Option<&mut Vec<CallTranscript>>,
-    ) -> (Vec<Vec<Row>>, Vec<(String, Findings)>) {
-        let (open, tasks) = PendingJudgments::of(rule_results);
-        let (Some(runner), false) = (&self.runner, tasks.is_empty()) else {
-            return (open.scored, Vec::new());
+/// The tasks of a branch for a group, of those components that `which` chooses. An outcome that needs no judge goes into
+/// its row at once.
+pub(super) fn build_judge_tasks(
+    scorer: &GroupScorer<'_>,
+    index: usize,
+    members: &[Member<'_>],
+    rows: &mut [Row],
+    which: impl Fn(&Component) -> bool,
+) -> Vec<(TaskTarget, JudgeTask)> {
+    let mut tasks = Vec::new();
+    let components = scorer.plan.branches[index].components.iter().enumerate();
+    for (component, settings) in components.filter(|(_, one)| which(one)) {
+        let (Scorer::Judged(reward), Some(asks), Some(secret)) =
+            (&settings.scorer, settings.asks, scorer.secret)
+        else {
+            continue;
         };
-        let results = runner.run(&self.plan, tasks, terms.cancel.as_ref(), told);
-        // Not while calls are under way, because scores take longer than a call may wait for its turn.
-        let finished = self.pool.map(&results, |results| finish(results, terms));
-        self.close(open, finished)
-    }
-
-    /// Puts what came of the tasks into the rows.
-    pub(super) fn close(
-        &self,
-        open: PendingJudgments,
-        finished: Vec<Finished>,
-    ) -> (Vec<Vec<Row>>, Vec<(String, Findings)>) {
-        let PendingJudgments { mut scored, places } = open;
-        let mut findings = Vec::with_capacity(places.len());
-        for ((group, place), finished) in places.into_iter().zip(finished) {
-            let failed =
-                |code: Code| (vec![Outcome::invalid(code); place.members.len()], Findings::default());
-            let (outcomes, found) = finished.unwrap_or_else(failed);
-            let rows = &mut scored[group];
-            for (member, outcome) in place.members.iter().zip(outcomes) {
-                let Some(branch) = rows[*member].branch.map(|branch| &self.plan.branches[branch]) else {
-                    continue;
-                };
-                let component = &branch.components[place.component];
-                rows[*member].outcomes[place.component] = Some(with_floor(outcome, component.floor));
+        let floor = |outcome| with_floor(outcome, settings.floor);
+        let mut asked = Vec::new();
+        for (member, row) in rows.iter_mut().enumerate() {
+            if row.branch != Some(index) || row.closed_by.is_some() {
+                continue;
             }
-            let row = place.members.first().and_then(|member| rows[*member].branch);
-            if let Some(branch) = row {
-                findings.push((self.plan.branches[branch].components[place.component].name.clone(), found));
+            match members[member].text.as_str().len() > scorer.plan.longest_response {
+                true => row.outcomes[component] = Some(floor(Outcome::floored(0.0, scorer.too_long()))),
+                false => asked.push(member),
             }
         }
-        (scored, findings)
-    }
-}
-
-/// What a task comes to: one outcome a member, or why there is none.
-pub(super) type Finished = Result<(Vec<Outcome>, Findings), Code>;
-
-/// What a task comes to. Scores that fail as they must not are data.
-pub(super) fn finish(results: &JudgeTaskResult, terms: &ScoreOptions) -> Finished {
-    let inquiry = results.as_ref().map_err(|code| *code)?;
-    if terms.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
-        return Err(Code::Stopped);
-    }
-    catch_unwind(AssertUnwindSafe(|| inquiry.finish())).map_err(|_| Code::Panic)
-}
-
-/// Groups whose questions are with the judges.
-pub(super) struct PendingJudgments {
-    /// The rows so far, group by group.
-    pub(super) scored: Vec<Vec<Row>>,
-    /// Whom each task is about, and in which group.
-    places: Vec<(usize, TaskTarget)>,
-}
-
-impl PendingJudgments {
-    /// Takes the tasks out of the groups, so that all are results at once.
-    pub(super) fn of(rule_results: Vec<RuleResults>) -> (Self, Vec<JudgeTask>) {
-        let mut open = Self { scored: Vec::with_capacity(rule_results.len()), places: Vec::new() };
-        let mut tasks = Vec::new();
-        for (group, rule_result) in rule_results.into_iter().enumerate() {
-            open.scored.push(rule_result.rows);
-            for (place, task) in rule_result.tasks {
-                open.places.push((group, place));
-                tasks.push(task);
+        let with_reference = scorer.options.validate.unwrap_or(scorer.plan.validates) && !reward.is_scalar();
+        for part in split_by_prompt(reward, members, asked) {
+            let chosen: Vec<Member<'_>> = part.iter().map(|member| members[*member]).collect();
+            if let Some(outcome) = refuse_part(reward, &chosen, with_reference, members.len()) {
+                part.iter().for_each(|member| rows[*member].outcomes[component] = Some(outcome.clone()));
+                continue;
             }
+            let view = GroupView::new(reward, &chosen, secret, with_reference);
+            let session = JudgeSession::new(Arc::clone(reward), view);
+            let group_name = || Key::of(chosen[0].rollout).map(|key| key.label().into_owned());
+            let group = session.too_large().and_then(|_| group_name());
+            let task = JudgeTask { component: settings.name.clone(), group, session, asks };
+            tasks.push((TaskTarget { component, members: part }, task));
         }
-        (open, tasks)
     }
+    tasks
+}
+
+/// The members that share a session: all of them where they are compared, else those with one prompt and reference.
+fn split_by_prompt(reward: &JudgedReward, members: &[Member<'_>], asked: Vec<usize>) -> Vec<Vec<usize>> {
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    if reward.params.mode != Mode::Pointwise {
+        return vec![asked];
+    }
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    for member in asked {
+        let same = |part: &Vec<usize>| {
+            let (ours, theirs) = (members[member].rollout, members[part[0]].rollout);
+            ours.prompt == theirs.prompt && ours.reference == theirs.reference
+        };
+        // A group mostly has one prompt and one reference; a few are looked through, so that the work stays linear.
+        let recent = parts.len().saturating_sub(4);
+        match parts[recent..].iter_mut().find(|part| same(part)) {
+            Some(part) => part.push(member),
+            None => parts.push(vec![member]),
+        }
+    }
+    parts
 }
 
 /// Why members cannot be put before a judge together, where that is so.
-fn refuse_part(question: &Question, members: &[Member<'_>], validates: bool, all: usize) -> Option<Outcome> {
-    if !question.compares() {
+fn refuse_part(
+    reward: &JudgedReward,
+    members: &[Member<'_>],
+    validates: bool,
+    all: usize,
+) -> Option<Outcome> {
+    if !reward.compares() {
         return None;
     }
     let first = members.first()?.rollout;
     if members.iter().any(|member| member.rollout.prompt != first.prompt) {
         return Some(Outcome::invalid(Code::GroupMixed));
     }
-    let rival = validates && first.reference.is_some();
-    if members.len() + usize::from(rival) >= 2 {
+    let with_reference = validates && first.reference.is_some();
+    if members.len() + usize::from(with_reference) >= 2 {
         return None;
     }
     Some(if all < 2 { Outcome::invalid(Code::GroupTooSmall) } else { Outcome::skipped(Code::GroupTooSmall) })
+}
+
+/// What a task comes to: one outcome a member, or why there is none.
+type TaskOutcomes = Result<(Vec<Outcome>, JudgeStats), Code>;
+
+/// Aggregates the answers of a task. A panic in an aggregate is data.
+pub(super) fn finish_task(result: &JudgeTaskResult, cancel: Option<&CancelToken>) -> TaskOutcomes {
+    let session = &result.as_ref().map_err(|code| *code)?.session;
+    if cancel.is_some_and(CancelToken::is_cancelled) {
+        return Err(Code::Stopped);
+    }
+    catch_unwind(AssertUnwindSafe(|| session.finish())).map_err(|_| Code::Panic)
+}
+
+/// Groups whose tasks are with the judges.
+pub(super) struct PendingJudgments {
+    /// The rows so far, group by group.
+    rows: Vec<Vec<Row>>,
+    /// The group and the target of each task.
+    targets: Vec<(usize, TaskTarget)>,
+}
+
+/// Rows with every outcome, group by group.
+#[derive(Default)]
+pub(super) struct JudgedRows {
+    pub(super) rows: Vec<Vec<Row>>,
+    /// Statistics of verdicts, each with its component.
+    pub(super) stats: Vec<(String, JudgeStats)>,
+    /// The calls, where they were asked for.
+    pub(super) transcripts: Vec<CallTranscript>,
+}
+
+impl PendingJudgments {
+    /// Takes the tasks out of the groups, so that all run at once.
+    pub(super) fn split(rule_results: Vec<RuleResults>) -> (Self, Vec<JudgeTask>) {
+        let mut pending = Self { rows: Vec::with_capacity(rule_results.len()), targets: Vec::new() };
+        let mut tasks = Vec::new();
+        for (group, results) in rule_results.into_iter().enumerate() {
+            pending.rows.push(results.rows);
+            for (target, task) in results.tasks {
+                pending.targets.push((group, target));
+                tasks.push(task);
+            }
+        }
+        (pending, tasks)
+    }
+
+    /// Writes what came of the tasks into the rows. A task of which nothing is known has panicked.
+    pub(super) fn apply(self, plan: &Plan, finished: Vec<Option<TaskOutcomes>>) -> JudgedRows {
+        let Self { mut rows, targets } = self;
+        let mut stats = Vec::with_capacity(targets.len());
+        for ((group, target), finished) in targets.into_iter().zip(finished) {
+            let failed =
+                |code: Code| (vec![Outcome::invalid(code); target.members.len()], JudgeStats::default());
+            let (outcomes, found) = finished.unwrap_or(Err(Code::Panic)).unwrap_or_else(failed);
+            let rows = &mut rows[group];
+            for (member, outcome) in target.members.iter().zip(outcomes) {
+                let Some(branch) = rows[*member].branch.map(|branch| &plan.branches[branch]) else {
+                    continue;
+                };
+                let floor = branch.components[target.component].floor;
+                rows[*member].outcomes[target.component] = Some(with_floor(outcome, floor));
+            }
+            if let Some(branch) = target.members.first().and_then(|member| rows[*member].branch) {
+                stats.push((plan.branches[branch].components[target.component].name.clone(), found));
+            }
+        }
+        JudgedRows { rows, stats, transcripts: Vec::new() }
+    }
 }

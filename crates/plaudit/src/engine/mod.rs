@@ -1,46 +1,35 @@
-//! How do rollouts become a report? The main path: gather groups, score them in parallel, compose, report.
+//! The engine: rollouts in, a report out. The path is groups > rules > custom rewards > judges > totals > report.
+//!
+//! `score` borrows its rollouts and blocks; `submit` owns them and calls back. They need two entries, because rules read
+//! the texts on other threads: borrowed text allows that only while the caller blocks (`Pool::map`), and a batch without a
+//! waiting thread must own its text (`Pool::map_then`). From [`Engine::judge`] on, both take the same path.
 
 mod custom;
 mod judged;
+mod options;
 mod prescore;
 mod rules;
-mod submit;
 
-pub use crate::judge::runner::{EngineOptions, SharedResources};
+pub use crate::judge::runner::SharedResources;
+pub use options::{EngineOptions, ScoreOptions};
 pub use prescore::Prescored;
 
 use crate::compose::{self, Cause, Total};
 use crate::error::RunError;
 use crate::exec::{CancelToken, Clock, Monotonic, Pool};
 use crate::group::{self, Group, Key};
-use crate::judge::client::Tally;
-use crate::judge::findings::Findings;
-use crate::judge::runner::{CallTranscript, CostEstimate, JudgeRunner, JudgeUsage};
+use crate::judge::client::{JudgeUsage, Tally};
+use crate::judge::runner::{CallTranscript, CostEstimate, JudgeRunner, RunOptions};
 use crate::outcome::{Outcome, Score};
 use crate::plan::{Branch, Gate, GroupLimit, Plan};
 use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
+use judged::{JudgedRows, PendingJudgments, RuleResults, finish_task};
+use rules::GroupScorer;
 use std::borrow::Borrow;
-use std::sync::Arc;
-
-/// What a caller may ask of one call, beside the recipe.
-#[derive(Debug, Clone, Default)]
-pub struct ScoreOptions {
-    /// Whether the reference takes part in comparisons; as the recipe says where nothing is said here.
-    pub validate: Option<bool>,
-    /// What the caller lets go of the call with. Once it is raised, the call comes back within 100 ms; what had no
-    /// outcome by then is invalid.
-    pub cancel: Option<CancelToken>,
-}
-
-/// What is scored at once.
-struct Batch<'b, R> {
-    rollouts: &'b [R],
-    /// What has been begun of them, side by side with them; none where nothing has.
-    begun: &'b [Prescored],
-    terms: &'b ScoreOptions,
-}
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
 
 /// A loaded recipe that scores rollouts. Starts no thread before the first batch that needs one.
 #[derive(Debug)]
@@ -51,6 +40,36 @@ pub struct Engine {
     runner: Option<Arc<JudgeRunner>>,
 }
 
+type Done<R> = Box<dyn FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send>;
+
+/// A submitted batch. Dropped before it is done, it reports a panic, so that `done` is called exactly once.
+struct Submission<R> {
+    rollouts: Arc<Vec<R>>,
+    prescored: Arc<Vec<Prescored>>,
+    options: Arc<ScoreOptions>,
+    /// Whether most of it has been scored before.
+    rescore: bool,
+    done: Option<Done<R>>,
+}
+
+impl<R> Submission<R> {
+    fn finish(mut self, report: Result<Report, RunError>) {
+        if let Some(done) = self.done.take() {
+            done(Arc::clone(&self.rollouts), report);
+        }
+    }
+}
+
+impl<R> Drop for Submission<R> {
+    fn drop(&mut self) {
+        if let Some(done) = self.done.take() {
+            let rollouts = Arc::clone(&self.rollouts);
+            // A drop may be part of an unwinding, and must not begin another one.
+            drop(catch_unwind(AssertUnwindSafe(|| done(rollouts, Err(RunError::Panicked)))));
+        }
+    }
+}
+
 impl Engine {
     /// An engine for a plan, without a journal and without keys.
     pub fn new(plan: Plan) -> Result<Self, RunError> {
@@ -58,10 +77,10 @@ impl Engine {
     }
 
     /// An engine for a plan, with what its judges need.
-    pub fn open(plan: Plan, setup: &EngineOptions<'_>) -> Result<Self, RunError> {
+    pub fn open(plan: Plan, options: &EngineOptions<'_>) -> Result<Self, RunError> {
         let own = || Arc::new(Pool::new(plan.groups.parallel));
-        let pool = setup.shared.as_ref().map_or_else(own, |shared| shared.pool());
-        let runner = JudgeRunner::new(&plan, setup)?.map(Arc::new);
+        let pool = options.shared.as_ref().map_or_else(own, |shared| shared.pool());
+        let runner = options.runner(&plan)?;
         Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, runner })
     }
 
@@ -99,17 +118,17 @@ impl Engine {
 
     /// What the judges have been asked so far, in the order of the plan.
     pub fn tallies(&self) -> Vec<Tally> {
-        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.tallies())
+        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.client.tallies())
     }
 
     /// What this engine has asked since the last time that this was asked, in the order of the plan.
     pub fn take_usage(&self) -> Vec<JudgeUsage> {
-        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.take_usage())
+        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.client.take_usage())
     }
 
-    /// How many of its questions judges have answered so far, so that who waits can tell whether it goes on.
+    /// How many calls have got a verdict so far, so that who waits can tell whether there is progress.
     pub fn answered(&self) -> u64 {
-        self.runner.as_ref().map_or(0, |runner| runner.answered())
+        self.runner.as_ref().map_or(0, |runner| runner.client.answered())
     }
 
     /// What would be asked, where the engine was set up to count only.
@@ -120,7 +139,7 @@ impl Engine {
     /// Lets no further call to a judge begin; what is in flight is still answered and kept.
     pub fn stop(&self) {
         if let Some(runner) = &self.runner {
-            runner.stop();
+            runner.client.stop();
         }
     }
 
@@ -128,7 +147,7 @@ impl Engine {
     /// kept.
     pub fn abandon(&self) {
         if let Some(runner) = &self.runner {
-            runner.abandon();
+            runner.client.abandon();
         }
     }
 
@@ -138,34 +157,181 @@ impl Engine {
         self.score_with(rollouts, &ScoreOptions::default())
     }
 
-    /// Scores a batch on terms of the caller's own.
-    pub fn score_with(&self, rollouts: &[Rollout<'_>], terms: &ScoreOptions) -> Result<Report, RunError> {
-        self.score_inner(rollouts, terms, None)
+    /// Scores a batch with options.
+    pub fn score_with(&self, rollouts: &[Rollout<'_>], options: &ScoreOptions) -> Result<Report, RunError> {
+        self.run(rollouts, options, false).map(|(report, _)| report)
     }
 
-    /// Scores a batch and tells every call to a judge that was made for it.
+    /// Scores a batch and returns every judge call that was made for it.
     pub fn explain(
         &self,
         rollouts: &[Rollout<'_>],
-        terms: &ScoreOptions,
+        options: &ScoreOptions,
     ) -> Result<(Report, Vec<CallTranscript>), RunError> {
-        let mut exchanges = Vec::new();
-        let report = self.score_inner(rollouts, terms, Some(&mut exchanges))?;
-        Ok((report, exchanges))
+        self.run(rollouts, options, true)
     }
 
-    fn score_inner(
+    /// Scores a batch as [`Engine::score_with`] does, without a thread that waits for it: `done` is called exactly once,
+    /// with the rollouts and their report, on a thread of the engine's that it must not hold up for long. Thousands of
+    /// batches may be under way at once.
+    pub fn submit<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        rollouts: Vec<R>,
+        options: ScoreOptions,
+        done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
+    ) {
+        self.submit_prescored(rollouts, Vec::new(), options, done);
+    }
+
+    /// Scores a batch of which rollouts have been prescored, by [`Engine::prescore`] with the same options: what is known
+    /// by now is not computed again, and the report is the same. `prescored` goes side by side with the rollouts, or is
+    /// empty.
+    pub fn submit_prescored<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        rollouts: Vec<R>,
+        prescored: Vec<Prescored>,
+        options: ScoreOptions,
+        done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
+    ) {
+        let (rollouts, prescored, options) = (Arc::new(rollouts), Arc::new(prescored), Arc::new(options));
+        let done: Option<Done<R>> = Some(Box::new(done));
+        self.run_submission(Submission { rollouts, prescored, options, rescore: false, done });
+    }
+
+    /// Scores a group most of which has been scored before: judgments of then are used, on the sides on which they were
+    /// shown.
+    pub(crate) fn submit_rescore<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        rollouts: Vec<R>,
+        options: ScoreOptions,
+        done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
+    ) {
+        let (rollouts, prescored, options) = (Arc::new(rollouts), Arc::new(Vec::new()), Arc::new(options));
+        let done: Option<Done<R>> = Some(Box::new(done));
+        self.run_submission(Submission { rollouts, prescored, options, rescore: true, done });
+    }
+
+    /// Scores a rollout alone whose group is not complete yet. The result is put into `prescored`, which goes to
+    /// [`Engine::submit_prescored`] later. It returns at once.
+    pub fn prescore<R: Borrow<Rollout<'static>> + Send + 'static>(
+        self: &Arc<Self>,
+        rollout: R,
+        options: &ScoreOptions,
+        prescored: &Prescored,
+    ) {
+        let (engine, options, prescored) = (Arc::clone(self), options.clone(), prescored.clone());
+        self.pool.spawn(move || {
+            let cancelled = options.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
+            if cancelled || !prescored.is_awaited() {
+                return;
+            }
+            let tasks = prescored.fill(&engine.scorer(&options), rollout.borrow());
+            let runner = engine.runner.as_ref().filter(|runner| !runner.is_dry() && !tasks.is_empty());
+            if let Some(runner) = runner {
+                let options = RunOptions { cancel: options.cancel, ..RunOptions::default() };
+                runner.spawn(tasks, &options, drop);
+            }
+        });
+    }
+
+    /// The report of rollouts that cannot be scored, such as those that come after their group has been.
+    pub fn refuse<'r, R: Borrow<Rollout<'r>>>(&self, rollouts: &[R], code: Code) -> Report {
+        Report::refused(Arc::clone(&self.plan), rollouts, code)
+    }
+
+    /// The path of borrowed rollouts, up to the judges.
+    fn run(
         &self,
         rollouts: &[Rollout<'_>],
-        terms: &ScoreOptions,
-        told: Option<&mut Vec<CallTranscript>>,
-    ) -> Result<Report, RunError> {
+        options: &ScoreOptions,
+        transcripts: bool,
+    ) -> Result<(Report, Vec<CallTranscript>), RunError> {
         let groups = self.gather(rollouts)?;
-        let batch = Batch { rollouts, begun: &[], terms };
-        let mut rule_results = self.pool.map(&groups, |group| self.score_group(&batch, group));
-        self.score_custom(rollouts, &groups, &mut rule_results);
-        let (scored, findings) = self.judge(rule_results, terms, told);
-        self.report(rollouts, groups, scored, &findings)
+        let scorer = self.scorer(options);
+        let mut rule_results = self.pool.map(&groups, |group| scorer.score_group(rollouts, &[], group));
+        custom::score_custom(&self.plan, rollouts, &groups, &mut rule_results);
+        let options = RunOptions { cancel: options.cancel.clone(), transcripts, rescore: false };
+        let (send, receive) = mpsc::sync_channel(1);
+        self.judge(rule_results, options, move |judged| drop(send.send(judged)));
+        let mut judged = self.pool.wait(&receive).ok_or(RunError::Panicked)?;
+        let transcripts = std::mem::take(&mut judged.transcripts);
+        Ok((self.report(rollouts, groups, judged)?, transcripts))
+    }
+
+    /// The path of owned rollouts, up to the judges. Each step hands over to the next.
+    fn run_submission<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        submission: Submission<R>,
+    ) {
+        let engine = Arc::clone(self);
+        self.pool.spawn(move || {
+            let groups = match engine.gather(&submission.rollouts) {
+                Ok(groups) => Arc::new(groups),
+                Err(error) => return submission.finish(Err(error)),
+            };
+            let work = {
+                let (engine, groups) = (Arc::clone(&engine), Arc::clone(&groups));
+                let (rollouts, options) = (Arc::clone(&submission.rollouts), Arc::clone(&submission.options));
+                let prescored = Arc::clone(&submission.prescored);
+                move |at: usize| engine.scorer(&options).score_group(&rollouts, &prescored, &groups[at])
+            };
+            let (pool, count) = (Arc::clone(&engine.pool), groups.len());
+            pool.map_then(count, work, move |rule_results| {
+                let rule_results = rule_results.into_iter().zip(groups.iter()).map(|(results, group)| {
+                    results.unwrap_or_else(|| RuleResults::panicked(&submission.rollouts, group))
+                });
+                let mut rule_results: Vec<RuleResults> = rule_results.collect();
+                if !custom::has_custom(&engine.plan) {
+                    return engine.judge_submission(submission, groups, rule_results);
+                }
+                // On a thread of its own, because nobody knows how long a caller's function takes. Where the system
+                // gives none, the submission is dropped, which reports that it has failed.
+                let thread = std::thread::Builder::new().name("plaudit-custom".to_owned());
+                let _ = thread.spawn(move || {
+                    custom::score_custom(&engine.plan, &submission.rollouts, &groups, &mut rule_results);
+                    engine.judge_submission(submission, groups, rule_results);
+                });
+            });
+        });
+    }
+
+    fn judge_submission<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: Arc<Self>,
+        submission: Submission<R>,
+        groups: Arc<Vec<Group>>,
+        rule_results: Vec<RuleResults>,
+    ) {
+        let cancel = submission.options.cancel.clone();
+        let options = RunOptions { cancel, transcripts: false, rescore: submission.rescore };
+        let engine = Arc::clone(&self);
+        self.judge(rule_results, options, move |judged| {
+            let report = engine.report(&submission.rollouts, Arc::unwrap_or_clone(groups), judged);
+            submission.finish(report);
+        });
+    }
+
+    /// Runs the judge tasks of all groups at once and writes their outcomes into the rows. `then` is called once, on this
+    /// thread where there are no tasks, else on one of the pool.
+    fn judge(
+        &self,
+        rule_results: Vec<RuleResults>,
+        options: RunOptions,
+        then: impl FnOnce(JudgedRows) + Send + 'static,
+    ) {
+        let (pending, tasks) = PendingJudgments::split(rule_results);
+        let (Some(runner), false) = (&self.runner, tasks.is_empty()) else {
+            return then(pending.apply(&self.plan, Vec::new()));
+        };
+        let (plan, pool, cancel) = (Arc::clone(&self.plan), Arc::clone(&self.pool), options.cancel.clone());
+        runner.spawn(tasks, &options, move |mut results| {
+            let outputs = results.iter_mut().filter_map(|result| result.as_mut().ok());
+            let transcripts = outputs.flat_map(|output| std::mem::take(&mut output.transcripts)).collect();
+            // On the pool, because aggregation takes longer than the calls of other groups may wait for this thread.
+            let (count, work) = (results.len(), move |at: usize| finish_task(&results[at], cancel.as_ref()));
+            pool.map_then(count, work, move |finished| {
+                then(JudgedRows { transcripts, ..pending.apply(&plan, finished) });
+            });
+        });
     }
 
     /// The groups of a batch, where the recipe takes them as they are.
@@ -177,21 +343,20 @@ impl Engine {
         Ok(groups)
     }
 
-    /// The report of groups of which everything has been said.
+    fn scorer<'e>(&'e self, options: &'e ScoreOptions) -> GroupScorer<'e> {
+        let secret = self.runner.as_ref().map(|runner| runner.secret());
+        GroupScorer { plan: &self.plan, clock: self.clock.as_ref(), secret, options }
+    }
+
+    /// Sets the totals, and makes the report.
     fn report<'r, R: Borrow<Rollout<'r>>>(
         &self,
         rollouts: &[R],
         groups: Vec<Group>,
-        mut scored: Vec<Vec<Row>>,
-        findings: &[(String, Findings)],
+        mut judged: JudgedRows,
     ) -> Result<Report, RunError> {
-        scored.iter_mut().flatten().for_each(|row| self.set_total(row));
-        Report::new(Arc::clone(&self.plan), rollouts, groups, scored, findings)
-    }
-
-    /// The report of rollouts that cannot be scored, such as those that come after their group has been.
-    pub fn refuse<'r, R: Borrow<Rollout<'r>>>(&self, rollouts: &[R], code: Code) -> Report {
-        Report::refused(Arc::clone(&self.plan), rollouts, code)
+        judged.rows.iter_mut().flatten().for_each(|row| self.set_total(row));
+        Report::new(Arc::clone(&self.plan), rollouts, groups, judged.rows, &judged.stats)
     }
 
     /// Makes the total of a row out of its outcomes.

@@ -1,13 +1,14 @@
-//! What do rules say of a group? Every component that looks at one rollout alone, then those that compare.
+//! Scores a group by rules: components that look at one rollout alone, then those that compare; then builds the tasks for
+//! judges.
 
-use super::judged::RuleResults;
+use super::judged::{RuleResults, build_judge_tasks};
+use super::options::ScoreOptions;
 use super::prescore::Prescored;
-use super::{Batch, Engine, ScoreOptions};
-use crate::exec::{Deadline, Limit};
+use crate::exec::{Clock, Deadline, WorkLimit};
 use crate::group::{self, Group};
-use crate::judge::case::Member;
+use crate::judge::group_view::Member;
 use crate::outcome::Outcome;
-use crate::plan::{Branch, Scorer};
+use crate::plan::{Branch, Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::Row;
 use crate::rollout::Rollout;
@@ -16,22 +17,31 @@ use crate::text::Text;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-impl Engine {
-    /// What ends the work on a group that is taken up now.
-    pub(super) fn limit<'c>(&'c self, terms: &'c ScoreOptions) -> Limit<'c> {
-        let deadline = Deadline::after(self.clock.as_ref(), self.plan.groups.timeout);
-        Limit { deadline, cancel: terms.cancel.as_ref() }
+/// Scores groups by the rules of a plan.
+pub(super) struct GroupScorer<'e> {
+    pub(super) plan: &'e Plan,
+    pub(super) clock: &'e dyn Clock,
+    /// What the delimiters of prompts are derived from; none where no judge is asked.
+    pub(super) secret: Option<&'e [u8; 32]>,
+    pub(super) options: &'e ScoreOptions,
+}
+
+impl GroupScorer<'_> {
+    /// What ends the work on a group that starts now.
+    pub(super) fn limit(&self) -> WorkLimit<'_> {
+        let deadline = Deadline::after(self.clock, self.plan.groups.timeout);
+        WorkLimit { deadline, cancel: self.options.cancel.as_ref() }
     }
 
-    /// The rows of one group, in the order of its members, with what no judge is needed for, and the questions that
-    /// judges are to be asked.
+    /// The rows of one group, in the order of its members, with every outcome that needs no judge, and the tasks for
+    /// judges. `prescored` goes side by side with the rollouts, or is empty.
     pub(super) fn score_group<'r, R: Borrow<Rollout<'r>>>(
         &self,
-        batch: &Batch<'_, R>,
+        rollouts: &[R],
+        prescored: &[Prescored],
         group: &Group,
     ) -> RuleResults {
-        let Batch { rollouts, begun, terms } = *batch;
-        let limit = self.limit(terms);
+        let limit = self.limit();
         let originals = group::originals(rollouts, &group.members);
         let references = References::prepare(rollouts, &group.members);
         let texts: Vec<Option<Text<'_>>> = (group.members.iter().zip(&originals).enumerate())
@@ -56,7 +66,7 @@ impl Engine {
         for (at, sample) in samples.iter().enumerate() {
             let row = match originals[at] {
                 original if original < at => Row { duplicate: true, ..rows[original].clone() },
-                _ => match begun.get(group.members[at]).and_then(Prescored::row) {
+                _ => match prescored.get(group.members[at]).and_then(Prescored::row) {
                     Some(row) => row.clone(),
                     None => self.score_alone(rollouts[group.members[at]].borrow(), sample, &limit),
                 },
@@ -69,13 +79,18 @@ impl Engine {
             let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
                 .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
                 .collect();
-            tasks.extend(self.build_judge_tasks(index, branch, &members, &mut rows, terms, |_| true));
+            tasks.extend(build_judge_tasks(self, index, &members, &mut rows, |_| true));
         }
         RuleResults { rows, tasks }
     }
 
     /// What can be said of a rollout without its group.
-    pub(super) fn score_alone(&self, rollout: &Rollout<'_>, sample: &Sample<'_>, limit: &Limit<'_>) -> Row {
+    pub(super) fn score_alone(
+        &self,
+        rollout: &Rollout<'_>,
+        sample: &Sample<'_>,
+        limit: &WorkLimit<'_>,
+    ) -> Row {
         match self.plan.branch(rollout) {
             Some(branch) => self.score_each(branch, sample, limit),
             None => Row::refused(sample.text.chars(), Code::NoRoute),
@@ -83,7 +98,7 @@ impl Engine {
     }
 
     /// Asks the components that look at one rollout alone: gates first, then the others.
-    fn score_each(&self, index: usize, sample: &Sample<'_>, limit: &Limit<'_>) -> Row {
+    fn score_each(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Row {
         let branch = &self.plan.branches[index];
         let mut row = Row::empty(index, branch.components.len(), sample.text.chars());
         let gates = branch.components.iter().enumerate().filter(|(_, component)| component.gate.is_some());
@@ -109,7 +124,7 @@ impl Engine {
     }
 
     /// Asks one rule about one rollout, within the limits. A rule that fails is data.
-    fn ask(&self, rule: &dyn Rule, floor: f64, sample: &Sample<'_>, limit: &Limit<'_>) -> Outcome {
+    fn ask(&self, rule: &dyn Rule, floor: f64, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
         if let Some(code) = limit.reached() {
             return Outcome::invalid(code);
         }
@@ -129,7 +144,7 @@ impl Engine {
         branch: &Branch,
         samples: &[Sample<'_>],
         rows: &mut [Row],
-        limit: &Limit<'_>,
+        limit: &WorkLimit<'_>,
     ) {
         for (at, component) in branch.components.iter().enumerate() {
             let Scorer::Group(rule) = &component.scorer else { continue };
@@ -155,7 +170,7 @@ impl Engine {
         rule: &dyn GroupRule,
         asked: &[usize],
         samples: &[Sample<'_>],
-        limit: &Limit<'_>,
+        limit: &WorkLimit<'_>,
     ) -> Vec<Outcome> {
         let all = |outcome: Outcome| vec![outcome; asked.len()];
         if asked.len() < rule.smallest() {

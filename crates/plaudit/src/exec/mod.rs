@@ -1,6 +1,7 @@
 //! Execution primitives of the engine: the thread pool, clocks, deadlines and cancellation tokens.
 
 mod cancel;
+pub(crate) mod duration;
 mod pool;
 
 pub use cancel::CancelToken;
@@ -8,6 +9,7 @@ pub use pool::Pool;
 
 use crate::reason::Code;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Where the engine takes its time from, so that tests can stop it.
@@ -52,16 +54,16 @@ impl<'c> Deadline<'c> {
     }
 }
 
-/// What ends the work on a group before it is done: its deadline, or a caller who lets go of it.
+/// What ends the work on a group before it is done: its deadline, or the caller's cancellation.
 #[derive(Debug)]
-pub(crate) struct Limit<'c> {
+pub(crate) struct WorkLimit<'c> {
     /// The group's deadline.
     pub(crate) deadline: Deadline<'c>,
-    /// The caller's flag, where it has one.
+    /// The caller's token, where it has one.
     pub(crate) cancel: Option<&'c CancelToken>,
 }
 
-impl Limit<'_> {
+impl WorkLimit<'_> {
     /// Why nothing more may be started, where that is so.
     pub(crate) fn reached(&self) -> Option<Code> {
         if self.cancel.is_some_and(CancelToken::is_cancelled) {
@@ -69,4 +71,9 @@ impl Limit<'_> {
         }
         self.deadline.has_passed().then_some(Code::GroupDeadline)
     }
+}
+
+/// Locks a mutex, also after a thread that held it has panicked: every change under these locks is complete in itself.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
-//! On which threads does work run? On the engine's own, which start with the first work that needs them.
+//! Thread pool of the engine (rayon), started with the first work that needs it.
 
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::time::Duration;
 
 /// The threads that groups are scored on. They start with the first batch that has more than one group.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub struct Pool {
 
 /// How many parts a thread has on average, so that one long part does not leave the other threads idle.
 const PARTS: usize = 8;
+/// How long a waiting thread of the pool sleeps before it looks for other jobs again.
+const IDLE: Duration = Duration::from_millis(1);
 
 impl Pool {
     /// A pool of so many threads, or of one a core.
@@ -79,6 +82,26 @@ impl Pool {
         }
     }
 
+    /// Waits for the result of jobs; none where its sender was dropped. A thread of the pool does other jobs meanwhile, so
+    /// that it does not wait for a job that nobody else can do.
+    pub(crate) fn wait<T>(&self, result: &mpsc::Receiver<T>) -> Option<T> {
+        if !self.is_own() {
+            return result.recv().ok();
+        }
+        loop {
+            match result.try_recv() {
+                Ok(result) => return Some(result),
+                Err(mpsc::TryRecvError::Disconnected) => return None,
+                Err(mpsc::TryRecvError::Empty) => {}
+            }
+            if rayon::yield_now() != Some(rayon::Yield::Executed)
+                && let Ok(result) = result.recv_timeout(IDLE)
+            {
+                return Some(result);
+            }
+        }
+    }
+
     /// Whether the caller runs on one of the threads.
     fn is_own(&self) -> bool {
         self.pool.get().and_then(Option::as_ref).is_some_and(|pool| pool.current_thread_index().is_some())
@@ -94,10 +117,9 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
 
     #[test]
-    fn what_is_made_stands_in_order_and_a_panic_is_a_gap() {
+    fn results_are_in_order_and_a_panic_is_a_gap() {
         for (threads, items) in [(1, 0), (1, 1), (1, 9), (2, 2), (2, 1000), (8, 37)] {
             let pool = Pool::new(Some(threads));
             let (send, receive) = mpsc::channel();
@@ -109,11 +131,24 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_panics_takes_nobody_with_it() {
+    fn a_panicking_job_harms_no_other() {
         let pool = Pool::new(Some(1));
         let (send, receive) = mpsc::channel();
         pool.spawn(|| panic!("a job"));
         pool.spawn(move || send.send("the next").unwrap());
         assert_eq!(receive.recv().unwrap(), "the next");
+    }
+
+    #[test]
+    fn a_waiting_pool_thread_does_other_jobs() {
+        let pool = Arc::new(Pool::new(Some(1)));
+        let (send, receive) = mpsc::channel();
+        let inner = Arc::clone(&pool);
+        pool.spawn(move || {
+            let (tell, told) = mpsc::channel();
+            inner.spawn(move || tell.send("done").unwrap());
+            send.send(inner.wait(&told)).unwrap();
+        });
+        assert_eq!(receive.recv().unwrap(), Some("done"));
     }
 }

@@ -286,7 +286,7 @@ impl Inner {
         for effect in effects {
             match effect {
                 Effect::Begin(rollout, begun, validate) => {
-                    self.engine.begin(rollout, &self.terms(validate), &begun);
+                    self.engine.prescore(rollout, &self.terms(validate), &begun);
                 }
                 Effect::Score(batch) => self.score(batch),
                 Effect::Answer(caller, answer) => caller.tell(self.joined(answer)),

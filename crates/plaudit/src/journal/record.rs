@@ -1,7 +1,7 @@
 //! How does the caller write into the journal? What it needs of a record, said in the journal's words.
 
 use super::{Journal, JournalError, Judgment, Key};
-use crate::judge::client::{Allowance, Claim, Leave, Record};
+use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
 use std::future::ready;
@@ -35,12 +35,12 @@ impl Record for Journal {
         Box::pin(ready(judgment.map(|judgment| judgment.map(|judgment| judgment.body))))
     }
 
-    fn intend<'a>(&'a self, claim: Claim<'a>, _: Allowance) -> BoxFuture<'a, Result<Leave, Reason>> {
+    fn begin_call<'a>(&'a self, claim: Claim<'a>, _: Allowance) -> BoxFuture<'a, Result<CallGrant, Reason>> {
         let intended = Journal::intend(self, &Key::from(*claim.key), claim.judge);
-        Box::pin(ready(intended.map(|()| Leave::Granted).map_err(|error| full(&error))))
+        Box::pin(ready(intended.map(|()| CallGrant::Granted).map_err(|error| full(&error))))
     }
 
-    fn keep<'a>(
+    fn store<'a>(
         &'a self,
         claim: Claim<'a>,
         body: &[u8],
@@ -54,16 +54,16 @@ impl Record for Journal {
         })
     }
 
-    fn give_up(&self, claim: Claim<'_>, code: Code, maybe_paid: bool) {
+    fn fail_call(&self, claim: Claim<'_>, code: Code, maybe_paid: bool) {
         // What cannot be written here shows when the next call is intended.
         let _ = Journal::give_up(self, &Key::from(*claim.key), code.as_str(), maybe_paid);
     }
 
-    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
+    fn get_fact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
         Box::pin(ready(Ok(Journal::recall(self, name))))
     }
 
-    fn remember(&self, name: &str, value: &str) {
+    fn set_fact(&self, name: &str, value: &str) {
         let _ = Journal::remember(self, name, value);
     }
 

@@ -1,49 +1,56 @@
-//! How is a judge asked, and what counts as its answer? Prompts, fences, verdicts and the questions of a group; nothing
-//! here opens a connection. One file a reward, one line in [`KINDS`].
+//! LLM judges: rewards, prompts, answers, and everything between a group and an HTTP call.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`rewards`] | judged rewards and their parameters; one file each, one line in [`KINDS`] |
+//! | [`config`] | what a recipe says of a judge, and what that means |
+//! | [`group_view`] | a group as a judge sees it |
+//! | [`session`] | state machine of one group: which calls next, and the outcomes |
+//! | [`call`] | one call: what is shown and expected |
+//! | [`prompt`] | rendering, templates, prompt-injection defence |
+//! | [`endpoint`] | request and reply of each kind of endpoint |
+//! | [`answer`] | verdicts and how they are parsed |
+//! | [`client`] | admission, retries, budgets, single-flight, transport |
+//! | [`runner`] | runs sessions on a runtime |
+//! | [`stats`] | statistics of verdicts |
 
-pub mod asking;
-pub mod case;
+mod address;
+pub mod answer;
+pub mod call;
 pub mod client;
-pub mod detect;
-pub mod fence;
-pub mod findings;
-pub mod inquiry;
-mod marks;
-pub mod overlap;
-pub mod own;
-pub mod principle;
-pub mod principles;
-pub mod query;
-pub mod question;
-pub mod read;
-pub mod reply;
-pub mod reward_model;
+pub mod config;
+pub mod endpoint;
+pub mod group_view;
+pub mod prompt;
+pub mod rewards;
 pub mod runner;
-pub mod template;
-pub mod verdict;
+pub mod secret;
+pub mod session;
+pub mod stats;
 
 pub use crate::aggregate::design::MOST_SHOWN;
-pub use query::{Query, Request, Voice};
-pub use question::Question;
-pub use read::Reading;
-pub use reply::Reply;
-pub use verdict::{Form, Place, Side, Usage, Verdict, Wanted};
+pub use answer::{AnswerFormat, AnswerLocation, AnswerParser, ExpectedAnswer, Reply, Side, Usage, Verdict};
+pub use rewards::judged_reward::JudgedReward;
 
 use crate::reward::{ParamError, Registered, inline_schema, parameters};
 use crate::tokenizer::ResourceCache;
+use rewards::{custom_prompt, principle, reward_model};
 
-/// Every judged reward, by name. A new one is a file beside this and a line here.
-pub const KINDS: &[Kind] =
-    &[Kind::of::<own::Judge>(), Kind::of::<principle::Principle>(), Kind::of::<reward_model::RewardModel>()];
+/// Every judged reward, by name. A new one is a file in `rewards` and a line here.
+pub const KINDS: &[Kind] = &[
+    Kind::of::<custom_prompt::CustomPrompt>(),
+    Kind::of::<principle::Principle>(),
+    Kind::of::<reward_model::RewardModel>(),
+];
 
 /// The parameters of a judged reward, which are also its place in the registry.
 pub trait Asks: Registered + Default {
-    /// The loaded question, or everything that is wrong with the parameters.
-    fn build(self, cache: &mut ResourceCache) -> Result<Question, Vec<ParamError>>;
+    /// The loaded reward, or everything that is wrong with the parameters.
+    fn build(self, cache: &mut ResourceCache) -> Result<JudgedReward, Vec<ParamError>>;
 }
 
 /// One judged reward of the registry.
-pub type Kind = crate::reward::Kind<Question>;
+pub type Kind = crate::reward::Kind<JudgedReward>;
 
 impl Kind {
     /// The entry of one reward.

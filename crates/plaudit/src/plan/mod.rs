@@ -1,15 +1,15 @@
-//! What does a recipe mean? Everything that was written in it, resolved: loaded rules, weights, gates and routes.
-//! Nothing about the configuration can fail after this.
+//! The plan: what a recipe means. Loaded rewards, resolved judges, weights, gates and routes; nothing about the
+//! configuration can fail after this.
 
-pub mod judges;
+mod judges;
 mod resolve;
 
 use crate::compose::{Combine, Part};
 use crate::group::Partial;
+use crate::judge::config::ResolvedJudge;
 use crate::recipe::RecipeError;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
-pub use judges::Judge;
 use std::time::Duration;
 
 /// A resolved recipe.
@@ -24,7 +24,7 @@ pub struct Plan {
     /// What stands for an invalid total where a front must hand out a number.
     pub invalid_value: Option<f64>,
     /// The judges that components ask.
-    pub judges: Vec<Judge>,
+    pub judges: Vec<ResolvedJudge>,
     /// Whether the reference takes part in comparisons.
     pub validates: bool,
     /// How groups are handled.
@@ -118,8 +118,8 @@ impl Plan {
     pub fn branch(&self, rollout: &Rollout<'_>) -> Option<usize> {
         let Some(route) = &self.route else { return Some(0) };
         let value = rollout.field(&route.by);
-        let case = value.and_then(|value| route.cases.iter().find(|(name, _)| *name == value));
-        case.map(|(_, branch)| *branch).or(route.default)
+        let view = value.and_then(|value| route.cases.iter().find(|(name, _)| *name == value));
+        view.map(|(_, branch)| *branch).or(route.default)
     }
 
     /// Whether some component looks at the group as a whole.
@@ -132,11 +132,11 @@ impl Plan {
     pub fn group_limit(&self) -> Option<GroupLimit> {
         let components = self.branches.iter().flat_map(|branch| &branch.components);
         let limits = components.filter_map(|component| {
-            let Scorer::Judged(question) = &component.scorer else { return None };
-            let largest = question.method.largest();
-            (question.compares() && largest < usize::MAX).then(|| GroupLimit {
+            let Scorer::Judged(reward) = &component.scorer else { return None };
+            let largest = reward.method.largest();
+            (reward.compares() && largest < usize::MAX).then(|| GroupLimit {
                 component: component.name.clone(),
-                method: question.method.name(),
+                method: reward.method.name(),
                 limit: largest - usize::from(self.validates),
             })
         });

@@ -1,10 +1,11 @@
-//! How does a recipe become a plan? Every key is checked, every reward loaded, every route followed, and all mistakes
-//! are told at once.
+//! Resolver: turns a recipe into a plan. Checks every key, loads every reward, follows every route, and reports all errors
+//! at once.
 
-use super::judges::Judge;
 use super::{Branch, Component, Gate, GroupPolicy, Plan, Route, Scorer};
 use crate::compose::{Combine, Part};
-use crate::judge::principles::preset;
+use crate::exec::duration::{DURATION_SYNTAX, parse_duration};
+use crate::judge::config::ResolvedJudge;
+use crate::judge::rewards::principle_sets::preset;
 use crate::recipe::file::{self, ComponentConfig, RecipeFile};
 use crate::recipe::judges::ReferencePart;
 use crate::recipe::{Node, Recipe, RecipeError, RecipeErrors, Tree, check, closest, did_you_mean};
@@ -41,8 +42,6 @@ impl Recipe {
     }
 }
 
-/// How a duration is written.
-const DURATION: &str = "write it like 300s, 500ms or 5m";
 /// The keys that hold one.
 const DURATIONS: [&str; 4] = ["timeout", "quiet", "connect_timeout", "patience"];
 
@@ -56,7 +55,7 @@ pub(super) struct Resolver<'r> {
     pub(super) warnings: &'r mut Vec<RecipeError>,
     cache: &'r mut ResourceCache,
     /// The judges of all recipes so far; where two have one name, the first is meant.
-    pub(super) judges: &'r mut Vec<Judge>,
+    pub(super) judges: &'r mut Vec<ResolvedJudge>,
     /// The rewards that were brought for this recipe and those that it routes to.
     brought: &'r [CustomKind],
 }
@@ -108,7 +107,7 @@ impl<'r> Resolver<'r> {
         for mistake in &mut self.mistakes[before..] {
             let key = mistake.path.rsplit_once('.').map_or(mistake.path.as_str(), |(_, key)| key);
             if mistake.code == "recipe.type" && DURATIONS.contains(&key) {
-                mistake.fix = Some(DURATION.to_owned());
+                mistake.fix = Some(DURATION_SYNTAX.to_owned());
             }
         }
         let wrong: Vec<&str> = self.mistakes[before..].iter().map(|mistake| mistake.path.as_str()).collect();
@@ -204,8 +203,8 @@ impl<'r> Resolver<'r> {
                 return None;
             }
         };
-        if let Scorer::Judged(question) = &scorer
-            && let Some(warning) = question.warning()
+        if let Scorer::Judged(reward) = &scorer
+            && let Some(warning) = reward.warning()
         {
             let line = node.get(warning.key).map_or(node.line, |node| node.line);
             let path = format!("{path}.{}", warning.key);
@@ -282,7 +281,7 @@ impl<'r> Resolver<'r> {
 
     /// Refuses a validation that nothing would carry out.
     fn refuse_idle(&mut self, written: &RecipeFile, own: &Branch) {
-        let compares = |component: &Component| matches!(&component.scorer, Scorer::Judged(question) if !question.is_scalar());
+        let compares = |component: &Component| matches!(&component.scorer, Scorer::Judged(reward) if !reward.is_scalar());
         let include = written.validation.reference == ReferencePart::Include;
         if include
             && written.route.is_none()
@@ -385,10 +384,10 @@ impl<'r> Resolver<'r> {
     }
 
     pub(super) fn duration(&mut self, path: &str, text: &str) -> Option<Duration> {
-        let duration = read_duration(text);
+        let duration = parse_duration(text);
         if duration.is_none() {
             let message = format!("{text:?} is not a duration above 0 and of at most a day");
-            let fix = Some(DURATION.to_owned());
+            let fix = Some(DURATION_SYNTAX.to_owned());
             self.mistakes.push(mistake("recipe.duration", path, self.line(path), message, fix));
         }
         duration
@@ -449,19 +448,4 @@ pub(super) fn mistake(
     fix: Option<String>,
 ) -> RecipeError {
     RecipeError { code, path: path.to_owned(), line, message, fix }
-}
-
-/// A duration such as `300s`, `500ms`, `5m` or `1h`, above 0 and of at most a day.
-fn read_duration(text: &str) -> Option<Duration> {
-    let digits = text.find(|char: char| !char.is_ascii_digit() && char != '.')?;
-    let number: f64 = text[..digits].parse().ok()?;
-    let unit = match &text[digits..] {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    let seconds = number * unit;
-    (seconds > 0.0 && seconds <= 86_400.0).then(|| Duration::from_secs_f64(seconds))
 }

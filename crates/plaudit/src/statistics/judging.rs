@@ -1,12 +1,12 @@
 //! Does the judge hold to its verdicts, and how do rollouts fare against the reference? Counts become rates, with intervals.
 
-use crate::judge::findings::Findings;
+use crate::judge::stats::JudgeStats;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 /// What a judge's verdicts look like over many groups.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judging(pub Findings);
+pub struct Judging(pub JudgeStats);
 
 /// A share of something, with the interval that it lies in with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -42,11 +42,11 @@ impl Share {
 impl Judging {
     /// Of no verdicts.
     pub fn none() -> Self {
-        Self(Findings::default())
+        Self(JudgeStats::default())
     }
 
     /// Adds what was found about a group or many.
-    pub fn merge(&mut self, found: &Findings) {
+    pub fn merge(&mut self, found: &JudgeStats) {
         self.0.merge(found);
     }
 

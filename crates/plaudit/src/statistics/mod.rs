@@ -6,7 +6,7 @@ pub mod judging;
 pub mod steps;
 
 use crate::error::RunError;
-use crate::judge::findings::Findings;
+use crate::judge::stats::JudgeStats;
 use crate::outcome::{Fact, OutcomeKind};
 use crate::plan::Plan;
 use crate::reason::Code;
@@ -243,7 +243,7 @@ impl Statistics {
     }
 
     /// Takes in what the judge of a component found about one group.
-    pub(crate) fn observe_judging(&mut self, component: &str, found: &Findings) {
+    pub(crate) fn observe_judging(&mut self, component: &str, found: &JudgeStats) {
         if let Some((_, column)) = self.components.iter_mut().find(|(name, _)| name == component) {
             column.judging.get_or_insert_with(Judging::none).merge(found);
         }

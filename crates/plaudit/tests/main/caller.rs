@@ -2,10 +2,12 @@
 //! a strict little reader; and does a call that is dropped leave anything behind?
 
 use futures_util::future::join_all;
-use plaudit::judge::client::{CallOutcome, JudgeClient, JudgeSpec, Network, Record, Tally};
-use plaudit::judge::reply;
-use plaudit::judge::{Form, Usage, Verdict};
-use plaudit::judge::{Place, Query, Reading, Reply, Request, Wanted};
+use plaudit::judge::answer::reply;
+use plaudit::judge::client::{
+    CallOutcome, JudgeClient, JudgeRegistry, Network, Query, Record, Request, Tally,
+};
+use plaudit::judge::config::{AddressConfig, JudgeConfig, ResolvedJudge};
+use plaudit::judge::{AnswerFormat, AnswerLocation, AnswerParser, ExpectedAnswer, Reply, Usage, Verdict};
 use plaudit::reason::{Code, Reason};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -142,11 +144,11 @@ pub(crate) fn samples(name: &str, count: usize) -> Vec<Sample> {
 }
 
 impl Query for Sample {
-    fn forms(&self) -> &[Form] {
-        &[Form::Json]
+    fn formats(&self) -> &[AnswerFormat] {
+        &[AnswerFormat::Json]
     }
 
-    fn request(&self, _: Form, attempt: u32) -> Result<Request, Reason> {
+    fn request(&self, _: AnswerFormat, attempt: u32) -> Result<Request, Reason> {
         let fault = self.fault.map_or_else(String::new, |fault| format!("[[fault:{fault}]]"));
         let content = format!("[[sample:{}]] {fault} attempt {attempt}", self.id);
         let message = serde_json::json!({"role": "user", "content": content});
@@ -154,10 +156,11 @@ impl Query for Sample {
         Ok(Request { path: "/chat/completions", body: body.to_string().into_bytes() })
     }
 
-    fn read(&self, _: Form, _: u32, body: &[u8]) -> Result<Verdict, Reason> {
+    fn read(&self, _: AnswerFormat, _: u32, body: &[u8]) -> Result<Verdict, Reason> {
         let echo = Some(("sample".to_owned(), self.id.clone()));
-        let place = Place::Json { field: "score".to_owned(), echo };
-        Reading { wanted: Wanted::Score { min: 0.0, max: 1.0 }, place }.read(&Reply::read(body)?)
+        let location = AnswerLocation::Json { field: "score".to_owned(), echo };
+        let expected = ExpectedAnswer::Score { min: 0.0, max: 1.0 };
+        AnswerParser { expected, location }.read(&Reply::read(body)?)
     }
 
     fn usage(&self, body: &[u8]) -> Option<Usage> {
@@ -166,14 +169,27 @@ impl Query for Sample {
 }
 
 /// Patience for tests: two seconds an attempt, three for a judge that is down.
-pub(crate) fn spec(url: &str) -> JudgeSpec {
-    JudgeSpec {
-        timeout: Duration::from_secs(2),
-        connect_timeout: Duration::from_secs(1),
-        patience: Duration::from_secs(3),
-        rest: Duration::from_secs(1),
-        ..JudgeSpec::at("judge", url)
+pub(crate) fn config(url: &str) -> JudgeConfig {
+    JudgeConfig {
+        base_url: Some(AddressConfig::One(url.to_owned())),
+        model: Some("judge".to_owned()),
+        concurrency: 32,
+        timeout: "2s".to_owned(),
+        connect_timeout: "1s".to_owned(),
+        patience: "3s".to_owned(),
+        ..JudgeConfig::default()
     }
+}
+
+/// The judge of a configuration, whose breaker opens for a second at first.
+pub(crate) fn judge(config: JudgeConfig) -> ResolvedJudge {
+    let mut judge = ResolvedJudge::new("judge", config).unwrap();
+    judge.rest = Duration::from_secs(1);
+    judge
+}
+
+pub(crate) fn spec(url: &str) -> ResolvedJudge {
+    judge(config(url))
 }
 
 /// What came of a run over some samples.
@@ -199,11 +215,16 @@ impl Run {
     }
 }
 
+/// A client that shares its judges with no other.
+pub(crate) fn client(judges: Vec<ResolvedJudge>, record: Arc<dyn Record>, network: Network) -> JudgeClient {
+    JudgeClient::new(judges, record, network, &JudgeRegistry::default()).unwrap()
+}
+
 /// Asks a judge about all samples at once, on a runtime of its own.
-pub(crate) fn run(spec: JudgeSpec, record: &Arc<dyn Record>, samples: &[Sample], seconds: f64) -> Run {
+pub(crate) fn run(spec: ResolvedJudge, record: &Arc<dyn Record>, samples: &[Sample], seconds: f64) -> Run {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let caller = JudgeClient::new(vec![spec], Arc::clone(record), Network::Live).unwrap();
+        let caller = client(vec![spec], Arc::clone(record), Network::Live);
         let start = Instant::now();
         let deadline = start + Duration::from_secs_f64(seconds);
         let asked = join_all(samples.iter().map(|sample| caller.ask(0, sample, deadline))).await;
@@ -222,7 +243,7 @@ fn a_dropped_call_closes_its_socket_and_leaves_no_task() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let record = Arc::new(plaudit::judge::client::MemoryRecord::default());
-        let caller = JudgeClient::new(vec![spec(&mock.url("ok"))], record, Network::Live).unwrap();
+        let caller = client(vec![spec(&mock.url("ok"))], record, Network::Live);
         let late = Instant::now() + Duration::from_secs(60);
         let first = Sample { id: "first".into(), fault: None };
         assert!(caller.ask(0, &first, late).await.verdict.is_ok());
@@ -251,7 +272,7 @@ fn a_replay_asks_nobody() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let record = Arc::new(plaudit::judge::client::MemoryRecord::default());
-        let caller = JudgeClient::new(vec![spec("http://127.0.0.1:9/v1")], record, Network::Replay).unwrap();
+        let caller = client(vec![spec("http://127.0.0.1:9/v1")], record, Network::Replay);
         let sample = &samples("replay", 1)[0];
         let asked = caller.ask(0, sample, Instant::now() + Duration::from_secs(9)).await;
         assert_eq!(asked.verdict.unwrap_err().code, Code::JudgeNotRecorded);

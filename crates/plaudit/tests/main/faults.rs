@@ -1,9 +1,11 @@
 //! Does every fault of a judge end as it must? The fault matrix, over loopback, against a mock that misbehaves on demand:
 //! what each sample gets, how many calls it took, and how long.
 
-use crate::caller::{Line, Mock, Run, Sample, Tls, run, samples, spec};
+use crate::caller::{Line, Mock, Run, Sample, Tls, client, config, judge, run, samples, spec};
 use plaudit::judge::Verdict;
-use plaudit::judge::client::{JudgeSpec, MemoryRecord, Price, Record, Secret};
+use plaudit::judge::client::{MemoryRecord, Record};
+use plaudit::judge::config::{BudgetConfig, JudgeConfig, Price, ResolvedJudge};
+use plaudit::judge::secret::Secret;
 use plaudit::reason::Code;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -63,7 +65,7 @@ fn record() -> Arc<dyn Record> {
 }
 
 /// Asks about all samples, checks what holds for every row, and asks about those with a score again, which costs nothing.
-fn checked(mock: &Mock, spec: JudgeSpec, all: &[Sample], seconds: f64) -> (Run, Vec<Line>) {
+fn checked(mock: &Mock, spec: ResolvedJudge, all: &[Sample], seconds: f64) -> (Run, Vec<Line>) {
     let record = record();
     let before = mock.ledger().len();
     let done = run(spec.clone(), &record, all, seconds);
@@ -151,7 +153,7 @@ fn slow_replies() {
     // A byte every ten milliseconds: the head of the reply is there after one second, its body never within two.
     let mock = Mock::start(&["--drip", "0.01"]);
     for (mode, code) in [("loris_headers", Code::JudgeTimeout), ("loris_body", Code::JudgeSlowBody)] {
-        let spec = JudgeSpec { attempts: 1, ..spec(&mock.url(mode)) };
+        let spec = judge(JudgeConfig { attempts: 1, ..config(&mock.url(mode)) });
         let (done, _) = checked(&mock, spec, &samples(mode, 1), 20.0);
         only(&done, &[code], mode);
         assert!(done.took < Duration::from_millis(2_500), "{mode}: {:?}", done.took);
@@ -186,7 +188,7 @@ fn refused_keys() {
     for (mode, code) in
         [("http429_quota", Code::JudgeQuota), ("http401", Code::JudgeAuth), ("http403", Code::JudgeAuth)]
     {
-        let spec = JudgeSpec { api_key: Some(Secret::new("sk-ours")), ..spec(&mock.url(mode)) };
+        let spec = ResolvedJudge { api_key: Some(Secret::new("sk-ours")), ..spec(&mock.url(mode)) };
         let (done, ledger) = checked(&mock, spec, &samples(mode, 200), 60.0);
         only(&done, &[code], mode);
         assert!(ledger.len() <= 5 && done.took < Duration::from_secs(2), "{mode}");
@@ -198,7 +200,7 @@ fn refused_keys() {
 fn half_fail() {
     let mock = Mock::start(&["--mix", "ok=50,http500=50"]);
     // Without hedges, so that all extra calls are retries.
-    let spec = JudgeSpec { hedge: 0.0, ..spec(&mock.url("ok")) };
+    let spec = judge(JudgeConfig { hedge: 0.0, ..config(&mock.url("ok")) });
     let (done, ledger) = checked(&mock, spec, &samples("J9", 200), 60.0);
     assert!(ledger.len() <= 250, "{} calls", ledger.len());
     assert!(done.asked.iter().all(|asked| asked.attempts <= 4));
@@ -245,7 +247,7 @@ fn no_judgments() {
         ("empty", Code::JudgeEmpty),
         ("http204", Code::JudgeEmpty),
     ] {
-        let (record, judge) = (record(), JudgeSpec { attempts: 1, ..spec(&mock.url(mode)) });
+        let (record, judge) = (record(), judge(JudgeConfig { attempts: 1, ..config(&mock.url(mode)) }));
         let sample = &samples(mode, 1);
         for _ in 0..2 {
             let done = run(judge.clone(), &record, sample, 20.0);
@@ -294,7 +296,8 @@ fn floods() {
         let all: Vec<Sample> = std::iter::once(Sample { id: format!("{mode}-ok"), fault: None })
             .chain((0..32).map(fault))
             .collect();
-        let (done, _) = checked(&mock, JudgeSpec { attempts: 1, ..spec(&mock.url("ok")) }, &all, 20.0);
+        let (done, _) =
+            checked(&mock, judge(JudgeConfig { attempts: 1, ..config(&mock.url("ok")) }), &all, 20.0);
         assert_eq!(done.scored(), 1, "{mode}");
         // The mock sends what the thirty-two ask for from one thread, so that some of it takes longer than an attempt.
         let allowed = [
@@ -348,7 +351,7 @@ fn certificates() {
 fn comes_back() {
     let arguments = ["--latency-ms", "50"];
     let mock = Mock::start(&arguments);
-    let judge = JudgeSpec { concurrency: 8, patience: Duration::from_secs(20), ..spec(&mock.url("ok")) };
+    let judge = judge(JudgeConfig { concurrency: 8, patience: "20s".to_owned(), ..config(&mock.url("ok")) });
     let outage = |mock: Mock| {
         std::thread::sleep(Duration::from_millis(400));
         let (port, ledger) = mock.stop();
@@ -366,13 +369,13 @@ fn comes_back() {
 
 fn two_judges() {
     let mock = Mock::start(&["--latency-ms", "20"]);
-    let judge = JudgeSpec { hedge: 0.0, ..spec(&mock.url("ok")) };
-    let dead = JudgeSpec { name: "dead".into(), ..spec("http://127.0.0.1:9/v1") };
+    let judge = judge(JudgeConfig { hedge: 0.0, ..config(&mock.url("ok")) });
+    let dead = ResolvedJudge { name: "dead".into(), ..spec("http://127.0.0.1:9/v1") };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         use futures_util::future::{join, join_all};
         let network = plaudit::judge::client::Network::Live;
-        let caller = plaudit::judge::client::JudgeClient::new(vec![judge, dead], record(), network).unwrap();
+        let caller = client(vec![judge, dead], record(), network);
         let start = tokio::time::Instant::now();
         let (healthy, others) = (samples("J25", 200).into(), samples("dead", 200).into());
         let ask = |judge, all: Arc<[Sample]>| {
@@ -394,8 +397,8 @@ fn two_judges() {
 fn odd_usage() {
     let mock = Mock::start(&[]);
     for mode in ["usage_missing", "usage_huge"] {
-        let price = Some(Price { input: 1.0, cached: 1.0, output: 1.0 });
-        let judge = JudgeSpec { price, ..spec(&mock.url(mode)) };
+        let price = Some(Price { input: 1.0, cached: None, output: 1.0 });
+        let judge = judge(JudgeConfig { price, ..config(&mock.url(mode)) });
         let (done, _) = checked(&mock, judge, &samples(mode, 20), 20.0);
         assert_eq!((done.scored(), done.tally.tokens_unknown), (20, 20), "{mode}");
         assert!(done.tally.cost.is_some_and(|cost| cost > 0.0 && cost < 1.0), "{mode}");
@@ -404,7 +407,13 @@ fn odd_usage() {
 
 fn budget() {
     let mock = Mock::start(&["--mix", "ok=80,http500=20"]);
-    let (record, judge) = (record(), JudgeSpec { budget_calls: Some(50), ..spec(&mock.url("ok")) });
+    let (record, judge) = (
+        record(),
+        judge(JudgeConfig {
+            budget: Some(BudgetConfig { calls: Some(50), ..BudgetConfig::default() }),
+            ..config(&mock.url("ok"))
+        }),
+    );
     for calls in [50, 0] {
         let done = run(judge.clone(), &record, &samples("J27", 200), 20.0);
         assert_eq!((mock.ledger().len(), done.tally.calls), (50, calls));

@@ -1,8 +1,9 @@
 //! Can a response speak for the prompt that it stands in? What is hostile is broken, and what is ordinary stays.
 
 use crate::work::worked;
-use plaudit::judge::detect::injection;
-use plaudit::judge::fence::{Fences, cut_mark, neutral};
+use plaudit::judge::prompt::delimiters::Delimiters;
+use plaudit::judge::prompt::injection::injection;
+use plaudit::judge::prompt::sanitize::{cut_mark, sanitize};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -12,7 +13,7 @@ use std::time::Duration;
 const LONGEST: usize = 1 << 20;
 
 fn fence() -> String {
-    Fences::new(&[3; 32], b"group").fence().to_owned()
+    Delimiters::new(&[3; 32], b"group").fence().to_owned()
 }
 
 /// The responses of the shipped example: those that talk to the judge on purpose, or go on with a turn that is not
@@ -48,14 +49,15 @@ const SCRIPTS: [&str; 14] = [
 fn ordinary_text_is_left_alone() {
     let fence = fence();
     let (_, texts) = example(&["injection", "garbage_after"]);
-    let changed = texts.iter().filter(|text| matches!(neutral(text, &fence, LONGEST), Cow::Owned(_))).count();
+    let changed =
+        texts.iter().filter(|text| matches!(sanitize(text, &fence, LONGEST), Cow::Owned(_))).count();
     let marked = texts.iter().filter(|text| injection(text).is_some()).count();
     assert!(texts.len() >= 500);
     assert_eq!((changed, marked), (0, 0), "of {}", texts.len());
     let (injected, _) = example(&["injection"]);
     assert_eq!(injected.iter().filter(|text| injection(text).is_some()).count(), injected.len());
     for text in SCRIPTS {
-        assert_eq!(neutral(text, &fence, LONGEST), Cow::Borrowed(text));
+        assert_eq!(sanitize(text, &fence, LONGEST), Cow::Borrowed(text));
         assert_eq!(injection(text), None, "{text}");
     }
 }
@@ -63,7 +65,7 @@ fn ordinary_text_is_left_alone() {
 #[test]
 fn hostile_text_is_broken_visibly() {
     let fence = fence();
-    let calm = |text: &str| neutral(text, &fence, LONGEST).into_owned();
+    let calm = |text: &str| sanitize(text, &fence, LONGEST).into_owned();
     // A1: the prompt's own headings.
     for heading in [
         "# Verdict",
@@ -126,12 +128,12 @@ fn hostile_text_is_broken_visibly() {
 fn long_texts_keep_head_and_tail_and_say_so() {
     let fence = fence();
     let text = format!("{}{}", "é".repeat(600), "z".repeat(600));
-    let said = neutral(&text, &fence, 300);
+    let said = sanitize(&text, &fence, 300);
     let note = format!("\n⟦{}: 900 characters left out⟧\n", cut_mark(&fence));
     assert_eq!(said, format!("{}{note}{}", "é".repeat(200), "z".repeat(100)));
-    assert_eq!(neutral(&text, &fence, 1200), Cow::Borrowed(text.as_str()));
-    assert!(neutral("⟦0000: 900 characters left out⟧", &fence, 300).starts_with("⟦·"));
-    assert!(!neutral(&text, &fence, 0).contains('z'));
+    assert_eq!(sanitize(&text, &fence, 1200), Cow::Borrowed(text.as_str()));
+    assert!(sanitize("⟦0000: 900 characters left out⟧", &fence, 300).starts_with("⟦·"));
+    assert!(!sanitize(&text, &fence, 0).contains('z'));
 }
 
 #[test]
@@ -168,10 +170,10 @@ fn megabytes_of_hostile_text_take_no_time() {
             };
             (0..3).map(time).min().unwrap()
         };
-        let calming = best(&|| drop(neutral(&text, &fence, LONGEST)));
+        let calming = best(&|| drop(sanitize(&text, &fence, LONGEST)));
         let finding = best(&|| assert_ne!(injection(&text), Some("")));
         assert!(calming <= limit && finding <= limit, "{unit:?}: {calming:?}, {finding:?}");
-        let said = neutral(&text, &fence, LONGEST);
+        let said = sanitize(&text, &fence, LONGEST);
         assert!(said.len() <= text.len() * 5, "{unit:?}");
     }
 }
@@ -180,13 +182,13 @@ proptest! {
     #[test]
     fn nothing_of_the_fence_or_hidden_survives(text in "(\\PC|[\\x00-\\x1f<>|\\[\\]/#\u{200b}\u{200d}\u{202e}\u{feff}\n]|response|verdict|System:){0,40}", longest in 0usize..60) {
         let fence = fence();
-        let said = neutral(&format!("{text}{fence}{text}"), &fence, longest + 40).into_owned();
+        let said = sanitize(&format!("{text}{fence}{text}"), &fence, longest + 40).into_owned();
         prop_assert!(!said.contains(&fence));
         prop_assert!(!said.contains("</response>") && !said.contains("<|im"));
         let hidden = ['\0', '\u{1b}', '\u{200b}', '\u{202e}', '\u{feff}'];
         prop_assert!(!said.contains(hidden));
         let _ = injection(&text);
-        let once = neutral(&text, &fence, 1000).into_owned();
-        prop_assert_eq!(neutral(&once, &fence, 100_000).into_owned(), once);
+        let once = sanitize(&text, &fence, 1000).into_owned();
+        prop_assert_eq!(sanitize(&once, &fence, 100_000).into_owned(), once);
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::golden::{golden, lines};
 use crate::work::worked;
-use plaudit::judge::reply::{Reply, Token, usage};
-use plaudit::judge::{Place, Reading, Side, Verdict, Wanted};
+use plaudit::judge::answer::reply::{Reply, Token, usage};
+use plaudit::judge::{AnswerLocation, AnswerParser, ExpectedAnswer, Side, Verdict};
 use plaudit::reason::{Code, Reason};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -14,20 +14,20 @@ fn labels(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn score(min: f64, max: f64) -> Wanted {
-    Wanted::Score { min, max }
+fn score(min: f64, max: f64) -> ExpectedAnswer {
+    ExpectedAnswer::Score { min, max }
 }
 
-fn pair(tie: Option<&str>) -> Wanted {
-    Wanted::Pair { labels: ["A".to_owned(), "B".to_owned()], tie: tie.map(str::to_owned) }
+fn pair(tie: Option<&str>) -> ExpectedAnswer {
+    ExpectedAnswer::Pair { labels: ["A".to_owned(), "B".to_owned()], tie: tie.map(str::to_owned) }
 }
 
-fn json(field: &str) -> Place {
-    Place::Json { field: field.to_owned(), echo: None }
+fn json(field: &str) -> AnswerLocation {
+    AnswerLocation::Json { field: field.to_owned(), echo: None }
 }
 
-fn tag(name: &str) -> Place {
-    Place::Between { open: format!("<{name}>"), close: format!("</{name}>") }
+fn tag(name: &str) -> AnswerLocation {
+    AnswerLocation::Between { open: format!("<{name}>"), close: format!("</{name}>") }
 }
 
 fn reply(content: &str) -> Reply {
@@ -35,8 +35,8 @@ fn reply(content: &str) -> Reply {
 }
 
 /// What a reading says of a content, with the code for a failure.
-fn read(wanted: Wanted, place: Place, content: &str) -> Result<Verdict, Code> {
-    Reading { wanted, place }.read(&reply(content)).map_err(|reason| reason.code)
+fn read(wanted: ExpectedAnswer, location: AnswerLocation, content: &str) -> Result<Verdict, Code> {
+    AnswerParser { expected: wanted, location }.read(&reply(content)).map_err(|reason| reason.code)
 }
 
 fn won(winner: Option<Side>) -> Result<Verdict, Code> {
@@ -72,18 +72,18 @@ fn every_case_of_abuse_ends_as_written() {
             .as_str()
             .map_or_else(|| json!({"why": "long ".repeat(200_000), "score": 0.7}).to_string(), str::to_owned);
         let (wanted, place) = match id {
-            "J28" | "J29" | "J30" => (pair(Some("C")), Place::Brackets),
-            "J31" => (Wanted::Ranking { labels: labels(&["1", "2", "3", "4"]) }, json("scores")),
-            "J33" => (Wanted::Ranking { labels: labels(&["0", "1", "2", "3"]) }, json("rank")),
+            "J28" | "J29" | "J30" => (pair(Some("C")), AnswerLocation::Brackets),
+            "J31" => (ExpectedAnswer::Ranking { labels: labels(&["1", "2", "3", "4"]) }, json("scores")),
+            "J33" => (ExpectedAnswer::Ranking { labels: labels(&["0", "1", "2", "3"]) }, json("rank")),
             "J45" => {
                 let echo = Some(("sample".to_owned(), "s1".to_owned()));
-                (score(0.0, 1.0), Place::Json { field: "score".to_owned(), echo })
+                (score(0.0, 1.0), AnswerLocation::Json { field: "score".to_owned(), echo })
             }
             _ => (score(0.0, 1.0), json("score")),
         };
         let start = worked();
         let said = received(envelope(&json!(content)).to_string().as_bytes())
-            .and_then(|reply| Reading { wanted, place }.read(&reply));
+            .and_then(|reply| AnswerParser { expected: wanted, location: place }.read(&reply));
         assert!(worked() - start < Duration::from_millis(200), "{id}: {:?}", worked() - start);
         let reason = case["expect"]["reason"].as_str().unwrap();
         let named = Code::ALL.iter().find(|code| reason.starts_with(code.as_str()));
@@ -100,7 +100,7 @@ fn every_case_of_abuse_ends_as_written() {
             (_, Err(reason)) => assert_eq!(Some(&reason.code), named, "{id}"),
         }
     }
-    assert_eq!(read(pair(None), Place::Brackets, "[[C]]"), Err(Code::JudgeSchema));
+    assert_eq!(read(pair(None), AnswerLocation::Brackets, "[[C]]"), Err(Code::JudgeSchema));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn only_the_agreed_place_in_the_agreed_letters_counts() {
     for label in ["\"B\"", "**B**", "b", "Response B", "Ｂ", "В", "B.", "B\u{200d}", "A>B", ""] {
         let content = format!("<verdict k7f2>{label}</verdict k7f2>");
         assert_eq!(said(&content), Err(Code::JudgeSchema), "{label}");
-        assert!(read(pair(None), Place::Whole { logprobs: false }, label).is_err(), "{label}");
+        assert!(read(pair(None), AnswerLocation::Whole { logprobs: false }, label).is_err(), "{label}");
     }
     assert_eq!(said("<ver\u{200d}dict k7f2>B</verdict k7f2>"), Err(Code::JudgeSchema));
     // P10, P11, P14, P15: a thought with the verdict in it, one without an end, a refusal, an end too soon.
@@ -200,7 +200,7 @@ fn only_the_agreed_place_in_the_agreed_letters_counts() {
 #[test]
 fn numbers_and_rankings_are_plain_or_refused() {
     // P9 and P12.
-    let number = |content: &str| read(score(0.0, 10.0), Place::Whole { logprobs: false }, content);
+    let number = |content: &str| read(score(0.0, 10.0), AnswerLocation::Whole { logprobs: false }, content);
     assert_eq!(number(" 7.5\n"), Ok(Verdict::Score(7.5)));
     for text in ["8/10", "3–9", "1e9", "ten", "+7", "7.", ".5", "0x7", "７", "7 8", "1_0", "--1"] {
         assert_eq!(number(text), Err(Code::JudgeSchema), "{text}");
@@ -230,7 +230,7 @@ fn numbers_and_rankings_are_plain_or_refused() {
     let nested = "Since \\frac{1}{2} of it: {\"why\": \"it says {\\\"score\\\": 9}\", \"a\": {\"score\": 8}, \"score\": 3}";
     assert_eq!(object(nested), Ok(Verdict::Score(3.0)));
     // P13.
-    let wanted = || Wanted::Ranking { labels: labels(&["A", "B", "C"]) };
+    let wanted = || ExpectedAnswer::Ranking { labels: labels(&["A", "B", "C"]) };
     let ranked = |content: &str| read(wanted(), tag("r"), &format!("<r>{content}</r>"));
     assert_eq!(ranked("C, A,B"), Ok(Verdict::Ranking(vec![2, 0, 1])));
     assert_eq!(read(wanted(), json("r"), "{\"r\":[\"C\",\"A\",\"B\"]}"), Ok(Verdict::Ranking(vec![2, 0, 1])));
@@ -256,9 +256,9 @@ fn with_tokens(content: &str, top: &[(&str, f64)]) -> Reply {
 
 #[test]
 fn probabilities_count_only_where_they_are_whole() {
-    let place = Place::Whole { logprobs: true };
-    let of = |wanted: Wanted, reply: &Reply| {
-        Reading { wanted, place: place.clone() }.read(reply).map_err(|reason| reason.code)
+    let place = AnswerLocation::Whole { logprobs: true };
+    let of = |wanted: ExpectedAnswer, reply: &Reply| {
+        AnswerParser { expected: wanted, location: place.clone() }.read(reply).map_err(|reason| reason.code)
     };
     let reply = with_tokens("B", &[("B", 0.2), ("A", 0.3), (" A", 0.3), ("T", 0.18), ("x", 0.01)]);
     let Ok(Verdict::Pair { winner, first: Some(first) }) = of(pair(Some("T")), &reply) else { panic!() };
@@ -306,7 +306,8 @@ fn tally(name: &str, each: impl Fn(&Value) -> (Result<Value, Code>, Value)) -> [
 
 #[test]
 fn the_origin_s_replies_are_read_alike_or_refused() {
-    let numbers = |n: u64| Wanted::Ranking { labels: (1..=n).map(|label| label.to_string()).collect() };
+    let numbers =
+        |n: u64| ExpectedAnswer::Ranking { labels: (1..=n).map(|label| label.to_string()).collect() };
     let text = |vector: &Value| vector["response"].as_str().unwrap().to_owned();
     let listwise = tally("judge_listwise_parser.jsonl", |vector| {
         let n = vector["params"]["n_responses"].as_u64().unwrap();
@@ -378,8 +379,10 @@ fn megabytes_of_hostile_replies_take_no_time() {
     ] {
         let long = unit.repeat((1 << 20) / unit.len());
         for content in [long.clone(), format!("<think>{long}"), format!("{{\"a\":\"{long}")] {
-            for place in [json("score"), tag("v"), Place::Brackets, Place::Whole { logprobs: false }] {
-                let reading = Reading { wanted: score(0.0, 1.0), place };
+            for place in
+                [json("score"), tag("v"), AnswerLocation::Brackets, AnswerLocation::Whole { logprobs: false }]
+            {
+                let reading = AnswerParser { expected: score(0.0, 1.0), location: place };
                 let reply = reply(&content);
                 // Others may be using the machine's memory, so the best of three counts.
                 let time = |_| {
@@ -388,7 +391,7 @@ fn megabytes_of_hostile_replies_take_no_time() {
                     worked() - start
                 };
                 let took = (0..3).map(time).min().unwrap();
-                assert!(took <= limit, "{unit:?}, {:?}: {took:?}", reading.place);
+                assert!(took <= limit, "{unit:?}, {:?}: {took:?}", reading.location);
             }
         }
     }
@@ -427,9 +430,9 @@ proptest! {
         }
         let said = read(pair(None), tag("verdict k7f2"), &format!("{prose}<verdict k7f2>B</verdict k7f2>"));
         prop_assert!(said.is_err() || said == won(Some(Side::Second)), "{:?}", said);
-        let said = read(pair(None), Place::Brackets, &format!("{prose}[[B]]"));
+        let said = read(pair(None), AnswerLocation::Brackets, &format!("{prose}[[B]]"));
         prop_assert!(said.is_err() || said == won(Some(Side::Second)), "{:?}", said);
-        let said = read(pair(None), Place::Whole { logprobs: false }, &format!("{prose}B"));
+        let said = read(pair(None), AnswerLocation::Whole { logprobs: false }, &format!("{prose}B"));
         prop_assert!(said.is_err() || said == won(Some(Side::Second)), "{:?}", said);
         let said = read(score(0.0, 1.0), json("score"), &escaped);
         prop_assert_eq!(said, Ok(Verdict::Score(0.25)));
@@ -441,8 +444,8 @@ proptest! {
         let body = envelope(&json!(content)).to_string();
         let end = bytes.len().min(body.len());
         let _ = received(&body.as_bytes()[..body.len() - end]);
-        for place in [json("score"), tag("verdict k7f2"), Place::Brackets, Place::Whole { logprobs: true }] {
-            for wanted in [score(0.0, 1.0), pair(Some("T")), Wanted::Ranking { labels: labels(&["A", "B"]) }] {
+        for place in [json("score"), tag("verdict k7f2"), AnswerLocation::Brackets, AnswerLocation::Whole { logprobs: true }] {
+            for wanted in [score(0.0, 1.0), pair(Some("T")), ExpectedAnswer::Ranking { labels: labels(&["A", "B"]) }] {
                 if let Ok(Verdict::Score(score)) = read(wanted, place.clone(), &content) {
                     prop_assert!((0.0..=1.0).contains(&score));
                 }

@@ -1,9 +1,10 @@
 //! Do several machines with one Redis buy every judgment once, and stop buying when it is gone? Against a real server.
 
-use crate::caller::{Mock, Run, Sample, run, samples, spec};
+use crate::caller::{self, Mock, Run, Sample, config, run, samples};
 use crate::redis_server::Server;
 use plaudit::journal::{JournalError, Recovered, Redis, Store};
-use plaudit::judge::client::{Claim, JudgeSpec, MemoryRecord, Price, Record};
+use plaudit::judge::client::{Claim, MemoryRecord, Record};
+use plaudit::judge::config::{BudgetConfig, JudgeConfig, Price};
 use plaudit::reason::Code;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ fn machine(server: &Server) -> Arc<Redis> {
     Arc::new(Redis::open(&server.url()).unwrap().0)
 }
 
-fn asks(redis: &Arc<Redis>, spec: &JudgeSpec, samples: &[Sample], seconds: f64) -> Run {
+fn asks(redis: &Arc<Redis>, spec: &JudgeConfig, samples: &[Sample], seconds: f64) -> Run {
     let record: Arc<dyn Record> = Arc::clone(redis) as Arc<dyn Record>;
-    run(spec.clone(), &record, samples, seconds)
+    run(caller::judge(spec.clone()), &record, samples, seconds)
 }
 
 /// A judge that is asked for everything once.
-fn judge(mock: &Mock) -> JudgeSpec {
-    JudgeSpec { hedge: 0.0, timeout: Duration::from_secs(5), ..spec(&mock.url("ok")) }
+fn judge(mock: &Mock) -> JudgeConfig {
+    JudgeConfig { hedge: 0.0, timeout: "5s".to_owned(), ..config(&mock.url("ok")) }
 }
 
 fn only(run: &Run, code: Code) {
@@ -31,7 +32,7 @@ fn only(run: &Run, code: Code) {
 /// The key under which the judgment or the claim of a sample lies.
 fn key_of(kind: &str, mock: &Mock, sample: &[Sample]) -> String {
     let none: Arc<dyn Record> = Arc::new(MemoryRecord::default());
-    let asked = run(judge(mock), &none, sample, 20.0).asked;
+    let asked = run(caller::judge(judge(mock)), &none, sample, 20.0).asked;
     let hex: String = asked[0].key.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     format!("plaudit:1:{kind}:{hex}")
 }
@@ -58,7 +59,7 @@ fn two_machines_at_once_buy_every_judgment_once_and_share_the_work() {
     let mock = Mock::start(&["--latency-ms", "20"]);
     let all = samples("at-once", 400);
     let both = std::thread::scope(|scope| {
-        let ask = || asks(&machine(&server), &JudgeSpec { concurrency: 16, ..judge(&mock) }, &all, 60.0);
+        let ask = || asks(&machine(&server), &JudgeConfig { concurrency: 16, ..judge(&mock) }, &all, 60.0);
         let threads = [scope.spawn(ask), scope.spawn(ask)];
         threads.map(|thread| thread.join().unwrap())
     });
@@ -101,7 +102,7 @@ fn a_question_that_fails_is_left_to_others_at_once() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&[]);
     let machine = machine(&server);
-    let broken = JudgeSpec { attempts: 1, ..judge(&mock) };
+    let broken = JudgeConfig { attempts: 1, ..judge(&mock) };
     let failing = [Sample { id: "fails".into(), fault: Some("http400") }];
     assert_eq!(asks(&machine, &broken, &failing, 20.0).scored(), 0);
     machine.flush();
@@ -118,7 +119,7 @@ fn a_question_that_fails_is_left_to_others_at_once() {
 fn nothing_is_bought_once_the_server_is_dead() {
     let Some(mut server) = Server::start(&[]) else { return };
     let mock = Mock::start(&["--latency-ms", "50"]);
-    let (machine, judge) = (machine(&server), JudgeSpec { concurrency: 8, ..judge(&mock) });
+    let (machine, judge) = (machine(&server), JudgeConfig { concurrency: 8, ..judge(&mock) });
     let all = samples("dies", 400);
     let (done, asked) = std::thread::scope(|scope| {
         let run = scope.spawn(|| asks(&machine, &judge, &all, 60.0));
@@ -147,7 +148,7 @@ fn nothing_is_bought_once_the_server_is_dead() {
 fn a_server_that_comes_back_is_gone_on_with() {
     let Some(mut server) = Server::start(&["--appendonly", "yes", "--appendfsync", "always"]) else { return };
     let mock = Mock::start(&["--latency-ms", "20"]);
-    let (machine, judge) = (machine(&server), JudgeSpec { concurrency: 8, ..judge(&mock) });
+    let (machine, judge) = (machine(&server), JudgeConfig { concurrency: 8, ..judge(&mock) });
     let all = samples("returns", 300);
     let done = std::thread::scope(|scope| {
         let run = scope.spawn(|| asks(&machine, &judge, &all, 60.0));
@@ -211,7 +212,11 @@ fn a_value_that_is_damaged_or_foreign_is_no_verdict() {
 fn a_budget_of_calls_holds_over_all_machines() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&["--latency-ms", "5", "--mix", "ok=80,http500=20"]);
-    let judge = JudgeSpec { budget_calls: Some(50), concurrency: 16, ..judge(&mock) };
+    let judge = JudgeConfig {
+        budget: Some(BudgetConfig { calls: Some(50), ..BudgetConfig::default() }),
+        concurrency: 16,
+        ..judge(&mock)
+    };
     let machines = [machine(&server), machine(&server), machine(&server)];
     for _ in 0..2 {
         let runs = std::thread::scope(|scope| {
@@ -234,8 +239,13 @@ fn a_budget_of_cost_holds_over_all_machines_and_is_used_up() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&["--latency-ms", "5"]);
     // A call is taken to cost 1 until it is known to cost far less.
-    let price = Some(Price { input: 0.0, cached: 0.0, output: 1000.0 });
-    let judge = JudgeSpec { budget_cost: Some(3.0), price, concurrency: 16, ..judge(&mock) };
+    let price = Some(Price { input: 0.0, cached: None, output: 1000.0 });
+    let judge = JudgeConfig {
+        budget: Some(BudgetConfig { cost: Some(3.0), ..BudgetConfig::default() }),
+        price,
+        concurrency: 16,
+        ..judge(&mock)
+    };
     let machines = [machine(&server), machine(&server)];
     let costs = std::thread::scope(|scope| {
         let ask = |at: usize| {
@@ -335,19 +345,19 @@ fn facts_and_sums_are_there_for_all_machines() {
     let (one, other) = (machine(&server), machine(&server));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        assert_eq!(other.recall("form:judge").await.unwrap(), None);
-        one.remember("form:judge", "+json");
+        assert_eq!(other.get_fact("form:judge").await.unwrap(), None);
+        one.set_fact("form:judge", "+json");
         one.spend("judge", 0.0, 0.25);
         one.spend("judge", 0.0, 0.5);
         one.flush();
-        assert_eq!(other.recall("form:judge").await.unwrap().as_deref(), Some("+json"));
+        assert_eq!(other.get_fact("form:judge").await.unwrap().as_deref(), Some("+json"));
         assert_eq!(other.spent("judge").await.unwrap(), (0, 0.75));
         assert_eq!(server.ask(&[b"HSET", b"plaudit:1:spent:judge", b"cost", b"much"]), b":0");
         assert_eq!(other.spent("judge").await.unwrap().1, f64::INFINITY, "the purse stays shut");
     });
     let question = [7; 32];
-    let claim = Claim { key: &question, judge: "judge", asker: 1 };
-    runtime.block_on(one.keep(claim, b"{}", Duration::ZERO)).unwrap();
+    let claim = Claim { key: &question, judge: "judge", request_id: 1 };
+    runtime.block_on(one.store(claim, b"{}", Duration::ZERO)).unwrap();
     assert_eq!(runtime.block_on(other.get(&question)).unwrap().as_deref(), Some(&b"{}"[..]));
     let counts: BTreeMap<&str, u64> =
         BTreeMap::from([("one", one.judgments()), ("other", other.judgments())]);

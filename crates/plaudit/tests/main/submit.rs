@@ -246,7 +246,7 @@ fn what_begins_early_gives_the_same_report_and_is_not_bought_twice() {
             let begun: Vec<Prescored> = batch.iter().map(|_| Prescored::default()).collect();
             let before = mock.ledger().len();
             for (rollout, begun) in batch.iter().zip(&begun).rev() {
-                engine.begin(Arc::clone(rollout), &ScoreOptions::default(), begun);
+                engine.prescore(Arc::clone(rollout), &ScoreOptions::default(), begun);
             }
             until("the rules are asked", || begun.iter().all(Prescored::is_done));
             asked(&mock, before + if remote { 4 } else { 0 });
@@ -276,7 +276,7 @@ fn nothing_is_begun_for_who_is_turned_away() {
         .collect();
     let begun: Vec<Prescored> = batch.iter().map(|_| Prescored::default()).collect();
     for (rollout, begun) in batch.iter().zip(&begun) {
-        engine.begin(Arc::clone(rollout), &ScoreOptions::default(), begun);
+        engine.prescore(Arc::clone(rollout), &ScoreOptions::default(), begun);
     }
     until("the rules are asked", || begun.iter().all(Prescored::is_done));
     let (send, receive) = mpsc::channel();

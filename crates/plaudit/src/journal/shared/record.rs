@@ -4,7 +4,7 @@ use super::{Pending, Redis, body_of, key, key_of};
 use crate::journal::JournalError;
 use crate::journal::entry::{Entry, Key};
 use crate::journal::trouble::Trouble;
-use crate::judge::client::{Allowance, Claim, Leave, Record};
+use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
 use redis::Cmd;
@@ -50,8 +50,8 @@ impl Redis {
         }
     }
 
-    fn asker(&self, claim: &Claim<'_>) -> String {
-        format!("{}:{}", self.name, claim.asker)
+    fn request_id(&self, claim: &Claim<'_>) -> String {
+        format!("{}:{}", self.name, claim.request_id)
     }
 
     fn judgment(&self, question: &[u8; 32], value: &[u8]) -> Result<Vec<u8>, Reason> {
@@ -92,7 +92,7 @@ impl Redis {
         Ok(())
     }
 
-    async fn claim(&self, claim: Claim<'_>, allowance: Allowance) -> Result<Leave, Reason> {
+    async fn claim(&self, claim: Claim<'_>, allowance: Allowance) -> Result<CallGrant, Reason> {
         self.live().await?;
         let keys = (
             key_of("judgment", claim.key),
@@ -101,7 +101,7 @@ impl Redis {
         );
         let mut command = self.scripts.intend([&keys.0, &keys.1, &keys.2]);
         let milliseconds = (allowance.timeout + SLACK).as_millis() as u64;
-        command.arg(self.asker(&claim)).arg(milliseconds);
+        command.arg(self.request_id(&claim)).arg(milliseconds);
         command.arg(allowance.calls.map_or_else(String::new, |calls| calls.to_string()));
         command.arg(allowance.cost.map_or_else(String::new, |cost| cost.to_string()));
         command.arg(allowance.reserved.to_string()).arg(key("alive:"));
@@ -109,8 +109,8 @@ impl Redis {
         loop {
             let said: String = self.ask(&command).await?;
             match said.as_str() {
-                "granted" => return Ok(Leave::Granted),
-                "elsewhere" => return Ok(Leave::Elsewhere),
+                "granted" => return Ok(CallGrant::Granted),
+                "elsewhere" => return Ok(CallGrant::Elsewhere),
                 // What is held for longer than a call can take is of a process that died, and counts as spent.
                 "depends" if started.elapsed() < allowance.timeout + SLACK => {
                     sleep(self.jittered(LONGEST_LOOK)).await
@@ -131,7 +131,11 @@ impl Record for Redis {
         })
     }
 
-    fn intend<'a>(&'a self, claim: Claim<'a>, allowance: Allowance) -> BoxFuture<'a, Result<Leave, Reason>> {
+    fn begin_call<'a>(
+        &'a self,
+        claim: Claim<'a>,
+        allowance: Allowance,
+    ) -> BoxFuture<'a, Result<CallGrant, Reason>> {
         Box::pin(self.claim(claim, allowance))
     }
 
@@ -152,7 +156,7 @@ impl Record for Redis {
         })
     }
 
-    fn keep<'a>(
+    fn store<'a>(
         &'a self,
         claim: Claim<'a>,
         body: &[u8],
@@ -163,7 +167,7 @@ impl Record for Redis {
         let keys = (key_of("judgment", claim.key), key_of("claim", claim.key), key("judgments"));
         let mut command = self.scripts.keep([&keys.0, &keys.1, &keys.2]);
         let written = sealed.and_then(|sealed| {
-            command.arg(self.asker(&claim)).arg(sealed);
+            command.arg(self.request_id(&claim)).arg(sealed);
             let (link, pending) = (Arc::clone(&self.link), Pending::new(&self.pending));
             // It is paid for, so it is kept even if nobody waits for it any more.
             Ok(self.link.handle()?.spawn(async move {
@@ -185,7 +189,7 @@ impl Record for Redis {
         })
     }
 
-    fn give_up(&self, claim: Claim<'_>, _: Code, maybe_paid: bool) {
+    fn fail_call(&self, claim: Claim<'_>, _: Code, maybe_paid: bool) {
         if maybe_paid {
             let mut command = redis::cmd("HINCRBY");
             command.arg(key(&format!("spent:{}", claim.judge))).arg("maybe_paid").arg(1);
@@ -195,11 +199,11 @@ impl Record for Redis {
 
     fn release(&self, claim: Claim<'_>) {
         let mut command = self.scripts.release(&key_of("claim", claim.key));
-        command.arg(self.asker(&claim));
+        command.arg(self.request_id(&claim));
         self.later(command);
     }
 
-    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
+    fn get_fact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
         Box::pin(async move {
             let under = key(&format!("fact:{name}"));
             let mut command = redis::cmd("GET");
@@ -213,7 +217,7 @@ impl Record for Redis {
         })
     }
 
-    fn remember(&self, name: &str, value: &str) {
+    fn set_fact(&self, name: &str, value: &str) {
         if let Ok(sealed) = self.sealed(&Entry::Fact { name, value }) {
             let mut command = redis::cmd("SET");
             command.arg(key(&format!("fact:{name}"))).arg(sealed);

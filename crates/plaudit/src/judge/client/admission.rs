@@ -1,16 +1,20 @@
-//! When may a call to a judge start, and at which endpoint? One queue a judge, in the order of asking.
+//! Admission control for judge calls, at two levels. A [`Lane`] admits groups: one per engine and judge, so that an engine
+//! with many groups does not starve another, and a group's time starts when it is admitted. An [`AdmissionQueue`] admits
+//! calls: a FIFO queue per judge, shared by all engines, that enforces concurrency, rate limits, budgets and the circuit
+//! breaker, and picks an endpoint. Dropping a future gives back whatever it held.
 
-use super::breaker::{Endpoint, When};
-use super::budget::{Budget, Purse, today};
+use super::breaker::{Availability, EndpointState};
+use super::budget::{Budget, BudgetCheck, today};
 use super::call_error::Health;
-use super::config::JudgeSpec;
 use super::permit::Permit;
-use super::rate_limit::{Dice, Latencies, Limit, Pace};
-use super::record::held;
+use super::rate_limit::{ConcurrencyLimit, LatencyWindow, RateLimiter, Rng};
 use super::tally::Tally;
-use crate::judge::Form;
+use crate::exec::lock;
+use crate::judge::answer::AnswerFormat;
+use crate::judge::config::ResolvedJudge;
 use crate::reason::{Code, Reason};
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -19,11 +23,11 @@ use tokio::time::Instant;
 /// The longest pause that a call waits for.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// A call that wants to start.
+/// A call that waits to start.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
-    pub(super) form: Form,
-    /// Whether the question has a worse form to fall back to.
+pub(super) struct CallRequest {
+    pub(super) format: AnswerFormat,
+    /// Whether there is a worse format to fall back to.
     pub(super) has_next: bool,
     pub(super) bytes: usize,
     pub(super) deadline: Instant,
@@ -33,64 +37,64 @@ pub(super) struct Wish {
 
 /// Why a call does not start.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Barred {
-    /// The judge does not take the form; another one may do.
-    Form,
-    /// The question fails.
+pub(super) enum Rejected {
+    /// The judge does not support the format; another one may do.
+    Format,
+    /// The call fails.
     Failed(Reason),
 }
 
-impl From<Code> for Barred {
+impl From<Code> for Rejected {
     fn from(code: Code) -> Self {
         Self::Failed(code.into())
     }
 }
 
-/// A place at an endpoint, with what was set aside for the call.
+/// An admitted call: its endpoint, and the cost that was reserved for it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Slot {
     pub(super) endpoint: usize,
     pub(super) reserved: f64,
-    /// Whether this call finds out if the judge takes its form.
-    pub(super) tries_form: bool,
+    /// Whether this call finds out if the judge supports its format.
+    pub(super) probes_format: bool,
 }
 
-enum Turn {
-    Now(Result<Place, Barred>),
+enum Decision {
+    Now(Result<Slot, Rejected>),
     /// Later: when something changes, or at that moment at the latest.
     Later(Option<Instant>),
 }
 
 struct Waiter {
-    wish: Wish,
+    request: CallRequest,
     woken: Notify,
-    answer: Mutex<Option<Result<Place, Barred>>>,
+    answer: Mutex<Option<Result<Slot, Rejected>>>,
 }
 
 /// All that is known of a judge during a run.
 pub(super) struct State {
-    pub(super) endpoints: Vec<Endpoint>,
-    pub(super) limit: Limit,
-    pub(super) latencies: Latencies,
+    pub(super) endpoints: Vec<EndpointState>,
+    pub(super) limit: ConcurrencyLimit,
+    pub(super) latencies: LatencyWindow,
     pub(super) budget: Budget,
-    pub(super) dice: Dice,
+    pub(super) rng: Rng,
     pub(super) tally: Tally,
-    pub(super) works: BTreeSet<Form>,
-    pub(super) refused: BTreeSet<Form>,
-    pub(super) trying_form: bool,
+    pub(super) supported: BTreeSet<AnswerFormat>,
+    pub(super) unsupported: BTreeSet<AnswerFormat>,
+    pub(super) probing_format: bool,
     pub(super) in_flight: usize,
     /// Why nothing more is sent to the judge in this run.
-    pub(super) dead: Option<Reason>,
-    pace: Pace,
-    pub(super) tokens: Pace,
+    pub(super) closed: Option<Reason>,
+    call_rate: RateLimiter,
+    pub(super) token_rate: RateLimiter,
     queue: VecDeque<Arc<Waiter>>,
     down_since: Option<Instant>,
     /// Why it failed last.
-    pub(super) last_fault: Option<Reason>,
+    pub(super) last_error: Option<Reason>,
 }
 
-/// The way to one judge.
-pub(super) struct Gate {
+/// The admission queue of one judge.
+pub(super) struct AdmissionQueue {
     pub(super) state: Mutex<State>,
     patience: Duration,
 }
@@ -100,16 +104,16 @@ impl State {
     fn admit(&mut self, now: Instant) -> (Option<Instant>, bool) {
         let mut moved = false;
         while let Some(front) = self.queue.front() {
-            let wish = front.wish.clone();
-            match self.turn(&wish, now) {
-                Turn::Later(at) => return (at, moved),
-                Turn::Now(answer) => {
-                    if let Ok(place) = &answer {
-                        self.start(place, &wish, now);
+            let request = front.request.clone();
+            match self.decide(&request, now) {
+                Decision::Later(at) => return (at, moved),
+                Decision::Now(answer) => {
+                    if let Ok(slot) = &answer {
+                        self.start(slot, &request, now);
                     }
                     moved = true;
                     if let Some(front) = self.queue.pop_front() {
-                        *held(&front.answer) = Some(answer);
+                        *lock(&front.answer) = Some(answer);
                         front.woken.notify_one();
                     }
                 }
@@ -118,91 +122,91 @@ impl State {
         (None, moved)
     }
 
-    fn turn(&mut self, wish: &Wish, now: Instant) -> Turn {
-        let fail = |barred: Barred| Turn::Now(Err(barred));
-        if let Some(reason) = &self.dead {
-            return fail(Barred::Failed(reason.clone()));
+    fn decide(&mut self, request: &CallRequest, now: Instant) -> Decision {
+        let fail = |rejected: Rejected| Decision::Now(Err(rejected));
+        if let Some(reason) = &self.closed {
+            return fail(Rejected::Failed(reason.clone()));
         }
-        if wish.deadline <= now {
+        if request.deadline <= now {
             return fail(Code::JudgeDeadline.into());
         }
-        if self.refused.contains(&wish.form) && wish.has_next {
-            return fail(Barred::Form);
+        if self.unsupported.contains(&request.format) && request.has_next {
+            return fail(Rejected::Format);
         }
-        let tries_form = wish.has_next && !self.works.contains(&wish.form);
-        if self.in_flight >= self.limit.calls() || (tries_form && self.trying_form) {
-            return Turn::Later(None);
+        let probes_format = request.has_next && !self.supported.contains(&request.format);
+        if self.in_flight >= self.limit.calls() || (probes_format && self.probing_format) {
+            return Decision::Later(None);
         }
-        if wish.hedge.is_some() && !self.budget.may_hedge() {
+        if request.hedge.is_some() && !self.budget.may_hedge() {
             return fail(Code::JudgeBudget.into());
         }
         if self.budget.is_daily() {
             self.budget.renew(today());
         }
-        let reserved = match self.budget.looks(wish.bytes) {
-            Purse::Spent => return fail(Code::JudgeBudget.into()),
-            Purse::Depends => return Turn::Later(None),
-            Purse::Holds(reserved) => reserved,
+        let reserved = match self.budget.check(request.bytes) {
+            BudgetCheck::Exhausted => return fail(Code::JudgeBudget.into()),
+            BudgetCheck::Wait => return Decision::Later(None),
+            BudgetCheck::Allowed(reserved) => reserved,
         };
-        if let Some(next) = self.pace.later(now).max(self.tokens.later(now)) {
-            return Turn::Later(Some(next));
+        if let Some(next) = self.call_rate.later(now).max(self.token_rate.later(now)) {
+            return Decision::Later(Some(next));
         }
-        match self.choose(wish, now) {
-            Ok(endpoint) => Turn::Now(Ok(Place { endpoint, reserved, tries_form })),
-            Err(turn) => turn,
+        match self.choose_endpoint(request, now) {
+            Ok(endpoint) => Decision::Now(Ok(Slot { endpoint, reserved, probes_format })),
+            Err(decision) => decision,
         }
     }
 
     /// The endpoint with fewer calls in flight of two that are drawn among those that can be asked.
-    fn choose(&mut self, wish: &Wish, now: Instant) -> Result<usize, Turn> {
-        let whens: Vec<When> = self.endpoints.iter().map(|endpoint| endpoint.when(now)).collect();
-        let mut free: Vec<usize> = (0..whens.len()).filter(|at| whens[*at] == When::Now).collect();
+    fn choose_endpoint(&mut self, request: &CallRequest, now: Instant) -> Result<usize, Decision> {
+        let whens: Vec<Availability> = self.endpoints.iter().map(|endpoint| endpoint.when(now)).collect();
+        let mut free: Vec<usize> = (0..whens.len()).filter(|at| whens[*at] == Availability::Now).collect();
         if free.len() > 1 {
-            free.retain(|at| Some(*at) != wish.hedge);
+            free.retain(|at| Some(*at) != request.hedge);
         }
         if !free.is_empty() {
-            let (one, other) = (free[self.dice.below(free.len())], free[self.dice.below(free.len())]);
+            let (one, other) = (free[self.rng.below(free.len())], free[self.rng.below(free.len())]);
             let fewer = self.endpoints[other].in_flight < self.endpoints[one].in_flight;
             return Ok(if fewer { other } else { one });
         }
-        if whens.contains(&When::AfterProbe) {
-            return Err(Turn::Later(None));
+        if whens.contains(&Availability::AfterProbe) {
+            return Err(Decision::Later(None));
         }
         let pauses = whens.iter().filter_map(|when| match when {
-            When::Paused(until) => Some(*until),
+            Availability::Paused(until) => Some(*until),
             _ => None,
         });
         let rests = whens.iter().filter_map(|when| match when {
-            When::Resting(until) => Some(*until),
+            Availability::Open(until) => Some(*until),
             _ => None,
         });
         let (pause, rest) = (pauses.min(), rests.min());
         if let (Some(pause), None) = (pause, rest)
-            && (pause > wish.deadline || pause > now + LONGEST_WAIT)
+            && (pause > request.deadline || pause > now + LONGEST_WAIT)
         {
-            return Err(Turn::Now(Err(Code::JudgeRateLimited.into())));
+            return Err(Decision::Now(Err(Code::JudgeRateLimited.into())));
         }
-        Err(Turn::Later(pause.into_iter().chain(rest).min()))
+        Err(Decision::Later(pause.into_iter().chain(rest).min()))
     }
 
-    fn start(&mut self, place: &Place, wish: &Wish, now: Instant) {
+    fn start(&mut self, slot: &Slot, request: &CallRequest, now: Instant) {
         self.in_flight += 1;
         self.tally.peak = self.tally.peak.max(self.in_flight);
-        self.endpoints[place.endpoint].in_flight += 1;
-        self.trying_form |= place.tries_form;
-        self.budget.reserve(place.reserved, wish.hedge.is_some());
-        self.pace.start(now, 1);
-        self.tokens.start(now, Budget::tokens(wish.bytes, None));
+        self.endpoints[slot.endpoint].in_flight += 1;
+        self.probing_format |= slot.probes_format;
+        self.budget.reserve(slot.reserved, request.hedge.is_some());
+        self.call_rate.start(now, 1);
+        self.token_rate.start(now, Budget::tokens(request.bytes, None));
     }
 
-    /// That it has failed too often to be asked again, and how it failed last.
-    fn too_often(&self) -> Reason {
-        with_last(Code::JudgeBreakerOpen.into(), self.last_fault.as_ref())
+    /// That the breaker is open, and how the judge failed last.
+    fn breaker_reason(&self) -> Reason {
+        with_last(Code::JudgeBreakerOpen.into(), self.last_error.as_ref())
     }
 
-    /// Takes note of what has just changed, and wakes whoever has to know.
-    pub(super) fn settle(&mut self, now: Instant) {
-        let down = self.endpoints.iter().all(Endpoint::is_down);
+    /// Admits what may start after a change, and wakes whoever has to know.
+    pub(super) fn wake(&mut self, now: Instant) {
+        let down = self.endpoints.iter().all(EndpointState::is_down);
         if down != self.down_since.is_some() {
             self.down_since = down.then_some(now);
             self.queue.iter().for_each(|waiter| waiter.woken.notify_one());
@@ -222,53 +226,53 @@ pub(super) fn with_last(reason: Reason, last: Option<&Reason>) -> Reason {
     Reason::new(reason.code, message)
 }
 
-impl Gate {
-    /// Why calls fail, where the judge is down.
-    pub(super) fn trouble(&self) -> Option<Reason> {
-        let state = held(&self.state);
-        state.last_fault.clone().filter(|_| !state.endpoints.iter().any(Endpoint::is_up))
+impl AdmissionQueue {
+    /// How the judge failed last, where it is down.
+    pub(super) fn down_reason(&self) -> Option<Reason> {
+        let state = lock(&self.state);
+        state.last_error.clone().filter(|_| !state.endpoints.iter().any(EndpointState::is_up))
     }
 
-    pub(super) fn new(spec: &JudgeSpec) -> Self {
+    pub(super) fn new(judge: &ResolvedJudge) -> Self {
         // A call that waits for a judge to come back sees at least three probes of it, so that it is not lost to a judge
         // that has been back for a while.
-        let longest = (spec.rest * 12).min(spec.rest.max(spec.patience / 3));
-        let endpoint =
-            |url: &String| Endpoint::new(spec.rest, longest, Dice::new(&format!("{} {url}", spec.name)));
+        let longest = (judge.rest * 12).min(judge.rest.max(judge.patience / 3));
+        let rng = |url: &String| Rng::new(&format!("{} {url}", judge.name));
+        let endpoint = |url: &String| EndpointState::new(judge.rest, longest, rng(url));
         let state = State {
-            endpoints: spec.base_urls.iter().map(endpoint).collect(),
-            limit: Limit::new(spec.concurrency),
-            latencies: Latencies::none(),
-            budget: Budget::new(spec),
-            dice: Dice::new(&spec.name),
-            tally: Tally::none(&spec.name, spec.price.is_some()),
-            works: BTreeSet::new(),
-            refused: BTreeSet::new(),
-            trying_form: false,
+            endpoints: judge.base_urls.iter().map(endpoint).collect(),
+            limit: ConcurrencyLimit::new(judge.config.concurrency),
+            latencies: LatencyWindow::none(),
+            budget: Budget::new(judge),
+            rng: Rng::new(&judge.name),
+            tally: Tally::none(&judge.name, judge.config.price.is_some()),
+            supported: BTreeSet::new(),
+            unsupported: BTreeSet::new(),
+            probing_format: false,
             in_flight: 0,
-            dead: None,
-            pace: Pace::new(spec.per_minute),
-            tokens: Pace::new(spec.tokens_per_minute),
+            closed: None,
+            call_rate: RateLimiter::new(judge.config.per_minute),
+            token_rate: RateLimiter::new(judge.config.tokens_per_minute),
             queue: VecDeque::new(),
             down_since: None,
-            last_fault: None,
+            last_error: None,
         };
-        Self { state: Mutex::new(state), patience: spec.patience }
+        Self { state: Mutex::new(state), patience: judge.patience }
     }
 
-    /// Waits for its turn. Dropping the future gives the place up.
-    pub(super) async fn admit(&self, wish: Wish) -> Result<Permit<'_>, Barred> {
-        let waiter = Arc::new(Waiter { wish, woken: Notify::new(), answer: Mutex::new(None) });
-        let mut queued = Queued { gate: self, waiter: &waiter, is_in: true };
-        held(&self.state).queue.push_back(Arc::clone(&waiter));
+    /// Waits until the call may start. Dropping the future leaves the queue.
+    pub(super) async fn admit(&self, request: CallRequest) -> Result<Permit<'_>, Rejected> {
+        let waiter = Arc::new(Waiter { request, woken: Notify::new(), answer: Mutex::new(None) });
+        let mut queued = QueueEntry { queue: self, waiter: &waiter, is_in: true };
+        lock(&self.state).queue.push_back(Arc::clone(&waiter));
         loop {
-            let wake = match self.look(&waiter) {
+            let wake = match self.poll(&waiter) {
                 Ok(wake) => wake,
                 Err(answer) => {
-                    let waits = |barred: &Barred| matches!(barred, Barred::Failed(reason) if reason.code == Code::JudgeBreakerOpen);
+                    let waits = |rejected: &Rejected| matches!(rejected, Rejected::Failed(reason) if reason.code == Code::JudgeBreakerOpen);
                     queued.is_in = answer.as_ref().is_err_and(waits);
                     drop(queued);
-                    return answer.map(|place| Permit::new(self, place, &waiter.wish));
+                    return answer.map(|slot| Permit::new(self, slot, &waiter.request));
                 }
             };
             let timer = async {
@@ -284,10 +288,10 @@ impl Gate {
         }
     }
 
-    /// The answer to a waiting call, else when to look again.
-    fn look(&self, waiter: &Arc<Waiter>) -> Result<Option<Instant>, Result<Place, Barred>> {
+    /// The decision on a waiting call, else when to look again.
+    fn poll(&self, waiter: &Arc<Waiter>) -> Result<Option<Instant>, Result<Slot, Rejected>> {
         let now = Instant::now();
-        let mut state = held(&self.state);
+        let mut state = lock(&self.state);
         let (next, moved) = state.admit(now);
         let is_front = state.queue.front().is_some_and(|front| Arc::ptr_eq(front, waiter));
         if let Some(front) = state.queue.front()
@@ -296,14 +300,14 @@ impl Gate {
         {
             front.woken.notify_one();
         }
-        if let Some(answer) = held(&waiter.answer).take() {
+        if let Some(answer) = lock(&waiter.answer).take() {
             return Err(answer);
         }
         // Patience counts from when the judge went down: whoever comes later waits for what is left of it, so that a run
         // over many groups does not wait for a dead judge again and again. Its probes go on.
         let end = state.down_since.map(|since| since + self.patience);
         if end.is_some_and(|end| end <= now) {
-            return Err(Err(Barred::Failed(state.too_often())));
+            return Err(Err(Rejected::Failed(state.breaker_reason())));
         }
         Ok(next.filter(|_| is_front).into_iter().chain(end).min())
     }
@@ -311,8 +315,8 @@ impl Gate {
     /// Whether a failed call may be sent again. While the judge is not known to work, its breaker and its probes
     /// keep the calls few; when it does, retries of what has reached it are a share of all calls.
     pub(super) fn may_retry(&self, reached: bool) -> bool {
-        let mut state = held(&self.state);
-        let is_up = state.endpoints.iter().any(Endpoint::is_up);
+        let mut state = lock(&self.state);
+        let is_up = state.endpoints.iter().any(EndpointState::is_up);
         let may = !reached || !is_up || state.budget.retry();
         state.tally.retries += u64::from(may);
         may
@@ -320,15 +324,15 @@ impl Gate {
 
     /// After how long a call is worth a second one.
     pub(super) fn hedge_after(&self) -> Option<Duration> {
-        let state = held(&self.state);
+        let state = lock(&self.state);
         state.latencies.too_slow().filter(|_| state.budget.may_hedge())
     }
 
     /// Sends nothing more, and fails what waits.
     pub(super) fn close(&self, reason: Reason) {
-        let mut state = held(&self.state);
-        state.dead.get_or_insert(reason);
-        state.settle(Instant::now());
+        let mut state = lock(&self.state);
+        state.closed.get_or_insert(reason);
+        state.wake(Instant::now());
     }
 
     /// Takes in how a call went that started then.
@@ -336,32 +340,102 @@ impl Gate {
         let now = Instant::now();
         state.endpoints[endpoint].observe(health, now);
         match health {
-            Health::Well => state.limit.grow(),
+            Health::Healthy => state.limit.grow(),
             Health::Overloaded | Health::Pause(_) => state.limit.shrink(started, now),
-            Health::Ill | Health::Dead => {}
+            Health::Failing | Health::Dead => {}
         }
     }
 }
 
-/// Leaves the queue when dropped, and gives back a place that was given but not taken.
-struct Queued<'g> {
-    gate: &'g Gate,
+/// A slot in the queue. Dropped, it leaves the queue and gives back a slot that was granted but not taken.
+struct QueueEntry<'g> {
+    queue: &'g AdmissionQueue,
     waiter: &'g Arc<Waiter>,
     is_in: bool,
 }
 
-impl Drop for Queued<'_> {
+impl Drop for QueueEntry<'_> {
     fn drop(&mut self) {
         if !self.is_in {
             return;
         }
-        let mut state = held(&self.gate.state);
-        let given = held(&self.waiter.answer).take();
+        let mut state = lock(&self.queue.state);
+        let given = lock(&self.waiter.answer).take();
         state.queue.retain(|other| !Arc::ptr_eq(other, self.waiter));
-        state.settle(Instant::now());
+        state.wake(Instant::now());
         drop(state);
-        if let Some(Ok(place)) = given {
-            drop(Permit::new(self.gate, place, &self.waiter.wish));
+        if let Some(Ok(slot)) = given {
+            drop(Permit::new(self.queue, slot, &self.waiter.request));
         }
+    }
+}
+
+/// One engine's lane to one judge: it counts the calls that are queued or in flight, and admits a new group while there are
+/// fewer than twice the judge's concurrency. So the judge never idles, and an admitted group does not wait long behind
+/// others.
+#[derive(Debug)]
+pub(super) struct Lane {
+    limit: usize,
+    calls: AtomicUsize,
+    freed: Notify,
+}
+
+impl Lane {
+    pub(super) fn new(concurrency: usize) -> Self {
+        Self { limit: 2 * concurrency, calls: AtomicUsize::new(0), freed: Notify::new() }
+    }
+
+    /// Waits until a group may start, first come, first served.
+    pub(super) async fn admit_group(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if self.calls.load(Ordering::Acquire) < self.limit {
+                // Where there is room for one group, there may be for the next.
+                self.freed.notify_one();
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// Counts a call until the slot is dropped.
+    pub(super) fn enter(&self) -> LaneSlot<'_> {
+        self.calls.fetch_add(1, Ordering::AcqRel);
+        LaneSlot(self)
+    }
+}
+
+/// A call that is queued or in flight.
+pub(super) struct LaneSlot<'l>(&'l Lane);
+
+impl Drop for LaneSlot<'_> {
+    fn drop(&mut self) {
+        if self.0.calls.fetch_sub(1, Ordering::AcqRel) <= self.0.limit {
+            self.0.freed.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn groups_wait_for_room_and_all_are_admitted() {
+        let lane = Arc::new(Lane::new(1));
+        let group = |lane: Arc<Lane>| async move {
+            lane.admit_group().await;
+            let slots: Vec<LaneSlot<'_>> = (0..3).map(|_| lane.enter()).collect();
+            let before = lane.calls.load(Ordering::Acquire);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(slots);
+            before
+        };
+        let groups: Vec<_> = (0..20).map(|_| tokio::spawn(group(Arc::clone(&lane)))).collect();
+        for group in groups {
+            let before = tokio::time::timeout(Duration::from_secs(100), group).await.expect("admitted");
+            assert!(before.expect("no panic") <= 4, "a group is admitted while fewer than two calls wait");
+        }
+        assert_eq!(lane.calls.load(Ordering::Acquire), 0);
     }
 }

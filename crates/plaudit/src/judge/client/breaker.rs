@@ -1,7 +1,8 @@
-//! May an endpoint be asked now? Its breaker, its pause, and the one probe of an endpoint that is not known to work.
+//! Circuit breaker of one endpoint: opens after failures, probes with one call at a time, and keeps the pauses that an
+//! endpoint asks for.
 
 use super::call_error::Health;
-use super::rate_limit::Dice;
+use super::rate_limit::Rng;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -24,29 +25,29 @@ enum Breaker {
     },
 }
 
-/// When an endpoint can take one more call.
+/// Availability an endpoint can take one more call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum Availability {
     /// At once.
     Now,
-    /// When its probe has ended.
+    /// Availability its probe has ended.
     AfterProbe,
     /// Not before then: it asked for a pause.
     Paused(Instant),
     /// Not before then: it has failed too often.
-    Resting(Instant),
+    Open(Instant),
 }
 
 /// One endpoint of a judge.
 #[derive(Debug)]
-pub(super) struct Endpoint {
+pub(super) struct EndpointState {
     breaker: Breaker,
     /// The first rest of the breaker.
     rest: Duration,
     /// The longest one.
     longest: Duration,
     /// Spreads the probes, so that they do not keep step with a judge that comes and goes.
-    dice: Dice,
+    rng: Rng,
     /// The last results, the newest in the lowest bit, a failure being 1.
     results: u32,
     seen: u32,
@@ -59,15 +60,15 @@ pub(super) struct Endpoint {
     pub(super) openings: u64,
 }
 
-impl Endpoint {
+impl EndpointState {
     /// An endpoint that is left alone for `rest` when it fails, and for twice as long each time, up to `longest`; each
-    /// time for up to a quarter less, as the dice fall.
-    pub(super) fn new(rest: Duration, longest: Duration, dice: Dice) -> Self {
+    /// time for up to a quarter less, as the rng fall.
+    pub(super) fn new(rest: Duration, longest: Duration, rng: Rng) -> Self {
         Self {
             breaker: Breaker::Closed,
             rest,
             longest,
-            dice,
+            rng,
             results: 0,
             seen: 0,
             paused: None,
@@ -78,18 +79,18 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn when(&self, now: Instant) -> When {
+    pub(super) fn when(&self, now: Instant) -> Availability {
         if let Breaker::Open { until, .. } = self.breaker {
             return match (until > now, self.in_flight) {
-                (true, _) => When::Resting(until),
-                (false, 0) => When::Now,
-                (false, _) => When::AfterProbe,
+                (true, _) => Availability::Open(until),
+                (false, 0) => Availability::Now,
+                (false, _) => Availability::AfterProbe,
             };
         }
         match self.paused {
-            Some(until) if until > now => When::Paused(until),
-            _ if self.proven || self.in_flight == 0 => When::Now,
-            _ => When::AfterProbe,
+            Some(until) if until > now => Availability::Paused(until),
+            _ if self.proven || self.in_flight == 0 => Availability::Now,
+            _ => Availability::AfterProbe,
         }
     }
 
@@ -106,7 +107,7 @@ impl Endpoint {
     /// Takes in how a call went.
     pub(super) fn observe(&mut self, health: Health, now: Instant) {
         match health {
-            Health::Well => {
+            Health::Healthy => {
                 self.proven = true;
                 self.pauses = 0;
                 if self.is_down() {
@@ -115,7 +116,7 @@ impl Endpoint {
                 }
                 self.count(0);
             }
-            Health::Ill | Health::Overloaded => self.fail(now),
+            Health::Failing | Health::Overloaded => self.fail(now),
             Health::Pause(wait) => {
                 let own = PAUSE.saturating_mul(1 << self.pauses.min(5)).min(LONGEST_PAUSE);
                 self.pauses += 1;
@@ -151,7 +152,7 @@ impl Endpoint {
 
     /// Lets nothing through for a rest, or up to a quarter less.
     fn open(&mut self, rest: Duration, now: Instant) {
-        let until = now + rest.mul_f64(1.0 - self.dice.share() / 4.0);
+        let until = now + rest.mul_f64(1.0 - self.rng.share() / 4.0);
         self.breaker = Breaker::Open { until, rest };
     }
 
@@ -165,34 +166,37 @@ impl Endpoint {
 mod tests {
     use super::*;
 
-    fn endpoint() -> (Endpoint, Instant) {
-        (Endpoint::new(Duration::from_secs(5), Duration::from_secs(60), Dice::new("judge")), Instant::now())
+    fn endpoint() -> (EndpointState, Instant) {
+        (
+            EndpointState::new(Duration::from_secs(5), Duration::from_secs(60), Rng::new("judge")),
+            Instant::now(),
+        )
     }
 
     #[tokio::test(start_paused = true)]
     async fn five_failures_open_it_and_probes_back_off_to_a_minute() {
         let (mut endpoint, start) = endpoint();
         for _ in 0..4 {
-            endpoint.observe(Health::Ill, start);
-            assert_eq!(endpoint.when(start), When::Now);
+            endpoint.observe(Health::Failing, start);
+            assert_eq!(endpoint.when(start), Availability::Now);
         }
-        endpoint.observe(Health::Ill, start);
+        endpoint.observe(Health::Failing, start);
         let mut now = start;
         let mut shares = Vec::new();
         for rest in [5, 10, 20, 40, 60, 60] {
-            let When::Resting(until) = endpoint.when(now) else { panic!("{:?}", endpoint.when(now)) };
+            let Availability::Open(until) = endpoint.when(now) else { panic!("{:?}", endpoint.when(now)) };
             shares.push((until - now).as_secs_f64() / f64::from(rest));
             now = until;
-            assert_eq!(endpoint.when(now), When::Now);
+            assert_eq!(endpoint.when(now), Availability::Now);
             endpoint.in_flight = 1;
-            assert_eq!(endpoint.when(now), When::AfterProbe);
+            assert_eq!(endpoint.when(now), Availability::AfterProbe);
             endpoint.in_flight = 0;
-            endpoint.observe(Health::Ill, now);
+            endpoint.observe(Health::Failing, now);
         }
         assert!(shares.iter().all(|share| (0.75..=1.0).contains(share)), "{shares:?}");
         assert!(shares.windows(2).all(|two| (two[0] - two[1]).abs() > 1e-3), "{shares:?}");
         now += Duration::from_secs(60);
-        endpoint.observe(Health::Well, now);
+        endpoint.observe(Health::Healthy, now);
         assert!(endpoint.is_up());
         assert_eq!(endpoint.openings, 1);
     }
@@ -201,13 +205,13 @@ mod tests {
     async fn half_of_the_calls_failing_does_not_open_it() {
         let (mut endpoint, now) = endpoint();
         for _ in 0..200 {
-            endpoint.observe(Health::Well, now);
-            endpoint.observe(Health::Ill, now);
+            endpoint.observe(Health::Healthy, now);
+            endpoint.observe(Health::Failing, now);
         }
         assert!(!endpoint.is_down());
         for failures in 0..15 {
             assert!(!endpoint.is_down(), "{failures}");
-            endpoint.observe(Health::Ill, now);
+            endpoint.observe(Health::Failing, now);
         }
         assert!(endpoint.is_down());
     }
@@ -215,15 +219,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pause_is_kept_and_ends_with_one_probe() {
         let (mut endpoint, now) = endpoint();
-        endpoint.observe(Health::Well, now);
+        endpoint.observe(Health::Healthy, now);
         endpoint.in_flight = 3;
-        assert_eq!(endpoint.when(now), When::Now);
+        assert_eq!(endpoint.when(now), Availability::Now);
         endpoint.observe(Health::Pause(Some(Duration::from_secs(7))), now);
         endpoint.observe(Health::Pause(None), now);
         let end = now + Duration::from_secs(7);
-        assert_eq!(endpoint.when(now), When::Paused(end));
-        assert_eq!(endpoint.when(end), When::AfterProbe);
+        assert_eq!(endpoint.when(now), Availability::Paused(end));
+        assert_eq!(endpoint.when(end), Availability::AfterProbe);
         endpoint.in_flight = 0;
-        assert_eq!(endpoint.when(end), When::Now);
+        assert_eq!(endpoint.when(end), Availability::Now);
     }
 }

@@ -1,7 +1,7 @@
-//! May one more call be made? Calls and cost that hold exactly, and the shares for retries and hedges.
+//! Budgets of one judge: calls and cost that hold exactly, and the shares of retries and hedges.
 
-use super::config::{JudgeSpec, Price};
-use crate::judge::Usage;
+use crate::judge::answer::Usage;
+use crate::judge::config::{BudgetPeriod, Price, ResolvedJudge};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many bytes of a prompt are about one token, and how many tokens an answer may take.
@@ -14,15 +14,15 @@ const ABSURD: u64 = 10_000_000;
 /// How many retries are always allowed.
 const FREE_RETRIES: f64 = 3.0;
 
-/// Whether a call may be paid for.
+/// Whether a call may be sent within the budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Purse {
-    /// So much is set aside for it.
-    Holds(f64),
+pub(super) enum BudgetCheck {
+    /// Yes, and so much is reserved for it.
+    Allowed(f64),
     /// It depends on what the calls in flight will have cost.
-    Depends,
+    Wait,
     /// Never again.
-    Spent,
+    Exhausted,
 }
 
 /// The day, in UTC, since 1970. Only what a day may cost depends on it.
@@ -48,16 +48,17 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(spec: &JudgeSpec) -> Self {
+    pub(super) fn new(judge: &ResolvedJudge) -> Self {
+        let limits = judge.budget();
         Self {
-            daily: spec.budget_daily.then(|| (spec.budget_calls, today())),
-            calls_left: spec.budget_calls,
-            cost_limit: spec.budget_cost,
-            price: spec.price,
+            daily: (limits.per == BudgetPeriod::Day).then(|| (limits.calls, today())),
+            calls_left: limits.calls,
+            cost_limit: limits.cost,
+            price: judge.config.price,
             spent: 0.0,
             reserved: 0.0,
-            share_of_retries: spec.retries,
-            share_of_hedges: spec.hedge,
+            share_of_retries: judge.config.retries,
+            share_of_hedges: judge.config.hedge,
             calls: 0,
             retries: 0,
             hedges: 0,
@@ -65,7 +66,7 @@ impl Budget {
     }
 
     /// Takes in what was spent before.
-    pub(super) fn begin(&mut self, calls: u64, cost: f64) {
+    pub(super) fn load(&mut self, calls: u64, cost: f64) {
         self.calls_left = self.calls_left.map(|left| left.saturating_sub(calls));
         self.spent += cost;
     }
@@ -105,15 +106,15 @@ impl Budget {
     }
 
     /// Whether a call with a prompt of so many bytes may be sent.
-    pub(super) fn looks(&self, bytes: usize) -> Purse {
+    pub(super) fn check(&self, bytes: usize) -> BudgetCheck {
         let estimate = self.estimate(bytes);
         if self.calls_left == Some(0) {
-            return Purse::Spent;
+            return BudgetCheck::Exhausted;
         }
         match self.cost_limit {
-            Some(limit) if self.spent + estimate > limit => Purse::Spent,
-            Some(limit) if self.spent + self.reserved + estimate > limit => Purse::Depends,
-            _ => Purse::Holds(estimate),
+            Some(limit) if self.spent + estimate > limit => BudgetCheck::Exhausted,
+            Some(limit) if self.spent + self.reserved + estimate > limit => BudgetCheck::Wait,
+            _ => BudgetCheck::Allowed(estimate),
         }
     }
 
@@ -156,54 +157,60 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::config::{BudgetConfig, JudgeConfig};
+    use crate::judge::endpoint::Endpoint;
 
-    fn spec() -> JudgeSpec {
-        JudgeSpec::at("judge", "http://127.0.0.1:1")
+    fn budget(limits: BudgetConfig, price: Option<Price>) -> Budget {
+        let judge =
+            JudgeConfig { kind: Endpoint::Overlap, budget: Some(limits), price, ..JudgeConfig::default() };
+        Budget::new(&ResolvedJudge::new("judge", judge).expect("a judge"))
+    }
+
+    fn calls(calls: u64, per: BudgetPeriod) -> BudgetConfig {
+        BudgetConfig { calls: Some(calls), cost: None, per }
     }
 
     #[test]
     fn calls_hold_over_restarts() {
-        let spec = JudgeSpec { budget_calls: Some(3), ..spec() };
-        let mut budget = Budget::new(&spec);
-        budget.begin(1, 0.0);
+        let mut budget = budget(calls(3, BudgetPeriod::Once), None);
+        budget.load(1, 0.0);
         budget.reserve(0.0, false);
-        assert_eq!(budget.looks(0), Purse::Holds(0.0));
+        assert_eq!(budget.check(0), BudgetCheck::Allowed(0.0));
         budget.reserve(0.0, false);
-        assert_eq!(budget.looks(0), Purse::Spent);
+        assert_eq!(budget.check(0), BudgetCheck::Exhausted);
         budget.refund(0.0, false);
-        assert_eq!(budget.looks(0), Purse::Holds(0.0));
+        assert_eq!(budget.check(0), BudgetCheck::Allowed(0.0));
     }
 
     #[test]
-    fn cost_waits_for_what_is_in_flight_and_then_holds() {
-        let price = Some(Price { input: 0.0, cached: 0.0, output: 100.0 });
-        let spec = JudgeSpec { budget_cost: Some(0.15), price, ..spec() };
-        let mut budget = Budget::new(&spec);
-        let Purse::Holds(estimate) = budget.looks(0) else { panic!("it holds") };
+    fn cost_waits_for_calls_in_flight_and_then_holds() {
+        let price = Price { input: 0.0, cached: None, output: 100.0 };
+        let mut budget = budget(BudgetConfig { cost: Some(0.15), ..BudgetConfig::default() }, Some(price));
+        let BudgetCheck::Allowed(estimate) = budget.check(0) else { panic!("it holds") };
         budget.reserve(estimate, false);
-        assert_eq!(budget.looks(0), Purse::Depends);
+        assert_eq!(budget.check(0), BudgetCheck::Wait);
         let usage = Usage { prompt: 10, cached: 0, completion: 10 };
         budget.settle(estimate, budget.cost(0, Some(usage)).unwrap());
-        assert!(matches!(budget.looks(0), Purse::Holds(_)));
+        assert!(matches!(budget.check(0), BudgetCheck::Allowed(_)));
         let absurd = Usage { prompt: u64::MAX, ..usage };
         assert_eq!(budget.cost(0, Some(absurd)), Some(0.1));
         budget.settle(0.0, 0.1);
-        assert_eq!(budget.looks(0), Purse::Spent);
+        assert_eq!(budget.check(0), BudgetCheck::Exhausted);
     }
 
     #[test]
     fn a_day_has_a_budget_of_its_own() {
-        let mut budget = Budget::new(&JudgeSpec { budget_calls: Some(1), budget_daily: true, ..spec() });
+        let mut budget = budget(calls(1, BudgetPeriod::Day), None);
         budget.reserve(0.0, false);
         budget.renew(today());
-        assert_eq!(budget.looks(0), Purse::Spent);
+        assert_eq!(budget.check(0), BudgetCheck::Exhausted);
         budget.renew(today() + 1);
-        assert_eq!(budget.looks(0), Purse::Holds(0.0));
+        assert_eq!(budget.check(0), BudgetCheck::Allowed(0.0));
     }
 
     #[test]
     fn retries_and_hedges_are_a_share_of_the_calls() {
-        let mut budget = Budget::new(&spec());
+        let mut budget = budget(BudgetConfig::default(), None);
         for _ in 0..100 {
             budget.reserve(0.0, false);
         }

@@ -1,12 +1,13 @@
-//! What does a failed call mean? Whether to ask again, when, and whether it may have been paid for.
+//! Errors of judge calls, classified: whether to retry, what they say of the endpoint, and whether they may have been
+//! paid for.
 
-use super::transport::{Broken, Reply};
+use super::transport::{HttpReply, TransportError};
 use crate::reason::{Code, Reason};
 use std::time::{Duration, SystemTime};
 
 /// Whether a call that failed may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum Retry {
     /// It would fail in the same way.
     Never,
     /// The judge has done nothing for it.
@@ -22,10 +23,10 @@ pub(super) enum Again {
 /// What a failure says of the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
-    /// It works, and this one request was at fault.
-    Well,
+    /// It works, and this one request was at error.
+    Healthy,
     /// It failed.
-    Ill,
+    Failing,
     /// It failed because it has too much to do.
     Overloaded,
     /// It asks for a pause, of so long where it says so.
@@ -36,84 +37,85 @@ pub(super) enum Health {
 
 /// A call without a judgment.
 #[derive(Debug, Clone)]
-pub(super) struct Fault {
+pub(super) struct CallError {
     pub(super) reason: Reason,
-    pub(super) again: Again,
+    pub(super) retry: Retry,
     pub(super) health: Health,
-    /// Whether the request itself was refused, so that another form of it may not be.
-    pub(super) refused: bool,
+    /// Whether the request itself was rejected, so that another format may be accepted.
+    pub(super) rejected: bool,
     /// Whether the request may have reached the judge.
     pub(super) reached: bool,
     /// How long the judge asks this one call to wait.
     pub(super) wait: Option<Duration>,
 }
 
-impl Fault {
-    fn new(reason: Reason, again: Again, health: Health) -> Self {
-        Self { reason, again, health, refused: false, reached: true, wait: None }
+impl CallError {
+    fn new(reason: Reason, retry: Retry, health: Health) -> Self {
+        Self { reason, retry, health, rejected: false, reached: true, wait: None }
     }
 
     /// A failure of our own, which says nothing of the judge.
-    pub(super) fn ours(reason: Reason) -> Self {
-        Self::new(reason, Again::Never, Health::Well)
+    pub(super) fn local(reason: Reason) -> Self {
+        Self::new(reason, Retry::Never, Health::Healthy)
     }
 
     /// A call that was not sent, because another process is asking the same.
     pub(super) fn elsewhere() -> Self {
-        Self::new(Code::JudgeDeadline.into(), Again::Elsewhere, Health::Well)
+        Self::new(Code::JudgeDeadline.into(), Retry::Elsewhere, Health::Healthy)
     }
 
     /// Whether the call may have been paid for.
     pub(super) fn maybe_paid(&self) -> bool {
-        self.again == Again::Once
+        self.retry == Retry::Once
     }
 
     /// A call that broke on its way.
-    pub(super) fn broken(broken: Broken) -> Self {
-        let again = match (broken.code, broken.sent) {
-            (Code::JudgeTls | Code::JudgeTooLarge, _) => Again::Never,
-            (_, false) => Again::Freely,
-            (_, true) => Again::Once,
+    pub(super) fn transport(error: TransportError) -> Self {
+        let retry = match (error.code, error.sent) {
+            (Code::JudgeTls | Code::JudgeTooLarge, _) => Retry::Never,
+            (_, false) => Retry::Freely,
+            (_, true) => Retry::Once,
         };
-        let health = match broken.code {
+        let health = match error.code {
             Code::JudgeTimeout | Code::JudgeSlowBody => Health::Overloaded,
-            _ => Health::Ill,
+            _ => Health::Failing,
         };
-        Self { reached: broken.sent, ..Self::new(Reason::new(broken.code, broken.message), again, health) }
+        Self { reached: error.sent, ..Self::new(Reason::new(error.code, error.message), retry, health) }
     }
 
     /// The judgment in a reply, or what its status or its lack of content means.
-    pub(super) fn judge(reply: Reply) -> Result<Vec<u8>, Self> {
+    pub(super) fn check_reply(reply: HttpReply) -> Result<Vec<u8>, Self> {
         match reply.status {
-            200..=299 => judgment(reply),
-            status => Err(refusal(status, &reply)),
+            200..=299 => check_body(reply),
+            status => Err(from_status(status, &reply)),
         }
     }
 }
 
 /// Whether a body can be a judgment at all. A login page or the error of a proxy is nothing to keep.
-fn judgment(reply: Reply) -> Result<Vec<u8>, Fault> {
-    let ill =
-        |code, message: &'static str, again| Err(Fault::new(Reason::new(code, message), again, Health::Ill));
+fn check_body(reply: HttpReply) -> Result<Vec<u8>, CallError> {
+    let failing = |code, message: &'static str, retry| {
+        Err(CallError::new(Reason::new(code, message), retry, Health::Failing))
+    };
     if reply.encoded {
-        return ill(
+        return failing(
             Code::JudgeProtocol,
             "The judge compressed an answer that was not to be compressed.",
-            Again::Once,
+            Retry::Once,
         );
     }
     let text = reply.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&reply.body).trim_ascii_start();
     if text.is_empty() {
-        return ill(Code::JudgeEmpty, "The judge answered with an empty body.", Again::Once);
+        return failing(Code::JudgeEmpty, "The judge answered with an empty body.", Retry::Once);
     }
     if text[0] != b'{' && text[0] != b'[' {
-        return ill(Code::JudgeJson, "The judge's answer is not JSON.", Again::Once);
+        return failing(Code::JudgeJson, "The judge's answer is not JSON.", Retry::Once);
     }
     if Envelope::is_error(text) {
-        return ill(
+        return failing(
             Code::JudgeSchema,
             "The judge answered with an error in place of a verdict.",
-            Again::Freely,
+            Retry::Freely,
         );
     }
     Ok(reply.body)
@@ -134,33 +136,33 @@ impl Envelope {
 }
 
 /// What a status other than success means.
-fn refusal(status: u16, reply: &Reply) -> Fault {
+fn from_status(status: u16, reply: &HttpReply) -> CallError {
     let says = |code| Reason::new(code, sentence(status, &reply.body));
     let wait = || reply.retry_after.as_deref().and_then(|text| retry_after(text, SystemTime::now()));
     match status {
-        300..=399 => Fault::new(says(Code::JudgeRedirect), Again::Never, Health::Well),
-        401 | 403 => Fault::new(says(Code::JudgeAuth), Again::Never, Health::Dead),
-        402 => Fault::new(says(Code::JudgeQuota), Again::Never, Health::Dead),
+        300..=399 => CallError::new(says(Code::JudgeRedirect), Retry::Never, Health::Healthy),
+        401 | 403 => CallError::new(says(Code::JudgeAuth), Retry::Never, Health::Dead),
+        402 => CallError::new(says(Code::JudgeQuota), Retry::Never, Health::Dead),
         429 if has(&reply.body, "insufficient_quota") => {
-            Fault::new(says(Code::JudgeQuota), Again::Never, Health::Dead)
+            CallError::new(says(Code::JudgeQuota), Retry::Never, Health::Dead)
         }
-        429 => Fault::new(says(Code::JudgeRateLimited), Again::Later, Health::Pause(wait())),
-        408 | 504 => Fault::new(says(Code::JudgeServerError), Again::Once, Health::Overloaded),
-        413 => Fault::new(says(Code::JudgeContextLength), Again::Never, Health::Well),
+        429 => CallError::new(says(Code::JudgeRateLimited), Retry::Later, Health::Pause(wait())),
+        408 | 504 => CallError::new(says(Code::JudgeServerError), Retry::Once, Health::Overloaded),
+        413 => CallError::new(says(Code::JudgeContextLength), Retry::Never, Health::Healthy),
         400 | 422 if is_context_length(&reply.body) => {
-            Fault::new(says(Code::JudgeContextLength), Again::Never, Health::Well)
+            CallError::new(says(Code::JudgeContextLength), Retry::Never, Health::Healthy)
         }
         400 | 422 => {
-            let fault = Fault::new(says(Code::JudgeClientError), Again::Never, Health::Well);
-            Fault { refused: true, ..fault }
+            let error = CallError::new(says(Code::JudgeClientError), Retry::Never, Health::Healthy);
+            CallError { rejected: true, ..error }
         }
-        404..=499 => Fault::new(says(Code::JudgeClientError), Again::Never, Health::Well),
+        404..=499 => CallError::new(says(Code::JudgeClientError), Retry::Never, Health::Healthy),
         503 | 529 => {
-            let fault = Fault::new(says(Code::JudgeServerError), Again::Freely, Health::Overloaded);
-            Fault { wait: wait(), ..fault }
+            let error = CallError::new(says(Code::JudgeServerError), Retry::Freely, Health::Overloaded);
+            CallError { wait: wait(), ..error }
         }
-        500..=599 => Fault::new(says(Code::JudgeServerError), Again::Freely, Health::Ill),
-        _ => Fault::new(says(Code::JudgeProtocol), Again::Never, Health::Ill),
+        500..=599 => CallError::new(says(Code::JudgeServerError), Retry::Freely, Health::Failing),
+        _ => CallError::new(says(Code::JudgeProtocol), Retry::Never, Health::Failing),
     }
 }
 
@@ -255,7 +257,7 @@ pub(super) fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     Some(Duration::from_secs_f64((at as f64 - now).clamp(0.0, LONGEST.as_secs_f64())))
 }
 
-/// The seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the one form that is still sent.
+/// The seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the one format that is still sent.
 fn http_date(text: &str) -> Option<i64> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -277,9 +279,9 @@ fn http_date(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn fault(status: u16, body: &str) -> Fault {
-        let reply = Reply { status, body: body.into(), retry_after: None, encoded: false };
-        Fault::judge(reply).expect_err("a fault")
+    fn error(status: u16, body: &str) -> CallError {
+        let reply = HttpReply { status, body: body.into(), retry_after: None, encoded: false };
+        CallError::check_reply(reply).expect_err("an error")
     }
 
     #[test]
@@ -332,14 +334,14 @@ mod tests {
 
     #[test]
     fn statuses_mean_what_they_say() {
-        assert_eq!(fault(401, "").health, Health::Dead);
-        assert_eq!(fault(429, r#"{"error":{"code":"insufficient_quota"}}"#).reason.code, Code::JudgeQuota);
-        assert_eq!(fault(400, "context_length_exceeded").reason.code, Code::JudgeContextLength);
-        assert!(fault(422, "{}").refused && !fault(404, "{}").refused);
-        assert!(fault(504, "").maybe_paid() && !fault(500, "").maybe_paid());
-        assert_eq!(fault(307, "").reason.code, Code::JudgeRedirect);
-        assert_eq!(fault(200, " ").reason.code, Code::JudgeEmpty);
-        assert_eq!(fault(200, "<html>").reason.code, Code::JudgeJson);
-        assert_eq!(fault(200, r#"{"error":{}}"#).reason.code, Code::JudgeSchema);
+        assert_eq!(error(401, "").health, Health::Dead);
+        assert_eq!(error(429, r#"{"error":{"code":"insufficient_quota"}}"#).reason.code, Code::JudgeQuota);
+        assert_eq!(error(400, "context_length_exceeded").reason.code, Code::JudgeContextLength);
+        assert!(error(422, "{}").rejected && !error(404, "{}").rejected);
+        assert!(error(504, "").maybe_paid() && !error(500, "").maybe_paid());
+        assert_eq!(error(307, "").reason.code, Code::JudgeRedirect);
+        assert_eq!(error(200, " ").reason.code, Code::JudgeEmpty);
+        assert_eq!(error(200, "<html>").reason.code, Code::JudgeJson);
+        assert_eq!(error(200, r#"{"error":{}}"#).reason.code, Code::JudgeSchema);
     }
 }

@@ -1,37 +1,38 @@
-//! What does a call hold, and what does its end teach? The permit, which frees everything however the call ends.
+//! Permit of one admitted call: releases its slot, reservation and concurrency however the call ends, and feeds its result
+//! back into limits, breaker and counts.
 
-use super::admission::{Gate, Place, Wish};
+use super::admission::{AdmissionQueue, CallRequest, Slot};
 use super::budget::Budget;
-use super::call_error::{Fault, Health};
-use super::record::held;
-use crate::judge::{Form, Usage};
+use super::call_error::{CallError, Health};
+use crate::exec::lock;
+use crate::judge::answer::{AnswerFormat, Usage};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What an answer says of the form that was asked in.
+/// Whether an answer shows that the judge supports the format that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// The judge takes it.
-    Yes,
-    /// The judge does not, and a worse one is left.
-    No,
-    /// Nothing.
+pub(super) enum FormatSupport {
+    /// It does.
+    Supported,
+    /// It does not, and a worse one is left.
+    Unsupported,
+    /// The call did not find out.
     Unknown,
 }
 
-/// An answer, as far as the gate is concerned.
+/// How an answered call went.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct CallReport {
     pub(super) latency: Duration,
     pub(super) usage: Option<Usage>,
-    pub(super) taken: Taken,
+    pub(super) support: FormatSupport,
 }
 
 /// The right to one call. Dropped after the call was sent, the call counts as one that may have been paid for.
 pub(super) struct Permit<'g> {
-    gate: &'g Gate,
-    place: Place,
-    form: Form,
+    queue: &'g AdmissionQueue,
+    slot: Slot,
+    format: AnswerFormat,
     bytes: usize,
     is_hedge: bool,
     started: Instant,
@@ -40,13 +41,13 @@ pub(super) struct Permit<'g> {
 }
 
 impl<'g> Permit<'g> {
-    pub(super) fn new(gate: &'g Gate, place: Place, wish: &Wish) -> Self {
+    pub(super) fn new(queue: &'g AdmissionQueue, slot: Slot, request: &CallRequest) -> Self {
         Self {
-            gate,
-            place,
-            form: wish.form,
-            bytes: wish.bytes,
-            is_hedge: wish.hedge.is_some(),
+            queue,
+            slot,
+            format: request.format,
+            bytes: request.bytes,
+            is_hedge: request.hedge.is_some(),
             started: Instant::now(),
             sent: false,
             ended: false,
@@ -54,66 +55,66 @@ impl<'g> Permit<'g> {
     }
 
     pub(super) fn endpoint(&self) -> usize {
-        self.place.endpoint
+        self.slot.endpoint
     }
 
     /// What was set aside for the call.
     pub(super) fn reserved(&self) -> f64 {
-        self.place.reserved
+        self.slot.reserved
     }
 
-    /// Whether the call finds out if the judge takes its form.
-    pub(super) fn tries_form(&self) -> bool {
-        self.place.tries_form
+    /// Whether the call finds out if the judge supports its format.
+    pub(super) fn probes_format(&self) -> bool {
+        self.slot.probes_format
     }
 
     /// Takes note that the call is sent now.
     pub(super) fn send(&mut self) {
         self.sent = true;
         self.started = Instant::now();
-        let mut state = held(&self.gate.state);
+        let mut state = lock(&self.queue.state);
         state.tally.calls += 1;
         state.tally.hedges += u64::from(self.is_hedge);
     }
 
     /// The call was answered. Returns what it has cost, where that is known.
-    pub(super) fn answered(mut self, answer: &Answer) -> Option<f64> {
-        let mut state = held(&self.gate.state);
-        let cost = state.budget.cost(self.bytes, answer.usage);
-        state.budget.settle(self.place.reserved, cost.unwrap_or(0.0));
+    pub(super) fn answered(mut self, report: &CallReport) -> Option<f64> {
+        let mut state = lock(&self.queue.state);
+        let cost = state.budget.cost(self.bytes, report.usage);
+        state.budget.settle(self.slot.reserved, cost.unwrap_or(0.0));
         state.tally.pay(cost.unwrap_or(0.0));
-        state.tally.answer(answer.latency, answer.usage);
-        state.latencies.observe(answer.latency);
-        let (used, thought) = (Budget::tokens(self.bytes, answer.usage), Budget::tokens(self.bytes, None));
-        state.tokens.add(Instant::now(), used.saturating_sub(thought));
-        match answer.taken {
-            Taken::Yes => drop(state.works.insert(self.form)),
-            Taken::No => drop(state.refused.insert(self.form)),
-            Taken::Unknown => {}
+        state.tally.answer(report.latency, report.usage);
+        state.latencies.observe(report.latency);
+        let (used, thought) = (Budget::tokens(self.bytes, report.usage), Budget::tokens(self.bytes, None));
+        state.token_rate.add(Instant::now(), used.saturating_sub(thought));
+        match report.support {
+            FormatSupport::Supported => drop(state.supported.insert(self.format)),
+            FormatSupport::Unsupported => drop(state.unsupported.insert(self.format)),
+            FormatSupport::Unknown => {}
         }
-        Gate::observe(&mut state, self.place.endpoint, Health::Well, self.started);
+        AdmissionQueue::observe(&mut state, self.slot.endpoint, Health::Healthy, self.started);
         drop(state);
         self.release();
         cost
     }
 
     /// The call failed. Returns what it may have cost, where that is known.
-    pub(super) fn failed(mut self, fault: &Fault, refuses_form: bool) -> Option<f64> {
-        let mut state = held(&self.gate.state);
-        let cost = state.budget.cost(self.bytes, None).filter(|_| fault.maybe_paid());
-        state.budget.settle(self.place.reserved, cost.unwrap_or(0.0));
+    pub(super) fn failed(mut self, error: &CallError, rejects_format: bool) -> Option<f64> {
+        let mut state = lock(&self.queue.state);
+        let cost = state.budget.cost(self.bytes, None).filter(|_| error.maybe_paid());
+        state.budget.settle(self.slot.reserved, cost.unwrap_or(0.0));
         state.tally.pay(cost.unwrap_or(0.0));
-        state.tally.fail(fault.reason.code);
-        state.tally.maybe_paid += u64::from(fault.maybe_paid());
-        if refuses_form {
-            state.refused.insert(self.form);
+        state.tally.fail(error.reason.code);
+        state.tally.maybe_paid += u64::from(error.maybe_paid());
+        if rejects_format {
+            state.unsupported.insert(self.format);
         }
-        if fault.health != Health::Well {
-            state.last_fault = Some(fault.reason.clone());
+        if error.health != Health::Healthy {
+            state.last_error = Some(error.reason.clone());
         }
-        Gate::observe(&mut state, self.place.endpoint, fault.health, self.started);
-        if fault.health == Health::Dead {
-            state.dead.get_or_insert(fault.reason.clone());
+        AdmissionQueue::observe(&mut state, self.slot.endpoint, error.health, self.started);
+        if error.health == Health::Dead {
+            state.closed.get_or_insert(error.reason.clone());
         }
         drop(state);
         self.release();
@@ -122,19 +123,19 @@ impl<'g> Permit<'g> {
 
     /// What a call that is dropped now may have cost.
     pub(super) fn estimate(&self) -> Option<f64> {
-        held(&self.gate.state).budget.cost(self.bytes, None)
+        lock(&self.queue.state).budget.cost(self.bytes, None)
     }
 
     fn release(&mut self) {
         self.ended = true;
-        let mut state = held(&self.gate.state);
+        let mut state = lock(&self.queue.state);
         state.in_flight = state.in_flight.saturating_sub(1);
-        let endpoint = &mut state.endpoints[self.place.endpoint];
+        let endpoint = &mut state.endpoints[self.slot.endpoint];
         endpoint.in_flight = endpoint.in_flight.saturating_sub(1);
-        if self.place.tries_form {
-            state.trying_form = false;
+        if self.slot.probes_format {
+            state.probing_format = false;
         }
-        state.settle(Instant::now());
+        state.wake(Instant::now());
     }
 }
 
@@ -143,14 +144,14 @@ impl Drop for Permit<'_> {
         if self.ended {
             return;
         }
-        let mut state = held(&self.gate.state);
+        let mut state = lock(&self.queue.state);
         if self.sent {
             let cost = state.budget.cost(self.bytes, None).unwrap_or(0.0);
-            state.budget.settle(self.place.reserved, cost);
+            state.budget.settle(self.slot.reserved, cost);
             state.tally.pay(cost);
             state.tally.maybe_paid += 1;
         } else {
-            state.budget.refund(self.place.reserved, self.is_hedge);
+            state.budget.refund(self.slot.reserved, self.is_hedge);
         }
         drop(state);
         self.release();

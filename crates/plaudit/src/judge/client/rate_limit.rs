@@ -1,22 +1,22 @@
-//! How fast may calls start, how many at once, and how slow is too slow? Pace, limit, and the latencies of late.
+//! Rate limiter, adaptive concurrency limit (AIMD), latency window for hedging, and the generator for jitter.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// An even pace of calls or of tokens: each takes an interval, without bursts.
+/// An even call_rate of calls or of tokens: each takes an interval, without bursts.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct RateLimiter {
     interval: Duration,
     next: Option<Instant>,
 }
 
-impl Pace {
+impl RateLimiter {
     pub(super) fn new(per_minute: Option<u32>) -> Self {
         let interval = per_minute.map_or(Duration::ZERO, |count| Duration::from_secs(60) / count.max(1));
         Self { interval, next: None }
     }
 
-    /// When the next may start, where that is not now.
+    /// Availability the next may start, where that is not now.
     pub(super) fn later(&self, now: Instant) -> Option<Instant> {
         self.next.filter(|next| *next > now)
     }
@@ -39,14 +39,14 @@ impl Pace {
 
 /// How many calls may be in flight: less after an overload, a little more after every round of good answers.
 #[derive(Debug)]
-pub(super) struct Limit {
+pub(super) struct ConcurrencyLimit {
     most: f64,
     now: f64,
     /// Calls that started before the last cut say nothing about the limit after it.
     cut: Option<Instant>,
 }
 
-impl Limit {
+impl ConcurrencyLimit {
     pub(super) fn new(most: usize) -> Self {
         let most = most.max(1) as f64;
         Self { most, now: most, cut: None }
@@ -76,12 +76,12 @@ const NEEDED: usize = 20;
 
 /// The latencies of late.
 #[derive(Debug)]
-pub(super) struct Latencies {
+pub(super) struct LatencyWindow {
     ring: Vec<Duration>,
     at: usize,
 }
 
-impl Latencies {
+impl LatencyWindow {
     pub(super) fn none() -> Self {
         Self { ring: Vec::new(), at: 0 }
     }
@@ -110,9 +110,9 @@ impl Latencies {
 
 /// Numbers that look random and are the same in every run.
 #[derive(Debug)]
-pub(super) struct Dice(u64);
+pub(super) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(super) fn new(name: &str) -> Self {
         let bytes = *blake3::hash(name.as_bytes()).as_bytes();
         let seed = bytes.iter().take(8).fold(0, |seed: u64, byte| (seed << 8) | u64::from(*byte));
@@ -145,19 +145,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_pace_is_even() {
-        let mut pace = Pace::new(Some(120));
+        let mut call_rate = RateLimiter::new(Some(120));
         let now = Instant::now();
-        assert_eq!(pace.later(now), None);
-        pace.start(now, 1);
-        assert_eq!(pace.later(now), Some(now + Duration::from_millis(500)));
-        pace.add(now, 2);
-        assert_eq!(pace.later(now), Some(now + Duration::from_millis(1500)));
-        assert_eq!(pace.later(now + Duration::from_millis(1500)), None);
+        assert_eq!(call_rate.later(now), None);
+        call_rate.start(now, 1);
+        assert_eq!(call_rate.later(now), Some(now + Duration::from_millis(500)));
+        call_rate.add(now, 2);
+        assert_eq!(call_rate.later(now), Some(now + Duration::from_millis(1500)));
+        assert_eq!(call_rate.later(now + Duration::from_millis(1500)), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_limit_is_cut_once_a_window_and_grows_back_slowly() {
-        let mut limit = Limit::new(100);
+        let mut limit = ConcurrencyLimit::new(100);
         let start = Instant::now();
         let later = start + Duration::from_secs(1);
         for _ in 0..50 {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn slow_is_what_few_calls_are() {
-        let mut latencies = Latencies::none();
+        let mut latencies = LatencyWindow::none();
         for millis in 0..19 {
             latencies.observe(Duration::from_millis(100 + millis));
         }
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn waits_stay_within_their_bounds() {
-        let mut dice = Dice::new("judge");
+        let mut rng = Rng::new("judge");
         for retry in 0..100 {
-            assert!(dice.backoff(retry) <= Duration::from_secs(20));
-            assert!(dice.backoff(0) <= Duration::from_millis(250));
-            assert!(dice.below(3) < 3);
+            assert!(rng.backoff(retry) <= Duration::from_secs(20));
+            assert!(rng.backoff(0) <= Duration::from_millis(250));
+            assert!(rng.below(3) < 3);
         }
     }
 }

@@ -1,10 +1,12 @@
-//! What has been bought before? What the caller needs of a journal, and a record that lasts as long as the process.
+//! Record of judgments: the trait that the client stores calls and replies through (the journal implements it), and a
+//! bounded in-memory record that lasts as long as the process.
 
+use crate::exec::lock;
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::future::ready;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 /// One question to one judge.
@@ -15,7 +17,7 @@ pub struct Claim<'a> {
     /// Which judge, by its name.
     pub judge: &'a str,
     /// Who asks: a number that no other question of this process has.
-    pub asker: u64,
+    pub request_id: u64,
 }
 
 /// What a call may take, for a record that several processes write.
@@ -33,7 +35,7 @@ pub struct Allowance {
 
 /// Whether a call may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
+pub enum CallGrant {
     /// It is written down, and may be sent.
     Granted,
     /// Another process is asking the same, or has been answered just now.
@@ -48,7 +50,11 @@ pub trait Record: Send + Sync {
     fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>>;
 
     /// Writes down that a call is about to be sent. It is called before every one.
-    fn intend<'a>(&'a self, claim: Claim<'a>, allowance: Allowance) -> BoxFuture<'a, Result<Leave, Reason>>;
+    fn begin_call<'a>(
+        &'a self,
+        claim: Claim<'a>,
+        allowance: Allowance,
+    ) -> BoxFuture<'a, Result<CallGrant, Reason>>;
 
     /// The body of a judgment that another process is buying, once it is there; none where that process has given up,
     /// so that the question may be asked here.
@@ -57,7 +63,7 @@ pub trait Record: Send + Sync {
     }
 
     /// Keeps a judgment; resolves when it would survive a crash.
-    fn keep<'a>(
+    fn store<'a>(
         &'a self,
         claim: Claim<'a>,
         body: &[u8],
@@ -65,16 +71,16 @@ pub trait Record: Send + Sync {
     ) -> BoxFuture<'a, Result<(), Reason>>;
 
     /// Writes down that a call ended without a judgment, and whether it may have been paid for all the same.
-    fn give_up(&self, claim: Claim<'_>, code: Code, maybe_paid: bool);
+    fn fail_call(&self, claim: Claim<'_>, code: Code, maybe_paid: bool);
 
     /// Leaves a question that was not answered to others.
     fn release(&self, _: Claim<'_>) {}
 
-    /// A small settled fact, such as the form that a judge takes.
-    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>>;
+    /// A small settled fact, such as the format that a judge takes.
+    fn get_fact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>>;
 
     /// Keeps a small settled fact.
-    fn remember(&self, name: &str, value: &str);
+    fn set_fact(&self, name: &str, value: &str);
 
     /// How many calls of a judge were intended, and what they have cost, over all restarts.
     fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>>;
@@ -92,32 +98,32 @@ const FACTS: usize = 100_000;
 /// run: equal questions are bought once as long as they are not far apart, and nothing is written to disk.
 #[derive(Debug, Default)]
 pub struct MemoryRecord {
-    memory: Mutex<Memory>,
+    memory: Mutex<MemoryState>,
 }
 
 #[derive(Debug, Default)]
-struct Memory {
-    judgments: Generations<[u8; 32], Vec<u8>>,
-    facts: Generations<String, String>,
+struct MemoryState {
+    judgments: GenerationCache<[u8; 32], Vec<u8>>,
+    facts: GenerationCache<String, String>,
     calls: BTreeMap<String, u64>,
     costs: BTreeMap<String, f64>,
 }
 
-/// What was put in lately. When the young ones weigh too much they become the old ones, and the old ones are forgotten.
+/// What was put in lately. Availability the young ones weigh too much they become the old ones, and the old ones are forgotten.
 #[derive(Debug)]
-struct Generations<K, V> {
+struct GenerationCache<K, V> {
     young: BTreeMap<K, V>,
     old: BTreeMap<K, V>,
     weight: usize,
 }
 
-impl<K: Ord, V> Default for Generations<K, V> {
+impl<K: Ord, V> Default for GenerationCache<K, V> {
     fn default() -> Self {
         Self { young: BTreeMap::new(), old: BTreeMap::new(), weight: 0 }
     }
 }
 
-impl<K: Ord, V> Generations<K, V> {
+impl<K: Ord, V> GenerationCache<K, V> {
     fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: std::borrow::Borrow<Q>,
@@ -136,14 +142,9 @@ impl<K: Ord, V> Generations<K, V> {
 }
 
 impl MemoryRecord {
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        held(&self.memory)
+    fn memory(&self) -> MutexGuard<'_, MemoryState> {
+        lock(&self.memory)
     }
-}
-
-/// The lock, also after a thread that held it has panicked: every change under these locks is complete in itself.
-pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Record for MemoryRecord {
@@ -151,23 +152,23 @@ impl Record for MemoryRecord {
         Box::pin(ready(Ok(self.memory().judgments.get(key).cloned())))
     }
 
-    fn intend<'a>(&'a self, claim: Claim<'a>, _: Allowance) -> BoxFuture<'a, Result<Leave, Reason>> {
+    fn begin_call<'a>(&'a self, claim: Claim<'a>, _: Allowance) -> BoxFuture<'a, Result<CallGrant, Reason>> {
         *self.memory().calls.entry(claim.judge.to_owned()).or_insert(0) += 1;
-        Box::pin(ready(Ok(Leave::Granted)))
+        Box::pin(ready(Ok(CallGrant::Granted)))
     }
 
-    fn keep<'a>(&'a self, claim: Claim<'a>, body: &[u8], _: Duration) -> BoxFuture<'a, Result<(), Reason>> {
+    fn store<'a>(&'a self, claim: Claim<'a>, body: &[u8], _: Duration) -> BoxFuture<'a, Result<(), Reason>> {
         self.memory().judgments.put(*claim.key, body.to_vec(), body.len() + 64, HELD);
         Box::pin(ready(Ok(())))
     }
 
-    fn give_up(&self, _: Claim<'_>, _: Code, _: bool) {}
+    fn fail_call(&self, _: Claim<'_>, _: Code, _: bool) {}
 
-    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
+    fn get_fact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
         Box::pin(ready(Ok(self.memory().facts.get(name).cloned())))
     }
 
-    fn remember(&self, name: &str, value: &str) {
+    fn set_fact(&self, name: &str, value: &str) {
         self.memory().facts.put(name.to_owned(), value.to_owned(), 1, FACTS);
     }
 
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_was_put_in_lately_is_known_and_memory_is_bounded() {
-        let mut kept: Generations<u32, u32> = Generations::default();
+        let mut kept: GenerationCache<u32, u32> = GenerationCache::default();
         (0..1000).for_each(|at| kept.put(at, at, 1, 100));
         assert_eq!((kept.get(&999), kept.get(&900), kept.get(&0)), (Some(&999), Some(&900), None));
         assert!(kept.young.len() + kept.old.len() <= 202);

@@ -1,15 +1,16 @@
-//! How is one judgment bought, and only once? The record, the flight, the attempts and the hedge.
+//! Fetches one judgment: record lookup, single-flight, retries and hedging. Guarantees at most one paid call per key.
 
-use super::admission::{Barred, LONGEST_WAIT, Wish};
-use super::call_error::{Again, Fault};
-use super::config::Network;
-use super::permit::{Answer, Permit, Taken};
-use super::record::{Allowance, Claim, Leave, Record, held};
-use super::single_flight::{Ticket, follow};
-use super::transport::{Broken, Parcel};
-use super::{Judge, JudgeClient, Progress};
-use crate::judge::Usage;
-use crate::judge::{Query, Request};
+use super::admission::{CallRequest, LONGEST_WAIT, Rejected};
+use super::call_error::{CallError, Retry};
+use super::judge_state::JudgeState;
+use super::permit::{CallReport, FormatSupport, Permit};
+use super::query::{Query, Request};
+use super::record::{Allowance, CallGrant, Claim, Record};
+use super::single_flight::{Role, follow};
+use super::transport::{Outgoing, TransportError};
+use super::{JudgeClient, Network, Progress, key};
+use crate::exec::lock;
+use crate::judge::answer::Usage;
 use crate::reason::{Code, Reason};
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,206 +21,211 @@ use tokio::time::Instant;
 /// How long a call for which no retry is left waits to see whether the judge is down.
 const SECOND_LOOK: Duration = Duration::from_millis(250);
 
-/// One request, with what is needed to read its answer.
-pub(super) struct Question<'q> {
-    pub(super) query: &'q dyn Query,
-    pub(super) turn: u32,
-    pub(super) request: &'q Request,
-    pub(super) key: [u8; 32],
-    pub(super) wish: Wish,
-    /// The name under which what it costs is written down.
-    purse: String,
-    asker: u64,
-    /// Whether a call was intended, so that others may be waiting for its answer.
+/// One request to one judge, with what is needed to read its reply.
+pub(super) struct PendingRequest<'q> {
+    record: &'q dyn Record,
+    network: Network,
+    state: &'q JudgeState,
+    query: &'q dyn Query,
+    /// The number of the attempt to get a readable reply.
+    attempt: u32,
+    request: &'q Request,
+    key: [u8; 32],
+    admission: CallRequest,
+    /// The name under which its cost is recorded.
+    budget_key: String,
+    /// A number that no other request of this process has.
+    id: u64,
+    /// Whether a call was announced to the record, so that others may be waiting for its answer.
     claimed: AtomicBool,
 }
 
-impl<'q> Question<'q> {
-    pub(super) fn new(
-        (query, turn): (&'q dyn Query, u32),
-        request: &'q Request,
-        key: [u8; 32],
-        wish: Wish,
-        purse: String,
-    ) -> Self {
-        static ASKED: AtomicU64 = AtomicU64::new(0);
-        let asker = ASKED.fetch_add(1, Ordering::Relaxed);
-        Self { query, turn, request, key, wish, purse, asker, claimed: AtomicBool::new(false) }
-    }
-
-    fn claim(&self) -> Claim<'_> {
-        Claim { key: &self.key, judge: &self.purse, asker: self.asker }
-    }
-}
-
-/// A question that is being asked. Dropped without a judgment, it is left to whoever waits for it.
-struct Asking<'c> {
-    record: &'c dyn Record,
-    question: &'c Question<'c>,
-    kept: bool,
-}
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        if !self.kept && self.question.claimed.load(Ordering::Relaxed) {
-            self.record.release(self.question.claim());
-        }
-    }
-}
-
 /// A judgment as it came in.
-struct Bought {
+struct Fetched {
     body: Vec<u8>,
     latency: Duration,
     usage: Option<Usage>,
 }
 
-/// What is left of a question after a failed call.
-struct Patience {
+/// What is left to try after failed calls.
+struct RetryState {
     /// Whether a call has failed that may have been paid for.
-    doubtful: bool,
+    maybe_paid: bool,
     retries: u32,
 }
 
-impl JudgeClient {
-    /// The judgment of a question: from an equal one in flight, from the record, or from the judge.
-    pub(super) async fn buy(
-        &self,
-        judge: &Judge,
-        question: &Question<'_>,
-        progress: &mut Progress,
-    ) -> Result<Arc<[u8]>, Barred> {
+impl<'q> PendingRequest<'q> {
+    pub(super) fn new(
+        client: &'q JudgeClient,
+        state: &'q JudgeState,
+        (query, attempt): (&'q dyn Query, u32),
+        (request, key): (&'q Request, [u8; 32]),
+        admission: CallRequest,
+    ) -> Self {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        Self {
+            record: client.record.as_ref(),
+            network: client.network,
+            state,
+            query,
+            attempt,
+            request,
+            key,
+            admission,
+            budget_key: state.budget_key(),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            claimed: AtomicBool::new(false),
+        }
+    }
+
+    fn claim(&self) -> Claim<'_> {
+        Claim { key: &self.key, judge: &self.budget_key, request_id: self.id }
+    }
+
+    /// The judgment: from an equal request in flight, from the record, or from the judge.
+    pub(super) async fn get_or_fetch(&self, progress: &mut Progress) -> Result<Arc<[u8]>, Rejected> {
         loop {
-            let leader = match judge.flights.join(&question.key) {
-                Ticket::Lead(leader) => leader,
-                Ticket::Follow(flight) => match follow(flight).await {
-                    Some(landing) => {
-                        held(&judge.gate.state).tally.shared += 1;
-                        return landing.map_err(Barred::Failed);
+            let leader = match self.state.single_flight.join(&self.key) {
+                Role::Leader(leader) => leader,
+                Role::Follower(flight) => match follow(flight).await {
+                    Some(result) => {
+                        lock(&self.state.queue.state).tally.shared += 1;
+                        return result.map_err(Rejected::Failed);
                     }
                     None => continue,
                 },
             };
-            let bought = self.purchase(judge, question, progress).await.map(Arc::from);
-            match &bought {
-                Ok(body) => leader.land(Ok(Arc::clone(body))),
-                Err(Barred::Failed(reason)) => leader.land(Err(reason.clone())),
-                Err(Barred::Form) => drop(leader),
+            let fetched = self.fetch(progress).await.map(Arc::from);
+            match &fetched {
+                Ok(body) => leader.publish(Ok(Arc::clone(body))),
+                Err(Rejected::Failed(reason)) => leader.publish(Err(reason.clone())),
+                Err(Rejected::Format) => drop(leader),
             }
-            return bought;
+            return fetched;
         }
     }
 
-    async fn purchase(
-        &self,
-        judge: &Judge,
-        question: &Question<'_>,
-        progress: &mut Progress,
-    ) -> Result<Vec<u8>, Barred> {
-        let record = self.record.as_ref();
-        let found = |body: Vec<u8>, progress: &mut Progress| {
-            held(&judge.gate.state).tally.cached += 1;
-            (progress.cached, progress.usage) = (true, question.query.usage(&body));
+    async fn fetch(&self, progress: &mut Progress) -> Result<Vec<u8>, Rejected> {
+        let cached = |body: Vec<u8>, progress: &mut Progress| {
+            lock(&self.state.queue.state).tally.cached += 1;
+            (progress.outcome.cached, progress.outcome.usage) = (true, self.query.usage(&body));
             Ok(body)
         };
-        if let Some(body) = record.get(&question.key).await.map_err(Barred::Failed)? {
-            return found(body, progress);
+        if let Some(body) = self.record.get(&self.key).await.map_err(Rejected::Failed)? {
+            return cached(body, progress);
         }
         if self.network == Network::Replay {
             return Err(Code::JudgeNotRecorded.into());
         }
-        progress.cached = false;
-        let mut patience = Patience { doubtful: false, retries: 0 };
-        let mut asking = Asking { record, question, kept: false };
+        progress.outcome.cached = false;
+        let mut retry = RetryState { maybe_paid: false, retries: 0 };
+        let mut in_flight = InFlight { pending: self, stored: false };
         loop {
-            let permit = judge.gate.admit(question.wish.clone()).await?;
+            let permit = self.state.queue.admit(self.admission.clone()).await?;
             let sends = AtomicU32::new(0);
-            let attempt = self.attempt(judge, question, permit, &sends).await;
-            progress.sends += sends.into_inner();
-            let fault = match attempt {
-                Ok(bought) => {
-                    let kept = record.keep(question.claim(), &bought.body, bought.latency).await;
-                    kept.map_err(Barred::Failed)?;
-                    asking.kept = true;
+            let result = self.attempt(permit, &sends).await;
+            progress.outcome.attempts += sends.into_inner();
+            let error = match result {
+                Ok(fetched) => {
+                    let stored = self.record.store(self.claim(), &fetched.body, fetched.latency).await;
+                    stored.map_err(Rejected::Failed)?;
+                    in_flight.stored = true;
                     progress.tries += 1;
-                    (progress.latency, progress.usage) = (Some(bought.latency), bought.usage);
-                    return Ok(bought.body);
+                    let outcome = &mut progress.outcome;
+                    (outcome.latency, outcome.usage) = (Some(fetched.latency), fetched.usage);
+                    return Ok(fetched.body);
                 }
-                Err(fault) => fault,
+                Err(error) => error,
             };
-            progress.last = Some(fault.reason.clone()).filter(|_| fault.again != Again::Elsewhere);
-            if fault.again == Again::Elsewhere {
-                match record.follow(&question.key).await.map_err(Barred::Failed)? {
-                    Some(body) => return found(body, progress),
+            progress.last_error = Some(error.reason.clone()).filter(|_| error.retry != Retry::Elsewhere);
+            if error.retry == Retry::Elsewhere {
+                match self.record.follow(&self.key).await.map_err(Rejected::Failed)? {
+                    Some(body) => return cached(body, progress),
                     None => continue,
                 }
             }
-            if fault.refused && question.wish.has_next && judge.refuses(question.wish.form) {
-                return Err(Barred::Form);
+            let format = self.admission.format;
+            if error.rejected && self.admission.has_next && self.state.is_unsupported(format) {
+                return Err(Rejected::Format);
             }
-            let wait = self.wait_after(judge, question, &fault, (&mut patience, progress));
-            tokio::time::sleep(wait.map_err(Barred::Failed)?).await;
-            if !self.may_retry(judge, &fault).await {
-                return Err(Barred::Failed(fault.reason));
+            let delay = self.retry_delay(&error, &mut retry, progress).map_err(Rejected::Failed)?;
+            tokio::time::sleep(delay).await;
+            if !self.may_retry(&error).await {
+                return Err(Rejected::Failed(error.reason));
             }
         }
     }
 
     /// How long to wait before the call is sent again, or why it is not.
-    fn wait_after(
+    fn retry_delay(
         &self,
-        judge: &Judge,
-        question: &Question<'_>,
-        fault: &Fault,
-        (patience, progress): (&mut Patience, &mut Progress),
+        error: &CallError,
+        retry: &mut RetryState,
+        progress: &mut Progress,
     ) -> Result<Duration, Reason> {
-        let fail = || Err(fault.reason.clone());
-        match fault.again {
-            Again::Never | Again::Elsewhere => return fail(),
-            // The gate holds everybody back until the pause is over, and fails those who cannot wait for it.
-            Again::Later => {
-                held(&judge.gate.state).tally.retries += 1;
+        let fail = || Err(error.reason.clone());
+        match error.retry {
+            Retry::Never | Retry::Elsewhere => return fail(),
+            // The queue holds everybody back until the pause is over, and fails those who cannot wait for it.
+            Retry::Later => {
+                lock(&self.state.queue.state).tally.retries += 1;
                 return Ok(Duration::ZERO);
             }
-            Again::Once if patience.doubtful => return fail(),
-            Again::Once => patience.doubtful = true,
-            Again::Freely => {}
+            Retry::Once if retry.maybe_paid => return fail(),
+            Retry::Once => retry.maybe_paid = true,
+            Retry::Freely => {}
         }
         progress.tries += 1;
-        if progress.tries >= judge.spec.attempts {
+        if progress.tries >= self.state.judge.config.attempts {
             return fail();
         }
-        let backoff = held(&judge.gate.state).dice.backoff(patience.retries);
-        patience.retries += 1;
-        let wait = fault.wait.unwrap_or(backoff);
-        let left = question.wish.deadline.saturating_duration_since(Instant::now());
-        if wait > left.min(LONGEST_WAIT) {
+        let backoff = lock(&self.state.queue.state).rng.backoff(retry.retries);
+        retry.retries += 1;
+        let delay = error.wait.unwrap_or(backoff);
+        let left = self.admission.deadline.saturating_duration_since(Instant::now());
+        if delay > left.min(LONGEST_WAIT) {
             return fail();
         }
-        Ok(wait)
+        Ok(delay)
     }
 
     /// Whether a failed call may be sent again, once it has waited. When a judge dies, all calls in flight fail at one
     /// moment, more than the share of retries; a second look finds it down, and then they wait for it like all others.
-    async fn may_retry(&self, judge: &Judge, fault: &Fault) -> bool {
-        if fault.again == Again::Later || judge.gate.may_retry(fault.reached) {
+    async fn may_retry(&self, error: &CallError) -> bool {
+        if error.retry == Retry::Later || self.state.queue.may_retry(error.reached) {
             return true;
         }
         tokio::time::sleep(SECOND_LOOK).await;
-        judge.gate.may_retry(fault.reached)
+        self.state.queue.may_retry(error.reached)
     }
 
-    /// One call, and a second one where the first is slow; the first good answer counts.
-    async fn attempt(
-        &self,
-        judge: &Judge,
-        question: &Question<'_>,
-        permit: Permit<'_>,
-        sends: &AtomicU32,
-    ) -> Result<Bought, Fault> {
-        let delay = judge.gate.hedge_after().filter(|_| !permit.tries_form());
+    /// Whether another attempt follows a reply without a verdict. That none followed is recorded, because the next run,
+    /// which has retries to spare, would otherwise fetch one.
+    pub(super) async fn may_ask_again(&self, progress: &Progress) -> Result<bool, Reason> {
+        let judge = &self.state.judge;
+        if self.attempt + 1 >= judge.config.attempts {
+            return Ok(false);
+        }
+        let next = self.query.request(self.admission.format, self.attempt + 1)?;
+        if self.record.get(&key(&judge.identity, &next)).await?.is_some() {
+            return Ok(true);
+        }
+        let mark = format!("end:{}", blake3::Hash::from_bytes(self.key).to_hex());
+        if self.network == Network::Replay || self.record.get_fact(&mark).await?.is_some() {
+            return Ok(false);
+        }
+        if progress.tries >= judge.config.attempts || !self.state.queue.may_retry(true) {
+            self.record.set_fact(&mark, "1");
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// One call, and a second one (a hedge) where the first is slow; the first good answer counts.
+    async fn attempt(&self, permit: Permit<'_>, sends: &AtomicU32) -> Result<Fetched, CallError> {
+        let delay = self.state.queue.hedge_after().filter(|_| !permit.probes_format());
         let hedge = Some(permit.endpoint());
-        let mut first = pin!(self.call(judge, question, permit, sends));
+        let mut first = pin!(self.call(permit, sends));
         let Some(delay) = delay else { return first.await };
         tokio::select! {
             biased;
@@ -228,79 +234,84 @@ impl JudgeClient {
         }
         let is_sent = AtomicBool::new(false);
         let second = async {
-            let permit = judge.gate.admit(Wish { hedge, ..question.wish.clone() }).await.ok()?;
+            let request = CallRequest { hedge, ..self.admission.clone() };
+            let permit = self.state.queue.admit(request).await.ok()?;
             is_sent.store(true, Ordering::Relaxed);
-            self.call(judge, question, permit, sends).await.ok()
+            self.call(permit, sends).await.ok()
         };
         let mut second = pin!(second);
-        let won = |bought| {
-            held(&judge.gate.state).tally.hedges_won += 1;
-            Ok(bought)
+        let won = |fetched| {
+            lock(&self.state.queue.state).tally.hedges_won += 1;
+            Ok(fetched)
         };
         tokio::select! {
             biased;
             done = &mut first => match done {
-                Err(fault) if is_sent.load(Ordering::Relaxed) => second.await.map_or(Err(fault), won),
+                Err(error) if is_sent.load(Ordering::Relaxed) => second.await.map_or(Err(error), won),
                 done => done,
             },
             done = &mut second => match done {
-                Some(bought) => won(bought),
+                Some(fetched) => won(fetched),
                 None => first.await,
             },
         }
     }
 
     /// One call to one endpoint.
-    async fn call(
-        &self,
-        judge: &Judge,
-        question: &Question<'_>,
-        permit: Permit<'_>,
-        sends: &AtomicU32,
-    ) -> Result<Bought, Fault> {
-        let record = self.record.as_ref();
-        let spec = &judge.spec;
-        let (timeout, reserved) = (spec.timeout, permit.reserved());
-        let allowance = Allowance { timeout, calls: spec.budget_calls, cost: spec.budget_cost, reserved };
-        question.claimed.store(true, Ordering::Relaxed);
-        match record.intend(question.claim(), allowance).await {
-            Ok(Leave::Granted) => {}
-            Ok(Leave::Elsewhere) => return Err(Fault::elsewhere()),
-            Err(reason) => return Err(Fault::ours(reason)),
+    async fn call(&self, permit: Permit<'_>, sends: &AtomicU32) -> Result<Fetched, CallError> {
+        let judge = &self.state.judge;
+        let (timeout, budget) = (judge.timeout, judge.budget());
+        let allowance =
+            Allowance { timeout, calls: budget.calls, cost: budget.cost, reserved: permit.reserved() };
+        self.claimed.store(true, Ordering::Relaxed);
+        match self.record.begin_call(self.claim(), allowance).await {
+            Ok(CallGrant::Granted) => {}
+            Ok(CallGrant::Elsewhere) => return Err(CallError::elsewhere()),
+            Err(reason) => return Err(CallError::local(reason)),
         }
-        let mut sent = Sent { record, judge, question, permit: Some(permit) };
+        let mut sent = SentCall { pending: self, permit: Some(permit) };
         let endpoint = sent.send();
         sends.fetch_add(1, Ordering::Relaxed);
-        let (begun, started) = (AtomicBool::new(false), Instant::now());
-        let parcel = Parcel { endpoint, key: &question.key, request: question.request, begun: &begun };
-        let reply = tokio::time::timeout(timeout, judge.wire.send(parcel)).await;
+        let (head_received, started) = (AtomicBool::new(false), Instant::now());
+        let (key, request) = (&self.key, self.request);
+        let outgoing = Outgoing { endpoint, key, request, head_received: &head_received };
+        let reply = tokio::time::timeout(timeout, self.state.transport.send(outgoing)).await;
         let latency = started.elapsed();
         let answer = match reply {
-            Ok(Ok(reply)) => {
-                let status = reply.status;
-                Fault::judge(judge.without_key(reply)).map_err(|fault| judge.discreet(status, fault))
-            }
-            Ok(Err(broken)) => Err(judge.broken(endpoint, broken)),
+            Ok(Ok(reply)) => self.state.check_reply(reply),
+            Ok(Err(error)) => Err(self.state.transport_error(endpoint, error)),
             Err(_) => {
-                let code = if begun.into_inner() { Code::JudgeSlowBody } else { Code::JudgeTimeout };
-                Err(judge.broken(endpoint, Broken::new(code, true)))
+                let code = if head_received.into_inner() { Code::JudgeSlowBody } else { Code::JudgeTimeout };
+                Err(self.state.transport_error(endpoint, TransportError::new(code, true)))
             }
         };
         sent.end(answer, latency)
     }
 }
 
-/// A call on its way. Dropped there, because the deadline has passed or another one was faster, it is written down
-/// as one that may have been paid for.
-struct Sent<'c> {
-    record: &'c dyn Record,
-    judge: &'c Judge,
-    question: &'c Question<'c>,
+/// A request that is being fetched. Dropped without a judgment, it is left to whoever waits for it.
+struct InFlight<'c> {
+    pending: &'c PendingRequest<'c>,
+    stored: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if !self.stored && self.pending.claimed.load(Ordering::Relaxed) {
+            self.pending.record.release(self.pending.claim());
+        }
+    }
+}
+
+/// A call on its way. Dropped there, because the deadline has passed or another one was faster, it is recorded as one that
+/// may have been paid for.
+struct SentCall<'c> {
+    pending: &'c PendingRequest<'c>,
     permit: Option<Permit<'c>>,
 }
 
-impl Sent<'_> {
-    /// Takes note that it leaves, and returns where it goes.
+impl SentCall<'_> {
+    /// Counts the call as sent, and returns the endpoint.
     fn send(&mut self) -> usize {
         self.permit.as_mut().map_or(0, |permit| {
             permit.send();
@@ -311,48 +322,48 @@ impl Sent<'_> {
     fn spend(&self, reserved: f64, cost: Option<f64>) {
         let cost = cost.unwrap_or(0.0);
         if reserved > 0.0 || cost > 0.0 {
-            self.record.spend(&self.question.purse, reserved, cost);
+            self.pending.record.spend(&self.pending.budget_key, reserved, cost);
         }
     }
 
-    fn end(mut self, answer: Result<Vec<u8>, Fault>, latency: Duration) -> Result<Bought, Fault> {
-        let Question { query, turn, wish, .. } = self.question;
+    fn end(mut self, answer: Result<Vec<u8>, CallError>, latency: Duration) -> Result<Fetched, CallError> {
+        let PendingRequest { query, attempt, admission, record, state, .. } = self.pending;
         let Some(permit) = self.permit.take() else {
-            return Err(Fault::ours(Code::Stopped.into()));
+            return Err(CallError::local(Code::Stopped.into()));
         };
-        let (tries_form, reserved) = (permit.tries_form(), permit.reserved());
+        let (probes_format, reserved) = (permit.probes_format(), permit.reserved());
         let ended = match answer {
             Ok(body) => {
                 let usage = query.usage(&body);
-                // Whether the judge takes the form is asked of the one call that finds out; the others are read later.
-                let read = tries_form.then(|| query.read(wish.form, *turn, &body));
-                let taken = match read {
-                    Some(Err(reason)) if reason.code == Code::JudgeNoLogprobs => Taken::No,
-                    Some(_) => Taken::Yes,
-                    None => Taken::Unknown,
+                // Only the call that probes the format reads the reply here; the others are read later.
+                let read = probes_format.then(|| query.read(admission.format, *attempt, &body));
+                let support = match read {
+                    Some(Err(reason)) if reason.code == Code::JudgeNoLogprobs => FormatSupport::Unsupported,
+                    Some(_) => FormatSupport::Supported,
+                    None => FormatSupport::Unknown,
                 };
-                self.spend(reserved, permit.answered(&Answer { latency, usage, taken }));
-                Ok(Bought { body, latency, usage })
+                self.spend(reserved, permit.answered(&CallReport { latency, usage, support }));
+                Ok(Fetched { body, latency, usage })
             }
-            Err(fault) => {
-                self.spend(reserved, permit.failed(&fault, fault.refused && tries_form));
-                self.record.give_up(self.question.claim(), fault.reason.code, fault.maybe_paid());
-                Err(fault)
+            Err(error) => {
+                self.spend(reserved, permit.failed(&error, error.rejected && probes_format));
+                record.fail_call(self.pending.claim(), error.reason.code, error.maybe_paid());
+                Err(error)
             }
         };
-        if tries_form {
-            self.judge.remember_forms(self.record);
+        if probes_format {
+            state.store_formats(*record);
         }
         ended
     }
 }
 
-impl Drop for Sent<'_> {
+impl Drop for SentCall<'_> {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
             self.spend(permit.reserved(), permit.estimate());
             drop(permit);
-            self.record.give_up(self.question.claim(), Code::JudgeDeadline, true);
+            self.pending.record.fail_call(self.pending.claim(), Code::JudgeDeadline, true);
         }
     }
 }

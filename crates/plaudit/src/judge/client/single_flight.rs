@@ -1,61 +1,61 @@
-//! Is this very question being asked already? Equal questions in flight are asked once.
+//! Single-flight: concurrent requests with the same key share one HTTP call.
 
-use super::record::held;
+use crate::exec::lock;
 use crate::reason::Reason;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 /// What came of a flight: the judgment, or why there is none.
-pub(super) type Landing = Result<Arc<[u8]>, Reason>;
+pub(super) type FlightResult = Result<Arc<[u8]>, Reason>;
 
 type Key = [u8; 32];
-type Board = Mutex<BTreeMap<Key, watch::Receiver<Option<Landing>>>>;
+type Flights = Mutex<BTreeMap<Key, watch::Receiver<Option<FlightResult>>>>;
 
-/// The questions in flight.
+/// The requests in flight.
 #[derive(Debug, Default)]
-pub(super) struct Flights {
-    board: Board,
+pub(super) struct SingleFlight {
+    flights: Flights,
 }
 
 /// Whether a question is to be asked, or waited for.
-pub(super) enum Ticket<'f> {
-    Lead(Leader<'f>),
-    Follow(watch::Receiver<Option<Landing>>),
+pub(super) enum Role<'f> {
+    Leader(Leader<'f>),
+    Follower(watch::Receiver<Option<FlightResult>>),
 }
 
 /// The one that asks. Dropped without a landing, it leaves the question to the next.
 pub(super) struct Leader<'f> {
-    board: &'f Board,
+    flights: &'f Flights,
     key: Key,
-    sender: watch::Sender<Option<Landing>>,
+    sender: watch::Sender<Option<FlightResult>>,
 }
 
-impl Flights {
-    pub(super) fn join(&self, key: &Key) -> Ticket<'_> {
-        let mut board = held(&self.board);
-        if let Some(flight) = board.get(key) {
-            return Ticket::Follow(flight.clone());
+impl SingleFlight {
+    pub(super) fn join(&self, key: &Key) -> Role<'_> {
+        let mut flights = lock(&self.flights);
+        if let Some(flight) = flights.get(key) {
+            return Role::Follower(flight.clone());
         }
         let (sender, receiver) = watch::channel(None);
-        board.insert(*key, receiver);
-        Ticket::Lead(Leader { board: &self.board, key: *key, sender })
+        flights.insert(*key, receiver);
+        Role::Leader(Leader { flights: &self.flights, key: *key, sender })
     }
 }
 
 impl Leader<'_> {
-    pub(super) fn land(self, landing: Landing) {
-        let _ = self.sender.send(Some(landing));
+    pub(super) fn publish(self, result: FlightResult) {
+        let _ = self.sender.send(Some(result));
     }
 }
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        held(self.board).remove(&self.key);
+        lock(self.flights).remove(&self.key);
     }
 }
 
 /// What the flight came to, or none where its leader was dropped.
-pub(super) async fn follow(mut flight: watch::Receiver<Option<Landing>>) -> Option<Landing> {
-    flight.wait_for(Option::is_some).await.ok().and_then(|landing| landing.clone())
+pub(super) async fn follow(mut flight: watch::Receiver<Option<FlightResult>>) -> Option<FlightResult> {
+    flight.wait_for(Option::is_some).await.ok().and_then(|result| result.clone())
 }

@@ -1,6 +1,6 @@
-//! What has a judge been asked, and how did it go? The counts for the statistics.
+//! Counts of one judge over all engines: calls, cache hits, retries, hedges, failures, latency, tokens and cost.
 
-use crate::judge::Usage;
+use crate::judge::answer::Usage;
 use crate::reason::Code;
 use crate::statistics::distribution::Distribution;
 use serde::Serialize;

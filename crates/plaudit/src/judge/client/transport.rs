@@ -1,12 +1,13 @@
-//! How does a request reach a judge? One HTTP/1.1 exchange, with everything that the other side sends bounded.
+//! HTTP transport to a judge (reqwest): one HTTP/1.1 exchange, with everything that the other side sends bounded.
 
-use super::config::{JudgeSpec, Unusable};
-use crate::judge::Request;
+use super::query::Request;
+use crate::judge::config::ResolvedJudge;
 use crate::reason::Code;
 use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Response};
 use std::error::Error;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
 
@@ -20,7 +21,7 @@ const LARGE_AT_ONCE: usize = 2;
 
 /// A whole HTTP reply.
 #[derive(Debug, Clone)]
-pub(super) struct Reply {
+pub(super) struct HttpReply {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
     pub(super) retry_after: Option<String>,
@@ -28,106 +29,121 @@ pub(super) struct Reply {
     pub(super) encoded: bool,
 }
 
-/// A call that broke before its reply was whole.
+/// A call that failed before its reply was complete.
 #[derive(Debug, Clone)]
-pub(super) struct Broken {
+pub(super) struct TransportError {
     pub(super) code: Code,
     /// Whether the judge may have seen the request.
     pub(super) sent: bool,
     pub(super) message: &'static str,
 }
 
-impl Broken {
+impl TransportError {
     pub(super) fn new(code: Code, sent: bool) -> Self {
         Self { code, sent, message: code.meaning().trim_start() }
     }
 }
 
+/// A judge that no connection can be set up for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgeSetupError {
+    /// Which judge.
+    pub judge: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for JudgeSetupError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "the judge {} cannot be used: {}", self.judge, self.message)
+    }
+}
+
+impl Error for JudgeSetupError {}
+
 /// One request, on its way to one endpoint.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parcel<'a> {
+pub(super) struct Outgoing<'a> {
     pub(super) endpoint: usize,
     pub(super) key: &'a [u8; 32],
     pub(super) request: &'a Request,
     /// Set when the head of the reply has arrived, so that a slow body can be told from silence.
-    pub(super) begun: &'a AtomicBool,
+    pub(super) head_received: &'a AtomicBool,
 }
 
 /// What carries requests. Dropping the future ends the exchange and closes its socket.
-pub(super) trait Wire: Send + Sync {
-    fn send<'a>(&'a self, parcel: Parcel<'a>) -> BoxFuture<'a, Result<Reply, Broken>>;
+pub(super) trait Transport: Send + Sync {
+    fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, Result<HttpReply, TransportError>>;
 }
 
 /// HTTP to the endpoints of one judge.
-pub(super) struct Http {
+pub(super) struct HttpTransport {
     client: Client,
     bases: Vec<String>,
     large: Semaphore,
 }
 
-impl Http {
-    pub(super) fn new(spec: &JudgeSpec) -> Result<Self, Unusable> {
-        let unusable = |message: String| Unusable { judge: spec.name.clone(), message };
-        let mut bases = Vec::new();
-        for base in &spec.base_urls {
-            bases.push(checked(base).map_err(|why| unusable(why.to_owned()))?);
-        }
+impl HttpTransport {
+    pub(super) fn new(judge: &ResolvedJudge) -> Result<Self, JudgeSetupError> {
+        let failed = |message: String| JudgeSetupError { judge: judge.name.clone(), message };
+        let bases: Vec<String> =
+            judge.base_urls.iter().map(|base| base.trim_end_matches('/').to_owned()).collect();
         // It fails only where the process has chosen a provider already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
-            .default_headers(headers(spec).map_err(|why| unusable(why.to_owned()))?)
+            .default_headers(headers(judge).map_err(|why| failed(why.to_owned()))?)
             .user_agent(concat!("plaudit/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
             .http1_only()
             .tcp_nodelay(true)
-            .connect_timeout(spec.connect_timeout)
-            .pool_max_idle_per_host(spec.concurrency);
+            .connect_timeout(judge.connect_timeout)
+            .pool_max_idle_per_host(judge.config.concurrency);
         if bases.iter().all(|base| base.starts_with("http://")) {
             // A machine without certificates can still ask a judge of its own.
             builder = builder.tls_certs_only([]);
         }
-        let client = builder.build().map_err(|error| unusable(deepest(&error)))?;
+        let client = builder.build().map_err(|error| failed(deepest(&error)))?;
         Ok(Self { client, bases, large: Semaphore::new(LARGE_AT_ONCE) })
     }
 
-    async fn exchange(&self, parcel: Parcel<'_>) -> Result<Reply, Broken> {
-        let Some(base) = self.bases.get(parcel.endpoint) else {
-            return Err(Broken::new(Code::JudgeConnect, false));
+    async fn exchange(&self, outgoing: Outgoing<'_>) -> Result<HttpReply, TransportError> {
+        let Some(base) = self.bases.get(outgoing.endpoint) else {
+            return Err(TransportError::new(Code::JudgeConnect, false));
         };
         let sent = self
             .client
-            .post(format!("{base}{}", parcel.request.path))
-            .header("idempotency-key", blake3::Hash::from_bytes(*parcel.key).to_hex().as_str())
-            .body(parcel.request.body.clone())
+            .post(format!("{base}{}", outgoing.request.path))
+            .header("idempotency-key", blake3::Hash::from_bytes(*outgoing.key).to_hex().as_str())
+            .body(outgoing.request.body.clone())
             .send()
             .await;
         let reply = sent.map_err(|error| diagnose(&error))?;
-        parcel.begun.store(true, Ordering::Relaxed);
+        outgoing.head_received.store(true, Ordering::Relaxed);
         let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = retry_after.map(str::to_owned);
         let encoded = reply.headers().get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
         let status = reply.status().as_u16();
-        Ok(Reply { status, body: self.whole(reply).await?, retry_after, encoded })
+        Ok(HttpReply { status, body: self.read_body(reply).await?, retry_after, encoded })
     }
 
-    /// The body, chunk by chunk, so that one that is too large is dropped before it is held.
-    async fn whole(&self, mut reply: Response) -> Result<Vec<u8>, Broken> {
+    /// The body, chunk by chunk, so that one that is too large is dropped before it is lock.
+    async fn read_body(&self, mut reply: Response) -> Result<Vec<u8>, TransportError> {
         let stated = reply.content_length().unwrap_or(0);
         // Held as they come and put together once, because a body that grows by doubling leaves as much behind.
         let (mut chunks, mut length) = (Vec::new(), 0);
-        let mut turn = None;
+        let mut large = None;
         if stated > LARGEST as u64 {
-            return Err(Broken::new(Code::JudgeTooLarge, true));
+            return Err(TransportError::new(Code::JudgeTooLarge, true));
         }
         while let Some(chunk) = reply.chunk().await.map_err(|error| diagnose(&error))? {
             length += chunk.len();
             if length > LARGEST {
-                return Err(Broken::new(Code::JudgeTooLarge, true));
+                return Err(TransportError::new(Code::JudgeTooLarge, true));
             }
-            if turn.is_none() && length > LARGE {
-                turn = self.large.acquire().await.ok();
+            if large.is_none() && length > LARGE {
+                large = self.large.acquire().await.ok();
             }
             chunks.push(chunk);
         }
@@ -135,31 +151,16 @@ impl Http {
     }
 }
 
-impl Wire for Http {
-    fn send<'a>(&'a self, parcel: Parcel<'a>) -> BoxFuture<'a, Result<Reply, Broken>> {
-        Box::pin(self.exchange(parcel))
+impl Transport for HttpTransport {
+    fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, Result<HttpReply, TransportError>> {
+        Box::pin(self.exchange(outgoing))
     }
 }
 
-/// A base URL without the slash at its end, where it is one that can be asked.
-fn checked(base: &str) -> Result<String, &'static str> {
-    let url = Url::parse(base).map_err(|_| "its base URL is not a URL")?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err("its base URL must begin with http:// or https://");
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("its base URL must not hold a password; give it as the key");
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err("its base URL must not have a query");
-    }
-    Ok(url.as_str().trim_end_matches('/').to_owned())
-}
-
-fn headers(spec: &JudgeSpec) -> Result<HeaderMap, &'static str> {
+fn headers(judge: &ResolvedJudge) -> Result<HeaderMap, &'static str> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(secret) = &spec.api_key {
+    if let Some(secret) = &judge.api_key {
         let value = HeaderValue::try_from(format!("Bearer {}", secret.reveal()));
         let mut value = value.map_err(|_| "its key holds characters that no header can carry")?;
         value.set_sensitive(true);
@@ -186,7 +187,7 @@ fn deepest(error: &(dyn Error + 'static)) -> String {
 
 /// Which of our codes an error of the client is. The libraries keep some of their kinds to themselves, so that their
 /// words are looked at as well.
-fn diagnose(error: &reqwest::Error) -> Broken {
+fn diagnose(error: &reqwest::Error) -> TransportError {
     use std::io::ErrorKind;
     let (mut kind, mut tls, mut dns) = (None, false, false);
     for cause in causes(error) {
@@ -212,26 +213,20 @@ fn diagnose(error: &reqwest::Error) -> Broken {
         }
         None => Code::JudgeProtocol,
     };
-    Broken::new(code, !(error.is_connect() || error.is_builder()))
+    TransportError::new(code, !(error.is_connect() || error.is_builder()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{config, resolved};
     use super::*;
+    use crate::judge::secret::Secret;
 
     #[test]
-    fn only_plain_addresses_are_taken() {
-        assert_eq!(checked("http://127.0.0.1:8000/v1/").as_deref(), Ok("http://127.0.0.1:8000/v1"));
-        for bad in ["nonsense", "file:///etc/passwd", "http://user:word@host/", "http://host/?key=1"] {
-            assert!(checked(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_key_that_no_header_can_carry_is_refused_without_showing_it() {
-        let mut spec = JudgeSpec::at("judge", "http://127.0.0.1:1/v1");
-        spec.api_key = Some(super::super::config::Secret::new("hid\nden"));
-        let error = Http::new(&spec).err().expect("refused");
+    fn a_key_that_no_header_can_carry_is_refused_unshown() {
+        let mut judge = resolved(config());
+        judge.api_key = Some(Secret::new("hid\nden"));
+        let error = HttpTransport::new(&judge).err().expect("refused");
         assert!(!error.to_string().contains("hid"), "{error}");
     }
 }

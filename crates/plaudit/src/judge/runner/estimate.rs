@@ -1,11 +1,11 @@
-//! What would be asked? Calls, tokens and cost, counted before a token is spent.
+//! Cost estimate of a dry run: calls, tokens and cost, counted before a token is spent.
 
 use super::{JudgeRunner, JudgeTask};
-use crate::judge::query::Call;
-use crate::plan::{Judge, Plan};
+use crate::exec::lock;
+use crate::judge::call::JudgeCall;
+use crate::judge::config::ResolvedJudge;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use serde::Serialize;
-use std::sync::PoisonError;
 
 /// What a component would ask.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,37 +53,43 @@ pub struct OversizedGroup {
 impl JudgeRunner {
     /// What would be asked, where calls are only counted.
     pub(crate) fn estimates(&self) -> Vec<CostEstimate> {
-        let estimates = self.estimates.as_ref();
-        estimates.map_or_else(Vec::new, |all| all.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        self.estimates.as_ref().map_or_else(Vec::new, |all| lock(all).clone())
     }
 
-    /// Counts what a task would ask.
-    pub(super) async fn foresee(&self, plan: &Plan, task: &JudgeTask) {
-        let inquiry = &task.inquiry;
+    /// Counts what tasks would ask.
+    pub(super) async fn estimate(&self, tasks: &[JudgeTask]) {
+        for task in tasks {
+            self.estimate_task(task).await;
+        }
+    }
+
+    async fn estimate_task(&self, task: &JudgeTask) {
+        let session = &task.session;
         let (judge, prior) = task.asks;
-        if let Some((size, limit)) = inquiry.too_large() {
-            self.foresee_too_large(plan, task, (size, limit));
+        if let Some((size, limit)) = session.too_large() {
+            self.count_oversized(task, (size, limit));
             return;
         }
-        if let (Some(prior), Some(wave)) = (prior, inquiry.prior()) {
-            let voice = &plan.judges[prior].voice;
-            let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.prior_call(voice, shown)).collect();
-            self.count(plan, task, (prior, &calls, calls.len())).await;
+        if let (Some(prior), Some(wave)) = (prior, session.prior()) {
+            let settings = self.client.judge(prior);
+            let calls: Vec<JudgeCall<'_>> =
+                wave.iter().map(|shown| session.prior_call(settings, shown)).collect();
+            self.count(task, (prior, &calls, calls.len())).await;
         }
-        let wave = inquiry.next();
-        let voice = &plan.judges[judge].voice;
-        let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
-        let most = inquiry.most_calls().max(calls.len());
-        self.count(plan, task, (judge, &calls, most)).await;
+        let wave = session.next();
+        let settings = self.client.judge(judge);
+        let calls: Vec<JudgeCall<'_>> = wave.iter().map(|shown| session.call(settings, shown)).collect();
+        let most = session.most_calls().max(calls.len());
+        self.count(task, (judge, &calls, most)).await;
     }
 
     /// Counts a group that is larger than the aggregate takes.
-    fn foresee_too_large(&self, plan: &Plan, task: &JudgeTask, (size, limit): (usize, usize)) {
+    fn count_oversized(&self, task: &JudgeTask, (size, limit): (usize, usize)) {
         let Some(estimates) = &self.estimates else { return };
-        let mut estimates = estimates.lock().unwrap_or_else(PoisonError::into_inner);
-        let one = entry(&mut estimates, task, &plan.judges[task.asks.0]);
+        let mut estimates = lock(estimates);
+        let one = entry(&mut estimates, task, self.client.judge(task.asks.0));
         let group = task.group.as_deref().unwrap_or("").to_owned();
-        let method = task.inquiry.method();
+        let method = task.session.method();
         let seen = one.too_large.get_or_insert(OversizedGroup {
             method,
             limit,
@@ -98,14 +104,14 @@ impl JudgeRunner {
     }
 
     /// Counts the calls of a wave, of which there would be so many at most.
-    async fn count(&self, plan: &Plan, task: &JudgeTask, (judge, calls, most): (usize, &[Call<'_>], usize)) {
-        let known = calls.iter().map(|call| self.caller.is_known(judge, call));
+    async fn count(&self, task: &JudgeTask, (judge, calls, most): (usize, &[JudgeCall<'_>], usize)) {
+        let known = calls.iter().map(|call| self.client.is_cached(judge, call));
         let known: Vec<bool> = known.collect::<FuturesOrdered<_>>().collect().await;
         let Some(estimates) = &self.estimates else { return };
-        let mut estimates = estimates.lock().unwrap_or_else(PoisonError::into_inner);
-        let settings = &plan.judges[judge];
+        let mut estimates = lock(estimates);
+        let settings = self.client.judge(judge);
         let one = entry(&mut estimates, task, settings);
-        let unknown: Vec<&Call<'_>> =
+        let unknown: Vec<&JudgeCall<'_>> =
             calls.iter().zip(&known).filter(|(_, known)| !**known).map(|(call, _)| call).collect();
         let known = calls.len() - unknown.len();
         let (read, written) = unknown.iter().fold((0, 0), |(read, written), call| {
@@ -118,21 +124,25 @@ impl JudgeRunner {
             asked => (tokens as f64 * (most - known) as f64 / asked as f64) as u64,
         };
         let (read, written) = (grown(read), grown(written));
-        one.rollouts += task.inquiry.case.standings.len() as u64;
-        one.duplicates += task.inquiry.case.duplicates();
+        one.rollouts += task.session.view.states.len() as u64;
+        one.duplicates += task.session.view.duplicates();
         one.calls += most as u64;
         one.known += known as u64;
         one.prompt_tokens += read;
         one.completion_tokens += written;
         one.exact &= most == calls.len();
-        if let (Some(cost), Some((input, _, output))) = (&mut one.cost, settings.price) {
-            *cost += (read as f64 * input + written as f64 * output) / 1e6;
+        if let (Some(cost), Some(price)) = (&mut one.cost, settings.config.price) {
+            *cost += (read as f64 * price.input + written as f64 * price.output) / 1e6;
         }
     }
 }
 
 /// What a component would ask of a judge, which is added where nothing has been counted of it.
-fn entry<'f>(estimates: &'f mut Vec<CostEstimate>, task: &JudgeTask, judge: &Judge) -> &'f mut CostEstimate {
+fn entry<'f>(
+    estimates: &'f mut Vec<CostEstimate>,
+    task: &JudgeTask,
+    judge: &ResolvedJudge,
+) -> &'f mut CostEstimate {
     let known = |one: &CostEstimate| one.component == task.component && one.judge == judge.name;
     let place = estimates.iter().position(known).unwrap_or_else(|| {
         estimates.push(CostEstimate {
@@ -144,7 +154,7 @@ fn entry<'f>(estimates: &'f mut Vec<CostEstimate>, task: &JudgeTask, judge: &Jud
             known: 0,
             prompt_tokens: 0,
             completion_tokens: 0,
-            cost: judge.price.map(|_| 0.0),
+            cost: judge.config.price.map(|_| 0.0),
             exact: true,
             too_large: None,
         });

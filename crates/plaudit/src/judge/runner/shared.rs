@@ -1,4 +1,4 @@
-//! What can several engines have in common? The judges with their limits, the threads that ask them, and those that score.
+//! Resources that engines of one process share: judges with their limits, the runtime that calls them, and the thread pool.
 
 use crate::exec::Pool;
 use crate::judge::client::{ErrorSink, JudgeRegistry, MemoryRecord, Tally};
@@ -34,10 +34,10 @@ impl fmt::Debug for SharedResources {
 }
 
 impl SharedResources {
-    /// The same, with judges whose words about failures are told to one alone, and do not stand in reasons.
-    pub fn discreet(error_sink: ErrorSink) -> Self {
+    /// The same, with judges whose error texts go to a sink alone, and not into reasons.
+    pub fn redacted(error_sink: ErrorSink) -> Self {
         let mut shared = Self::default();
-        shared.registry = JudgeRegistry::discreet(error_sink);
+        shared.registry = JudgeRegistry::redacted(error_sink);
         shared
     }
 

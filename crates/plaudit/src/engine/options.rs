@@ -1,0 +1,79 @@
+//! Options of an engine, and of one scoring call.
+
+use crate::error::RunError;
+use crate::exec::CancelToken;
+use crate::journal::Store;
+use crate::judge::client::Network;
+use crate::judge::config::ResolvedJudge;
+use crate::judge::runner::{JudgeRunner, RunnerOptions, SharedResources};
+use crate::judge::secret::Secret;
+use crate::plan::Plan;
+use std::sync::Arc;
+
+/// What an engine needs from outside: keys, a journal, and whether judges may be asked at all.
+pub struct EngineOptions<'s> {
+    /// Where judgments are stored; without it, they live as long as the process.
+    pub journal: Option<Store>,
+    /// Whether judges may be asked, or only the journal.
+    pub network: Network,
+    /// Whether calls are only counted.
+    pub dry: bool,
+    /// The value of an environment variable.
+    pub keys: &'s dyn Fn(&str) -> Option<String>,
+    /// What the engine shares with others.
+    pub shared: Option<Arc<SharedResources>>,
+}
+
+impl Default for EngineOptions<'_> {
+    fn default() -> Self {
+        Self { journal: None, network: Network::Live, dry: false, keys: &|_| None, shared: None }
+    }
+}
+
+impl EngineOptions<'_> {
+    /// The runner of a plan's judges; none where the plan asks no judge.
+    pub(super) fn runner(&self, plan: &Plan) -> Result<Option<Arc<JudgeRunner>>, RunError> {
+        if plan.judges.is_empty() {
+            return Ok(None);
+        }
+        let mut judges = plan.judges.clone();
+        for judge in &mut judges {
+            judge.api_key = self.api_key(judge)?;
+        }
+        let options = RunnerOptions {
+            record: self.journal.as_ref().map(Store::record),
+            secret: self.journal.as_ref().map_or_else(random, |journal| Ok(journal.secret()))?,
+            network: self.network,
+            dry: self.dry,
+            shared: self.shared.clone().unwrap_or_else(|| Arc::new(SharedResources::default())),
+            timeout: plan.groups.timeout,
+        };
+        Ok(Some(Arc::new(JudgeRunner::new(judges, options)?)))
+    }
+
+    /// The API key of a judge, where it has one and may be asked.
+    fn api_key(&self, judge: &ResolvedJudge) -> Result<Option<Secret>, RunError> {
+        let variable = judge.config.api_key_env.as_ref().filter(|_| self.network == Network::Live);
+        let Some(variable) = variable else { return Ok(None) };
+        match (self.keys)(variable).filter(|key| !key.is_empty()) {
+            Some(key) => Ok(Some(Secret::new(key))),
+            None => Err(RunError::MissingKey { judge: judge.name.clone(), variable: variable.clone() }),
+        }
+    }
+}
+
+fn random() -> Result<[u8; 32], RunError> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|error| RunError::NoRandomness(error.to_string()))?;
+    Ok(secret)
+}
+
+/// Options of one scoring call, beside the recipe.
+#[derive(Debug, Clone, Default)]
+pub struct ScoreOptions {
+    /// Whether the reference takes part in comparisons; as the recipe says where nothing is said here.
+    pub validate: Option<bool>,
+    /// Cancels the call. Once it is cancelled, the call returns within 100 ms; rollouts without an outcome by then are
+    /// invalid.
+    pub cancel: Option<CancelToken>,
+}

@@ -1,0 +1,9 @@
+//! Answers of judges: what is expected, where it stands in a reply, and how it is parsed.
+
+mod expected;
+mod parse;
+pub mod reply;
+
+pub use expected::{AnswerFormat, AnswerLocation, ExpectedAnswer, Side, Usage, Verdict};
+pub use parse::AnswerParser;
+pub use reply::Reply;

@@ -1,0 +1,408 @@
+//! Configuration of a judge: what a recipe writes ([`JudgeConfig`]) and what it means ([`ResolvedJudge`]). A new option is
+//! a field here and its use where it belongs.
+
+use super::address;
+use super::answer::{AnswerFormat, Usage};
+use super::endpoint::Endpoint;
+use super::secret::Secret;
+use crate::exec::duration::{DURATION_SYNTAX, parse_duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// One address, or several that serve the same model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AddressConfig {
+    /// One.
+    One(String),
+    /// Several; calls are balanced over them.
+    Several(Vec<String>),
+}
+
+/// In which form verdicts are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FormatConfig {
+    /// The best that the endpoint can do: probabilities of one token, else JSON held to a schema, else a tag with a nonce.
+    Auto,
+    /// The probabilities of one verdict token.
+    Logprobs,
+    /// JSON held to a schema.
+    Json,
+    /// A tag with a nonce, after the judge's reasons.
+    Tag,
+}
+
+/// A judge: an endpoint that is asked, or the embedded one.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct JudgeConfig {
+    /// What kind of endpoint it is: `chat`, `classify`, `pooling`, `embeddings`, or `overlap`, which needs none.
+    pub kind: Endpoint,
+    /// The address up to `/v1`, or a list of addresses that serve the same model.
+    pub base_url: Option<AddressConfig>,
+    /// The model.
+    pub model: Option<String>,
+    /// The name of the environment variable that holds the key. The key itself must not stand in a recipe.
+    pub api_key_env: Option<String>,
+    /// The most calls in flight at once.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub concurrency: usize,
+    /// The most calls a minute.
+    #[schemars(range(min = 1))]
+    pub per_minute: Option<u32>,
+    /// The most tokens a minute, read and written.
+    #[schemars(range(min = 1))]
+    pub tokens_per_minute: Option<u32>,
+    /// How long one attempt may take, from connecting to the last byte.
+    pub timeout: String,
+    /// How long connecting may take.
+    pub connect_timeout: String,
+    /// How often a call is tried before it is given up.
+    #[schemars(range(min = 1, max = 10))]
+    pub attempts: u32,
+    /// The share of calls that may be repeated after a failure, beyond the first three.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub retries: f64,
+    /// The share of calls that may be sent a second time because the first is slow.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub hedge: f64,
+    /// How long calls wait for a judge that is down before they fail.
+    pub patience: String,
+    /// The sampling temperature.
+    #[schemars(range(min = 0.0, max = 2.0))]
+    pub temperature: Option<f64>,
+    /// The most tokens of a reply; null leaves it out of the request, for models that want another name for it, such as
+    /// `extra: { max_completion_tokens: 2048 }`.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_tokens: Option<u32>,
+    /// In which form verdicts are asked for: `auto`, `logprobs`, `json` or `tag`.
+    pub verdict: FormatConfig,
+    /// Further fields of every request, such as `chat_template_kwargs: { enable_thinking: false }`. What the request
+    /// sets itself, such as `model` and `messages`, cannot be named here.
+    pub extra: Map<String, Value>,
+    /// What may be spent.
+    pub budget: Option<BudgetConfig>,
+    /// What tokens cost.
+    pub price: Option<Price>,
+    /// What makes two judges the same to the journal; the model where nothing is said. Change it when the model behind the
+    /// name has changed, and nothing that was bought before is used again.
+    pub identity: Option<String>,
+}
+
+impl Default for JudgeConfig {
+    fn default() -> Self {
+        Self {
+            kind: Endpoint::Chat,
+            base_url: None,
+            model: None,
+            api_key_env: None,
+            concurrency: 64,
+            per_minute: None,
+            tokens_per_minute: None,
+            timeout: "120s".to_owned(),
+            connect_timeout: "5s".to_owned(),
+            attempts: 4,
+            retries: 0.2,
+            hedge: 0.05,
+            patience: "30s".to_owned(),
+            temperature: Some(0.0),
+            max_tokens: Some(2048),
+            verdict: FormatConfig::Auto,
+            extra: Map::new(),
+            budget: None,
+            price: None,
+            identity: None,
+        }
+    }
+}
+
+/// What may be spent on a judge. It holds exactly, over restarts too where there is a journal.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetConfig {
+    /// The most calls, attempts and hedges included.
+    pub calls: Option<u64>,
+    /// The most money, in the currency of the prices.
+    #[schemars(range(min = 0.0))]
+    pub cost: Option<f64>,
+    /// Whether that may be spent once, or `day` by day (in UTC).
+    pub per: BudgetPeriod,
+}
+
+/// How often a budget may be spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BudgetPeriod {
+    /// Once.
+    #[default]
+    Once,
+    /// Every day.
+    Day,
+}
+
+/// What a million tokens cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Price {
+    /// Read by the model.
+    #[schemars(range(min = 0.0))]
+    pub input: f64,
+    /// Read from the model's prefix cache; as `input` where nothing is said.
+    #[schemars(range(min = 0.0))]
+    pub cached: Option<f64>,
+    /// Written by the model.
+    #[schemars(range(min = 0.0))]
+    pub output: f64,
+}
+
+impl Price {
+    /// What these tokens cost.
+    pub fn of(&self, usage: &Usage) -> f64 {
+        let fresh = usage.prompt.saturating_sub(usage.cached) as f64;
+        let cached = usage.cached.min(usage.prompt) as f64;
+        let price = self.cached.unwrap_or(self.input);
+        (fresh * self.input + cached * price + usage.completion as f64 * self.output) / 1e6
+    }
+}
+
+/// How long the breaker of an endpoint stays open the first time.
+const FIRST_REST: Duration = Duration::from_secs(5);
+
+/// A checked judge, with everything that follows from its configuration.
+#[derive(Debug, Clone)]
+pub struct ResolvedJudge {
+    /// The name in the recipe.
+    pub name: String,
+    /// What the recipe says of it, with defaults.
+    pub config: JudgeConfig,
+    /// Its addresses; none for the embedded one.
+    pub base_urls: Vec<String>,
+    /// What stands in keys of judgments instead of the address, so that a judge that moves keeps its judgments.
+    pub identity: String,
+    /// How long one attempt may take, from connecting to the last byte.
+    pub timeout: Duration,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long calls wait for a judge that is down.
+    pub patience: Duration,
+    /// How long the breaker of an endpoint stays open at first. The time doubles up to twelvefold, or to a third of the
+    /// patience where that is less.
+    pub rest: Duration,
+    /// The API key, which whoever may see the environment fills in.
+    pub api_key: Option<Secret>,
+}
+
+/// One thing that is wrong with a judge's configuration, or should be thought about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The stable code, such as `recipe.judge`.
+    pub code: &'static str,
+    /// The key below the judge's name.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would help.
+    pub fix: Option<String>,
+}
+
+impl ConfigError {
+    fn new(key: impl Into<String>, message: impl Into<String>, fix: Option<&str>) -> Self {
+        let fix = fix.map(str::to_owned);
+        Self { code: "recipe.judge", key: key.into(), message: message.into(), fix }
+    }
+}
+
+impl ResolvedJudge {
+    /// The judge of that name, or everything that is wrong with its configuration.
+    pub fn new(name: impl Into<String>, config: JudgeConfig) -> Result<Self, Vec<ConfigError>> {
+        let mut errors = Vec::new();
+        let base_urls = match &config.base_url {
+            Some(AddressConfig::One(address)) => vec![address.clone()],
+            Some(AddressConfig::Several(all)) => all.clone(),
+            None => Vec::new(),
+        };
+        check_addresses(&config, &base_urls, &mut errors);
+        check_fields(&config, &mut errors);
+        let mut duration = |key: &str, text: &str| {
+            let duration = parse_duration(text);
+            if duration.is_none() {
+                let message = format!("{text:?} is not a duration above 0 and of at most a day");
+                let error = ConfigError::new(key, message, Some(DURATION_SYNTAX));
+                errors.push(ConfigError { code: "recipe.duration", ..error });
+            }
+            duration
+        };
+        let timeout = duration("timeout", &config.timeout);
+        let connect_timeout = duration("connect_timeout", &config.connect_timeout);
+        let patience = duration("patience", &config.patience);
+        if config.budget.is_some_and(|budget| budget.cost.is_some()) && config.price.is_none() {
+            let fix = "write it like price: { input: 0.5, output: 1.5 }, for a million tokens each";
+            errors.push(ConfigError::new("budget", "a cost needs a price", Some(fix)));
+        }
+        let (Some(timeout), Some(connect_timeout), Some(patience), true) =
+            (timeout, connect_timeout, patience, errors.is_empty())
+        else {
+            return Err(errors);
+        };
+        let identity = config.identity.clone().unwrap_or_else(|| model(&config).to_owned());
+        let (name, rest) = (name.into(), FIRST_REST);
+        let api_key = None;
+        Ok(Self { name, config, base_urls, identity, timeout, connect_timeout, patience, rest, api_key })
+    }
+
+    /// What can be done, but should be thought about.
+    pub fn warnings(&self) -> Vec<ConfigError> {
+        if self.config.api_key_env.is_none() {
+            return Vec::new();
+        }
+        let warning = |address: &String| {
+            let message = format!("the key goes to {address} without encryption");
+            let fix = Some("write https:// unless nobody can listen on the way");
+            ConfigError { code: "recipe.plain_http", ..ConfigError::new("base_url", message, fix) }
+        };
+        self.base_urls.iter().filter(|url| address::is_unencrypted_public(url)).map(warning).collect()
+    }
+
+    /// The name of the model.
+    pub fn model(&self) -> &str {
+        model(&self.config)
+    }
+
+    /// The formats that may be asked for, best first.
+    pub fn formats(&self) -> &'static [AnswerFormat] {
+        match self.config.verdict {
+            FormatConfig::Auto => &[AnswerFormat::Logprobs, AnswerFormat::Json, AnswerFormat::Tag],
+            FormatConfig::Logprobs => &[AnswerFormat::Logprobs],
+            FormatConfig::Json => &[AnswerFormat::Json],
+            FormatConfig::Tag => &[AnswerFormat::Tag],
+        }
+    }
+
+    /// What may be spent.
+    pub fn budget(&self) -> BudgetConfig {
+        let none = BudgetConfig { calls: None, cost: None, per: BudgetPeriod::Once };
+        self.config.budget.unwrap_or(none)
+    }
+
+    /// Keeps one part of `share` of every limit, for one of so many engines that together must not exceed them. At least
+    /// one call at a time is left. Budgets stay whole where they are counted over all engines.
+    pub fn take_share(&mut self, share: usize, counted_together: bool) {
+        let share = share.max(1);
+        let config = &mut self.config;
+        config.concurrency = (config.concurrency / share).max(1);
+        let part = |limit: u32| (limit / u32::try_from(share).unwrap_or(u32::MAX)).max(1);
+        config.per_minute = config.per_minute.map(part);
+        config.tokens_per_minute = config.tokens_per_minute.map(part);
+        if let Some(budget) = config.budget.as_mut().filter(|_| !counted_together) {
+            budget.calls = budget.calls.map(|limit| limit / share as u64);
+            budget.cost = budget.cost.map(|limit| limit / share as f64);
+        }
+    }
+
+    /// What judges must have in common to share their limits: everything but what only requests carry.
+    pub(super) fn limits_key(&self) -> String {
+        let config = JudgeConfig {
+            kind: Endpoint::Chat,
+            base_url: None,
+            model: None,
+            api_key_env: None,
+            temperature: None,
+            max_tokens: None,
+            verdict: FormatConfig::Auto,
+            extra: Map::new(),
+            identity: None,
+            ..self.config.clone()
+        };
+        // A key does not show in the description, but makes a judge another one.
+        let key = self.api_key.as_ref().map(|key| blake3::hash(key.reveal().as_bytes()));
+        format!("{:?} {key:?}", Self { config, ..self.clone() })
+    }
+}
+
+fn model(config: &JudgeConfig) -> &str {
+    config.model.as_deref().unwrap_or("overlap")
+}
+
+fn check_addresses(config: &JudgeConfig, base_urls: &[String], errors: &mut Vec<ConfigError>) {
+    if base_urls.is_empty() != config.kind.is_local() {
+        let (message, fix) = match config.kind.is_local() {
+            true => ("the embedded judge has no address", "leave base_url out"),
+            false => ("base_url is missing", "write it like base_url: http://127.0.0.1:8000/v1"),
+        };
+        errors.push(ConfigError::new("base_url", message, Some(fix)));
+    }
+    for address in base_urls {
+        if let Err(message) = address::check(address) {
+            let shown = address::without_userinfo(address);
+            errors.push(ConfigError::new("base_url", format!("{shown:?} {message}"), None));
+        }
+    }
+}
+
+fn check_fields(config: &JudgeConfig, errors: &mut Vec<ConfigError>) {
+    for key in config.kind.reserved().iter().filter(|key| config.extra.contains_key(**key)) {
+        let fix = match *key {
+            "max_tokens" | "temperature" => Some("set it beside extra; null leaves it out of the request"),
+            "model" => Some("set it beside extra"),
+            _ => None,
+        };
+        let message = format!("{key} is part of every request already, and cannot be sent twice");
+        errors.push(ConfigError::new(format!("extra.{key}"), message, fix));
+    }
+    if !config.kind.is_local() && config.model.as_deref().is_none_or(str::is_empty) {
+        errors.push(ConfigError::new("model", "the name of the model is missing", None));
+    }
+    let plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if config.api_key_env.as_deref().is_some_and(|name| name.is_empty() || !plain(name)) {
+        let fix = Some("write it like api_key_env: JUDGE_API_KEY");
+        let message = "the name of an environment variable is wanted, not a key";
+        errors.push(ConfigError::new("api_key_env", message, fix));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> JudgeConfig {
+        let base_url = Some(AddressConfig::One("http://127.0.0.1:8000/v1".to_owned()));
+        JudgeConfig { base_url, model: Some("m".to_owned()), ..JudgeConfig::default() }
+    }
+
+    #[test]
+    fn all_errors_of_a_judge_are_found_at_once() {
+        let wrong = JudgeConfig {
+            base_url: Some(AddressConfig::One("file:///etc/passwd".to_owned())),
+            model: None,
+            timeout: "soon".to_owned(),
+            budget: Some(BudgetConfig { cost: Some(1.0), ..BudgetConfig::default() }),
+            ..config()
+        };
+        let errors = ResolvedJudge::new("main", wrong).expect_err("refused");
+        let keys: Vec<&str> = errors.iter().map(|error| error.key.as_str()).collect();
+        assert_eq!(keys, ["base_url", "model", "timeout", "budget"]);
+    }
+
+    #[test]
+    fn limits_are_shared_unless_limits_or_keys_differ() {
+        let key = |config: JudgeConfig| ResolvedJudge::new("main", config).expect("a judge").limits_key();
+        let warm = JudgeConfig { temperature: Some(1.0), verdict: FormatConfig::Json, ..config() };
+        assert_eq!(key(config()), key(warm));
+        assert_ne!(key(config()), key(JudgeConfig { concurrency: 7, ..config() }));
+        let mut keyed = ResolvedJudge::new("main", config()).expect("a judge");
+        keyed.api_key = Some(Secret::new("sk-hidden"));
+        assert_ne!(keyed.limits_key(), key(config()));
+        assert!(!keyed.limits_key().contains("hidden"));
+    }
+
+    #[test]
+    fn absurd_usage_has_a_finite_price() {
+        let price = Price { input: 1.0, cached: Some(0.1), output: 4.0 };
+        let usage = Usage { prompt: 1_000_000, cached: 500_000, completion: 250_000 };
+        assert_eq!(price.of(&usage), 1.55);
+        assert!(price.of(&Usage { prompt: 0, cached: u64::MAX, completion: u64::MAX }).is_finite());
+    }
+}

@@ -1,0 +1,12 @@
+//! Scalar reward models behind vLLM's `POST /classify`.
+
+use super::{Protocol, scalar};
+
+pub(super) const PROTOCOL: Protocol = Protocol {
+    scalar: true,
+    reserved: &["model", "messages"],
+    request: |call, _, _| Ok(scalar::request(call, "/classify", "messages", scalar::conversation(call))),
+    read: scalar::read,
+    completion_tokens: |_| 0,
+    local: None,
+};
