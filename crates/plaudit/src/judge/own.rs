@@ -1,11 +1,9 @@
 //! What does a judge say to a prompt of one's own? The reward that asks with a template and reads the answer strictly.
 
-use super::Asks;
 use super::asking::{Asking, Mode};
 use super::question::{Answer, AnswerPlace, Question, Wording};
 use super::template::Template;
-use crate::reward::{ParamError, Range, Registered};
-use crate::tokenizer::ResourceCache;
+use crate::reward::{ParamError, Range, ResourceCache, Reward};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,11 +82,9 @@ pub enum Label {
     Bracketed,
 }
 
-impl Registered for Judge {
+impl Reward<Question> for Judge {
     const NAME: &'static str = "judge";
-}
 
-impl Asks for Judge {
     fn build(self, cache: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
         let mut found = Vec::new();
         let mut take = |refusals: Vec<ParamError>| found.extend(refusals);

@@ -1,11 +1,9 @@
 //! Does a response follow principles? The reward that asks a judge by principles, shipped or one's own.
 
-use super::Asks;
 use super::asking::{Asking, Mode};
 use super::principles;
 use super::question::{Question, Wording};
-use crate::reward::{ParamError, Range, Registered};
-use crate::tokenizer::ResourceCache;
+use crate::reward::{ParamError, Range, ResourceCache, Reward};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,12 +57,10 @@ impl Default for Principle {
     }
 }
 
-impl Registered for Principle {
+impl Reward<Question> for Principle {
     const NAME: &'static str = "principle";
     const ALIASES: &'static [&'static str] = &["general"];
-}
 
-impl Asks for Principle {
     fn build(self, _: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
         let mut found = Vec::new();
         let mut sentences = Vec::new();

@@ -4,7 +4,7 @@ use super::asking::{Asking, Mode};
 use super::template::Template;
 use crate::aggregate::Method;
 use crate::aggregate::design::Draw;
-use crate::reward::{ParamError, Range, Stated};
+use crate::reward::{ParamError, Range};
 
 /// A judged reward, ready to ask about groups.
 #[derive(Debug)]
@@ -148,11 +148,5 @@ impl Question {
             _ if n < 2 => 0,
             _ => self.draw(n).most(),
         }
-    }
-}
-
-impl Stated for Question {
-    fn range(&self) -> Range {
-        self.range
     }
 }

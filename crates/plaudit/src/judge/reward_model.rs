@@ -1,11 +1,9 @@
 //! What does a scalar reward model say of a response? One number from one forward pass, as it is or squashed.
 
-use super::Asks;
 use super::asking::{Asking, Mode};
 use super::question::{Question, Wording};
 use crate::aggregate::Method;
-use crate::reward::{ParamError, Range, Registered};
-use crate::tokenizer::ResourceCache;
+use crate::reward::{ParamError, Range, ResourceCache, Reward};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,11 +49,9 @@ impl Default for RewardModel {
     }
 }
 
-impl Registered for RewardModel {
+impl Reward<Question> for RewardModel {
     const NAME: &'static str = "reward_model";
-}
 
-impl Asks for RewardModel {
     fn build(self, _: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
         if self.min >= self.max || !self.min.is_finite() || !self.max.is_finite() {
             return Err(vec![ParamError::new("min", "must be below max")]);

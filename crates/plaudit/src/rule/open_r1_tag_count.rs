@@ -1,8 +1,7 @@
-//! How many of open-r1's four tags stand exactly once, with their line breaks?
+//! `open_r1.tag_count`: open-r1's count of the four tags that stand exactly once, with their line breaks.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,19 +33,11 @@ pub struct OpenR1TagCount {
     pub strict: bool,
 }
 
-impl Registered for OpenR1TagCount {
+impl Reward<Rule> for OpenR1TagCount {
     const NAME: &'static str = "open_r1.tag_count";
-}
 
-impl Reward for OpenR1TagCount {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Each(Box::new(self)))
-    }
-}
-
-impl Stated for OpenR1TagCount {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
@@ -63,7 +54,7 @@ struct Seen {
     end: usize,
 }
 
-impl Rule for OpenR1TagCount {
+impl OpenR1TagCount {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let text = sample.text.as_str();
         let bytes = text.as_bytes();
@@ -105,7 +96,7 @@ mod tests {
     use super::*;
 
     fn score(strict: bool, text: &str) -> f64 {
-        crate::rule::trial::score(OpenR1TagCount { strict }, text, None).value().expect("a value")
+        crate::rule::test_util::score(OpenR1TagCount { strict }, text, None).value().expect("a value")
     }
 
     #[test]
