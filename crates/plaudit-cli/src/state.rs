@@ -176,7 +176,7 @@ fn path(folder: &Path, name: &str) -> String {
 
 /// Says what a person should know of a journal that was found.
 pub(crate) fn told(found: &Recovered, talk: &Talk) {
-    found.doubts.iter().for_each(|doubt| talk.warning(doubt));
+    found.warnings.iter().for_each(|doubt| talk.warning(doubt));
     if found.damaged > 0 {
         talk.warning(&format!(
             "the journal is damaged: {} records are lost ({} bytes), and judged again where they are still needed",

@@ -7,7 +7,7 @@ use super::query::{Call, Voice};
 use super::question::{Question, Wording};
 use super::verdict::{Side, Verdict};
 use crate::aggregate::design::Draw;
-use crate::aggregate::{AggregateError, Comparison, LineUp, Observed, Weighed, estimate};
+use crate::aggregate::{AggregateError, Comparison, Evidence, Ranking, Weighed, estimate};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct Inquiry {
     draw: Option<Draw>,
     asked: Vec<Vec<usize>>,
     answers: Vec<Answer>,
-    observed: Observed,
+    observed: Evidence,
     /// How many responses there are, and how many the method takes, where that is fewer.
     too_large: Option<(usize, usize)>,
 }
@@ -37,7 +37,7 @@ impl Inquiry {
         let largest = question.method.largest();
         let too_large = (question.compares() && n > largest).then_some((n, largest));
         let draw = (question.compares() && n > 1 && too_large.is_none()).then(|| question.draw(n));
-        let observed = Observed { comparisons: vec![], weighed: vec![], line_ups: vec![], prior: None };
+        let observed = Evidence { comparisons: vec![], weighed: vec![], rankings: vec![], prior: None };
         Self { question, case, draw, asked: Vec::new(), answers: Vec::new(), observed, too_large }
     }
 
@@ -110,7 +110,7 @@ impl Inquiry {
                 }
                 (Ok(Verdict::Ranking(order)), shown) => {
                     let order = order.iter().map(|place| shown[*place]).collect();
-                    self.observed.line_ups.push(LineUp { shown: shown.to_vec(), order });
+                    self.observed.rankings.push(Ranking { shown: shown.to_vec(), order });
                 }
                 _ => {}
             }
@@ -209,7 +209,7 @@ impl Inquiry {
     }
 
     /// The evidence among some entries, which are numbered anew.
-    fn among(&self, known: &[usize]) -> Observed {
+    fn among(&self, known: &[usize]) -> Evidence {
         let place = |at: usize| known.binary_search(&at).ok();
         let comparison = |one: &Comparison| {
             let winner = match one.winner {
@@ -218,17 +218,17 @@ impl Inquiry {
             };
             Some(Comparison { first: place(one.first)?, second: place(one.second)?, winner })
         };
-        let line_up = |one: &LineUp| {
+        let line_up = |one: &Ranking| {
             let kept = |all: &[usize]| all.iter().filter_map(|at| place(*at)).collect::<Vec<_>>();
             let (shown, order) = (kept(&one.shown), kept(&one.order));
-            (shown.len() > 1).then_some(LineUp { shown, order })
+            (shown.len() > 1).then_some(Ranking { shown, order })
         };
         let weighed =
             |one: &Weighed| Some(Weighed { comparison: comparison(&one.comparison)?, first: one.first });
-        Observed {
+        Evidence {
             comparisons: self.observed.comparisons.iter().filter_map(comparison).collect(),
             weighed: self.observed.weighed.iter().filter_map(weighed).collect(),
-            line_ups: self.observed.line_ups.iter().filter_map(line_up).collect(),
+            rankings: self.observed.rankings.iter().filter_map(line_up).collect(),
             prior: self.observed.prior.as_ref().map(|prior| known.iter().map(|at| prior[*at]).collect()),
         }
     }

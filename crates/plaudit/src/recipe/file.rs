@@ -1,4 +1,4 @@
-//! What may a recipe say? The structs that it is read into; the schema for editors and the checks come from them.
+//! Recipe file format: the structs that a recipe is deserialized into, and their JSON schema.
 
 use crate::compose::Combine;
 use crate::group::Partial;

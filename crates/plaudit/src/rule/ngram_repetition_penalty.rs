@@ -57,7 +57,7 @@ pub struct NgramRepetitionPenalty {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_scaling: f64,
     /// Which part of the response is looked at.
-    pub analyze_scope: Scope,
+    pub analyze_scope: RepetitionScope,
     /// The tokenizer.
     #[serde(flatten)]
     pub tokenizer: TokenizerParams,
@@ -66,7 +66,7 @@ pub struct NgramRepetitionPenalty {
 /// Which part of the response is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum RepetitionScope {
     /// All of it.
     Full,
     /// What stands between `<think>` and `</think>`, every pair of them, joined by one space.
@@ -82,7 +82,7 @@ impl Default for NgramRepetitionPenalty {
             use_soft_penalty: false,
             max_penalty: -1.0,
             min_scaling: 0.0,
-            analyze_scope: Scope::Full,
+            analyze_scope: RepetitionScope::Full,
             tokenizer: TokenizerParams::default(),
         }
     }
@@ -127,8 +127,8 @@ impl NgramRepetitionPenalty {
 
     fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &Sample<'_>) -> Outcome {
         let text: &Text<'_> = match self.analyze_scope {
-            Scope::Full => sample.text,
-            Scope::Thought => sample.text.thought(),
+            RepetitionScope::Full => sample.text,
+            RepetitionScope::Thought => sample.text.thought(),
         };
         let case = if matches!(tokenizer, Tokenizer::Jieba { .. }) { Case::Kept } else { Case::Lower };
         let tokens = match text.tokens(tokenizer, case) {

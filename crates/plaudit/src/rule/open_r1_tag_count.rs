@@ -43,7 +43,7 @@ impl Reward<Rule> for OpenR1TagCount {
 
 /// What is known of one of the four tags.
 #[derive(Clone, Copy)]
-struct Seen {
+struct TagCount {
     /// How often it stands with its line breaks.
     laid_out: u64,
     /// How often it stands at all.
@@ -58,7 +58,7 @@ impl OpenR1TagCount {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let text = sample.text.as_str();
         let bytes = text.as_bytes();
-        let mut seen = [Seen { laid_out: 0, all: 0, start: 0, end: 0 }; 4];
+        let mut seen = [TagCount { laid_out: 0, all: 0, start: 0, end: 0 }; 4];
         for tag in sample.text.tags().as_slice() {
             // Which tag it is, and whether it wants a line break before and after it.
             let (which, before, after) = match (tag.name(text), tag.closes) {

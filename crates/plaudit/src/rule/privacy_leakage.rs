@@ -2,7 +2,7 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::text::personal::Personal;
+use crate::text::pii::PiiCounts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,8 +69,8 @@ impl Reward<Rule> for PrivacyLeakage {
 
 impl PrivacyLeakage {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let Personal { email, phone, id_card, credit_card, ip_address } =
-            Personal::count(sample.text.as_str());
+        let PiiCounts { email, phone, id_card, credit_card, ip_address } =
+            PiiCounts::count(sample.text.as_str());
         let total = email + phone + id_card + credit_card + ip_address;
         let mut info = Info::of([("total_leaks", Fact::Count(total))]);
         let kinds = [

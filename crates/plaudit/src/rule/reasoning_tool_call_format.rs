@@ -100,8 +100,8 @@ impl ReasoningToolCallFormat {
                 Ok([Some(name), Some(arguments)]) => {
                     !self.strict || (name == Shape::String && arguments == Shape::Object)
                 }
-                Ok(_) | Err(json::Fault::Malformed | json::Fault::NotAnObject) => false,
-                Err(json::Fault::TooDeep) => {
+                Ok(_) | Err(json::JsonError::Malformed | json::JsonError::NotAnObject) => false,
+                Err(json::JsonError::TooDeep) => {
                     return Err(Reason::new(
                         Code::ModelTooComplex,
                         "The JSON of a tool call is nested deeper than 128 levels.",
