@@ -3,21 +3,21 @@
 
 use libfuzzer_sys::fuzz_target;
 use plaudit::outcome::Outcome;
-use plaudit::rule::{KINDS, Sample, Scorer};
+use plaudit::rule::{RULES, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, json};
 use std::cell::OnceCell;
 
 thread_local! {
-    static RULES: OnceCell<Vec<Scorer>> = const { OnceCell::new() };
+    static RULES: OnceCell<Vec<Rule>> = const { OnceCell::new() };
 }
 
 fuzz_target!(|input: (&str, &str, u16)| {
     let (response, reference, tokens) = input;
     let extra = Map::new();
     RULES.with(|rules| {
-        let load = || KINDS.iter().filter_map(|kind| (kind.build)(json!({}), &mut ResourceCache::default()).ok()).collect();
+        let load = || RULES.iter().filter_map(|kind| (kind.build)(json!({}), &mut ResourceCache::default()).ok()).collect();
         for rule in rules.get_or_init(load) {
             let (text, reference) = (Text::new(response), Text::new(reference));
             let sample = Sample {
@@ -28,10 +28,10 @@ fuzz_target!(|input: (&str, &str, u16)| {
                 extra: &extra,
             };
             let outcomes = match rule {
-                Scorer::Each(rule) => vec![rule.score(&sample)],
-                Scorer::Group(rule) => rule.score(&[sample, sample]),
+                Rule::Each(rule) => vec![rule.score(&sample)],
+                Rule::Group(rule) => rule.score(&[sample, sample]),
             };
-            let range = rule.stated().range();
+            let range = rule.properties().range;
             for outcome in outcomes {
                 assert!(!matches!(outcome, Outcome::Invalid(_)), "{outcome:?}");
                 if let Some(value) = outcome.value() {

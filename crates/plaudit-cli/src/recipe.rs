@@ -115,7 +115,7 @@ fn total_range(branch: &Branch) -> Range {
     for (component, part) in
         branch.components.iter().zip(&branch.parts).filter(|(_, part)| part.weight != 0.0)
     {
-        let range = component.scorer.stated().range();
+        let range = component.scorer.properties().range;
         let ends = (part.weight * range.min, part.weight * range.max);
         min += ends.0.min(ends.1);
         max += ends.0.max(ends.1);
@@ -151,7 +151,7 @@ fn rows(branch: &Branch, style: Style) -> Vec<String> {
     let name_width = width(&mut names.iter().map(|name| name.chars().count()));
     let reward_width = width(&mut branch.components.iter().map(|component| component.reward.len()));
     let row = |((component, part), name): ((&plaudit::plan::Component, &plaudit::compose::Part), &String)| {
-        let range = component.scorer.stated().range();
+        let range = component.scorer.properties().range;
         let role = match (&component.gate, part.weight) {
             (Some(gate), _) => match gate.total {
                 Some(total) => format!("  below {} the total is {}", short(gate.min), short(total)),
@@ -190,7 +190,7 @@ fn data(plan: &Plan) -> Value {
     let branch = |branch: &Branch| {
         let components: Vec<Value> = (branch.components.iter().zip(&branch.parts))
             .map(|(component, part)| {
-                let range = component.scorer.stated().range();
+                let range = component.scorer.properties().range;
                 json!({
                     "name": component.name,
                     "reward": component.reward,

@@ -7,7 +7,8 @@ use crate::files::Output;
 use crate::summary::short;
 use clap::Args;
 use plaudit::recipe::did_you_mean;
-use plaudit::registry::Entry;
+use plaudit::registry::{RewardEntry, Scorer};
+use plaudit::reward::Properties;
 use serde_json::{Value, json};
 use std::io::Write as _;
 
@@ -32,7 +33,7 @@ impl Rewards {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
         let text = match (&self.name, self.json) {
             (None, false) => list(Style::of_stdout()),
-            (None, true) => format!("{:#}", Value::Array(Entry::all().map(data).collect())),
+            (None, true) => format!("{:#}", Value::Array(RewardEntry::all().map(data).collect())),
             (Some(name), false) => page(find(name)?, Style::of_stdout()),
             (Some(name), true) => format!("{:#}", data(find(name)?)),
         };
@@ -48,19 +49,19 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     out.finish()
 }
 
-fn find(name: &str) -> Result<Entry<'static>, CliError> {
-    Entry::find(name).ok_or_else(|| {
-        let hint = did_you_mean(name, Entry::names());
+fn find(name: &str) -> Result<RewardEntry<'static>, CliError> {
+    RewardEntry::find(name).ok_or_else(|| {
+        let hint = did_you_mean(name, RewardEntry::names());
         let hint = hint.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
         CliError::Arguments(format!("there is no reward {name:?}; {hint}"))
     })
 }
 
 fn list(style: Style) -> String {
-    let width = Entry::all().map(|entry| entry.name().len()).max().unwrap_or(0);
-    let row = |entry: Entry<'static>| {
-        let group = entry.stated().is_some_and(|(_, _, group)| group);
-        let judge = matches!(entry, Entry::Judge(_));
+    let width = RewardEntry::all().map(|entry| entry.name().len()).max().unwrap_or(0);
+    let row = |entry: RewardEntry<'static>| {
+        let group = entry.with_defaults().is_some_and(|scorer| scorer.compares());
+        let judge = matches!(entry, RewardEntry::Judged(_));
         let needs = [(entry.needs_reference(), "reference"), (group, "group"), (judge, "judge")];
         let needs: Vec<&str> =
             needs.into_iter().filter(|(needed, _)| *needed).map(|(_, word)| word).collect();
@@ -69,7 +70,7 @@ fn list(style: Style) -> String {
         let summary = summary.join(&format!("\n{:indent$}", "", indent = width + 2));
         format!("{}  {summary}", style.bold(format!("{:width$}", entry.name())))
     };
-    let rows: Vec<String> = Entry::all().map(row).collect();
+    let rows: Vec<String> = RewardEntry::all().map(row).collect();
     let hint = "[reference]: needs a reference; [group]: compares the rollouts of a group; [judge]: asks one. `plaudit rewards NAME` explains one.";
     format!(
         "{}\n\n{}",
@@ -78,7 +79,7 @@ fn list(style: Style) -> String {
     )
 }
 
-fn page(entry: Entry<'_>, style: Style) -> String {
+fn page(entry: RewardEntry<'_>, style: Style) -> String {
     let mut lines = vec![style.bold(entry.name()), String::new()];
     lines.extend(entry.page().1.lines().map(|line| match line.strip_prefix("## ") {
         Some(heading) => style.bold(heading),
@@ -105,8 +106,8 @@ fn page(entry: Entry<'_>, style: Style) -> String {
         lines.extend(wrap(&one.description, 94).iter().map(|line| format!("      {line}")));
     }
     lines.push(String::new());
-    match entry.stated() {
-        Some((range, floor, _)) => lines.push(format!(
+    match entry.with_defaults().map(|scorer| scorer.properties()) {
+        Some(Properties { range, floor, .. }) => lines.push(format!(
             "{}  {} to {} with the default parameters; {} for a response that breaks a limit",
             style.bold("Range"),
             short(range.min),
@@ -122,20 +123,21 @@ fn page(entry: Entry<'_>, style: Style) -> String {
 }
 
 /// A reward as data.
-pub(crate) fn data(entry: Entry<'_>) -> Value {
+pub(crate) fn data(entry: RewardEntry<'_>) -> Value {
     let (summary, page) = entry.page();
-    let stated = entry.stated();
+    let scorer = entry.with_defaults();
+    let properties = scorer.as_ref().map(Scorer::properties);
     json!({
         "name": entry.name(),
         "aliases": entry.aliases(),
         "summary": summary,
         "page": page,
         "needs_reference": entry.needs_reference(),
-        "needs_judge": matches!(entry, Entry::Judge(_)),
-        "needs_group": stated.map(|(_, _, group)| group),
+        "needs_judge": matches!(entry, RewardEntry::Judged(_)),
+        "needs_group": scorer.as_ref().map(Scorer::compares),
         // An end without limit is null, which JSON has no number for.
-        "range": stated.map(|(range, _, _)| json!({ "min": range.min, "max": range.max })),
-        "floor": stated.map(|(_, floor, _)| floor),
+        "range": properties.map(|known| json!({ "min": known.range.min, "max": known.range.max })),
+        "floor": properties.map(|known| known.floor),
         "schema": entry.schema(),
     })
 }

@@ -175,7 +175,7 @@ fn path(folder: &Path, name: &str) -> String {
 
 /// Says what a person should know of a journal that was found.
 pub(crate) fn print_recovery(found: &Recovered, console: &Console) {
-    found.doubts.iter().for_each(|doubt| console.warning(doubt));
+    found.warnings.iter().for_each(|warning| console.warning(warning));
     if found.damaged > 0 {
         console.warning(&format!(
             "the journal is damaged: {} records are lost ({} bytes), and judged again where they are still needed",

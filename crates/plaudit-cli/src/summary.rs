@@ -8,7 +8,7 @@ use crate::files::Output;
 use crate::stream::BadLines;
 use plaudit::judge::client::Tally;
 use plaudit::outcome::OutcomeKind;
-use plaudit::statistics::breakdown::{Breakdown, Part};
+use plaudit::statistics::breakdown::{Breakdown, BreakdownPart};
 use plaudit::statistics::distribution::Distribution;
 use plaudit::statistics::{Counts, Statistics};
 use serde_json::json;
@@ -111,12 +111,12 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
 }
 
 /// One row a value of a field; of many, the last.
-fn by(field: &str, parts: &[Part<'_>], style: Style) -> Vec<String> {
+fn by(field: &str, parts: &[BreakdownPart<'_>], style: Style) -> Vec<String> {
     let shown = &parts[parts.len().saturating_sub(MOST_PARTS)..];
     let name = |text: &str| cut(&printable(text), 24);
     let names = shown.iter().map(|part| part.value).chain([field]).map(|text| name(text).chars().count());
     let width = names.max().unwrap_or(0);
-    let row = |part: &Part<'_>| {
+    let row = |part: &BreakdownPart<'_>| {
         let total = &part.statistics.total;
         let figure = |figure: Option<f64>| figure.map_or_else(String::new, number);
         let mean = (total.moments.count > 0).then_some(total.moments.mean);

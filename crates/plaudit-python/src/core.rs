@@ -13,6 +13,7 @@ use plaudit::exec::CancelToken;
 use plaudit::journal::Store;
 use plaudit::plan::{Gate, Plan, Scorer};
 use plaudit::recipe::{Recipe, RecipeError, RecipeErrors, Source};
+use plaudit::registry::RewardEntry;
 use plaudit::report::Report;
 use plaudit::rule::custom::CustomKind;
 use pyo3::prelude::*;
@@ -167,6 +168,23 @@ impl Core {
             })
         };
         plan.columns().into_iter().filter_map(part).collect()
+    }
+
+    /// What a trainer must know of each component, in the order of `parts`: its name, whether its value says if the answer is
+    /// right, the keys of its info to log, and whether it skips a rollout without a token count.
+    #[getter]
+    fn traits(&self) -> Vec<(&str, bool, &'static [&'static str], bool)> {
+        let plan = self.engine.plan();
+        let traits = |name| {
+            let mut components = plan.branches.iter().flat_map(|branch| &branch.components);
+            let component = components.find(|component| component.name == name)?;
+            let built_in = !matches!(component.scorer, Scorer::Custom(_));
+            let entry = RewardEntry::find(&component.reward).filter(|_| built_in);
+            let (correctness, facts) =
+                entry.map_or((false, &[][..]), |entry| (entry.correctness(), entry.facts()));
+            Some((name, correctness, facts, component.scorer.properties().needs_tokens))
+        };
+        plan.columns().into_iter().filter_map(traits).collect()
     }
 
     #[getter]

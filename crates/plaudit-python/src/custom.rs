@@ -5,9 +5,8 @@ use crate::value::from_value;
 use plaudit::outcome::{Info, Outcome};
 use plaudit::reason::{Code, Reason};
 use plaudit::registry;
-use plaudit::reward::{Range, Stated};
 use plaudit::rule::Sample;
-use plaudit::rule::custom::{Custom, CustomKind, Unbounded};
+use plaudit::rule::custom::{Custom, CustomKind};
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString};
@@ -22,20 +21,6 @@ struct Brought {
     ask: Arc<Py<PyAny>>,
     parameters: Value,
     compares: bool,
-}
-
-impl Stated for Brought {
-    fn range(&self) -> Range {
-        Unbounded.range()
-    }
-
-    fn floor(&self) -> f64 {
-        Unbounded.floor()
-    }
-
-    fn any_length(&self) -> bool {
-        Unbounded.any_length()
-    }
 }
 
 impl Custom for Brought {

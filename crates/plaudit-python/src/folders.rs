@@ -42,7 +42,7 @@ pub(crate) fn open(py: Python<'_>, place: &str) -> PyResult<(Arc<Lease>, Vec<Str
             return Ok((lease, Vec::new()));
         }
         match py.detach(|| Store::open(place)) {
-            Ok((store, recovered)) => return Ok((put(Path::new(place), store), recovered.doubts)),
+            Ok((store, recovered)) => return Ok((put(Path::new(place), store), recovered.warnings)),
             // Another thread is opening or closing it.
             Err(JournalError::InUse { pid, .. })
                 if pid.is_none_or(|pid| pid == std::process::id())

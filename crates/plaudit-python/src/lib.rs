@@ -37,7 +37,7 @@ mod _plaudit {
     #[pymodule_export]
     use super::scores::Scores;
     #[pymodule_export]
-    use super::single::{Single, aggregate, recipes, rewards};
+    use super::single::{Single, aggregate, recipes, reward_traits, rewards};
 
     /// The version of the package.
     #[pymodule_export]

@@ -13,7 +13,7 @@ use plaudit::engine::Engine;
 use plaudit::outcome::Outcome;
 use plaudit::reason::Code;
 use plaudit::recipe::{Recipe, RecipeError, RecipeErrors};
-use plaudit::registry::Entry;
+use plaudit::registry::RewardEntry;
 use plaudit::rollout::Rollout;
 use pyo3::exceptions::{PyTypeError, PyUnicodeError};
 use pyo3::prelude::*;
@@ -174,10 +174,17 @@ pub(crate) fn aggregate<'py>(
     Ok((made.scores, made.errors, from_value(py, &json(&made.info)?)?))
 }
 
-/// Every reward with its summary, and what it needs.
+/// What a trainer must know of a reward: whether its value says if the answer is right, and the keys of its info to log. Nothing
+/// is known of a reward that is not registered.
+#[pyfunction]
+pub(crate) fn reward_traits(name: &str) -> (bool, &'static [&'static str]) {
+    RewardEntry::find(name).map_or((false, &[]), |entry| (entry.correctness(), entry.facts()))
+}
+
+/// Every reward with its summary.
 #[pyfunction]
 pub(crate) fn rewards() -> Vec<(String, String)> {
-    Entry::all().map(|entry| (entry.name().to_owned(), entry.page().0)).collect()
+    RewardEntry::all().map(|entry| (entry.name().to_owned(), entry.page().0)).collect()
 }
 
 /// The names of the shipped recipes.

@@ -8,14 +8,14 @@
     reason = "a benchmark prints, and stops where it cannot go on"
 )]
 
-use plaudit::aggregate::{Comparison, Method, Observed, estimate};
+use plaudit::aggregate::{Comparison, Evidence, Method, estimate};
 use serde_json::{Map, json};
 use std::time::Instant;
 
 const GROUPS: u64 = 20;
 
 /// A group of which every pair was decided by a coin.
-fn group(n: usize, seed: u64) -> Observed {
+fn group(n: usize, seed: u64) -> Evidence {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut comparisons = Vec::new();
     for first in 0..n {
@@ -27,7 +27,7 @@ fn group(n: usize, seed: u64) -> Observed {
             comparisons.push(Comparison { first, second, winner });
         }
     }
-    Observed { comparisons, ..Observed::default() }
+    Evidence { comparisons, ..Evidence::default() }
 }
 
 fn main() {

@@ -15,7 +15,7 @@
 
 use plaudit::aggregate::bradley_terry::BradleyTerry;
 use plaudit::aggregate::design::{Design, Draw};
-use plaudit::aggregate::{Comparison, Evidence, LineUp, Method, Observed, Weighed, estimate};
+use plaudit::aggregate::{Comparison, Evidence, Method, MethodInfo, Ranking, Weighed, estimate};
 
 /// Numbers that only depend on a seed.
 struct Dice(u64);
@@ -57,7 +57,7 @@ impl Judge {
         qualities: &[f64],
         weighs: bool,
         dice: &mut Dice,
-        observed: &mut Observed,
+        observed: &mut Evidence,
     ) {
         let noisy: Vec<f64> = call
             .iter()
@@ -71,7 +71,7 @@ impl Judge {
             let mut slots: Vec<usize> = (0..call.len()).collect();
             slots.sort_by(|a, b| noisy[*b].total_cmp(&noisy[*a]));
             let order = slots.into_iter().map(|slot| call[slot]).collect();
-            return observed.line_ups.push(LineUp { shown: call.to_vec(), order });
+            return observed.rankings.push(Ranking { shown: call.to_vec(), order });
         }
         let (first, second, lead) = (call[0], call[1], noisy[0] - noisy[1]);
         let winner = (lead.abs() > TIE).then_some(if lead > 0.0 { first } else { second });
@@ -118,7 +118,7 @@ struct Scored {
 fn score(plan: &Plan, judge: Judge, n: usize, spread: f64, seed: u64) -> Scored {
     let mut dice = Dice(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
     let qualities: Vec<f64> = (0..n).map(|_| spread * dice.normal()).collect();
-    let mut observed = Observed::default();
+    let mut observed = Evidence::default();
     if plan.prior {
         let unlike = (1.0_f64 / 0.49 - 1.0).sqrt();
         observed.prior = Some(qualities.iter().map(|quality| quality + unlike * dice.normal()).collect());
@@ -152,7 +152,7 @@ fn score(plan: &Plan, judge: Judge, n: usize, spread: f64, seed: u64) -> Scored 
     let method = Method::named(plan.method, serde_json::Map::new()).expect("a method");
     let aggregated = estimate(&method, n, &observed).expect("an estimate");
     let (strengths, signal) = match aggregated.info {
-        Evidence::BradleyTerry(info) => (info.strengths, info.signal),
+        MethodInfo::BradleyTerry(info) => (info.strengths, info.signal),
         _ => (aggregated.scores.clone(), 0.0),
     };
     Scored { qualities, scores: aggregated.scores, strengths, signal, calls: asked.len(), waves }

@@ -1,4 +1,4 @@
-//! How do the outcomes of the components become one total? By a weighted sum or mean in which a failure stays one.
+//! Composition: the weighted sum or mean of the components' outcomes, in which a failure is never a number.
 
 use crate::outcome::{Outcome, OutcomeKind, Score};
 use crate::reason::{Code, Reason};

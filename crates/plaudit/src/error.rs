@@ -1,5 +1,4 @@
-//! What stops a run as a whole, or a recipe from being loaded? Few things: everything that concerns one rollout is an
-//! outcome, not an error.
+//! Errors that stop a whole run or reject a parameter. What concerns one rollout is an outcome, not an error.
 
 use std::fmt;
 

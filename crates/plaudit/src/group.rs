@@ -1,4 +1,4 @@
-//! Which rollouts belong together? Those of one prompt: the same `group`, or, where none is given, the same prompt.
+//! Grouping of rollouts: by their `group`, or by equal prompts where none is given.
 
 use crate::rollout::Rollout;
 use rapidhash::RapidHashMap;

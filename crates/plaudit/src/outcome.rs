@@ -1,4 +1,4 @@
-//! What does one component say of one rollout? A finite number from evidence, or a reason why there is none.
+//! Outcome of one component for one rollout: a finite value, or a reason why there is none.
 //!
 //! There is no `Default`, no `From<f64>` and no way to read a value without saying what to do when there is none,
 //! so that a failure cannot become a number by accident.

@@ -1,4 +1,4 @@
-//! Why did a rollout not simply get a number? The closed list of dotted codes, and the reason that carries one.
+//! Reason codes: the closed list of dotted codes for outcomes without a plain value.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,42 +1,38 @@
-//! Which rewards are there? The rules, the judges and what callers brought, in one list, found by name.
+//! The registry of rewards: rules, judged rewards and the caller's custom rewards, found by name or alias.
 
-use crate::judge;
-use crate::reward::{ParamError, Range, Stated};
-use crate::rule;
+use crate::judge::{self, JudgedReward};
+use crate::reward::{ParamError, Properties, Registration, ResourceCache};
 use crate::rule::custom::{Custom, CustomKind};
-use crate::tokenizer::ResourceCache;
+use crate::rule::{self, Rule};
 use serde_json::{Value, json};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// One reward of the registry, or one that a caller brought for a single recipe.
+/// One reward of the registry, or a custom one that a caller passed for a single recipe.
 #[derive(Clone, Copy)]
-pub enum Entry<'k> {
-    /// Scores by a rule.
-    Rule(&'static rule::Kind),
-    /// Asks a judge.
-    Judge(&'static judge::Kind),
-    /// Was brought by the caller.
+pub enum RewardEntry<'k> {
+    /// A rule.
+    Rule(&'static Registration<Rule>),
+    /// A judged reward.
+    Judged(&'static Registration<JudgedReward>),
+    /// A reward of the caller's.
     Custom(&'k CustomKind),
 }
 
 /// A loaded reward, ready to score.
 pub enum Scorer {
-    /// Looks at one rollout at a time.
-    Each(Box<dyn rule::Rule>),
-    /// Looks at a group at a time.
-    Group(Box<dyn rule::GroupRule>),
-    /// Asks a judge.
-    Judged(Arc<judge::JudgedReward>),
-    /// Was brought by the caller, and looks at many groups at once.
+    /// A rule.
+    Rule(Rule),
+    /// A judged reward.
+    Judged(Arc<JudgedReward>),
+    /// A reward of the caller's, which sees many groups in one call.
     Custom(Box<dyn Custom>),
 }
 
 impl fmt::Debug for Scorer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::Each(_) => "Each",
-            Self::Group(_) => "Group",
+            Self::Rule(_) => "Rule",
             Self::Judged(_) => "Judged",
             Self::Custom(_) => "Custom",
         })
@@ -44,68 +40,67 @@ impl fmt::Debug for Scorer {
 }
 
 impl Scorer {
-    /// What the reward states of itself.
-    pub fn stated(&self) -> &dyn Stated {
+    /// The range, the floor and the limits.
+    pub fn properties(&self) -> Properties {
         match self {
-            Self::Each(rule) => rule.as_ref(),
-            Self::Group(rule) => rule.as_ref(),
-            Self::Judged(question) => question.as_ref(),
-            Self::Custom(custom) => custom.as_ref(),
+            Self::Rule(rule) => *rule.properties(),
+            Self::Judged(question) => Properties::new(question.range),
+            Self::Custom(custom) => custom.properties(),
         }
     }
 
     /// Whether it compares the members of a group.
     pub fn compares(&self) -> bool {
         match self {
-            Self::Each(_) => false,
-            Self::Group(_) => true,
+            Self::Rule(rule) => matches!(rule, Rule::Group(_)),
             Self::Judged(question) => question.compares(),
             Self::Custom(custom) => custom.compares(),
         }
     }
 }
 
-/// What callers have brought. An entry is never given back, so that recipes may hold it; a name that is registered again
-/// means the newer one from then on.
-static BROUGHT: RwLock<Vec<&'static CustomKind>> = RwLock::new(Vec::new());
+/// Custom rewards of this process. An entry is leaked and never freed, so that recipes may hold it; registering a name
+/// again replaces the entry for recipes that are loaded later.
+static CUSTOM: RwLock<Vec<&'static CustomKind>> = RwLock::new(Vec::new());
 
-/// Puts a reward of the caller's into the registry of this process, in the place of an earlier one of that name. A name
-/// that the engine itself gives a reward is refused.
+/// Registers a custom reward for this process, in the place of an earlier one of that name. The names of built-in rewards
+/// are refused.
 pub fn register(kind: CustomKind) -> Result<(), ParamError> {
-    if Entry::own().any(|entry| entry.name() == kind.name || entry.aliases().contains(&kind.name.as_str())) {
+    if RewardEntry::built_in().any(|entry| entry.is_called(&kind.name)) {
         return Err(ParamError::new("name", format!("{:?} is a reward of the engine's own", kind.name)));
     }
-    let mut brought = BROUGHT.write().unwrap_or_else(PoisonError::into_inner);
-    brought.retain(|known| known.name != kind.name);
-    brought.push(Box::leak(Box::new(kind)));
+    let mut custom = CUSTOM.write().unwrap_or_else(PoisonError::into_inner);
+    custom.retain(|known| known.name != kind.name);
+    custom.push(Box::leak(Box::new(kind)));
     Ok(())
 }
 
-macro_rules! either {
-    ($entry:expr, $kind:ident => $what:expr, $custom:ident => $other:expr) => {
+/// Reads a field of whichever registration an entry holds, or a default for a custom reward.
+macro_rules! registered {
+    ($entry:expr, $found:ident => $what:expr, $custom:ident => $other:expr) => {
         match $entry {
-            Entry::Rule($kind) => $what,
-            Entry::Judge($kind) => $what,
-            Entry::Custom($custom) => $other,
+            RewardEntry::Rule($found) => $what,
+            RewardEntry::Judged($found) => $what,
+            RewardEntry::Custom($custom) => $other,
         }
     };
 }
 
-impl Entry<'static> {
-    /// Every reward that the engine itself has, rules first.
-    fn own() -> impl Iterator<Item = Self> + Clone {
-        rule::KINDS.iter().map(Entry::Rule).chain(judge::KINDS.iter().map(Entry::Judge))
+impl RewardEntry<'static> {
+    /// Every built-in reward, rules first.
+    fn built_in() -> impl Iterator<Item = Self> + Clone {
+        rule::RULES.iter().map(RewardEntry::Rule).chain(judge::REWARDS.iter().map(RewardEntry::Judged))
     }
 
-    /// Every reward: rules, judges, and what callers brought.
+    /// Every reward: rules, judged rewards, and the custom rewards of this process.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
-        let brought = BROUGHT.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Self::own().chain(brought.into_iter().map(Entry::Custom))
+        let custom = CUSTOM.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Self::built_in().chain(custom.into_iter().map(RewardEntry::Custom))
     }
 
     /// The reward of that name or alias.
     pub fn find(name: &str) -> Option<Self> {
-        Self::all().find(|entry| entry.name() == name || entry.aliases().contains(&name))
+        Self::all().find(|entry| entry.is_called(name))
     }
 
     /// Every name and alias.
@@ -114,35 +109,49 @@ impl Entry<'static> {
     }
 }
 
-impl<'k> Entry<'k> {
-    /// The reward of that name or alias, first among those that were brought for this recipe.
-    pub(crate) fn find_among(name: &str, brought: &'k [CustomKind]) -> Option<Self> {
-        brought.iter().find(|kind| kind.name == name).map(Self::Custom).or_else(|| Entry::find(name))
+impl<'k> RewardEntry<'k> {
+    /// The reward of that name or alias, first among the custom rewards of this recipe.
+    pub(crate) fn find_among(name: &str, custom: &'k [CustomKind]) -> Option<Self> {
+        custom.iter().find(|kind| kind.name == name).map(Self::Custom).or_else(|| RewardEntry::find(name))
+    }
+
+    fn is_called(self, name: &str) -> bool {
+        self.name() == name || self.aliases().contains(&name)
     }
 
     /// The name in recipes.
     pub fn name(self) -> &'k str {
-        either!(self, kind => kind.name, custom => &custom.name)
+        registered!(self, found => found.name, custom => &custom.name)
     }
 
     /// Other names under which it is found.
     pub fn aliases(self) -> &'static [&'static str] {
-        either!(self, kind => kind.aliases, _custom => &[])
+        registered!(self, found => found.aliases, _custom => &[])
     }
 
     /// Whether it compares with the rollout's reference.
     pub fn needs_reference(self) -> bool {
-        either!(self, kind => kind.needs_reference, _custom => false)
+        registered!(self, found => found.needs_reference, _custom => false)
+    }
+
+    /// Whether its value says if the answer is right.
+    pub fn correctness(self) -> bool {
+        registered!(self, found => found.correctness, _custom => false)
+    }
+
+    /// The keys of its info that hold a number for every scored response, and that a trainer should log.
+    pub fn facts(self) -> &'static [&'static str] {
+        registered!(self, found => found.facts, _custom => &[])
     }
 
     /// The JSON schema of its parameters, with their documentation.
     pub fn schema(self) -> Value {
-        either!(self, kind => (kind.schema)(), custom => custom.schema.clone())
+        registered!(self, found => (found.schema)(), custom => custom.schema.clone())
     }
 
     /// The summary and the page.
     pub fn page(self) -> (String, String) {
-        either!(self, kind => kind.page(), custom => {
+        registered!(self, found => found.page(), custom => {
             (custom.page.lines().next().unwrap_or("").to_owned(), custom.page.clone())
         })
     }
@@ -150,19 +159,14 @@ impl<'k> Entry<'k> {
     /// Loads the reward from parameters that the schema allows.
     pub fn build(self, parameters: Value, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         match self {
-            Self::Rule(kind) => Ok(match (kind.build)(parameters, cache)? {
-                rule::Scorer::Each(rule) => Scorer::Each(rule),
-                rule::Scorer::Group(rule) => Scorer::Group(rule),
-            }),
-            Self::Judge(kind) => Ok(Scorer::Judged(Arc::new((kind.build)(parameters, cache)?))),
+            Self::Rule(found) => Ok(Scorer::Rule((found.build)(parameters, cache)?)),
+            Self::Judged(found) => Ok(Scorer::Judged(Arc::new((found.build)(parameters, cache)?))),
             Self::Custom(kind) => Ok(Scorer::Custom((kind.build)(parameters)?)),
         }
     }
 
-    /// The range and the floor with default parameters, and whether it compares the members of a group; none where the
-    /// defaults alone make no reward.
-    pub fn stated(self) -> Option<(Range, f64, bool)> {
-        let scorer = self.build(json!({}), &mut ResourceCache::default()).ok()?;
-        Some((scorer.stated().range(), scorer.stated().floor(), scorer.compares()))
+    /// The reward with default parameters; none where it cannot be loaded with the defaults alone.
+    pub fn with_defaults(self) -> Option<Scorer> {
+        self.build(json!({}), &mut ResourceCache::default()).ok()
     }
 }

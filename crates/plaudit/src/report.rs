@@ -1,4 +1,4 @@
-//! What comes back? One row a rollout, in input order, with every component's outcome, and the statistics.
+//! Report: one row per rollout in input order, with every component's outcome, and the statistics.
 
 use crate::compose::{Cause, Total};
 use crate::error::RunError;

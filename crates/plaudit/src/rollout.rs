@@ -1,4 +1,4 @@
-//! What does a trainer hand in? One response to one prompt, with what is known of it.
+//! Rollout: one response to one prompt, with its reference, token count and extra fields.
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;

@@ -7,7 +7,7 @@ use super::reply::{Refusal, Reply, json, json_bytes};
 use super::run::clock;
 use super::shape::{GroupList, ReadyReply, RunList, RunReply, StatusReply, Warning};
 use hyper::StatusCode;
-use plaudit::registry::Entry;
+use plaudit::registry::RewardEntry;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -129,13 +129,13 @@ pub(crate) fn recipes(house: &House) -> Reply {
 }
 
 pub(crate) fn rewards() -> Reply {
-    let rewards: Vec<Value> = Entry::all().map(crate::rewards::data).collect();
+    let rewards: Vec<Value> = RewardEntry::all().map(crate::rewards::data).collect();
     json(StatusCode::OK, &json!({ "rewards": rewards }))
 }
 
 pub(crate) fn reward(name: &str) -> Result<Reply, Refusal> {
-    let entry =
-        Entry::find(name).ok_or_else(|| Refusal::not_found("reward.unknown", "there is no such reward"))?;
+    let entry = RewardEntry::find(name)
+        .ok_or_else(|| Refusal::not_found("reward.unknown", "there is no such reward"))?;
     Ok(json(StatusCode::OK, &crate::rewards::data(entry)))
 }
 

@@ -1,4 +1,4 @@
-//! How are small symmetric systems solved? By Cholesky's decomposition, on rows of plain numbers.
+//! Cholesky decomposition of small dense symmetric systems. By hand, because n is at most 64.
 
 /// The lower triangle L of a symmetric positive definite matrix A = L Lᵀ.
 pub(super) struct Cholesky {

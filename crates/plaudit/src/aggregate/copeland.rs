@@ -1,11 +1,25 @@
-//! Did a response win more often than it lost? The difference, as a share of the largest one in the group.
+//! `copeland`: wins minus losses, as a share of the largest such difference in the group.
 
-use super::{Aggregated, Comparison};
-use serde::Serialize;
+use super::{AggregateError, Aggregated, Aggregator, Comparison, Evidence};
+use serde::{Deserialize, Serialize};
+
+/// RM-Gallery's `copeland`, after A. H. Copeland's rule for elections (1951): ties count for neither side, and the order
+/// of the responses does not matter.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Copeland {}
+
+impl Aggregator for Copeland {
+    const NAME: &'static str = "copeland";
+    type Info = CopelandInfo;
+
+    fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated<CopelandInfo>, AggregateError> {
+        Ok(net_wins(n, &evidence.flat()))
+    }
+}
 
 /// What the net wins were made of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct CopelandInfo {
     /// How often each response won.
     pub win_counts: Vec<u64>,
     /// How often each response lost.
@@ -16,9 +30,7 @@ pub struct Evidence {
     pub net_wins: Vec<i64>,
 }
 
-/// RM-Gallery's `copeland`, after A. H. Copeland's rule for elections (1951): ties count for neither side, and nobody
-/// is judged by who was listed first.
-pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
+fn net_wins(n: usize, comparisons: &[Comparison]) -> Aggregated<CopelandInfo> {
     let (mut wins, mut losses, mut ties) = (vec![0_u64; n], vec![0_u64; n], vec![0_u64; n]);
     for comparison in comparisons {
         match comparison.decided() {
@@ -36,8 +48,8 @@ pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
         wins.iter().zip(&losses).map(|(wins, losses)| *wins as i64 - *losses as i64).collect();
     let largest = net.iter().map(|net| net.unsigned_abs()).max().unwrap_or(0).max(1) as f64;
     let scores = net.iter().map(|net| *net as f64 / largest).collect();
-    let info = Evidence { win_counts: wins, loss_counts: losses, tie_counts: ties, net_wins: net };
-    Aggregated { scores, errors: None, info: super::Evidence::Copeland(info) }
+    let info = CopelandInfo { win_counts: wins, loss_counts: losses, tie_counts: ties, net_wins: net };
+    Aggregated { scores, errors: None, info }
 }
 
 #[cfg(test)]
@@ -51,8 +63,8 @@ mod tests {
             Comparison { first: 1, second: 2, winner: Some(1) },
             Comparison { first: 0, second: 2, winner: Some(2) },
         ];
-        assert_eq!(aggregate(3, &comparisons).scores, [0.0; 3]);
-        assert_eq!(aggregate(3, &comparisons[..2]).scores, [1.0, 0.0, -1.0]);
+        assert_eq!(net_wins(3, &comparisons).scores, [0.0; 3]);
+        assert_eq!(net_wins(3, &comparisons[..2]).scores, [1.0, 0.0, -1.0]);
     }
 
     #[test]
@@ -61,6 +73,6 @@ mod tests {
             Comparison { first: 0, second: 1, winner: Some(0) },
             Comparison { first: 1, second: 0, winner: Some(1) },
         ];
-        assert_eq!(aggregate(2, &comparisons).scores, [0.0; 2]);
+        assert_eq!(net_wins(2, &comparisons).scores, [0.0; 2]);
     }
 }

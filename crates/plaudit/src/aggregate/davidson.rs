@@ -1,13 +1,12 @@
-//! Which strengths make the verdicts most likely? Davidson's model of wins and ties, with a bias towards the response
-//! shown first, and the way to the peak of its posterior.
+//! Davidson's model of wins and ties with position bias, and Newton's method to the peak of its posterior.
 
-use super::plackett_luce::{Ranking, Stated, Sums};
-use super::sparse::{Curvature, Matrix, Pattern};
-use super::{Comparison, Observed};
+use super::plackett_luce::{RankingTerm, Sums, WeighedTerm};
+use super::sparse::{Curvature, Matrix, SparsityPattern};
+use super::{Comparison, Evidence};
 use std::sync::Arc;
 
 /// How often one response shown first won, tied and lost against one shown second.
-struct Tally {
+struct PairTally {
     first: usize,
     second: usize,
     won: f64,
@@ -17,41 +16,39 @@ struct Tally {
 
 /// All verdicts on a group, as terms of its likelihood.
 pub(super) struct Verdicts {
-    tallies: Vec<Tally>,
-    stated: Vec<Stated>,
-    rankings: Vec<Ranking>,
+    tallies: Vec<PairTally>,
+    weighed: Vec<WeighedTerm>,
+    rankings: Vec<RankingTerm>,
 }
 
 impl Verdicts {
     /// Of evidence that is sorted.
-    pub(super) fn new(sorted: &Observed) -> Self {
+    pub(super) fn new(sorted: &Evidence) -> Self {
         Self {
             tallies: tallies(&sorted.comparisons),
-            stated: sorted.weighed.iter().map(Stated::new).collect(),
-            rankings: sorted.line_ups.iter().map(Ranking::new).collect(),
+            weighed: sorted.weighed.iter().map(WeighedTerm::new).collect(),
+            rankings: sorted.rankings.iter().map(RankingTerm::new).collect(),
         }
     }
-}
 
-impl Verdicts {
     /// Which strengths the curvature couples: every two that some verdict compares.
-    pub(super) fn pattern(&self, n: usize) -> Pattern {
+    pub(super) fn pattern(&self, n: usize) -> SparsityPattern {
         let tallies = self.tallies.iter().map(|tally| (tally.first, tally.second));
-        let stated = self.stated.iter().map(Stated::pair);
-        let rankings = self.rankings.iter().flat_map(Ranking::pairs);
-        Pattern::new(n, tallies.chain(stated).chain(rankings))
+        let weighed = self.weighed.iter().map(WeighedTerm::pair);
+        let rankings = self.rankings.iter().flat_map(RankingTerm::pairs);
+        SparsityPattern::new(n, tallies.chain(weighed).chain(rankings))
     }
 }
 
 /// Counts verdicts that are sorted, so that equal ones stand side by side.
-fn tallies(sorted: &[Comparison]) -> Vec<Tally> {
+fn tallies(sorted: &[Comparison]) -> Vec<PairTally> {
     let count = |games: &[Comparison], winner: Option<usize>| {
         games.iter().filter(|game| game.winner == winner).count() as f64
     };
     let pairs = sorted.chunk_by(|a, b| (a.first, a.second) == (b.first, b.second));
     pairs
         .filter_map(|games| games.first().map(|game| (game, games)))
-        .map(|(&Comparison { first, second, .. }, games)| Tally {
+        .map(|(&Comparison { first, second, .. }, games)| PairTally {
             first,
             second,
             won: count(games, Some(first)),
@@ -70,7 +67,7 @@ pub(super) struct Posterior<'v> {
     /// How firmly it does: one over the variance.
     pub(super) precisions: Vec<f64>,
     /// What the curvature is kept by, for a large group; without it, as a whole.
-    pub(super) pattern: Option<&'v Arc<Pattern>>,
+    pub(super) pattern: Option<&'v Arc<SparsityPattern>>,
 }
 
 /// Where the posterior is highest, and how it falls off around.
@@ -87,7 +84,7 @@ impl Posterior<'_> {
     /// concave in all unknowns together.
     ///
     /// Gives the logarithms of the three probabilities: of a win of the first, a tie, and a win of the second.
-    fn outcomes(&self, tally: &Tally, at: &[f64]) -> [f64; 3] {
+    fn outcomes(&self, tally: &PairTally, at: &[f64]) -> [f64; 3] {
         let n = at.len() - 2;
         let half = (at[tally.first] - at[tally.second] + at[n]) / 2.0;
         let (sure, weights) = (half.abs().max(at[n + 1]), [half, at[n + 1], -half]);
@@ -105,9 +102,9 @@ impl Posterior<'_> {
             let [win, tie, loss] = self.outcomes(tally, at);
             tally.won * win + tally.tied * tie + tally.lost * loss
         });
-        let stated = self.verdicts.stated.iter().map(|stated| stated.value(at));
+        let weighed = self.verdicts.weighed.iter().map(|term| term.value(at));
         let rankings = self.verdicts.rankings.iter().map(|ranking| ranking.value(at));
-        prior - games.sum::<f64>() + stated.sum::<f64>() + rankings.sum::<f64>()
+        prior - games.sum::<f64>() + weighed.sum::<f64>() + rankings.sum::<f64>()
     }
 
     fn slope_and_curvature(&self, at: &[f64]) -> (Vec<f64>, Matrix) {
@@ -115,11 +112,11 @@ impl Posterior<'_> {
         let mut slope: Vec<f64> = (0..size).map(|i| self.precisions[i] * (at[i] - self.means[i])).collect();
         let mut curvature = Matrix::diagonal(&self.precisions, self.pattern);
         let mut sums = Sums { slope: &mut slope, curvature: &mut curvature };
-        self.verdicts.stated.iter().for_each(|stated| stated.add_to(&mut sums, at));
+        self.verdicts.weighed.iter().for_each(|term| term.add_to(&mut sums, at));
         self.verdicts.rankings.iter().for_each(|ranking| ranking.add_to(&mut sums, at));
         for tally in &self.verdicts.tallies {
             let [win, tie, loss] = self.outcomes(tally, at).map(f64::exp);
-            let Tally { first, second, won, tied, lost } = *tally;
+            let PairTally { first, second, won, tied, lost } = *tally;
             let games = won + tied + lost;
             let lead = (win - loss) / 2.0;
             // Sums of small terms instead of differences of large ones, for the same reason.
@@ -170,11 +167,11 @@ impl Posterior<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LineUp, Weighed};
+    use super::super::{Ranking, Weighed};
     use super::*;
 
     fn of(games: &[Comparison]) -> Verdicts {
-        Verdicts::new(&Observed { comparisons: games.to_vec(), ..Observed::default() })
+        Verdicts::new(&Evidence { comparisons: games.to_vec(), ..Evidence::default() })
     }
 
     #[test]
@@ -185,13 +182,13 @@ mod tests {
             comparison: game(first, second, None),
             first: probability,
         };
-        let line_ups = vec![
-            LineUp { shown: vec![0, 1, 2], order: vec![2, 0, 1] },
-            LineUp { shown: vec![2, 1], order: vec![1, 2] },
+        let rankings = vec![
+            Ranking { shown: vec![0, 1, 2], order: vec![2, 0, 1] },
+            Ranking { shown: vec![2, 1], order: vec![1, 2] },
         ];
         let weighed = vec![weighed(0, 1, 0.3), weighed(1, 2, 1.0), weighed(2, 0, 0.0)];
-        let observed = Observed { comparisons: games.to_vec(), weighed, line_ups, prior: None };
-        let verdicts = Verdicts::new(&observed);
+        let evidence = Evidence { comparisons: games.to_vec(), weighed, rankings, prior: None };
+        let verdicts = Verdicts::new(&evidence);
         assert_eq!(verdicts.tallies.len(), 3);
         let posterior =
             Posterior { verdicts: &verdicts, means: vec![0.1; 5], precisions: vec![0.7; 5], pattern: None };

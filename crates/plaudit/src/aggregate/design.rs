@@ -1,10 +1,9 @@
-//! Which responses should the judge compare next? All of them with each other, a share of that drawn evenly, or those of
-//! which the answers so far say least.
+//! Comparison designs: which responses a judge compares next (round robin, sparse or adaptive).
 
 mod adaptive;
 mod fixed;
 
-use super::Observed;
+use super::Evidence;
 use super::bradley_terry::BradleyTerry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,14 +54,14 @@ impl Draw {
     /// The next wave: each inner list is one call, the responses in the order in which they are shown. Empty: enough is
     /// known, or the budget is spent.
     ///
-    /// A call that failed is among those asked, but its answer is not observed. Only an adaptive design asks again.
-    pub fn next(&self, asked: &[Vec<usize>], observed: &Observed) -> Vec<Vec<usize>> {
+    /// A call that failed is among those asked, but its answer is not evidence. Only an adaptive design asks again.
+    pub fn next(&self, asked: &[Vec<usize>], evidence: &Evidence) -> Vec<Vec<usize>> {
         let left = self.most().saturating_sub(asked.len());
         if self.n < 2 || left == 0 {
             return Vec::new();
         }
         let history = History::new(self.n, asked);
-        let mut dice = Dice::new(self.seed, asked.len());
+        let mut rng = DesignRng::new(self.seed, asked.len());
         let wave = match self.adapts() {
             true => self.sized(&history, left, self.wave(asked.is_empty())),
             false if asked.is_empty() => self.main(self.most()),
@@ -70,12 +69,12 @@ impl Draw {
         };
         let mut calls = match asked.is_empty() {
             true => self.evenly(wave),
-            false => adaptive::wave(self, wave, &history, observed),
+            false => adaptive::wave(self, wave, &history, evidence),
         };
         let due = if calls.is_empty() { 0 } else { self.audits(history.counted.len() + calls.len()) };
         let audits = due.saturating_sub(history.repeats).min(left.saturating_sub(calls.len()));
         let mut again: Vec<Vec<usize>> = history.unrepeated.iter().chain(&calls).cloned().collect();
-        dice.shuffle(&mut again);
+        rng.shuffle(&mut again);
         calls.extend(again.into_iter().take(audits).map(|call| call.into_iter().rev().collect()));
         calls
     }
@@ -139,7 +138,7 @@ impl Draw {
     /// How many of so many calls are asked again. What remains of a whole call falls to a share of the groups.
     fn audits(&self, calls: usize) -> usize {
         let share = if self.audit > 0.0 { self.audit.min(1.0) } else { 0.0 };
-        (share * calls as f64 + Dice::new(self.seed, usize::MAX).unit()).floor() as usize
+        (share * calls as f64 + DesignRng::new(self.seed, usize::MAX).unit()).floor() as usize
     }
 
     /// So many calls that know nothing yet.
@@ -207,13 +206,13 @@ impl Sides {
 }
 
 /// Numbers that only depend on a seed: the generator `splitmix64` of Steele, Lea and Flood (2014).
-struct Dice(u64);
+struct DesignRng(u64);
 
-impl Dice {
+impl DesignRng {
     fn new(seed: u64, stream: usize) -> Self {
-        let mut dice = Self(seed ^ (stream as u64).wrapping_mul(0xd134_2543_de82_ef95));
-        dice.next();
-        dice
+        let mut rng = Self(seed ^ (stream as u64).wrapping_mul(0xd134_2543_de82_ef95));
+        rng.next();
+        rng
     }
 
     fn next(&mut self) -> u64 {
@@ -244,7 +243,7 @@ impl Dice {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Comparison, LineUp};
+    use super::super::{Comparison, Ranking};
     use super::*;
     use std::time::{Duration, Instant};
 
@@ -254,26 +253,27 @@ mod tests {
     }
 
     /// Asks until the draw has enough. The judge prefers lower numbers, or throws a coin, and may fail.
-    fn played(draw: &Draw, coin: bool, fails: bool) -> (Vec<Vec<usize>>, Observed) {
-        let (mut asked, mut observed, mut dice) = (Vec::new(), Observed::default(), Dice::new(draw.seed, 5));
+    fn played(draw: &Draw, coin: bool, fails: bool) -> (Vec<Vec<usize>>, Evidence) {
+        let (mut asked, mut evidence, mut rng) =
+            (Vec::new(), Evidence::default(), DesignRng::new(draw.seed, 5));
         loop {
-            let wave = draw.next(&asked, &observed);
-            assert_eq!(wave, draw.next(&asked, &observed));
+            let wave = draw.next(&asked, &evidence);
+            assert_eq!(wave, draw.next(&asked, &evidence));
             if wave.is_empty() {
-                return (asked, observed);
+                return (asked, evidence);
             }
             for call in wave {
                 let mut order = call.clone();
                 order.sort_unstable();
                 if coin {
-                    dice.shuffle(&mut order);
+                    rng.shuffle(&mut order);
                 }
                 match call[..] {
-                    _ if fails && dice.unit() < 0.3 => {}
+                    _ if fails && rng.unit() < 0.3 => {}
                     [first, second] => {
-                        observed.comparisons.push(Comparison { first, second, winner: Some(order[0]) });
+                        evidence.comparisons.push(Comparison { first, second, winner: Some(order[0]) });
                     }
-                    _ => observed.line_ups.push(LineUp { shown: call.clone(), order }),
+                    _ => evidence.rankings.push(Ranking { shown: call.clone(), order }),
                 }
                 asked.push(call);
             }
@@ -327,7 +327,7 @@ mod tests {
     fn groups_of_none_and_one_ask_nothing() {
         for n in [0, 1] {
             let draw = draw(n, Design::Adaptive);
-            assert_eq!((draw.next(&[], &Observed::default()).len(), draw.most()), (0, 0));
+            assert_eq!((draw.next(&[], &Evidence::default()).len(), draw.most()), (0, 0));
         }
     }
 
@@ -359,21 +359,21 @@ mod tests {
     #[test]
     fn what_failed_is_asked_again_by_adaptive_designs_only() {
         let adaptive = Draw { budget: Some(60), ..draw(8, Design::Adaptive) };
-        let (asked, observed) = played(&adaptive, false, true);
-        assert!(observed.named(8).iter().all(|named| *named) && asked.len() > observed.comparisons.len());
+        let (asked, evidence) = played(&adaptive, false, true);
+        assert!(evidence.named(8).iter().all(|named| *named) && asked.len() > evidence.comparisons.len());
         let lost = vec![vec![0, 1]; 8];
-        assert!(!adaptive.next(&lost, &Observed::default()).is_empty());
-        assert!(draw(8, Design::RoundRobin).next(&lost, &Observed::default()).is_empty());
+        assert!(!adaptive.next(&lost, &Evidence::default()).is_empty());
+        assert!(draw(8, Design::RoundRobin).next(&lost, &Evidence::default()).is_empty());
     }
 
     #[test]
     fn what_makes_no_sense_asks_nothing() {
         let draw = draw(4, Design::Adaptive);
         let strange = Comparison { first: 0, second: 9, winner: None };
-        let observed = Observed { comparisons: vec![strange], ..Observed::default() };
-        assert!(draw.next(&[vec![0, 9]], &observed).is_empty());
+        let evidence = Evidence { comparisons: vec![strange], ..Evidence::default() };
+        assert!(draw.next(&[vec![0, 9]], &evidence).is_empty());
         let model = BradleyTerry { scales: Vec::new(), ..BradleyTerry::default() };
-        assert!(Draw { model, ..draw }.next(&[vec![0, 1]], &Observed::default()).is_empty());
+        assert!(Draw { model, ..draw }.next(&[vec![0, 1]], &Evidence::default()).is_empty());
     }
 
     #[test]
@@ -381,10 +381,10 @@ mod tests {
         for (n, limit) in [(16, 2), (64, 50)] {
             for line_up in [2, 4] {
                 let draw = Draw { line_up, budget: Some(8 * n / line_up), ..draw(n, Design::Adaptive) };
-                let (asked, observed) = played(&draw, false, false);
+                let (asked, evidence) = played(&draw, false, false);
                 let draw = Draw { budget: Some(9 * n), ..draw };
                 let start = Instant::now();
-                assert!(!draw.next(&asked, &observed).is_empty());
+                assert!(!draw.next(&asked, &evidence).is_empty());
                 let factor = if cfg!(debug_assertions) { 20 } else { 1 };
                 let took = start.elapsed();
                 assert!(took < factor * Duration::from_millis(limit), "{n} {line_up}: {took:?}");

@@ -1,14 +1,34 @@
-//! Which order of the responses contradicts the fewest verdicts, and who won most often once those are left out?
+//! `dgr`: deconflicted graph rewards, net wins without a minimum feedback arc set.
 
-use super::{Aggregated, Comparison};
-use serde::Serialize;
+use super::{AggregateError, Aggregated, Aggregator, Comparison, Evidence};
+use serde::{Deserialize, Serialize};
 
 /// The largest group: the tables have an entry for every subset of it. A caller with more responses splits the group.
-pub const LARGEST: usize = 16;
+const LARGEST: usize = 16;
+
+/// Deconflicted graph rewards (arXiv 2510.15514): net wins without a minimum feedback arc set, found exactly by dynamic
+/// programming over the subsets that stand first (Held and Karp, 1962; for orders Lawler, 1964), in O(2^n n) steps.
+///
+/// Often several orders contradict the same number of verdicts, as in every cycle of three. Choosing one of them would
+/// favour responses by their numbers, so that every verdict counts by the share of the best orders that keep it. All
+/// counts are whole numbers, at most 16! times the number of comparisons, and therefore exact. A tie has no direction,
+/// and no order contradicts it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Dgr {}
+
+impl Aggregator for Dgr {
+    const NAME: &'static str = "dgr";
+    const LARGEST: usize = LARGEST;
+    type Info = DgrInfo;
+
+    fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated<DgrInfo>, AggregateError> {
+        Ok(deconflicted(n, &evidence.flat()))
+    }
+}
 
 /// What the contradictions came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct DgrInfo {
     /// Wins less losses over the verdicts that are kept, as a mean over all best orders.
     pub net_wins: Vec<f64>,
     /// The fewest verdicts that must be left out so that the others agree with an order: 0 without cycles.
@@ -78,14 +98,7 @@ fn members(set: usize) -> impl Iterator<Item = usize> {
         .map(|rest| rest.trailing_zeros() as usize)
 }
 
-/// Deconflicted graph rewards (arXiv 2510.15514): net wins without a minimum feedback arc set, found exactly by dynamic programming over the subsets
-/// that stand first (Held and Karp, 1962; for orders Lawler, 1964), in O(2^n n) steps.
-///
-/// Often several orders contradict the same number of verdicts, as in every cycle of three. Choosing one of them would
-/// favour responses by their numbers, so that every verdict counts by the share of the best orders that keep it. All
-/// counts are whole numbers, at most 16! times the number of comparisons, and therefore exact. A tie has no direction,
-/// and no order contradicts it.
-pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
+fn deconflicted(n: usize, comparisons: &[Comparison]) -> Aggregated<DgrInfo> {
     let wins = Wins::new(n, comparisons);
     let all = (1_usize << n) - 1;
     let mut front = vec![Best::NONE; all + 1];
@@ -114,7 +127,7 @@ pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
         .collect();
     let largest = net.iter().map(|net| net.unsigned_abs()).max().unwrap_or(0).max(1) as f64;
     let sure = |one: usize, two: usize| [0, orders].contains(&before[one][two]) || wins.counts[one][two] == 0;
-    let info = Evidence {
+    let info = DgrInfo {
         net_wins: net.iter().map(|net| *net as f64 / orders as f64).collect(),
         removed_edges_count: removed,
         graph_edges_count: wins.counts.iter().flatten().sum::<u64>() - removed,
@@ -122,7 +135,7 @@ pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
         settled: (0..n).all(|one| (0..n).all(|two| sure(one, two))),
     };
     let scores = net.iter().map(|net| *net as f64 / largest).collect();
-    Aggregated { scores, errors: None, info: super::Evidence::Dgr(info) }
+    Aggregated { scores, errors: None, info }
 }
 
 /// In how many of the best orders each response stands before each other, for pairs with a verdict to keep or leave.
@@ -151,12 +164,11 @@ fn before(wins: &Wins, front: &[Best], back: &[Best]) -> Vec<[u64; LARGEST]> {
 mod tests {
     use super::*;
 
-    fn scores(n: usize, beats: &[(usize, usize)]) -> (Vec<f64>, Evidence) {
+    fn scores(n: usize, beats: &[(usize, usize)]) -> (Vec<f64>, DgrInfo) {
         let comparison =
             |&(first, second): &(usize, usize)| Comparison { first, second, winner: Some(first) };
-        let aggregated = aggregate(n, &beats.iter().map(comparison).collect::<Vec<_>>());
-        let super::super::Evidence::Dgr(info) = aggregated.info else { panic!("of another method") };
-        (aggregated.scores, info)
+        let aggregated = deconflicted(n, &beats.iter().map(comparison).collect::<Vec<_>>());
+        (aggregated.scores, aggregated.info)
     }
 
     #[test]

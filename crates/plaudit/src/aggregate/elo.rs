@@ -1,12 +1,11 @@
-//! Which ratings would chess players have after these games? Elo's update, repeated until it settles.
+//! `elo`: Elo ratings, updated over the games until they settle, stretched over [-1, 1].
 
-use super::{AggregateError, Aggregated, Comparison, stretched};
+use super::{AggregateError, Aggregated, Aggregator, Comparison, Evidence, stretched};
 use crate::error::ParamError;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The parameters of Elo ratings, under RM-Gallery's names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Elo {
     /// The rating that every response starts with.
@@ -33,9 +32,12 @@ impl Default for Elo {
 /// Replays beyond this change nothing that matters, and would take a noticeable time.
 const MOST_ITERATIONS: u64 = 10_000;
 
-impl Elo {
+impl Aggregator for Elo {
+    const NAME: &'static str = "elo";
+    type Info = EloInfo;
+
     /// The bounds keep every rating far from the numbers where adding a point to it is lost.
-    pub(super) fn check(&self) -> Result<(), ParamError> {
+    fn check(&self) -> Result<(), ParamError> {
         let within = |value: f64, min: f64, max: f64| value >= min && value <= max;
         if !within(self.elo_initial_rating, -1e6, 1e6) {
             return Err(ParamError::new("elo_initial_rating", "must be between -1e6 and 1e6"));
@@ -54,11 +56,15 @@ impl Elo {
         }
         Ok(())
     }
+
+    fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated<EloInfo>, AggregateError> {
+        in_order(self, n, &evidence.flat())
+    }
 }
 
 /// What the ratings came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct EloInfo {
     /// The rating of each response.
     pub elo_ratings: Vec<f64>,
     /// How often the games were replayed.
@@ -67,15 +73,19 @@ pub struct Evidence {
     pub elo_converged: bool,
 }
 
-/// The ratings after the games in the order given; [`super::estimate`] sorts them first.
+/// The ratings after the games in the order given; [`Elo`] sorts them first.
 ///
 /// The expected score is that of A. E. Elo, The Rating of Chessplayers (1978), and a tie is half a win. Every game moves
 /// the ratings that the next one sees, so that the order of the games, and with it the numbering of the responses,
 /// matters: a cycle of three does not come out even. It is here for comparison with RM-Gallery. Where fairness
 /// matters, `bradley_terry` fits the same curve to all games at once.
-pub fn in_order(params: &Elo, n: usize, comparisons: &[Comparison]) -> Result<Aggregated, AggregateError> {
+pub fn in_order(
+    params: &Elo,
+    n: usize,
+    comparisons: &[Comparison],
+) -> Result<Aggregated<EloInfo>, AggregateError> {
     params.check()?;
-    super::Observed { comparisons: comparisons.to_vec(), ..super::Observed::default() }.check(n)?;
+    Evidence { comparisons: comparisons.to_vec(), ..Evidence::default() }.check(n)?;
     let mut ratings = vec![params.elo_initial_rating; n];
     let (mut iterations, mut converged) = (0, false);
     while iterations < params.elo_max_iterations && !converged {
@@ -92,8 +102,8 @@ pub fn in_order(params: &Elo, n: usize, comparisons: &[Comparison]) -> Result<Ag
         converged = moved < params.elo_convergence_threshold;
     }
     let scores = stretched(&ratings);
-    let info = Evidence { elo_ratings: ratings, elo_iterations: iterations, elo_converged: converged };
-    Ok(Aggregated { scores, errors: None, info: super::Evidence::Elo(info) })
+    let info = EloInfo { elo_ratings: ratings, elo_iterations: iterations, elo_converged: converged };
+    Ok(Aggregated { scores, errors: None, info })
 }
 
 #[cfg(test)]
@@ -102,7 +112,7 @@ mod tests {
 
     #[test]
     fn parameters_without_sense_are_refused() {
-        let key = |params: Elo| params.check().err().map(|refusal| refusal.key);
+        let key = |params: Elo| params.check().err().map(|error| error.key);
         assert_eq!(key(Elo::default()), None);
         assert_eq!(key(Elo { elo_k_factor: f64::NAN, ..Elo::default() }), Some("elo_k_factor"));
         assert_eq!(key(Elo { elo_max_iterations: 0, ..Elo::default() }), Some("elo_max_iterations"));

@@ -1,7 +1,6 @@
-//! Which strengths follow from the verdicts when nobody says how far the responses of the group differ? A mixture over
-//! scales, each as likely as its share of the evidence.
+//! Mixture of Bradley-Terry posteriors over the possible spreads of a group, each weighted by its evidence.
 
-use super::Observed;
+use super::Evidence;
 use super::bradley_terry::BradleyTerry;
 use super::davidson::{Peak, Posterior, Verdicts};
 use super::sparse::{Curvature, DENSE};
@@ -84,12 +83,12 @@ pub(super) struct Posteriors {
 
 impl Posteriors {
     /// Of evidence that is sorted. None where a peak cannot be found.
-    pub(super) fn new(params: &BradleyTerry, n: usize, sorted: &Observed) -> Option<Self> {
+    pub(super) fn new(params: &BradleyTerry, n: usize, sorted: &Evidence) -> Option<Self> {
         Self::kept(params, n, sorted, n > DENSE)
     }
 
     /// The same, with the curvature kept as a whole or by pairs.
-    fn kept(params: &BradleyTerry, n: usize, sorted: &Observed, by_pairs: bool) -> Option<Self> {
+    fn kept(params: &BradleyTerry, n: usize, sorted: &Evidence, by_pairs: bool) -> Option<Self> {
         let verdicts = Verdicts::new(sorted);
         let pattern = by_pairs.then(|| Arc::new(verdicts.pattern(n)));
         let expected = expected(params, n, sorted.prior.as_deref());
@@ -213,11 +212,11 @@ impl Mixture {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Comparison, LineUp};
+    use super::super::{Comparison, Ranking};
     use super::*;
 
     /// Responses on rings of comparisons, in which the lower number mostly wins.
-    fn rings(n: usize, distances: &[usize]) -> Observed {
+    fn rings(n: usize, distances: &[usize]) -> Evidence {
         let game = |first: usize, distance: usize| {
             let second = (first + distance) % n;
             let (low, high) = (first.min(second), first.max(second));
@@ -229,20 +228,20 @@ mod tests {
             let shown: Vec<usize> = (0..4).map(|step| (at + step * 13) % n).collect();
             let mut order = shown.clone();
             order.sort_unstable();
-            LineUp { shown, order }
+            Ranking { shown, order }
         };
-        let mut observed = Observed { comparisons: games.collect(), ..Observed::default() };
-        observed.line_ups = (0..n).step_by(9).map(line_up).collect();
-        observed.sorted()
+        let mut evidence = Evidence { comparisons: games.collect(), ..Evidence::default() };
+        evidence.rankings = (0..n).step_by(9).map(line_up).collect();
+        evidence.sorted()
     }
 
     #[test]
     fn a_large_group_is_estimated_as_a_small_one_is() {
         let params = BradleyTerry::default();
         for (n, distances) in [(60, vec![1, 7]), (60, (1..30).collect()), (90, vec![1, 11, 25])] {
-            let observed = rings(n, &distances);
+            let evidence = rings(n, &distances);
             let of = |by_pairs| {
-                let found = Posteriors::kept(&params, n, &observed, by_pairs).expect("posteriors");
+                let found = Posteriors::kept(&params, n, &evidence, by_pairs).expect("posteriors");
                 found.mixed(&params)
             };
             let (whole, pairs) = (of(false), of(true));

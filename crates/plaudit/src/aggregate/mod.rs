@@ -1,5 +1,6 @@
-//! How do comparisons of the responses of a group become one number a response? By one of five methods, each a pure
-//! function of the evidence, whatever its order.
+//! Aggregators: methods that turn the comparisons of a group into one score per response.
+//!
+//! One file for each method, one line in [`Method`]. Each is a pure function of the evidence, whatever its order.
 
 pub mod bradley_terry;
 mod cholesky;
@@ -8,20 +9,18 @@ mod davidson;
 pub mod design;
 pub mod dgr;
 pub mod elo;
+mod error;
+mod evidence;
 mod mixture;
-mod observed;
 mod plackett_luce;
-mod refused;
 mod sparse;
 pub mod winrate;
 
-pub use observed::{LineUp, Observed, Weighed};
-pub use refused::AggregateError;
+pub use error::AggregateError;
+pub use evidence::{Evidence, Ranking, Weighed};
 
 use crate::error::ParamError;
-use bradley_terry::BradleyTerry;
-use elo::Elo;
-use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -44,108 +43,131 @@ impl Comparison {
     }
 }
 
-/// How comparisons become scores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "method", rename_all = "snake_case")]
-pub enum Method {
-    /// The share of comparisons won, stretched over [-1, 1].
-    Winrate,
-    /// Wins less losses, as a share of the largest such difference.
-    Copeland,
-    /// Ratings as of chess players, stretched over [-1, 1].
-    Elo(Elo),
-    /// Wins less losses once the fewest verdicts that contradict an order are left out. At most 16 responses.
-    Dgr,
-    /// Strengths that explain the verdicts best, shrunk where the verdicts look like noise. At most 1024 responses.
-    BradleyTerry(BradleyTerry),
+/// One aggregation method: a struct of its parameters, with their defaults.
+pub trait Aggregator: Default + Serialize + DeserializeOwned {
+    /// The name in recipes.
+    const NAME: &'static str;
+    /// The largest group that it takes.
+    const LARGEST: usize = usize::MAX;
+    /// What it counts or estimates on the way to the scores.
+    type Info: Serialize;
+
+    /// The first parameter whose value makes no sense.
+    fn check(&self) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    /// The scores of `n` responses, of at most [`Aggregator::LARGEST`], from evidence that has been checked.
+    fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated<Self::Info>, AggregateError>;
 }
 
-impl Default for Method {
-    fn default() -> Self {
-        Self::BradleyTerry(BradleyTerry::default())
-    }
-}
-
-impl Method {
-    /// Every method, by its name in recipes.
-    pub const NAMES: [&'static str; 5] = ["winrate", "copeland", "elo", "dgr", "bradley_terry"];
-
-    /// The method of that name, with its defaults for every parameter that is not given.
-    pub fn named(name: &str, mut parameters: Map<String, Value>) -> Result<Self, AggregateError> {
-        if !Self::NAMES.contains(&name) {
-            let message = format!("{name:?} is no method; there are {}", Self::NAMES.join(", "));
-            return Err(ParamError::new("method", message).into());
-        }
-        let given = parameters.keys().next().cloned();
-        parameters.insert("method".to_owned(), name.into());
-        let method: Self = serde_json::from_value(Value::Object(parameters))
-            .map_err(|error| ParamError::new("", error.to_string()))?;
-        match (&method, given) {
-            (Self::Winrate | Self::Copeland | Self::Dgr, Some(key)) => {
-                Err(ParamError::new("", format!("{name} has no parameters, but {key:?} is given")).into())
-            }
-            _ => method.check().map(|()| method),
-        }
-    }
-
-    /// Whether every parameter has a value that makes sense.
-    pub fn check(&self) -> Result<(), AggregateError> {
-        match self {
-            Self::Winrate | Self::Copeland | Self::Dgr => Ok(()),
-            Self::Elo(params) => params.check().map_err(Into::into),
-            Self::BradleyTerry(params) => params.check().map_err(Into::into),
-        }
-    }
-
-    /// The name of the method in recipes.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Winrate => "winrate",
-            Self::Copeland => "copeland",
-            Self::Elo(_) => "elo",
-            Self::Dgr => "dgr",
-            Self::BradleyTerry(_) => "bradley_terry",
-        }
-    }
-
-    /// The largest group that the method can take.
-    pub fn largest(&self) -> usize {
-        match self {
-            Self::Winrate | Self::Copeland | Self::Elo(_) => usize::MAX,
-            Self::Dgr => dgr::LARGEST,
-            Self::BradleyTerry(_) => bradley_terry::LARGEST,
-        }
-    }
-}
-
-/// One score a response, and what they were made of.
+/// One score per response, and what the scores were made of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Aggregated {
+pub struct Aggregated<I = MethodInfo> {
     /// The scores, in [-1, 1], in the order of the responses.
     pub scores: Vec<f64>,
     /// The standard errors of the scores, where the method knows them.
     pub errors: Option<Vec<f64>>,
     /// What the method counted or estimated.
-    pub info: Evidence,
+    pub info: I,
 }
 
-/// What a method counted or estimated on the way to its scores.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Evidence {
-    /// Of [`Method::Winrate`].
-    Winrate(winrate::Evidence),
-    /// Of [`Method::Copeland`].
-    Copeland(copeland::Evidence),
-    /// Of [`Method::Elo`].
-    Elo(elo::Evidence),
-    /// Of [`Method::Dgr`].
-    Dgr(dgr::Evidence),
-    /// Of [`Method::BradleyTerry`].
-    BradleyTerry(bradley_terry::Evidence),
+/// Makes [`Method`] and [`MethodInfo`] from the list of aggregators: an enum and not a trait object, because the judge
+/// session treats `bradley_terry` in its own way.
+macro_rules! methods {
+    ($($module:ident::$Aggregator:ident),+ $(,)?) => {
+        /// How comparisons become scores.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Method {
+            $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Aggregator), "`].")]
+            $Aggregator($module::$Aggregator),)+
+        }
+
+        /// What a method counted or estimated on the way to its scores.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum MethodInfo {
+            $(#[doc = concat!("Of [`", stringify!($module), "::", stringify!($Aggregator), "`].")]
+            $Aggregator(<$module::$Aggregator as Aggregator>::Info),)+
+        }
+
+        impl Method {
+            /// Every method, by its name in recipes.
+            pub const NAMES: &'static [&'static str] = &[$($module::$Aggregator::NAME),+];
+
+            /// The method of that name, with its defaults for every parameter that is not given.
+            pub fn named(name: &str, parameters: Map<String, Value>) -> Result<Self, AggregateError> {
+                match name {
+                    $($module::$Aggregator::NAME => Ok(Self::$Aggregator(load(parameters)?)),)+
+                    _ => {
+                        let message = format!("{name:?} is no method; there are {}", Self::NAMES.join(", "));
+                        Err(ParamError::new("method", message).into())
+                    }
+                }
+            }
+
+            /// The name of the method in recipes.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$Aggregator(_) => $module::$Aggregator::NAME,)+
+                }
+            }
+
+            /// The largest group that the method takes.
+            pub fn largest(&self) -> usize {
+                match self {
+                    $(Self::$Aggregator(_) => $module::$Aggregator::LARGEST,)+
+                }
+            }
+
+            /// Whether every parameter has a value that makes sense.
+            pub fn check(&self) -> Result<(), AggregateError> {
+                match self {
+                    $(Self::$Aggregator(method) => Ok(method.check()?),)+
+                }
+            }
+
+            fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated, AggregateError> {
+                match self {
+                    $(Self::$Aggregator(method) => {
+                        let Aggregated { scores, errors, info } = method.aggregate(n, evidence)?;
+                        Ok(Aggregated { scores, errors, info: MethodInfo::$Aggregator(info) })
+                    })+
+                }
+            }
+        }
+    };
 }
 
-/// One score a response, of `n`, from comparisons in any order. Not every pair must have been compared, and a pair may
+// Every aggregator, by name. A new one is a file beside this and a line here.
+methods! {
+    winrate::Winrate,
+    copeland::Copeland,
+    elo::Elo,
+    dgr::Dgr,
+    bradley_terry::BradleyTerry,
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Self::BradleyTerry(bradley_terry::BradleyTerry::default())
+    }
+}
+
+/// An aggregator with these parameters, and its defaults for the others.
+fn load<A: Aggregator>(parameters: Map<String, Value>) -> Result<A, AggregateError> {
+    let has_none = serde_json::to_value(A::default()).is_ok_and(|all| all == Value::Object(Map::new()));
+    if let (true, Some(key)) = (has_none, parameters.keys().next()) {
+        let message = format!("{} has no parameters, but {key:?} is given", A::NAME);
+        return Err(ParamError::new("", message).into());
+    }
+    let aggregator: A = serde_json::from_value(Value::Object(parameters))
+        .map_err(|error| ParamError::new("", error.to_string()))?;
+    aggregator.check()?;
+    Ok(aggregator)
+}
+
+/// One score per response, of `n`, from comparisons in any order. Not every pair must have been compared, and a pair may
 /// have been compared more than once; but every response must have been compared with some other. A response that is
 /// alone has nobody to be better than, and scores 0.
 pub fn aggregate(
@@ -153,27 +175,20 @@ pub fn aggregate(
     n: usize,
     comparisons: &[Comparison],
 ) -> Result<Aggregated, AggregateError> {
-    estimate(method, n, &Observed { comparisons: comparisons.to_vec(), ..Observed::default() })
+    estimate(method, n, &Evidence { comparisons: comparisons.to_vec(), ..Evidence::default() })
 }
 
-/// One score a response, of `n`, from all that is known of the group, as [`aggregate`] does from comparisons alone.
+/// One score per response, of `n`, from all that is known of the group, as [`aggregate`] does from comparisons alone.
 ///
-/// Only [`Method::BradleyTerry`] knows how sure a judge was and what another reward says. For the others a weighed
-/// comparison is a comparison, a line-up is all the pairs that it implies, and the prior is nothing.
-pub fn estimate(method: &Method, n: usize, observed: &Observed) -> Result<Aggregated, AggregateError> {
+/// Only [`Method::BradleyTerry`] uses how sure a judge was and the prior. For the others a weighed comparison is a
+/// comparison, a ranking is all the pairs that it implies, and the prior counts for nothing.
+pub fn estimate(method: &Method, n: usize, evidence: &Evidence) -> Result<Aggregated, AggregateError> {
     method.check()?;
     if n > method.largest() {
         return Err(AggregateError::TooMany { n, largest: method.largest() });
     }
-    observed.check(n)?;
-    let flat = || observed.flat();
-    Ok(match method {
-        Method::Winrate => winrate::aggregate(n, &flat()),
-        Method::Copeland => copeland::aggregate(n, &flat()),
-        Method::Elo(params) => elo::in_order(params, n, &flat())?,
-        Method::Dgr => dgr::aggregate(n, &flat()),
-        Method::BradleyTerry(params) => bradley_terry::aggregate(params, n, &observed.sorted())?,
-    })
+    evidence.check(n)?;
+    method.aggregate(n, evidence)
 }
 
 /// Stretches values over [-1, 1]: the smallest becomes -1 and the largest 1. Values that hardly differ become 0.

@@ -1,8 +1,7 @@
-//! How likely is a ranking, and the probability that a judge states? The terms that line-ups and weighed comparisons add
-//! to the posterior.
+//! Plackett-Luce likelihood terms of rankings, and the terms of weighed comparisons, for the Bradley-Terry posterior.
 
 use super::sparse::Matrix;
-use super::{LineUp, Weighed};
+use super::{Ranking, Weighed};
 
 /// What the terms add up to: the slope and the curvature of the negative logarithm of the likelihood.
 pub(super) struct Sums<'s> {
@@ -24,18 +23,18 @@ impl Sums<'_> {
 
 /// A ranking as Luce (1959) and Plackett (1975) model it: the best is chosen among all, the next among the rest, and so
 /// on, each by the exponential of its strength. Two of them alone are a comparison without ties.
-pub(super) struct Ranking {
+pub(super) struct RankingTerm {
     /// The responses from the best to the worst, each with its share of the bias towards what is shown early: half for
     /// the first slot, minus half for the last, so that two slots differ by as much as the sides of a comparison.
     places: Vec<(usize, f64)>,
 }
 
-impl Ranking {
-    pub(super) fn new(line_up: &LineUp) -> Self {
-        let last = line_up.shown.len().saturating_sub(1).max(1) as f64;
-        let slot = |response: usize| line_up.shown.iter().position(|shown| *shown == response);
+impl RankingTerm {
+    pub(super) fn new(ranking: &Ranking) -> Self {
+        let last = ranking.shown.len().saturating_sub(1).max(1) as f64;
+        let slot = |response: usize| ranking.shown.iter().position(|shown| *shown == response);
         let share = |response: usize| slot(response).map_or(0.0, |slot| 0.5 - slot as f64 / last);
-        Self { places: line_up.order.iter().map(|response| (*response, share(*response))).collect() }
+        Self { places: ranking.order.iter().map(|response| (*response, share(*response))).collect() }
     }
 
     /// Every two responses of the ranking.
@@ -101,13 +100,13 @@ const MOST_LOGITS: f64 = 4.0;
 /// A judge's own probability. Its logit is the difference of strengths plus the bias plus noise of the logistic
 /// distribution, which makes the more likely side win as often as in a comparison without ties; its long tails keep one
 /// odd probability from outvoting many verdicts, which a normal distribution of the same variance of 3.3 does not.
-pub(super) struct Stated {
+pub(super) struct WeighedTerm {
     first: usize,
     second: usize,
     logit: f64,
 }
 
-impl Stated {
+impl WeighedTerm {
     pub(super) fn new(weighed: &Weighed) -> Self {
         let logit = (weighed.first / (1.0 - weighed.first)).ln().clamp(-MOST_LOGITS, MOST_LOGITS);
         Self { first: weighed.comparison.first, second: weighed.comparison.second, logit }

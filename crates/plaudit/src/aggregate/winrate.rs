@@ -1,11 +1,26 @@
-//! How often did a response win? The share of its comparisons, stretched over [-1, 1].
+//! `winrate`: the share of comparisons won, stretched over [-1, 1].
 
-use super::{Aggregated, Comparison, stretched};
-use serde::Serialize;
+use super::{AggregateError, Aggregated, Aggregator, Comparison, Evidence, stretched};
+use serde::{Deserialize, Serialize};
+
+/// RM-Gallery's `winrate`: a tie counts as won by neither, so that a response with many ties stands low.
+///
+/// The stretch gives the best response 1 and the worst -1 however small the difference is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Winrate {}
+
+impl Aggregator for Winrate {
+    const NAME: &'static str = "winrate";
+    type Info = WinrateInfo;
+
+    fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated<WinrateInfo>, AggregateError> {
+        Ok(winrates(n, &evidence.flat()))
+    }
+}
 
 /// What the win rates were made of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct WinrateInfo {
     /// How often each response won.
     pub win_counts: Vec<u64>,
     /// How often each response was compared.
@@ -14,10 +29,7 @@ pub struct Evidence {
     pub winrates: Vec<Option<f64>>,
 }
 
-/// RM-Gallery's `winrate`: a tie counts as won by neither, so that a response with many ties stands low.
-///
-/// The stretch gives the best response 1 and the worst -1 however small the difference is.
-pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
+fn winrates(n: usize, comparisons: &[Comparison]) -> Aggregated<WinrateInfo> {
     let (mut wins, mut totals) = (vec![0_u64; n], vec![0_u64; n]);
     for comparison in comparisons {
         totals[comparison.first] += 1;
@@ -34,8 +46,8 @@ pub(super) fn aggregate(n: usize, comparisons: &[Comparison]) -> Aggregated {
     // Only a response that is alone has no rate, and then there is nothing to stretch.
     let known: Vec<f64> = rates.iter().flatten().copied().collect();
     let scores = if known.len() == n { stretched(&known) } else { vec![0.0; n] };
-    let info = Evidence { win_counts: wins, total_counts: totals, winrates: rates };
-    Aggregated { scores, errors: None, info: super::Evidence::Winrate(info) }
+    let info = WinrateInfo { win_counts: wins, total_counts: totals, winrates: rates };
+    Aggregated { scores, errors: None, info }
 }
 
 #[cfg(test)]
@@ -49,6 +61,6 @@ mod tests {
             Comparison { first: 0, second: 2, winner: None },
             Comparison { first: 1, second: 2, winner: None },
         ];
-        assert_eq!(aggregate(3, &comparisons).scores, [1.0, -1.0, -1.0]);
+        assert_eq!(winrates(3, &comparisons).scores, [1.0, -1.0, -1.0]);
     }
 }

@@ -12,7 +12,7 @@ use crate::plan::{Branch, Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::Row;
 use crate::rollout::Rollout;
-use crate::rule::{GroupRule, Rule, Sample};
+use crate::rule::{EachRule, GroupRule, Rule, SMALLEST_GROUP, Sample};
 use crate::text::Text;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,8 +103,8 @@ impl GroupScorer<'_> {
         let mut row = Row::empty(index, branch.components.len(), sample.text.chars());
         let gates = branch.components.iter().enumerate().filter(|(_, component)| component.gate.is_some());
         for (at, component) in gates {
-            let Scorer::Each(rule) = &component.scorer else { continue };
-            let outcome = self.ask(rule.as_ref(), component.floor, sample, limit);
+            let Scorer::Rule(Rule::Each(rule)) = &component.scorer else { continue };
+            let outcome = self.ask(rule, component.floor, sample, limit);
             let closed = match (&component.gate, outcome.value()) {
                 (Some(gate), Some(value)) => value < gate.min,
                 _ => matches!(outcome, Outcome::Invalid(_)),
@@ -116,19 +116,19 @@ impl GroupScorer<'_> {
             }
         }
         for (at, component) in branch.components.iter().enumerate() {
-            if let (Scorer::Each(rule), None) = (&component.scorer, &row.outcomes[at]) {
-                row.outcomes[at] = Some(self.ask(rule.as_ref(), component.floor, sample, limit));
+            if let (Scorer::Rule(Rule::Each(rule)), None) = (&component.scorer, &row.outcomes[at]) {
+                row.outcomes[at] = Some(self.ask(rule, component.floor, sample, limit));
             }
         }
         row
     }
 
     /// Asks one rule about one rollout, within the limits. A rule that fails is data.
-    fn ask(&self, rule: &dyn Rule, floor: f64, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
+    fn ask(&self, rule: &EachRule, floor: f64, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
         if let Some(code) = limit.reached() {
             return Outcome::invalid(code);
         }
-        if self.is_too_long(sample) && !rule.any_length() {
+        if self.is_too_long(sample) && !rule.properties.any_length {
             return Outcome::floored(floor, self.too_long());
         }
         match catch_unwind(AssertUnwindSafe(|| rule.score(sample))) {
@@ -147,18 +147,18 @@ impl GroupScorer<'_> {
         limit: &WorkLimit<'_>,
     ) {
         for (at, component) in branch.components.iter().enumerate() {
-            let Scorer::Group(rule) = &component.scorer else { continue };
+            let Scorer::Rule(Rule::Group(rule)) = &component.scorer else { continue };
             let mut asked = Vec::new();
             for (member, row) in rows.iter_mut().enumerate() {
                 if row.branch != Some(index) || row.closed_by.is_some() {
                     continue;
                 }
-                match self.is_too_long(&samples[member]) && !rule.any_length() {
+                match self.is_too_long(&samples[member]) && !rule.properties.any_length {
                     true => row.outcomes[at] = Some(Outcome::floored(component.floor, self.too_long())),
                     false => asked.push(member),
                 }
             }
-            let outcomes = self.ask_together(rule.as_ref(), &asked, samples, limit);
+            let outcomes = self.ask_together(rule, &asked, samples, limit);
             for (member, outcome) in asked.into_iter().zip(outcomes) {
                 rows[member].outcomes[at] = Some(with_floor(outcome, component.floor));
             }
@@ -167,24 +167,20 @@ impl GroupScorer<'_> {
 
     fn ask_together(
         &self,
-        rule: &dyn GroupRule,
+        rule: &GroupRule,
         asked: &[usize],
         samples: &[Sample<'_>],
         limit: &WorkLimit<'_>,
     ) -> Vec<Outcome> {
         let all = |outcome: Outcome| vec![outcome; asked.len()];
-        if asked.len() < rule.smallest() {
+        if asked.len() < SMALLEST_GROUP {
             let reason = Reason::new(
                 Code::GroupTooSmall,
-                format!(
-                    "The reward compares at least {}, and {} can be asked.",
-                    rule.smallest(),
-                    asked.len()
-                ),
+                format!("The reward compares at least {SMALLEST_GROUP}, and {} can be asked.", asked.len()),
             );
             // A group that was too small from the start cannot be what the trainer meant. One whose other members
             // were turned away by gates or limits is the model's doing, and must not spoil those who passed.
-            let alone = samples.len() < rule.smallest();
+            let alone = samples.len() < SMALLEST_GROUP;
             return all(if alone { Outcome::invalid(reason) } else { Outcome::skipped(reason) });
         }
         if let Some(code) = limit.reached() {

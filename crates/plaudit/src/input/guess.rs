@@ -1,5 +1,4 @@
-//! A line without a response: which fields it has, and which of them hold the prompt, the response and the reference, by the
-//! well-known names of data sets.
+//! Field guessing for a line without a response: likely prompt, response and reference by well-known names.
 
 use super::{FIELDS, Fields, InputError, PROMPT, REFERENCE, RESPONSE, RESPONSES, path};
 use serde_json::{Map, Value};

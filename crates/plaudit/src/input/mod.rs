@@ -1,4 +1,4 @@
-//! What does one line of a file say? A rollout or a group of them, or one clear error with its place.
+//! Input parser: one JSON line becomes a rollout or a group of them, or one error with its path.
 
 mod guess;
 mod number;

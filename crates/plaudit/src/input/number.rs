@@ -1,4 +1,4 @@
-//! Numbers as names, references and counts.
+//! Conversion of JSON numbers to names, references and counts.
 
 use super::{InputError, kind};
 use serde_json::{Number, Value};

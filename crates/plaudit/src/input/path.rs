@@ -1,4 +1,4 @@
-//! Paths into a line: `reward_model.ground_truth` leads into an object, `messages.-1.content` into a list.
+//! Field paths into a line: `reward_model.ground_truth` into an object, `messages.-1.content` into a list.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

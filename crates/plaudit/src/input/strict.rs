@@ -1,4 +1,4 @@
-//! What is a JSON value, strictly? No duplicate keys, bounded depth and size, and no number that changes when read.
+//! Strict JSON reader: no duplicate keys, bounded depth and size, and no number that changes when read.
 
 use super::InputError;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};

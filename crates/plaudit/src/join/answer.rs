@@ -1,4 +1,4 @@
-//! What does one caller get, and how is it sure to get it? The answer, and the promise that there is one.
+//! The answer to one caller of a join, and the guarantee that it is delivered exactly once.
 
 use crate::plan::Plan;
 use crate::reason::Code;
@@ -76,7 +76,7 @@ impl Caller {
     }
 
     /// Tells the caller. What it does with the answer is its own affair, and harms nobody else.
-    pub(super) fn tell(mut self, joined: Joined) {
+    pub(super) fn answer(mut self, joined: Joined) {
         self.deliver(joined);
     }
 

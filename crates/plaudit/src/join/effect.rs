@@ -1,6 +1,6 @@
-//! What is to be done? What the roster asks of whoever runs it: begin, score, tell, count.
+//! Effects: what the join's state machine asks its runner to do (prescore, score, answer, count).
 
-use super::gathering::{Held, Name, Waiter};
+use super::group::{GroupId, SharedRollout, WaitingCaller};
 use crate::engine::Prescored;
 use crate::reason::Code;
 use crate::report::Report;
@@ -11,38 +11,38 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) enum Effect<C> {
     /// Begin with a rollout that waits for its group.
-    Begin(Held, Prescored, Option<bool>),
-    /// Score rollouts together, and say so by `Roster::scored`.
-    Score(Batch<C>),
+    Prescore(SharedRollout, Prescored, Option<bool>),
+    /// Score rollouts together, and say so by `JoinState::scored`.
+    Score(ScoreBatch<C>),
     /// Tell a caller.
-    Answer(C, Answer),
+    Answer(C, MemberAnswer),
     /// Count a group whose members were scored one by one: the reports with their rows.
     Count(Vec<Arc<Report>>),
 }
 
 /// Rollouts that are scored together.
 #[derive(Debug)]
-pub(super) struct Batch<C> {
-    pub(super) rollouts: Vec<Held>,
-    /// What has been begun of them, side by side with them, or nothing.
-    pub(super) begun: Vec<Prescored>,
+pub(super) struct ScoreBatch<C> {
+    pub(super) rollouts: Vec<SharedRollout>,
+    /// What has been prescored of them, side by side with them, or nothing.
+    pub(super) prescored: Vec<Prescored>,
     pub(super) validate: Option<bool>,
-    pub(super) ticket: Ticket<C>,
+    pub(super) target: BatchTarget<C>,
 }
 
-/// What the roster is told with when a batch has been scored.
+/// What the state is told with when a batch has been scored.
 #[derive(Debug)]
-pub(super) struct Ticket<C> {
-    pub(super) name: Name,
-    pub(super) kind: Kind,
+pub(super) struct BatchTarget<C> {
+    pub(super) name: GroupId,
+    pub(super) kind: BatchKind,
     /// Who is told, and the place of each in its group.
-    pub(super) waiters: Vec<(usize, Waiter<C>)>,
-    pub(super) facts: Facts,
+    pub(super) waiters: Vec<(usize, WaitingCaller<C>)>,
+    pub(super) info: JoinInfo,
 }
 
 /// Why rollouts are scored together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BatchKind {
     /// They are a group.
     Whole,
     /// The last of them came after its group had been closed.
@@ -55,25 +55,25 @@ pub(super) enum Kind {
 
 /// What a caller is told.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) said: Said,
-    pub(super) facts: Facts,
+pub(super) struct MemberAnswer {
+    pub(super) result: MemberResult,
+    pub(super) info: JoinInfo,
     /// The totals of siblings that are not in the report.
     pub(super) others: Vec<Option<f64>>,
 }
 
-/// What is said of a rollout.
+/// What is result of a rollout.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum MemberResult {
     /// The row of a report.
     Row(Arc<Report>, usize),
     /// That it is not scored.
-    Refused(Held, Code),
+    Refused(SharedRollout, Code),
 }
 
 /// How a rollout came to its answer.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Facts {
+pub(super) struct JoinInfo {
     pub(super) group_size: usize,
     pub(super) partial: bool,
     pub(super) late: bool,

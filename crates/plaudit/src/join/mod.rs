@@ -1,5 +1,7 @@
-//! How do rollouts that come one at a time find their group? Callers hand in one rollout each, with the group's key and
-//! size; the group is scored once it is complete or its time is over, and every caller gets its own answer, exactly once.
+//! Join: collects rollouts that arrive one at a time into groups.
+//!
+//! Callers hand in one rollout each, with the group's key and size. A group is scored once it is complete or its deadline
+//! passes, and every caller gets its own answer, exactly once.
 //!
 //! | Case | What happens |
 //! |---|---|
@@ -25,16 +27,16 @@
 //!
 //! A key must not come back for other rollouts while its group is remembered: those would be late, or duplicates.
 //!
-//! The heart is a state machine without clock or threads (`roster.rs`). Around it there is one lock, the engine's threads, on
-//! which groups are scored and callers told, and one thread that sleeps until the next group's time is over.
+//! The core is a state machine without clock or threads (`state.rs`). Around it there is one lock, the engine's threads, on
+//! which groups are scored and callers answered, and one timer thread that sleeps until the next group's deadline.
 
 mod answer;
 mod close;
 mod effect;
-mod gathering;
-mod memory;
+mod group;
+mod lru;
 mod policy;
-mod roster;
+mod state;
 
 pub use answer::{Deliver, Joined};
 pub use policy::{Arrival, Policy, Status};
@@ -49,17 +51,17 @@ use crate::rollout::Rollout;
 use crate::statistics::Statistics;
 use crate::statistics::steps::{Step, Steps};
 use answer::Caller;
-use effect::{Answer, Batch, Effect, Facts, Kind, Said, Ticket};
-use gathering::{Held, Name, Newcomer};
-use roster::Roster;
+use effect::{BatchKind, BatchTarget, Effect, JoinInfo, MemberAnswer, MemberResult, ScoreBatch};
+use group::{GroupId, JoinRequest, SharedRollout};
+use state::JoinState;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// Who is shown what was scored together, before those who wait for it are told. It is called on a thread of the engine's, which
-/// it must not hold up for long.
+/// Callback that sees everything that was scored together, before the waiting callers get their answers. It runs on a thread of
+/// the engine's, which it must not block for long.
 pub type Observer = Box<dyn Fn(&[Arc<Rollout<'static>>], &Report) + Send + Sync>;
 
 /// Brings rollouts that come one at a time together. It starts nothing before the first one comes; dropping it closes it and
@@ -71,11 +73,11 @@ struct Inner {
     engine: Arc<Engine>,
     observer: Option<Observer>,
     plan: Arc<Plan>,
-    roster: Mutex<Roster<Caller>>,
-    /// Wakes the thread that watches the time.
+    state: Mutex<JoinState<Caller>>,
+    /// Wakes the timer thread.
     wake: Condvar,
-    /// Whether that thread could be started.
-    watched: OnceLock<bool>,
+    /// Whether the timer thread could be started.
+    timer: OnceLock<bool>,
     /// How many callers there have been.
     callers: AtomicU64,
     steps: Mutex<Steps>,
@@ -84,7 +86,7 @@ struct Inner {
 
 impl fmt::Debug for Inner {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Inner").field("roster", &self.roster).finish_non_exhaustive()
+        out.debug_struct("Inner").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
@@ -106,9 +108,9 @@ impl Join {
         Self(Arc::new(Inner {
             engine: Arc::clone(engine),
             observer,
-            roster: Mutex::new(Roster::new(policy, !plan.compares_groups())),
+            state: Mutex::new(JoinState::new(policy, !plan.compares_groups())),
             wake: Condvar::new(),
-            watched: OnceLock::new(),
+            timer: OnceLock::new(),
             callers: AtomicU64::new(0),
             steps: Mutex::new(Steps::of(&plan)),
             cancel: CancelToken::new(),
@@ -133,53 +135,53 @@ impl Join {
         Presence { inner: Arc::downgrade(&self.0), group, caller }
     }
 
-    fn enter(&self, arrival: Arrival, deliver: impl FnOnce(Joined) + Send + 'static) -> (Name, u64) {
+    fn enter(&self, arrival: Arrival, deliver: impl FnOnce(Joined) + Send + 'static) -> (GroupId, u64) {
         let Arrival { group, member, size, timeout, validate, mut rollout } = arrival;
         let caller = Caller::new(&self.0.plan, Box::new(deliver));
-        let (name, number) = (Name::of(&group), self.0.callers.fetch_add(1, Ordering::Relaxed));
+        let (name, number) = (GroupId::of(&group), self.0.callers.fetch_add(1, Ordering::Relaxed));
         let member = member.map(Into::into);
-        let newcomer = Newcomer { group: name, member, size, timeout, validate, caller: number };
+        let request = JoinRequest { group: name, member, size, timeout, validate, caller: number };
         rollout.group = Some(Cow::Owned(group));
         rollout.shrink();
         let rollout = Arc::new(rollout);
-        if !self.watch() {
-            let said = Said::Refused(rollout, Code::Overloaded);
+        if !self.start_timer() {
+            let result = MemberResult::Refused(rollout, Code::Overloaded);
             self.0.run(vec![Effect::Answer(
                 caller,
-                Answer { said, facts: Facts::default(), others: Vec::new() },
+                MemberAnswer { result, info: JoinInfo::default(), others: Vec::new() },
             )]);
             return (name, number);
         }
-        self.0.change(|roster, now| roster.arrive(now, newcomer, rollout, caller));
+        self.0.change(|state, now| state.arrive(now, request, rollout, caller));
         (name, number)
     }
 
     /// Says that a member of a group will not come, or goes: one less is expected.
     pub fn leave(&self, group: &str, member: Option<&str>) {
-        self.0.change(|roster, now| roster.leave(now, Name::of(group), member));
+        self.0.change(|state, now| state.leave(now, GroupId::of(group), member));
     }
 
     /// Closes every open group now, as if its time were over.
     pub fn flush(&self) {
-        self.0.change(|roster, now| roster.flush(now));
+        self.0.change(|state, now| state.flush(now));
     }
 
     /// Lets nobody in any more and answers whoever waits for its group. What is being scored is still answered.
     pub fn close(&self) {
-        self.0.change(|roster, now| roster.shut(now));
+        self.0.change(|state, now| state.shut_down(now));
         self.0.wake.notify_all();
     }
 
-    /// Has the clock looked at again, for a clock that does not run by itself.
-    pub fn look(&self) {
-        // Taken, so that a thread that is about to sleep has looked at the clock before and is woken now.
-        drop(self.0.roster());
+    /// Makes the timer thread read the clock again, for a clock that does not run by itself.
+    pub fn wake_clock(&self) {
+        // The lock is taken, so that a timer thread that is about to sleep has read the clock before and is woken now.
+        drop(self.0.state());
         self.0.wake.notify_all();
     }
 
     /// Where it stands.
     pub fn status(&self) -> Status {
-        self.0.roster().status()
+        self.0.state().status()
     }
 
     /// Everything that has been scored so far.
@@ -197,12 +199,12 @@ impl Join {
         self.0.steps().last().cloned()
     }
 
-    /// Sees to it that somebody watches the time.
-    fn watch(&self) -> bool {
-        *self.0.watched.get_or_init(|| {
+    /// Starts the timer thread, once.
+    fn start_timer(&self) -> bool {
+        *self.0.timer.get_or_init(|| {
             let inner = Arc::clone(&self.0);
             let thread = std::thread::Builder::new().name("plaudit-join".to_owned());
-            thread.spawn(move || inner.watch()).is_ok()
+            thread.spawn(move || inner.run_timer()).is_ok()
         })
     }
 }
@@ -212,7 +214,7 @@ impl Join {
 #[must_use = "a caller is gone when this is dropped"]
 pub struct Presence {
     inner: Weak<Inner>,
-    group: Name,
+    group: GroupId,
     caller: u64,
 }
 
@@ -220,7 +222,7 @@ impl Drop for Presence {
     fn drop(&mut self) {
         if let Some(inner) = self.inner.upgrade() {
             let now = inner.engine.clock().now();
-            inner.roster().go_away(now, self.group, self.caller);
+            inner.state().disconnect(now, self.group, self.caller);
         }
     }
 }
@@ -233,21 +235,24 @@ impl Drop for Join {
 }
 
 impl Inner {
-    fn roster(&self) -> MutexGuard<'_, Roster<Caller>> {
-        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, JoinState<Caller>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn steps(&self) -> MutexGuard<'_, Steps> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the roster that something happened, and does what it says.
-    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Roster<Caller>, Duration) -> Vec<Effect<Caller>>) {
-        let mut roster = self.roster();
-        let before = roster.next_due();
-        let effects = change(&mut roster, self.engine.clock().now());
-        let earlier = roster.next_due().is_some_and(|due| before.is_none_or(|before| due < before));
-        drop(roster);
+    /// Applies an event to the state machine and runs the effects.
+    fn change(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut JoinState<Caller>, Duration) -> Vec<Effect<Caller>>,
+    ) {
+        let mut state = self.state();
+        let before = state.next_due();
+        let effects = change(&mut state, self.engine.clock().now());
+        let earlier = state.next_due().is_some_and(|due| before.is_none_or(|before| due < before));
+        drop(state);
         if earlier {
             self.wake.notify_all();
         }
@@ -255,28 +260,28 @@ impl Inner {
     }
 
     /// Closes groups whose time is over, until the join is closed.
-    fn watch(self: Arc<Self>) {
-        let mut roster = self.roster();
-        while !roster.is_shut() {
+    fn run_timer(self: Arc<Self>) {
+        let mut state = self.state();
+        while !state.is_shut() {
             let now = self.engine.clock().now();
-            let effects = roster.tick(now);
+            let effects = state.tick(now);
             if !effects.is_empty() {
-                drop(roster);
+                drop(state);
                 self.run(effects);
-                roster = self.roster();
+                state = self.state();
                 continue;
             }
-            roster = match roster.next_due() {
-                None => self.wake.wait(roster).unwrap_or_else(PoisonError::into_inner),
+            state = match state.next_due() {
+                None => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(due) => {
                     let left = due.saturating_sub(now);
-                    self.wake.wait_timeout(roster, left).unwrap_or_else(PoisonError::into_inner).0
+                    self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
     }
 
-    /// Does what the roster says, without its lock. Whoever is told finds itself and its group counted.
+    /// Runs effects without holding the lock. Statistics are counted before callers are answered.
     fn run(self: &Arc<Self>, effects: Vec<Effect<Caller>>) {
         for effect in &effects {
             if let Effect::Count(reports) = effect {
@@ -285,64 +290,64 @@ impl Inner {
         }
         for effect in effects {
             match effect {
-                Effect::Begin(rollout, begun, validate) => {
-                    self.engine.prescore(rollout, &self.terms(validate), &begun);
+                Effect::Prescore(rollout, prescored, validate) => {
+                    self.engine.prescore(rollout, &self.options(validate), &prescored);
                 }
                 Effect::Score(batch) => self.score(batch),
-                Effect::Answer(caller, answer) => caller.tell(self.joined(answer)),
+                Effect::Answer(caller, answer) => caller.answer(self.joined(answer)),
                 Effect::Count(_) => {}
             }
         }
     }
 
-    fn terms(&self, validate: Option<bool>) -> ScoreOptions {
+    fn options(&self, validate: Option<bool>) -> ScoreOptions {
         ScoreOptions { validate, cancel: Some(self.cancel.clone()) }
     }
 
-    fn score(self: &Arc<Self>, batch: Batch<Caller>) {
-        let Batch { rollouts, begun, validate, ticket } = batch;
+    fn score(self: &Arc<Self>, batch: ScoreBatch<Caller>) {
+        let ScoreBatch { rollouts, prescored, validate, target } = batch;
         let inner = Arc::clone(self);
-        let late = ticket.kind == Kind::Late;
-        let done = move |rollouts: Arc<Vec<Held>>, report: Result<Report, RunError>| {
+        let late = target.kind == BatchKind::Late;
+        let done = move |rollouts: Arc<Vec<SharedRollout>>, report: Result<Report, RunError>| {
             let report = report.unwrap_or_else(|_| inner.engine.refuse(&rollouts, Code::Panic));
             let report = Arc::new(report);
-            inner.count(&ticket, &rollouts, &report);
-            if let Some(observer) = inner.observer.as_ref().filter(|_| ticket.kind != Kind::Late) {
+            inner.count(&target, &rollouts, &report);
+            if let Some(observer) = inner.observer.as_ref().filter(|_| target.kind != BatchKind::Late) {
                 observer(&rollouts, &report);
             }
-            let effects = inner.roster().scored(ticket, &report);
+            let effects = inner.state().scored(target, &report);
             inner.run(effects);
         };
         match late {
-            true => self.engine.submit_rescore(rollouts, self.terms(validate), done),
-            false => self.engine.submit_prescored(rollouts, begun, self.terms(validate), done),
+            true => self.engine.submit_rescore(rollouts, self.options(validate), done),
+            false => self.engine.submit_prescored(rollouts, prescored, self.options(validate), done),
         }
     }
 
-    /// Takes what was scored into the statistics, each rollout once.
-    fn count(&self, ticket: &Ticket<Caller>, rollouts: &[Held], report: &Report) {
+    /// Adds what was scored to the statistics, each rollout once.
+    fn count(&self, target: &BatchTarget<Caller>, rollouts: &[SharedRollout], report: &Report) {
         let mut steps = self.steps();
-        let known = if ticket.kind == Kind::Late { rollouts.len() - 1 } else { 0 };
+        let known = if target.kind == BatchKind::Late { rollouts.len() - 1 } else { 0 };
         for (row, rollout) in report.rows.iter().zip(rollouts).skip(known) {
             steps.observe_row(row, rollout.tokens);
         }
-        if ticket.facts.late {
+        if target.info.late {
             steps.observe_late();
         }
-        if ticket.kind != Kind::Late {
+        if target.kind != BatchKind::Late {
             steps.observe_judging(report);
         }
-        if ticket.kind == Kind::Whole {
+        if target.kind == BatchKind::Whole {
             steps.observe_group(report.rows.iter());
         }
     }
 
-    fn joined(&self, answer: Answer) -> Joined {
-        let Answer { said, facts, others } = answer;
-        let Facts { group_size, partial, late, duplicate, waited } = facts;
-        let (report, at) = match said {
-            Said::Row(report, at) => (report, at),
-            Said::Refused(rollout, code) => {
+    fn joined(&self, answer: MemberAnswer) -> Joined {
+        let MemberAnswer { result, info, others } = answer;
+        let JoinInfo { group_size, partial, late, duplicate, waited } = info;
+        let (report, at) = match result {
+            MemberResult::Row(report, at) => (report, at),
+            MemberResult::Refused(rollout, code) => {
                 let report = self.engine.refuse(&[&*rollout], code);
                 // What is to be handed in again, and what only repeats another, does not count.
                 let counts = match code {
@@ -360,8 +365,8 @@ impl Inner {
 }
 
 #[cfg(test)]
-mod desk;
-#[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod test_harness;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What is a join told? How it waits and what it may hold, what a caller hands in, and where it stands.
+//! Join policy (timeouts and limits), the input of a caller, and the join's status counters.
 
 use crate::group::Partial;
 use crate::plan::Plan;

@@ -1,7 +1,7 @@
-//! What holds whatever happens? Any order of arrivals, leaves, repetitions, waits and scores.
+//! Property tests of the join: any order of arrivals, leaves, duplicates, waits and scores.
 
 use super::Policy;
-use super::desk::{ALONE, COMPARES, Desk, TEXTS, seconds, shared};
+use super::test_harness::{ALONE, COMPARES, TEXTS, TestHarness, seconds, shared};
 use crate::group::Partial;
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ proptest! {
         let engine = shared(if alone { ALONE } else { COMPARES });
         let partial = if invalid { Partial::Invalid } else { Partial::Score };
         let quiet = quiet.map(seconds);
-        let mut desk = Desk::new(engine, |policy| Policy {
+        let mut harness = TestHarness::new(engine, |policy| Policy {
             away: seconds(20), partial, quiet, remember, most_waiting, ..policy
         });
         for event in events {
@@ -55,44 +55,44 @@ proptest! {
                     let (group, member) = (group.to_string(), member.map(|member| member.to_string()));
                     let timeout = timeout.map(|timeout| seconds(timeout.into()));
                     let size = 1 + usize::from(text) % 3 + group.len();
-                    desk.enter_for(&group, member.as_deref(), size, TEXTS[usize::from(text)], timeout);
+                    harness.enter_for(&group, member.as_deref(), size, TEXTS[usize::from(text)], timeout);
                 }
                 Event::Leave { group, member } => {
                     let member = member.map(|member| member.to_string());
-                    desk.leave(&group.to_string(), member.as_deref());
+                    harness.leave(&group.to_string(), member.as_deref());
                 }
-                Event::GoAway { group, caller } => desk.go_away(&group.to_string(), &[caller.into()]),
+                Event::GoAway { group, caller } => harness.disconnect(&group.to_string(), &[caller.into()]),
                 Event::Wait(time) => {
-                    desk.now += seconds(time.into());
-                    let effects = desk.roster.tick(desk.now);
-                    desk.take(effects);
+                    harness.now += seconds(time.into());
+                    let effects = harness.state.tick(harness.now);
+                    harness.take(effects);
                 }
-                Event::Score => drop(desk.score()),
+                Event::Score => drop(harness.score()),
                 Event::Flush => {
-                    let effects = desk.roster.flush(desk.now);
-                    desk.take(effects);
+                    let effects = harness.state.flush(harness.now);
+                    harness.take(effects);
                 }
             }
-            prop_assert!(desk.told.values().all(|told| told.len() == 1));
-            prop_assert!(desk.roster.next_due().is_none_or(|due| due > desk.now));
+            prop_assert!(harness.told.values().all(|told| told.len() == 1));
+            prop_assert!(harness.state.next_due().is_none_or(|due| due > harness.now));
         }
         if shut {
-            let effects = desk.roster.shut(desk.now);
-            desk.take(effects);
+            let effects = harness.state.shut_down(harness.now);
+            harness.take(effects);
         } else {
             // Those whose callers are gone may have left a group more time.
-            desk.now += seconds(300);
-            let effects = desk.roster.tick(desk.now);
-            desk.take(effects);
+            harness.now += seconds(300);
+            let effects = harness.state.tick(harness.now);
+            harness.take(effects);
         }
-        while desk.score() {}
-        for caller in 0..desk.next {
-            prop_assert_eq!(desk.told.get(&caller).map(Vec::len), Some(1), "caller {}", caller);
+        while harness.score() {}
+        for caller in 0..harness.next {
+            prop_assert_eq!(harness.told.get(&caller).map(Vec::len), Some(1), "caller {}", caller);
         }
-        let status = desk.roster.status();
+        let status = harness.state.status();
         prop_assert_eq!((status.open, status.waiting, status.bytes), (0, 0, 0));
         prop_assert!(status.remembered <= remember);
-        prop_assert_eq!(status.scored + status.refused + status.duplicates >= u64::from(desk.next), true);
+        prop_assert_eq!(status.scored + status.refused + status.duplicates >= u64::from(harness.next), true);
     }
 
     /// Members of a complete group get the same scores in whatever order they arrive.
@@ -102,19 +102,19 @@ proptest! {
         texts in proptest::collection::vec("[a-d ]{0,12}(one|two)?", 6),
         named in any::<bool>(),
     ) {
-        let mut desk = Desk::new(shared(COMPARES), |policy| policy);
+        let mut harness = TestHarness::new(shared(COMPARES), |policy| policy);
         let mut told = [None; 6];
         let mut callers = Vec::new();
         for at in &order {
             let name = named.then(|| at.to_string());
-            callers.push((*at, desk.enter("g", name.as_deref(), 6, &texts[*at])));
+            callers.push((*at, harness.enter("g", name.as_deref(), 6, &texts[*at])));
         }
-        desk.settle();
+        harness.settle();
         for (at, caller) in callers {
-            told[at] = desk.told(caller).total;
+            told[at] = harness.told(caller).total;
         }
         let all: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let wanted = desk.totals(&all);
+        let wanted = harness.totals(&all);
         for (told, wanted) in told.iter().zip(&wanted) {
             prop_assert_eq!(told.map(f64::to_bits), wanted.map(f64::to_bits));
         }

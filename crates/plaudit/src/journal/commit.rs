@@ -1,7 +1,7 @@
-//! When is a record on the disk? One thread syncs for all that was written meanwhile.
+//! Group commit: one thread syncs the log for all writes that are waiting.
 
-use super::core::Core;
 use super::error::JournalError;
+use super::writer::LogWriter;
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -21,12 +21,12 @@ pub(super) struct Synced {
 /// A record that is written, and will be on the disk.
 #[derive(Debug)]
 #[must_use = "nothing that follows from a record may be seen before it is durable"]
-pub struct Ticket {
+pub struct CommitHandle {
     pub(super) upto: u64,
     pub(super) synced: watch::Receiver<Synced>,
 }
 
-impl Ticket {
+impl CommitHandle {
     /// Returns when the record is on the disk, or cannot be brought there. Holds no thread meanwhile.
     pub async fn durable(mut self) -> Result<(), JournalError> {
         let upto = self.upto;
@@ -75,7 +75,7 @@ impl Wake for Unpark {
 }
 
 /// Starts the thread; none where the system has no thread to give.
-pub(super) fn start(core: &Arc<Core>) -> Option<JoinHandle<()>> {
+pub(super) fn start(core: &Arc<LogWriter>) -> Option<JoinHandle<()>> {
     let core = Arc::clone(core);
     std::thread::Builder::new().name("plaudit-journal".to_owned()).spawn(move || run(&core)).ok()
 }
@@ -85,7 +85,7 @@ pub(super) fn start(core: &Arc<Core>) -> Option<JoinHandle<()>> {
 const GATHERING: Duration = Duration::from_millis(2);
 
 /// Syncs as long as there is something new, and sleeps while there is not.
-fn run(core: &Core) {
+fn run(core: &LogWriter) {
     let mut synced = core.synced.borrow().upto;
     loop {
         let mut state = core.lock();

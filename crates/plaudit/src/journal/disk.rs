@@ -1,4 +1,4 @@
-//! What does a journal ask of the disk?
+//! The disk operations that a journal needs, as a trait, so that tests can inject faults.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! What does a record say?
+//! Journal entries and their binary encoding.
 
 use std::time::Duration;
 

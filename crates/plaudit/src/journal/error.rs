@@ -1,6 +1,6 @@
-//! What can go wrong with a journal, and what is to be done about it?
+//! Journal errors, with stable codes and advice.
 
-use super::trouble::Trouble;
+use super::redis_error::RedisError;
 use crate::reason::Code;
 use std::fmt;
 use std::io;
@@ -60,13 +60,13 @@ pub enum JournalError {
         message: String,
     },
     /// The journal that several machines share cannot be used.
-    Shared {
+    Redis {
         /// Where it is; never with a password.
         place: String,
         /// What is wrong with it.
-        trouble: Trouble,
+        cause: RedisError,
         /// Its own words, where it has any.
-        said: String,
+        message: String,
     },
 }
 
@@ -75,13 +75,13 @@ impl JournalError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::InUse { .. } => "journal.in_use",
-            Self::Address { .. } => Trouble::Address.code(),
+            Self::Address { .. } => RedisError::Address.code(),
             Self::Full { .. } => Code::JournalFull.as_str(),
             Self::Version { .. } => "journal.version",
             Self::Foreign { .. } => "journal.foreign",
             Self::TooLarge { .. } => "journal.too_large",
             Self::Io { .. } => "journal.io",
-            Self::Shared { trouble, .. } => trouble.code(),
+            Self::Redis { cause, .. } => cause.code(),
         }
     }
 
@@ -139,10 +139,10 @@ impl fmt::Display for JournalError {
                 "cannot {doing} {}: {message}; check the disk and the rights of the folder, then run again",
                 path.display()
             )?,
-            Self::Shared { place, trouble, said } => {
-                let (what, advice) = trouble.advice();
-                let colon = if said.is_empty() { "" } else { ": " };
-                write!(out, "{place} {what}{colon}{said}; {advice}")?;
+            Self::Redis { place, cause, message } => {
+                let (what, advice) = cause.advice();
+                let colon = if message.is_empty() { "" } else { ": " };
+                write!(out, "{place} {what}{colon}{message}; {advice}")?;
             }
         }
         write!(out, " ({})", self.code())

@@ -1,4 +1,4 @@
-//! What lies in a state folder, who owns it, and is it ours to read?
+//! State folder: lock file, secret and log file, with checks of ownership and format.
 //!
 //! `lock` holds the process id of the owner, `secret` a random secret, and `judgments.log` a header and the records. The
 //! header repeats the secret, because without it no record could be told from noise: either copy may be damaged.
@@ -61,7 +61,7 @@ impl Folder {
     }
 
     /// Writes the header anew.
-    pub(super) fn mend(&self) -> Result<(), JournalError> {
+    pub(super) fn write_header(&self) -> Result<(), JournalError> {
         let written = self.log.write_all_at(&header(&self.secret), 0).and_then(|()| self.log.sync_data());
         written.map_err(|error| JournalError::from_io("mend", &self.log_path, &error))
     }

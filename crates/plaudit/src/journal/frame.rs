@@ -1,4 +1,4 @@
-//! How is a record framed, so that damage is seen and the next good record is found?
+//! Record framing: checksums that detect damage, and a magic to find the next good record.
 //!
 //! `magic 4 | length 4 | sequence 8 | check of the payload 16 | check of the head 8 | payload`, numbers little-endian.
 //! Both checks are keyed with a secret that no judge has seen: a reply that holds a whole fake record cannot pass for

@@ -1,7 +1,7 @@
-//! What do the records add up to? Where each judgment lies, which calls are open, and what was spent.
+//! Ledger: the in-memory sum of all journal entries (judgment index, open calls, facts, spending).
 
 use super::entry::{Entry, Key};
-use super::places::Places;
+use super::index::JudgmentIndex;
 use std::collections::BTreeMap;
 
 /// What was spent on one judge, over all processes that ever wrote the journal.
@@ -24,14 +24,14 @@ impl Spent {
 
 /// Where a record lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RecordLocation {
     pub(super) at: u64,
     /// The length of its payload.
     pub(super) length: u32,
 }
 
 /// Calls of one key that have not ended.
-struct Open {
+struct OpenCalls {
     judge: String,
     /// Those of this process.
     now: u64,
@@ -42,8 +42,8 @@ struct Open {
 /// The sum of all records.
 #[derive(Default)]
 pub(super) struct Ledger {
-    places: Places,
-    open: BTreeMap<Key, Open>,
+    places: JudgmentIndex,
+    open: BTreeMap<Key, OpenCalls>,
     /// The newest value of each name, with the number of its record.
     facts: BTreeMap<String, (u64, String)>,
     spent: BTreeMap<String, Spent>,
@@ -53,14 +53,14 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Adds one record to the totals.
-    pub(super) fn apply(&mut self, entry: &Entry<'_>, place: Place, sequence: u64) {
+    pub(super) fn apply(&mut self, entry: &Entry<'_>, place: RecordLocation, sequence: u64) {
         match *entry {
             Entry::Start => self.leave(),
             Entry::Intent { key, judge } => {
                 self.spent_mut(judge).calls += 1;
                 // Where damage has moved a judgment before its intent, the call is not open.
                 if !self.places.contains(&key) {
-                    let open = || Open { judge: judge.to_owned(), now: 0, left: 0 };
+                    let open = || OpenCalls { judge: judge.to_owned(), now: 0, left: 0 };
                     self.open.entry(key).or_insert_with(open).now += 1;
                     self.in_flight += 1;
                 }
@@ -103,7 +103,7 @@ impl Ledger {
     }
 
     /// Ends one call of this process, if one is open; what is known of the key's calls.
-    fn end(&mut self, key: &Key) -> Option<&mut Open> {
+    fn end(&mut self, key: &Key) -> Option<&mut OpenCalls> {
         let open = self.open.get_mut(key)?;
         if open.now > 0 {
             open.now -= 1;
@@ -124,12 +124,12 @@ impl Ledger {
     }
 
     /// Where the judgment of a key lies.
-    pub(super) fn place(&self, key: &Key) -> Option<Place> {
+    pub(super) fn place(&self, key: &Key) -> Option<RecordLocation> {
         self.places.get(key)
     }
 
     /// Takes back a place at which there is no good record any more, so that the next judgment takes it.
-    pub(super) fn lose(&mut self, key: &Key, place: Place) {
+    pub(super) fn lose(&mut self, key: &Key, place: RecordLocation) {
         if self.places.get(key) == Some(place) {
             self.places.remove(key);
         }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const PLACE: Place = Place { at: 0, length: 0 };
+    const PLACE: RecordLocation = RecordLocation { at: 0, length: 0 };
 
     fn applied(entries: &[Entry<'_>]) -> Ledger {
         let mut ledger = Ledger::default();

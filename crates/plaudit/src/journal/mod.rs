@@ -1,4 +1,4 @@
-//! What was bought from a judge, and how is it kept, so that nothing is paid twice?
+//! Journal: a durable, append-only log of judgments, so that no call is paid for twice.
 //!
 //! The journal is an append-only log in a folder that one process owns at a time. A call is written down before it is
 //! sent ([`Journal::intend`]), its reply before anything that follows from it is seen ([`Journal::record`]), and after
@@ -15,42 +15,42 @@
 //! Several machines share their judgments in a Redis instead; a [`Store`] is either.
 
 mod commit;
-mod core;
 mod disk;
 mod entry;
 mod error;
 mod folder;
 mod frame;
+mod index;
 mod ledger;
-mod places;
 mod record;
-mod scan;
+mod recovery;
 #[cfg(feature = "redis")]
-mod shared;
+mod redis;
+mod redis_error;
 mod store;
 #[cfg(test)]
 mod tests;
-mod trouble;
+mod writer;
 
-pub use commit::Ticket;
+#[cfg(feature = "redis")]
+pub use self::redis::{LastRun, Redis};
+pub use commit::CommitHandle;
 pub use entry::{Judgment, Key};
 pub use error::JournalError;
 pub use ledger::Spent;
-#[cfg(feature = "redis")]
-pub use shared::{LastRun, Redis};
+pub use redis_error::RedisError;
 pub use store::Store;
-pub use trouble::Trouble;
 
-use self::core::Core;
 use entry::Entry;
 use folder::{Folder, HEADER};
 use frame::Seal;
-use ledger::{Ledger, Place};
+use ledger::{Ledger, RecordLocation};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use writer::LogWriter;
 
 /// What an opened journal held.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,13 +68,13 @@ pub struct Recovered {
     /// Calls that were about to be sent and of which nothing more is known: they may have been paid.
     pub open_intents: u64,
     /// How judgments could be lost, as sentences for a person.
-    pub doubts: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// The durable record of every judgment. All of its functions may be called from any thread and from async tasks: they
 /// only wait for short writes.
 pub struct Journal {
-    core: Arc<Core>,
+    core: Arc<LogWriter>,
     secret: [u8; 32],
     /// The thread that syncs, from the first record on.
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -100,9 +100,9 @@ impl Journal {
         let mut ledger = Ledger::default();
         // Without a header, records may begin anywhere.
         let from = if folder.headed { HEADER as u64 } else { 0 };
-        let seen = scan::survey(&folder.log, from..folder.length.max(from), &seal, |found| {
+        let seen = recovery::scan(&folder.log, from..folder.length.max(from), &seal, |found| {
             if let Some(entry) = Entry::read(found.payload) {
-                let place = Place { at: found.at, length: found.payload.len() as u32 };
+                let place = RecordLocation { at: found.at, length: found.payload.len() as u32 };
                 ledger.apply(&entry, place, found.sequence);
             }
         });
@@ -114,7 +114,7 @@ impl Journal {
                     return Err(JournalError::Foreign { path: folder.log_path });
                 }
                 Some(first) if first < HEADER as u64 => {}
-                _ => folder.mend()?,
+                _ => folder.write_header()?,
             }
         }
         let end = seen.end.max(HEADER as u64);
@@ -128,9 +128,9 @@ impl Journal {
             lost_bytes: seen.lost_bytes,
             torn_tail: seen.torn_tail,
             open_intents: ledger.left(),
-            doubts: Vec::new(),
+            warnings: Vec::new(),
         };
-        let core = Core::new(Box::new(folder.log), folder.log_path, seal, (end, seen.next));
+        let core = LogWriter::new(Box::new(folder.log), folder.log_path, seal, (end, seen.next));
         core.lock().ledger = ledger;
         let (thread, summing) = (Mutex::new(None), Mutex::new(()));
         let (core, lock) = (Arc::new(core), Mutex::new(Some(folder.lock)));
@@ -165,7 +165,7 @@ impl Journal {
 
     /// Writes a judgment. The first one of a key is the one that counts. Nothing that follows from it may be seen
     /// before the ticket says that it is durable.
-    pub fn record(&self, key: &Key, judgment: &Judgment) -> Result<Ticket, JournalError> {
+    pub fn record(&self, key: &Key, judgment: &Judgment) -> Result<CommitHandle, JournalError> {
         let Judgment { body, latency, judge } = judgment;
         let upto = self.core.append(&Entry::Judgment { key: *key, latency: *latency, judge, body })?;
         Ok(self.ticket(upto))
@@ -177,7 +177,7 @@ impl Journal {
     }
 
     /// Writes a small settled fact, such as the form of answer that a judge takes. The newest value holds.
-    pub fn remember(&self, name: &str, value: &str) -> Result<Ticket, JournalError> {
+    pub fn remember(&self, name: &str, value: &str) -> Result<CommitHandle, JournalError> {
         let upto = self.core.append(&Entry::Fact { name, value })?;
         Ok(self.ticket(upto))
     }
@@ -249,7 +249,7 @@ impl Journal {
     }
 
     /// A ticket for all that is written so far, and the thread that will redeem it.
-    fn ticket(&self, upto: u64) -> Ticket {
+    fn ticket(&self, upto: u64) -> CommitHandle {
         let synced = self.core.synced.subscribe();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() && !self.core.lock().closed {
@@ -262,7 +262,7 @@ impl Journal {
             state.wanted = state.wanted.max(upto);
             self.core.work.notify_one();
         }
-        Ticket { upto, synced }
+        CommitHandle { upto, synced }
     }
 }
 

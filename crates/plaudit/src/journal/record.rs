@@ -1,4 +1,4 @@
-//! How does the caller write into the journal? What it needs of a record, said in the journal's words.
+//! `Record` on top of the journal: what the judge client reads and writes.
 
 use super::{Journal, JournalError, Judgment, Key};
 use crate::judge::client::{Allowance, CallGrant, Claim, Record};

@@ -1,4 +1,4 @@
-//! Where does the journal lie? In a folder of this machine, or in a Redis that several machines share.
+//! Journal store: a local folder, or a Redis that several machines share.
 
 use super::{Journal, JournalError, Recovered};
 use crate::judge::client::Record;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[cfg(feature = "redis")]
 use super::Redis;
 #[cfg(not(feature = "redis"))]
-use super::Trouble;
+use super::RedisError;
 
 /// An open journal.
 #[derive(Debug, Clone)]
@@ -58,10 +58,10 @@ impl Store {
                 Ok((Self::Redis(Arc::new(redis)), recovered))
             }
             #[cfg(not(feature = "redis"))]
-            Some(_) => Err(JournalError::Shared {
+            Some(_) => Err(JournalError::Redis {
                 place: "Redis".to_owned(),
-                trouble: Trouble::Absent,
-                said: String::new(),
+                cause: RedisError::Absent,
+                message: String::new(),
             }),
         }
     }

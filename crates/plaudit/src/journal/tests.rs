@@ -1,4 +1,4 @@
-//! Does the journal stop buying when the disk fails, and keep what is paid for?
+//! Tests of the journal on a failing disk: no new calls, and nothing paid for is lost.
 
 use super::disk::Disk;
 use super::*;
@@ -35,7 +35,7 @@ impl Fake {
     }
 
     fn journal(self: &Arc<Self>) -> Journal {
-        let core = Core::new(Box::new(Arc::clone(self)), "fake".into(), Seal::of(&[0; 32]), (0, 0));
+        let core = LogWriter::new(Box::new(Arc::clone(self)), "fake".into(), Seal::of(&[0; 32]), (0, 0));
         Journal {
             core: Arc::new(core),
             secret: [0; 32],
@@ -220,12 +220,12 @@ fn a_sector_that_cannot_be_read_costs_only_its_records() {
     let length = disk.bytes.lock().unwrap().len() as u64;
     let mut found = 0;
     let seen =
-        scan::survey(&Holed(Arc::clone(&disk)), 0..length, &Seal::of(&[0; 32]), |_| found += 1).unwrap();
+        recovery::scan(&Holed(Arc::clone(&disk)), 0..length, &Seal::of(&[0; 32]), |_| found += 1).unwrap();
     assert_eq!(seen.damaged + found, 41, "forty judgments and the mark of a start");
     assert!((4..=6).contains(&seen.damaged), "{}", seen.damaged);
     assert!(!seen.torn_tail);
     // What cannot be read behind the last good record might be good tomorrow, so it must not be cut off.
-    let behind = scan::survey(&Holed(Arc::clone(&disk)), 0..12000, &Seal::of(&[0; 32]), |_| {});
+    let behind = recovery::scan(&Holed(Arc::clone(&disk)), 0..12000, &Seal::of(&[0; 32]), |_| {});
     assert_eq!(behind.unwrap_err().to_string(), "a bad sector");
 }
 
@@ -245,7 +245,7 @@ fn a_hostile_reply_does_not_slow_the_reader() {
     disk.bytes.lock().unwrap()[60] ^= 1;
     let started = std::time::Instant::now();
     let mut found = 0;
-    let seen = scan::survey(&disk, 0..length, &Seal::of(&[0; 32]), |_| found += 1).unwrap();
+    let seen = recovery::scan(&disk, 0..length, &Seal::of(&[0; 32]), |_| found += 1).unwrap();
     assert_eq!((found, seen.damaged), (2, 1));
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }

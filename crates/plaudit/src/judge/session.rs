@@ -8,7 +8,7 @@ use super::group_view::{GroupView, MemberState};
 use super::rewards::judged_reward::{JudgedReward, PromptSource};
 use super::stats::JudgeStats;
 use crate::aggregate::design::Draw;
-use crate::aggregate::{AggregateError, Comparison, LineUp, Observed, Weighed, estimate};
+use crate::aggregate::{AggregateError, Comparison, Evidence, Ranking, Weighed, estimate};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct JudgeSession {
     draw: Option<Draw>,
     asked: Vec<Vec<usize>>,
     answers: Vec<CallAnswer>,
-    observed: Observed,
+    observed: Evidence,
     /// How many responses there are, and how many the method takes, where that is fewer.
     too_large: Option<(usize, usize)>,
 }
@@ -38,7 +38,7 @@ impl JudgeSession {
         let largest = reward.method.largest();
         let too_large = (reward.compares() && n > largest).then_some((n, largest));
         let draw = (reward.compares() && n > 1 && too_large.is_none()).then(|| reward.draw(n));
-        let observed = Observed { comparisons: vec![], weighed: vec![], line_ups: vec![], prior: None };
+        let observed = Evidence { comparisons: vec![], weighed: vec![], rankings: vec![], prior: None };
         Self { reward, view, draw, asked: Vec::new(), answers: Vec::new(), observed, too_large }
     }
 
@@ -111,7 +111,7 @@ impl JudgeSession {
                 }
                 (Ok(Verdict::Ranking(order)), shown) => {
                     let order = order.iter().map(|place| shown[*place]).collect();
-                    self.observed.line_ups.push(LineUp { shown: shown.to_vec(), order });
+                    self.observed.rankings.push(Ranking { shown: shown.to_vec(), order });
                 }
                 _ => {}
             }
@@ -209,7 +209,7 @@ impl JudgeSession {
     }
 
     /// The evidence among some candidates, which are numbered anew.
-    fn among(&self, known: &[usize]) -> Observed {
+    fn among(&self, known: &[usize]) -> Evidence {
         let place = |at: usize| known.binary_search(&at).ok();
         let comparison = |one: &Comparison| {
             let winner = match one.winner {
@@ -218,17 +218,17 @@ impl JudgeSession {
             };
             Some(Comparison { first: place(one.first)?, second: place(one.second)?, winner })
         };
-        let line_up = |one: &LineUp| {
+        let line_up = |one: &Ranking| {
             let kept = |all: &[usize]| all.iter().filter_map(|at| place(*at)).collect::<Vec<_>>();
             let (shown, order) = (kept(&one.shown), kept(&one.order));
-            (shown.len() > 1).then_some(LineUp { shown, order })
+            (shown.len() > 1).then_some(Ranking { shown, order })
         };
         let weighed =
             |one: &Weighed| Some(Weighed { comparison: comparison(&one.comparison)?, first: one.first });
-        Observed {
+        Evidence {
             comparisons: self.observed.comparisons.iter().filter_map(comparison).collect(),
             weighed: self.observed.weighed.iter().filter_map(weighed).collect(),
-            line_ups: self.observed.line_ups.iter().filter_map(line_up).collect(),
+            rankings: self.observed.rankings.iter().filter_map(line_up).collect(),
             prior: self.observed.prior.as_ref().map(|prior| known.iter().map(|at| prior[*at]).collect()),
         }
     }

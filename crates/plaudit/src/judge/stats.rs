@@ -2,7 +2,7 @@
 
 use super::answer::{Side, Verdict};
 use super::group_view::{GroupView, MemberState};
-use crate::aggregate::{Aggregated, Evidence, Observed};
+use crate::aggregate::{Aggregated, Evidence, MethodInfo};
 use crate::outcome::{Fact, Outcome};
 use crate::reason::{Code, Reason};
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,12 +92,12 @@ impl JudgeStats {
     }
 
     /// Takes in what the scores of a group were made of.
-    pub(super) fn aggregated(&mut self, scores: &Aggregated, observed: &Observed, n: usize) {
+    pub(super) fn aggregated(&mut self, scores: &Aggregated, observed: &Evidence, n: usize) {
         if n > 2 {
             self.circles += 1;
             self.cyclic += u64::from(has_cycle(observed, n));
         }
-        if let Evidence::BradleyTerry(evidence) = &scores.info {
+        if let MethodInfo::BradleyTerry(evidence) = &scores.info {
             self.estimated += 1;
             self.signal += evidence.signal;
             self.gated += u64::from(evidence.gated);
@@ -149,7 +149,7 @@ impl JudgeStats {
 }
 
 /// Whether the majorities of the verdicts go round in a circle.
-fn has_cycle(observed: &Observed, n: usize) -> bool {
+fn has_cycle(observed: &Evidence, n: usize) -> bool {
     let mut margin: BTreeMap<(usize, usize), i64> = BTreeMap::new();
     let mut beats = |winner: usize, loser: usize| {
         let (pair, sign) = if winner < loser { ((winner, loser), 1) } else { ((loser, winner), -1) };
@@ -159,7 +159,7 @@ fn has_cycle(observed: &Observed, n: usize) -> bool {
     for (winner, loser) in observed.comparisons.iter().chain(weighed).filter_map(|one| one.decided()) {
         beats(winner, loser);
     }
-    for line_up in &observed.line_ups {
+    for line_up in &observed.rankings {
         for (rank, winner) in line_up.order.iter().enumerate() {
             line_up.order[rank + 1..].iter().for_each(|loser| beats(*winner, *loser));
         }
@@ -193,16 +193,16 @@ mod tests {
     use super::*;
     use crate::aggregate::Comparison;
 
-    fn observed(pairs: &[(usize, usize)]) -> Observed {
+    fn observed(pairs: &[(usize, usize)]) -> Evidence {
         let comparison = |(winner, loser): &(usize, usize)| Comparison {
             first: *winner,
             second: *loser,
             winner: Some(*winner),
         };
-        Observed {
+        Evidence {
             comparisons: pairs.iter().map(comparison).collect(),
             weighed: vec![],
-            line_ups: vec![],
+            rankings: vec![],
             prior: None,
         }
     }

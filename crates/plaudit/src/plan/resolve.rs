@@ -9,7 +9,8 @@ use crate::judge::rewards::principle_sets::preset;
 use crate::recipe::file::{self, ComponentConfig, RecipeFile};
 use crate::recipe::judges::ReferencePart;
 use crate::recipe::{Node, Recipe, RecipeError, RecipeErrors, Tree, check, closest, did_you_mean};
-use crate::registry::Entry;
+use crate::registry::RewardEntry;
+use crate::rule::Rule;
 use crate::rule::custom::CustomKind;
 use crate::tokenizer::ResourceCache;
 use serde_json::{Map, Value};
@@ -210,7 +211,7 @@ impl<'r> Resolver<'r> {
             let path = format!("{path}.{}", warning.key);
             self.warnings.push(mistake("recipe.no_fence", &path, line, warning.message, None));
         }
-        if common.gate.is_some() && !matches!(scorer, Scorer::Each(_)) {
+        if common.gate.is_some() && !matches!(scorer, Scorer::Rule(Rule::Each(_))) {
             let message = match scorer {
                 Scorer::Judged(_) => "a judged reward cannot be a gate, because gates decide who is judged",
                 Scorer::Custom(_) => {
@@ -231,14 +232,14 @@ impl<'r> Resolver<'r> {
             name: name.to_owned(),
             reward: entry.name().to_owned(),
             gate: common.gate.map(|gate| Gate { min: gate.min, total: gate.total }),
-            floor: common.floor.unwrap_or_else(|| scorer.stated().floor()),
+            floor: common.floor.unwrap_or_else(|| scorer.properties().floor),
             asks: self.asks(&path, node, &scorer, defined)?,
             scorer,
         };
         Some((component, Part { weight: common.weight, required: common.required }))
     }
 
-    fn entry(&mut self, path: &str, node: &Node) -> Option<Entry<'r>> {
+    fn entry(&mut self, path: &str, node: &Node) -> Option<RewardEntry<'r>> {
         let Some(reward) = node.get("reward") else {
             let (code, message) = match node.value {
                 Tree::Map(_) => ("recipe.missing_key", "reward is missing"),
@@ -255,11 +256,11 @@ impl<'r> Resolver<'r> {
             self.mistakes.push(mistake("recipe.type", &path, reward.line, message, None));
             return None;
         };
-        let entry = Entry::find_among(name, self.brought)
-            .or_else(|| preset(name).and_then(|_| Entry::find("principle")));
+        let entry = RewardEntry::find_among(name, self.brought)
+            .or_else(|| preset(name).and_then(|_| RewardEntry::find("principle")));
         if entry.is_none() {
             let brought = self.brought.iter().map(|kind| kind.name.as_str());
-            let fix = did_you_mean(name, brought).or_else(|| did_you_mean(name, Entry::names()));
+            let fix = did_you_mean(name, brought).or_else(|| did_you_mean(name, RewardEntry::names()));
             let fix = fix.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
             let message = format!("there is no reward {name:?}");
             self.mistakes.push(mistake("recipe.unknown_reward", &path, reward.line, message, Some(fix)));

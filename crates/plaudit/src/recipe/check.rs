@@ -1,4 +1,4 @@
-//! Does a tree have the shape that a schema asks for?
+//! Schema checker: checks a recipe tree against a JSON schema and reports all errors with paths and lines.
 //!
 //! The schemas are those that `schemars` derives from the structs that are filled from the tree, so this knows the
 //! part of JSON Schema 2020-12 that it writes. A general validator would do, but its messages are for the writers of

@@ -1,4 +1,4 @@
-//! Does the checker understand what `schemars` writes for the structs of recipes, and speak plainly about it?
+//! Tests of the schema checker on schemas as `schemars` writes them.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use super::{Node, check};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code)]
-struct Component {
+struct TestComponent {
     reward: String,
     #[serde(default)]
     weight: f64,
     /// With a doc comment next to the reference.
     #[serde(default)]
-    mode: Option<Mode>,
+    mode: Option<TestMode>,
     #[serde(default)]
-    unit: Unit,
+    unit: TestUnit,
     #[schemars(range(min = 1, max = 64))]
     #[serde(default = "five")]
     n: u32,
@@ -44,7 +44,7 @@ fn five() -> u32 {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+enum TestMode {
     /// One response at a time.
     Pointwise,
     /// Two at a time.
@@ -54,7 +54,7 @@ enum Mode {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Unit {
+enum TestUnit {
     #[default]
     Token,
     Char,
@@ -82,20 +82,20 @@ enum Stop {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code)]
-struct Recipe {
+struct TestRecipe {
     name: String,
-    components: BTreeMap<String, Component>,
+    components: BTreeMap<String, TestComponent>,
     #[serde(default)]
     anything: Option<Value>,
 }
 
 fn told(text: &str) -> Vec<String> {
     let node = Node::from_yaml(text).unwrap();
-    let schema = schemars::schema_for!(Recipe).to_value();
+    let schema = schemars::schema_for!(TestRecipe).to_value();
     let mut mistakes = Vec::new();
     check(&node, &schema, "", &mut mistakes);
     // The struct is the measure: what the checker passes can be filled in.
-    let filled = serde_json::from_value::<Recipe>(node.to_value());
+    let filled = serde_json::from_value::<TestRecipe>(node.to_value());
     assert!(!mistakes.is_empty() || filled.is_ok(), "{filled:?}");
     mistakes.iter().map(ToString::to_string).collect()
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a recipe, where, and what would put it right?
+//! Recipe errors: code, path, line, message and fix.
 
 use std::fmt;
 

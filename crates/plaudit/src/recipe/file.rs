@@ -1,9 +1,9 @@
-//! What may a recipe say? The structs that it is read into; the schema for editors and the checks come from them.
+//! Recipe file format: the structs that a recipe is deserialized into, and their JSON schema.
 
 use crate::compose::Combine;
 use crate::group::Partial;
 use crate::recipe::judges::{JudgeConfig, ValidationConfig};
-use crate::registry::Entry;
+use crate::registry::RewardEntry;
 use crate::reward::inline_schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,7 @@ fn one() -> f64 {
 }
 
 /// The schema of a component of one reward: what every component may say, and the reward's parameters.
-pub fn component_schema(entry: Entry<'_>) -> Value {
+pub fn component_schema(entry: RewardEntry<'_>) -> Value {
     let mut whole = inline_schema::<ComponentConfig>();
     let own = entry.schema();
     if let (Some(properties), Some(parameters)) =
@@ -182,7 +182,7 @@ pub(crate) fn outline() -> Value {
 
 /// The JSON schema of recipes, for editors: every reward with its parameters.
 pub fn schema() -> Value {
-    let component = |entry: Entry<'static>| {
+    let component = |entry: RewardEntry<'static>| {
         let mut schema = component_schema(entry);
         let mut names = vec![entry.name()];
         names.extend(entry.aliases());
@@ -199,7 +199,7 @@ pub fn schema() -> Value {
     whole["properties"]["components"] = json!({
         "description": whole["properties"]["components"]["description"],
         "type": "object",
-        "additionalProperties": { "anyOf": Entry::all().map(component).collect::<Vec<_>>() },
+        "additionalProperties": { "anyOf": RewardEntry::all().map(component).collect::<Vec<_>>() },
     });
     whole
 }

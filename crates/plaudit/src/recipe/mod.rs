@@ -1,5 +1,4 @@
-//! What was written? A recipe as text or as a Python dict becomes a tree with line numbers,
-//! and a tree is checked against a schema; every mistake is found in one go.
+//! Recipes: YAML, JSON or a Python dict, read into a tree with line numbers and checked against a schema.
 
 use serde_json::Value;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! How is one value of a recipe replaced from outside, as by `--set components.format.weight=0.1`?
+//! Overrides of single values, such as `--set components.format.weight=0.1`.
 
 use super::error::{RecipeError, RecipeErrors};
 use super::path::{DEPTH_MAX, Trail, dotted, shorten};

@@ -1,4 +1,4 @@
-//! Where in the recipe is a reader, and what has it found wrong on the way?
+//! Path tracking for the recipe readers: where a reader is, and the errors found so far.
 
 use super::error::{MISTAKES_MAX, RecipeError};
 
@@ -7,7 +7,7 @@ use super::error::{MISTAKES_MAX, RecipeError};
 pub(super) const DEPTH_MAX: usize = 32;
 
 /// One step down into a tree.
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
@@ -15,7 +15,7 @@ enum Step {
 /// The path from the root to the place that is being read, and the mistakes found so far.
 pub(super) struct Trail {
     base: String,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     pub(super) mistakes: Vec<RecipeError>,
 }
 
@@ -26,11 +26,11 @@ impl Trail {
     }
 
     pub(super) fn enter_key(&mut self, name: &str) {
-        self.steps.push(Step::Key(name.to_owned()));
+        self.steps.push(PathStep::Key(name.to_owned()));
     }
 
     pub(super) fn enter_index(&mut self, index: usize) {
-        self.steps.push(Step::Index(index));
+        self.steps.push(PathStep::Index(index));
     }
 
     pub(super) fn leave(&mut self) {
@@ -53,8 +53,8 @@ impl Trail {
                 path.push('.');
             }
             match step {
-                Step::Key(name) => path.push_str(&segment(name)),
-                Step::Index(index) => path.push_str(&index.to_string()),
+                PathStep::Key(name) => path.push_str(&segment(name)),
+                PathStep::Index(index) => path.push_str(&index.to_string()),
             }
         }
         path
@@ -94,8 +94,8 @@ impl Trail {
     /// True under a key whose value is a secret by its name, also inside a list there.
     pub(super) fn is_secret(&self) -> bool {
         let nearest = self.steps.iter().rev().find_map(|step| match step {
-            Step::Key(name) => Some(name.as_str()),
-            Step::Index(_) => None,
+            PathStep::Key(name) => Some(name.as_str()),
+            PathStep::Index(_) => None,
         });
         // An override starts at a path, so the key may be the last part of that, list places aside.
         let is_name = |part: &&str| part.parse::<usize>().is_err();

@@ -1,4 +1,4 @@
-//! What does a bare word in a recipe mean?
+//! Scalar resolution: what a plain YAML scalar means.
 //!
 //! YAML 1.2's core schema decides (<https://yaml.org/spec/1.2.2/#103-core-schema>). A word that YAML 1.1 reads
 //! otherwise is refused: `gold: no` is `false` to half of the readers, and a reward must not depend on which.

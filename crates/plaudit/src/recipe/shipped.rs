@@ -1,4 +1,4 @@
-//! Which recipes come with plaudit? Those of the folder `crates/plaudit/recipes/`, compiled in, found by name.
+//! Shipped recipes of `crates/plaudit/recipes/`, compiled in and found by name.
 
 macro_rules! shipped {
     ($($name:literal),+ $(,)?) => {

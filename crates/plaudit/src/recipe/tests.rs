@@ -1,4 +1,4 @@
-//! Does reading a recipe withstand what people and attackers write? The abuse cases, hostile sizes, random text.
+//! Tests of the recipe readers on abuse cases, hostile sizes and random text.
 
 use std::time::Instant;
 
@@ -211,5 +211,43 @@ proptest! {
         prop_assert_eq!(&Node::from_value(&node.to_value()).unwrap(), &node);
         let text = node.to_value().to_string();
         prop_assert_eq!(Node::from_json(&text).unwrap().to_value(), node.to_value());
+    }
+}
+
+#[test]
+fn temporary_json_by_yaml() {
+    let long = format!("{{\"{}\": 1}}", "k".repeat(2000));
+    for text in [
+        "{\"a\":1,\"b\":[1,2],\"c\":-1.5e3}",
+        "{\n\t\"a\": {\n\t\t\"b\": [\n\t\t\t1\n\t\t]\n\t}\n}",
+        "{\"a\"\n:\n{\"no\":\n null}}",
+        long.as_str(),
+        "{\"a\": \"x\\/y\\b\\f\\n\\u00e9\"}",
+        "{\"a\": \"\\ud83d\\ude00\"}",
+        "{\"a\": \"\u{7f}\u{2028}\"}",
+        "{\"a\": [\n],\"b\":{}}",
+        "{\"a\" : true , \"b\" :null}",
+        "\"x\"",
+        "[]",
+        "{\"a\": \"- x: #\"}",
+        "{\"a: b\": \"c\", \"#x\": \"!y\"}",
+        "{\"a\":\"b\",\"c\":1e5,\"d\":1E+2,\"e\":-0}",
+        "{\"a\":\r\n1}",
+    ] {
+        let (json, yaml) = (Node::from_json(text), Node::from_yaml(text));
+        match (&json, &yaml) {
+            (Ok(a), Ok(b)) if a == b => println!("SAME {}", &text[..text.len().min(60)]),
+            _ => println!(
+                "DIFF {:?}\n   json {:?}\n   yaml {:?}",
+                &text[..text.len().min(60)],
+                json.as_ref().err(),
+                yaml.as_ref().err()
+            ),
+        }
+        if let (Ok(a), Ok(b)) = (&json, &yaml)
+            && a != b
+        {
+            println!("   {a:?}\n   {b:?}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What is a recipe, before anything is known about rewards? A tree of values that keeps order and lines.
+//! Recipe tree: maps, lists and scalars with their order and line numbers.
 
 use serde_json::{Number, Value};
 

@@ -1,4 +1,4 @@
-//! Which tree does a YAML text hold?
+//! YAML reader: strict, with line numbers, reporting all errors at once.
 //!
 //! A strict reader on top of the parser's events: no anchors, aliases, merge keys or tags, one document, keys that
 //! are text and given once. It works with a stack of its own, so that no input can exhaust the program's.
@@ -80,7 +80,7 @@ fn from_scan_error(error: &ScanError, base: &str) -> RecipeError {
 }
 
 /// A list or map whose end has not been read.
-struct Open {
+struct OpenCollection {
     line: Option<u32>,
     /// It stands where a key should be.
     is_key: bool,
@@ -95,7 +95,7 @@ enum Body {
 struct Reader {
     /// While a value is read, the trail ends at it: the step is taken when its key, or the list item, begins.
     trail: Trail,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     root: Option<Node>,
     documents: u32,
 }
@@ -146,7 +146,7 @@ impl Reader {
 
     /// True inside a map, between an entry and the next key.
     fn wants_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { body: Body::Map { pending: None, .. }, .. }))
+        matches!(self.open.last(), Some(OpenCollection { body: Body::Map { pending: None, .. }, .. }))
     }
 
     /// The line of the key whose value is being read.
@@ -182,7 +182,7 @@ impl Reader {
         }
         // A list or map stands at the line of its key: that is where its author would look.
         let line = self.key_line().or(line);
-        self.open.push(Open { line, is_key, body });
+        self.open.push(OpenCollection { line, is_key, body });
         true
     }
 

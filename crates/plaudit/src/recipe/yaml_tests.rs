@@ -1,4 +1,4 @@
-//! Does the YAML reader keep what it should, and refuse the rest by name and line?
+//! Tests of the YAML reader: what it keeps, and what it rejects by name and line.
 
 use super::yaml::read;
 use super::{Node, Tree};

@@ -1,11 +1,10 @@
-//! Is the response the reference, letter for letter?
+//! `accuracy`: whether the response equals the reference.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
 use crate::reason::Code;
 use crate::text::answer::Scope;
 use crate::text::space::strip;
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,28 +42,17 @@ impl Default for Accuracy {
     }
 }
 
-impl Registered for Accuracy {
+impl Reward<Rule> for Accuracy {
     const NAME: &'static str = "accuracy";
     const NEEDS_REFERENCE: bool = true;
-}
+    const CORRECTNESS: bool = true;
 
-impl Reward for Accuracy {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Each(Box::new(self)))
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)).any_length(true))
     }
 }
 
-impl Stated for Accuracy {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
-    }
-
-    fn any_length(&self) -> bool {
-        true
-    }
-}
-
-impl Rule for Accuracy {
+impl Accuracy {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let Some(reference) = sample.reference.map(|reference| reference.stripped()) else {
             return Outcome::skipped(Code::MissingReference);
@@ -80,7 +68,7 @@ impl Rule for Accuracy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::score;
+    use crate::rule::test_util::score;
 
     #[test]
     fn nothing_is_right_by_absence() {

@@ -1,4 +1,4 @@
-//! Is the answer right? What the rewards that treat right and wrong answers differently share.
+//! Correctness lookup that the rewards for right and wrong answers share: a field of `extra`, or the final answer.
 
 use super::Sample;
 use crate::outcome::Outcome;

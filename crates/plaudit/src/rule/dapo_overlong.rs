@@ -1,9 +1,9 @@
-//! How do the trainers punish responses that run into the length limit? DAPO's soft punishment, in their variants.
+//! `dapo.overlong`: DAPO's soft penalty for responses near the length limit, in each trainer's variant.
 
 use super::length;
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::{CounterParams, LONGEST_TEXT, ResourceCache, Tokenizer};
+use crate::tokenizer::{CounterParams, LONGEST_TEXT};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,64 +111,43 @@ impl DapoOverlong {
     }
 }
 
-impl Registered for DapoOverlong {
+impl Reward<Rule> for DapoOverlong {
     const NAME: &'static str = "dapo.overlong";
-}
+    const FACTS: &'static [&'static str] = &["length"];
 
-impl Reward for DapoOverlong {
-    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        let mut refusals = Vec::new();
+    fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let mut errors = Vec::new();
         if self.soft_punish_cache > self.max_completion_len {
-            refusals.push(ParamError::new(
+            errors.push(ParamError::new(
                 "soft_punish_cache",
                 "the buffer must not be above max_completion_len",
             ));
         }
         if self.soft_punish_cache == 0 && !matches!(self.variant, Variant::Trl | Variant::OpenR1) {
-            refusals
+            errors
                 .push(ParamError::new("soft_punish_cache", "this variant divides by the buffer: at least 1"));
         }
         if self.factor < 0.0 {
-            refusals.push(ParamError::new("factor", "a negative factor would reward long responses"));
+            errors.push(ParamError::new("factor", "a negative factor would reward long responses"));
         }
-        let counter = ParamError::gather(refusals, self.counter.load(cache))?;
-        Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
-    }
-}
-
-struct Loaded {
-    params: DapoOverlong,
-    counter: Option<Tokenizer>,
-}
-
-impl Stated for Loaded {
-    fn range(&self) -> Range {
-        let min = if self.params.is_unbounded() { f64::NEG_INFINITY } else { -self.params.factor };
-        Range::new(min, 0.0)
-    }
-
-    /// A text that is too long to be counted gets no more than the longest one that is: a token has at least a byte.
-    fn floor(&self) -> f64 {
-        if self.params.is_unbounded() {
-            self.params.punishment(LONGEST_TEXT as u64)
-        } else {
-            -self.params.factor
-        }
-    }
-
-    fn any_length(&self) -> bool {
-        self.counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX)
-    }
-}
-
-impl Rule for Loaded {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        match length::tokens(sample, self.counter.as_ref(), self.floor()) {
-            Ok(length) => {
-                Outcome::scored(self.params.punishment(length), Info::of([("length", Fact::Count(length))]))
+        let counter = ParamError::gather(errors, self.counter.load(cache))?;
+        let any_length = counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX);
+        let needs_tokens = counter.is_none();
+        let (min, floor) = match self.is_unbounded() {
+            // A text that is too long to be counted gets no more than the longest one that is: a token has at least a
+            // byte.
+            true => (f64::NEG_INFINITY, self.punishment(LONGEST_TEXT as u64)),
+            false => (-self.factor, -self.factor),
+        };
+        let rule = Rule::each(Range::new(min, 0.0), move |sample| {
+            match length::tokens(sample, counter.as_ref(), floor) {
+                Ok(length) => {
+                    Outcome::scored(self.punishment(length), Info::of([("length", Fact::Count(length))]))
+                }
+                Err(outcome) => outcome,
             }
-            Err(outcome) => outcome,
-        }
+        });
+        Ok(rule.floor(floor).any_length(any_length).needs_tokens(needs_tokens))
     }
 }
 
@@ -176,7 +155,7 @@ impl Rule for Loaded {
 mod tests {
     use super::*;
     use crate::reason::Code;
-    use crate::rule::trial::{counted, refused, scored};
+    use crate::rule::test_util::{counted, rejected, scored};
     use serde_json::json;
 
     #[test]
@@ -217,10 +196,10 @@ mod tests {
 
     #[test]
     fn buffers_that_cannot_be_meant_are_refused() {
-        let refused = |parameters| refused::<DapoOverlong>(parameters);
-        assert_eq!(refused(json!({"soft_punish_cache": 20000})), ["soft_punish_cache"]);
-        assert_eq!(refused(json!({"soft_punish_cache": 0, "variant": "verl"})), ["soft_punish_cache"]);
-        assert_eq!(refused(json!({"factor": -1.0})), ["factor"]);
-        assert!(refused(json!({"soft_punish_cache": 0})).is_empty());
+        let rejected = |parameters| rejected::<DapoOverlong>(parameters);
+        assert_eq!(rejected(json!({"soft_punish_cache": 20000})), ["soft_punish_cache"]);
+        assert_eq!(rejected(json!({"soft_punish_cache": 0, "variant": "verl"})), ["soft_punish_cache"]);
+        assert_eq!(rejected(json!({"factor": -1.0})), ["factor"]);
+        assert!(rejected(json!({"soft_punish_cache": 0})).is_empty());
     }
 }

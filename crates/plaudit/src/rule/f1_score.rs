@@ -1,10 +1,10 @@
-//! Which tokens do the response and the reference share? The F1 score of their sets.
+//! `f1_score`: the F1 score of the token sets of response and reference.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::Code;
 use crate::text::Case;
-use crate::tokenizer::{ResourceCache, Tokenizer, TokenizerParams};
+use crate::tokenizer::{Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,62 +38,44 @@ pub struct F1Score {
     pub tokenizer: TokenizerParams,
 }
 
-impl Registered for F1Score {
+impl Reward<Rule> for F1Score {
     const NAME: &'static str = "f1_score";
     const NEEDS_REFERENCE: bool = true;
-}
+    const FACTS: &'static [&'static str] = &["precision", "recall"];
 
-impl Reward for F1Score {
-    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        match self.tokenizer.load(cache) {
-            Ok(tokenizer) => Ok(Scorer::Each(Box::new(Loaded { tokenizer }))),
-            Err(refusal) => Err(vec![refusal]),
-        }
+    fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let tokenizer = self.tokenizer.load(cache).map_err(|error| vec![error])?;
+        let any_length = tokenizer.longest() == usize::MAX;
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(&tokenizer, sample)).any_length(any_length))
     }
 }
 
-struct Loaded {
-    tokenizer: Tokenizer,
-}
-
-impl Stated for Loaded {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
-    }
-
-    fn any_length(&self) -> bool {
-        self.tokenizer.longest() == usize::MAX
-    }
-}
-
-impl Rule for Loaded {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let Some(reference) = sample.reference else {
-            return Outcome::skipped(Code::MissingReference);
-        };
-        let reference = match reference.tokens(&self.tokenizer, Case::Lower) {
-            Ok(tokens) if tokens.is_empty() => return Outcome::skipped(Code::EmptyReference),
-            Ok(tokens) => tokens,
-            Err(uncut) => return uncut.of_reference(),
-        };
-        let tokens = match sample.text.tokens(&self.tokenizer, Case::Lower) {
-            Ok(tokens) => tokens,
-            Err(uncut) => return uncut.of_response(self.floor()),
-        };
-        let wanted = reference.distinct();
-        let (given, shared) = wanted.overlap(&tokens.ids);
-        let share = |of: usize| if of == 0 { 0.0 } else { shared as f64 / of as f64 };
-        let (precision, recall) = (share(given), share(wanted.len()));
-        let score = if shared == 0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) };
-        let info = Info::of([("precision", Fact::Number(precision)), ("recall", Fact::Number(recall))]);
-        Outcome::scored(score, info)
-    }
+fn score(tokenizer: &Tokenizer, sample: &Sample<'_>) -> Outcome {
+    let Some(reference) = sample.reference else {
+        return Outcome::skipped(Code::MissingReference);
+    };
+    let reference = match reference.tokens(tokenizer, Case::Lower) {
+        Ok(tokens) if tokens.is_empty() => return Outcome::skipped(Code::EmptyReference),
+        Ok(tokens) => tokens,
+        Err(uncut) => return uncut.of_reference(),
+    };
+    let tokens = match sample.text.tokens(tokenizer, Case::Lower) {
+        Ok(tokens) => tokens,
+        Err(uncut) => return uncut.of_response(0.0),
+    };
+    let wanted = reference.distinct();
+    let (given, shared) = wanted.overlap(&tokens.ids);
+    let share = |of: usize| if of == 0 { 0.0 } else { shared as f64 / of as f64 };
+    let (precision, recall) = (share(given), share(wanted.len()));
+    let score = if shared == 0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) };
+    let info = Info::of([("precision", Fact::Number(precision)), ("recall", Fact::Number(recall))]);
+    Outcome::scored(score, info)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::compared;
+    use crate::rule::test_util::compared;
     use serde_json::json;
 
     #[test]

@@ -1,9 +1,8 @@
-//! Which response of a group says it shortest? Kimi's reward for length.
+//! `kimi.length`: Kimi's length reward, which compares the lengths within a group.
 
 use super::correct::CorrectParams;
-use super::{GroupRule, ParamError, Range, Registered, Reward, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,27 +37,16 @@ pub struct KimiLength {
     pub correct: CorrectParams,
 }
 
-impl Registered for KimiLength {
+impl Reward<Rule> for KimiLength {
     const NAME: &'static str = "kimi.length";
-}
+    const FACTS: &'static [&'static str] = &["length"];
 
-impl Reward for KimiLength {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Group(Box::new(self)))
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        Ok(Rule::group(Range::new(-0.5, 0.5), move |samples| self.score(samples)).any_length(true))
     }
 }
 
-impl Stated for KimiLength {
-    fn range(&self) -> Range {
-        Range::new(-0.5, 0.5)
-    }
-
-    fn any_length(&self) -> bool {
-        true
-    }
-}
-
-impl GroupRule for KimiLength {
+impl KimiLength {
     fn score(&self, samples: &[Sample<'_>]) -> Vec<Outcome> {
         let lengths = samples.iter().map(|sample| sample.text.chars());
         let shortest = lengths.clone().min().unwrap_or(0);
@@ -87,32 +75,34 @@ impl GroupRule for KimiLength {
 mod tests {
     use super::*;
     use crate::reason::Code;
-    use crate::rule::trial::{Rollout, tried};
+    use crate::rule::test_util::{TestRollout, score_group};
     use serde_json::json;
 
     #[test]
     fn lengths_are_compared_within_the_group() {
         let rollout =
-            |response: &'static str| Rollout { response, reference: Some("4"), ..Rollout::default() };
+            |response: &'static str| TestRollout { response, reference: Some("4"), ..TestRollout::default() };
         let group = ["4", "<answer>4</answer>", "5", "\\boxed{4}"].map(rollout);
         let values: Vec<Option<f64>> =
-            tried::<KimiLength>(json!({}), &group).iter().map(Outcome::value).collect();
+            score_group::<KimiLength>(json!({}), &group).iter().map(Outcome::value).collect();
         assert_eq!(values, [Some(0.5), Some(-0.5), Some(0.0), Some(0.5 - 8.0 / 17.0)]);
         let same = ["4", "5"].map(rollout);
-        assert!(tried::<KimiLength>(json!({}), &same).iter().all(|outcome| outcome.value() == Some(0.0)));
+        assert!(
+            score_group::<KimiLength>(json!({}), &same).iter().all(|outcome| outcome.value() == Some(0.0))
+        );
     }
 
     #[test]
     fn a_rollout_of_which_nothing_is_known_is_skipped_alone() {
         let group = [
-            Rollout { response: "4", reference: Some("4"), ..Rollout::default() },
-            Rollout { response: "44", reference: Some("44"), ..Rollout::default() },
-            Rollout { response: "444", ..Rollout::default() },
+            TestRollout { response: "4", reference: Some("4"), ..TestRollout::default() },
+            TestRollout { response: "44", reference: Some("44"), ..TestRollout::default() },
+            TestRollout { response: "444", ..TestRollout::default() },
         ];
-        let outcomes = tried::<KimiLength>(json!({}), &group);
+        let outcomes = score_group::<KimiLength>(json!({}), &group);
         assert_eq!(outcomes[0].value(), Some(0.5));
         assert_eq!(outcomes[1].value(), Some(0.0));
         assert_eq!(outcomes[2], Outcome::skipped(Code::MissingReference));
-        assert!(tried::<KimiLength>(json!({}), &[]).is_empty());
+        assert!(score_group::<KimiLength>(json!({}), &[]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! How long is a text, and how much too long? What the rewards for length share.
+//! Length counting and DAPO's soft penalty, shared by the length rewards.
 
 use super::Sample;
 use crate::outcome::Outcome;

@@ -1,8 +1,7 @@
-//! Is the response too short or too long? A penalty that grows with every character outside the bounds.
+//! `length_penalty`: a penalty for every character outside the length bounds.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,37 +43,23 @@ impl Default for LengthPenalty {
     }
 }
 
-impl Registered for LengthPenalty {
+impl Reward<Rule> for LengthPenalty {
     const NAME: &'static str = "length_penalty";
     const ALIASES: &'static [&'static str] = &["length"];
-}
+    const FACTS: &'static [&'static str] = &["length"];
 
-impl Reward for LengthPenalty {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Each(Box::new(self)))
-    }
-}
-
-impl Stated for LengthPenalty {
-    fn range(&self) -> Range {
-        match self.penalty_rate {
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let range = match self.penalty_rate {
             rate if rate > 0.0 => Range::new(f64::NEG_INFINITY, 0.0),
             rate if rate < 0.0 => Range::new(0.0, f64::INFINITY),
             _ => Range::new(0.0, 0.0),
-        }
-    }
-
-    /// Never used, because responses of any length are scored.
-    fn floor(&self) -> f64 {
-        0.0
-    }
-
-    fn any_length(&self) -> bool {
-        true
+        };
+        // The floor is never used, because responses of any length are scored.
+        Ok(Rule::each(range, move |sample| self.score(sample)).floor(0.0).any_length(true))
     }
 }
 
-impl Rule for LengthPenalty {
+impl LengthPenalty {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let length = sample.text.chars() as u64;
         let outside = if length < self.min_length {

@@ -1,10 +1,10 @@
-//! Which rule rewards are there, and what must one be? One file a rule, one line in [`KINDS`].
+//! The rule rewards: one file for each rule, one line in [`RULES`].
 
-// The example of CONTRIBUTING.md, compiled so that it stays right.
+// The example of CONTRIBUTING.md, compiled and tested with the others.
 #[cfg(test)]
 pub mod ends_with_question;
 #[cfg(test)]
-mod trial;
+mod test_util;
 
 pub mod accuracy;
 pub mod correct;
@@ -31,37 +31,40 @@ pub mod total_length;
 pub mod trl_think_format;
 
 use crate::outcome::Outcome;
-pub use crate::reward::{ParamError, Range, Registered, Stated};
-use crate::reward::{inline_schema, parameters};
+pub use crate::reward::{ParamError, Properties, Range, Registration, ResourceCache, Reward};
 use crate::rollout::Prompt;
 use crate::text::Text;
-use crate::tokenizer::ResourceCache;
 use serde_json::{Map, Value};
 use std::fmt;
 
 /// Every rule reward, by name. A new one is a file beside this and a line here.
-pub const KINDS: &[Kind] = &[
-    Kind::of::<accuracy::Accuracy>(),
-    Kind::of::<dapo_overlong::DapoOverlong>(),
-    Kind::of::<f1_score::F1Score>(),
-    Kind::of::<kimi_length::KimiLength>(),
-    Kind::of::<length_penalty::LengthPenalty>(),
-    Kind::of::<ngram_repetition_penalty::NgramRepetitionPenalty>(),
-    Kind::of::<number_accuracy::NumberAccuracy>(),
-    Kind::of::<open_r1_cosine_length::OpenR1CosineLength>(),
-    Kind::of::<open_r1_format::OpenR1Format>(),
-    Kind::of::<open_r1_reasoning_steps::OpenR1ReasoningSteps>(),
-    Kind::of::<open_r1_repetition::OpenR1Repetition>(),
-    Kind::of::<open_r1_tag_count::OpenR1TagCount>(),
-    Kind::of::<privacy_leakage::PrivacyLeakage>(),
-    Kind::of::<reasoning_format::ReasoningFormat>(),
-    Kind::of::<reasoning_tool_call_format::ReasoningToolCallFormat>(),
-    Kind::of::<regex::Regex>(),
-    Kind::of::<rouge::Rouge>(),
-    Kind::of::<thought_length::ThoughtLength>(),
-    Kind::of::<total_length::TotalLength>(),
-    Kind::of::<trl_think_format::TrlThinkFormat>(),
+pub const RULES: &[Registration<Rule>] = &[
+    Registration::of::<accuracy::Accuracy>(),
+    Registration::of::<dapo_overlong::DapoOverlong>(),
+    Registration::of::<f1_score::F1Score>(),
+    Registration::of::<kimi_length::KimiLength>(),
+    Registration::of::<length_penalty::LengthPenalty>(),
+    Registration::of::<ngram_repetition_penalty::NgramRepetitionPenalty>(),
+    Registration::of::<number_accuracy::NumberAccuracy>(),
+    Registration::of::<open_r1_cosine_length::OpenR1CosineLength>(),
+    Registration::of::<open_r1_format::OpenR1Format>(),
+    Registration::of::<open_r1_reasoning_steps::OpenR1ReasoningSteps>(),
+    Registration::of::<open_r1_repetition::OpenR1Repetition>(),
+    Registration::of::<open_r1_tag_count::OpenR1TagCount>(),
+    Registration::of::<privacy_leakage::PrivacyLeakage>(),
+    Registration::of::<reasoning_format::ReasoningFormat>(),
+    Registration::of::<reasoning_tool_call_format::ReasoningToolCallFormat>(),
+    Registration::of::<regex::Regex>(),
+    Registration::of::<rouge::Rouge>(),
+    Registration::of::<thought_length::ThoughtLength>(),
+    Registration::of::<total_length::TotalLength>(),
+    Registration::of::<trl_think_format::TrlThinkFormat>(),
 ];
+
+/// The rule of that name or alias.
+pub fn find(name: &str) -> Option<&'static Registration<Rule>> {
+    RULES.iter().find(|rule| rule.name == name || rule.aliases.contains(&name))
+}
 
 /// What a rule sees of one rollout.
 #[derive(Debug, Clone, Copy)]
@@ -78,73 +81,102 @@ pub struct Sample<'s> {
     pub extra: &'s Map<String, Value>,
 }
 
-/// A rule that looks at one rollout.
-pub trait Rule: Stated {
-    /// What it says of one rollout. At most 50 ms for a response of 1 MB, whatever that holds.
-    fn score(&self, sample: &Sample<'_>) -> Outcome;
-}
-
-/// A rule that looks at all rollouts of a group together.
-pub trait GroupRule: Stated {
-    /// One outcome a rollout, in their order. Groups smaller than [`GroupRule::smallest`] never reach it.
-    fn score(&self, samples: &[Sample<'_>]) -> Vec<Outcome>;
-
-    /// The smallest group that it can say something of.
-    fn smallest(&self) -> usize {
-        2
-    }
-}
-
 /// A loaded rule, ready to score.
-pub enum Scorer {
-    /// Looks at one rollout at a time.
-    Each(Box<dyn Rule>),
-    /// Looks at a group at a time.
-    Group(Box<dyn GroupRule>),
+#[derive(Debug)]
+pub enum Rule {
+    /// Scores one rollout at a time.
+    Each(EachRule),
+    /// Scores a group at a time.
+    Group(GroupRule),
 }
 
-impl fmt::Debug for Scorer {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Each(_) => "Each",
-            Self::Group(_) => "Group",
-        })
+/// A rule that scores one rollout at a time.
+pub struct EachRule {
+    /// The range, the floor and the limits.
+    pub properties: Properties,
+    score: Box<dyn Fn(&Sample<'_>) -> Outcome + Send + Sync>,
+}
+
+/// A rule that compares the rollouts of a group.
+pub struct GroupRule {
+    /// The range, the floor and the limits.
+    pub properties: Properties,
+    score: Box<dyn Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync>,
+}
+
+/// The smallest group that a rule can compare.
+pub const SMALLEST_GROUP: usize = 2;
+
+impl EachRule {
+    /// The outcome of one rollout. At most 50 ms for a response of 1 MB, whatever that holds.
+    pub fn score(&self, sample: &Sample<'_>) -> Outcome {
+        (self.score)(sample)
     }
 }
 
-impl Scorer {
-    /// What the rule states of itself.
-    pub fn stated(&self) -> &dyn Stated {
+impl GroupRule {
+    /// One outcome per rollout, in their order. The engine never calls it for fewer than [`SMALLEST_GROUP`].
+    pub fn score(&self, samples: &[Sample<'_>]) -> Vec<Outcome> {
+        (self.score)(samples)
+    }
+}
+
+impl Rule {
+    /// A rule that scores one rollout at a time. Its floor is the lower end of `range`.
+    pub fn each(range: Range, score: impl Fn(&Sample<'_>) -> Outcome + Send + Sync + 'static) -> Self {
+        Self::Each(EachRule { properties: Properties::new(range), score: Box::new(score) })
+    }
+
+    /// A rule that compares the rollouts of a group. Its floor is the lower end of `range`.
+    pub fn group(
+        range: Range,
+        score: impl Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync + 'static,
+    ) -> Self {
+        Self::Group(GroupRule { properties: Properties::new(range), score: Box::new(score) })
+    }
+
+    /// The range, the floor and the limits.
+    pub const fn properties(&self) -> &Properties {
         match self {
-            Self::Each(rule) => rule.as_ref(),
-            Self::Group(rule) => rule.as_ref(),
-        }
-    }
-}
-
-/// The parameters of a rule reward, which are also its place in the registry.
-pub trait Reward: Registered + Default {
-    /// The loaded rule, or everything that is wrong with the parameters.
-    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>>;
-}
-
-/// One rule of the registry.
-pub type Kind = crate::reward::Kind<Scorer>;
-
-impl Kind {
-    /// The entry of one reward.
-    pub const fn of<R: Reward>() -> Self {
-        Self {
-            name: R::NAME,
-            aliases: R::ALIASES,
-            needs_reference: R::NEEDS_REFERENCE,
-            schema: || inline_schema::<R>(),
-            build: |given, cache| parameters::<R>(given)?.build(cache),
+            Self::Each(rule) => &rule.properties,
+            Self::Group(rule) => &rule.properties,
         }
     }
 
-    /// The rule of that name or alias.
-    pub fn find(name: &str) -> Option<&'static Self> {
-        KINDS.iter().find(|kind| kind.is_called(name))
+    const fn properties_mut(&mut self) -> &mut Properties {
+        match self {
+            Self::Each(rule) => &mut rule.properties,
+            Self::Group(rule) => &mut rule.properties,
+        }
+    }
+
+    /// The same rule with a floor of its own, for a range without a lower end.
+    pub const fn floor(mut self, floor: f64) -> Self {
+        self.properties_mut().floor = floor;
+        self
+    }
+
+    /// The same rule, which scores responses of any length fast enough where `any` is true.
+    pub const fn any_length(mut self, any: bool) -> Self {
+        self.properties_mut().any_length = any;
+        self
+    }
+
+    /// The same rule, which skips rollouts without a token count where `needs` is true.
+    pub const fn needs_tokens(mut self, needs: bool) -> Self {
+        self.properties_mut().needs_tokens = needs;
+        self
+    }
+}
+
+impl fmt::Debug for EachRule {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("EachRule").field("properties", &self.properties).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for GroupRule {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("GroupRule").field("properties", &self.properties).finish_non_exhaustive()
     }
 }

@@ -1,10 +1,10 @@
-//! Does the response repeat itself? A penalty by the share of n-grams that were there before.
+//! `ngram_repetition_penalty`: a penalty by the share of repeated n-grams.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::ngrams::{self, LONGEST_NGRAM};
 use crate::text::{Case, Text};
-use crate::tokenizer::{ResourceCache, Tokenizer, TokenizerParams};
+use crate::tokenizer::{Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ pub struct NgramRepetitionPenalty {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_scaling: f64,
     /// Which part of the response is looked at.
-    pub analyze_scope: Scope,
+    pub analyze_scope: RepetitionScope,
     /// The tokenizer.
     #[serde(flatten)]
     pub tokenizer: TokenizerParams,
@@ -66,7 +66,7 @@ pub struct NgramRepetitionPenalty {
 /// Which part of the response is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum RepetitionScope {
     /// All of it.
     Full,
     /// What stands between `<think>` and `</think>`, every pair of them, joined by one space.
@@ -82,77 +82,60 @@ impl Default for NgramRepetitionPenalty {
             use_soft_penalty: false,
             max_penalty: -1.0,
             min_scaling: 0.0,
-            analyze_scope: Scope::Full,
+            analyze_scope: RepetitionScope::Full,
             tokenizer: TokenizerParams::default(),
         }
     }
 }
 
-impl Registered for NgramRepetitionPenalty {
+impl Reward<Rule> for NgramRepetitionPenalty {
     const NAME: &'static str = "ngram_repetition_penalty";
-}
 
-impl Reward for NgramRepetitionPenalty {
-    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        let mut refusals = Vec::new();
+    fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let mut errors = Vec::new();
         if !(1..=LONGEST_NGRAM).contains(&self.n) {
-            refusals.push(ParamError::new("n", format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n)));
+            errors.push(ParamError::new("n", format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n)));
         }
         if self.max_penalty > 0.0 {
-            refusals.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
+            errors.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
         }
         if !(0.0..1.0).contains(&self.min_scaling) {
-            refusals.push(ParamError::new("min_scaling", "a share: must be at least 0 and less than 1"));
+            errors.push(ParamError::new("min_scaling", "a share: must be at least 0 and less than 1"));
         }
-        let tokenizer = ParamError::gather(refusals, self.tokenizer.load(cache))?;
-        Ok(Scorer::Each(Box::new(Loaded { params: self, tokenizer })))
-    }
-}
-
-struct Loaded {
-    params: NgramRepetitionPenalty,
-    tokenizer: Tokenizer,
-}
-
-impl Loaded {
-    fn penalty(&self, rate: f64) -> f64 {
-        let params = &self.params;
-        if params.use_soft_penalty {
-            params.max_penalty * ((rate - params.min_scaling) / (1.0 - params.min_scaling)).max(0.0)
-        } else if rate > params.penalty_threshold {
-            -(rate - params.penalty_threshold) * params.penalty_rate
-        } else {
-            0.0
-        }
-    }
-}
-
-impl Stated for Loaded {
-    fn range(&self) -> Range {
+        let tokenizer = ParamError::gather(errors, self.tokenizer.load(cache))?;
         let worst = self.penalty(1.0);
-        Range::new(worst.min(0.0), worst.max(0.0))
-    }
-
-    fn any_length(&self) -> bool {
-        self.tokenizer.longest() == usize::MAX
+        let any_length = tokenizer.longest() == usize::MAX;
+        let range = Range::new(worst.min(0.0), worst.max(0.0));
+        let rule = Rule::each(range, move |sample| self.score(&tokenizer, range.min, sample));
+        Ok(rule.any_length(any_length))
     }
 }
 
 /// The longest piece of a text that is shown as evidence, in bytes.
 const LONGEST_SHOWN: usize = 200;
 
-impl Rule for Loaded {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let text: &Text<'_> = match self.params.analyze_scope {
-            Scope::Full => sample.text,
-            Scope::Thought => sample.text.thought(),
+impl NgramRepetitionPenalty {
+    fn penalty(&self, rate: f64) -> f64 {
+        if self.use_soft_penalty {
+            self.max_penalty * ((rate - self.min_scaling) / (1.0 - self.min_scaling)).max(0.0)
+        } else if rate > self.penalty_threshold {
+            -(rate - self.penalty_threshold) * self.penalty_rate
+        } else {
+            0.0
+        }
+    }
+
+    fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &Sample<'_>) -> Outcome {
+        let text: &Text<'_> = match self.analyze_scope {
+            RepetitionScope::Full => sample.text,
+            RepetitionScope::Thought => sample.text.thought(),
         };
-        let case = if matches!(self.tokenizer, Tokenizer::Jieba { .. }) { Case::Kept } else { Case::Lower };
-        let tokens = match text.tokens(&self.tokenizer, case) {
+        let case = if matches!(tokenizer, Tokenizer::Jieba { .. }) { Case::Kept } else { Case::Lower };
+        let tokens = match text.tokens(tokenizer, case) {
             Ok(tokens) => tokens,
-            Err(uncut) => return uncut.of_response(self.floor()),
+            Err(uncut) => return uncut.of_response(floor),
         };
-        let Some(counted) = ngrams::repetition(&tokens.ids, self.params.n) else {
+        let Some(counted) = ngrams::repetition(&tokens.ids, self.n) else {
             return Outcome::scored(0.0, Info::of([("token_count", Fact::Count(tokens.len() as u64))]));
         };
         let rate = counted.rate();
@@ -163,9 +146,9 @@ impl Rule for Loaded {
             ("total_ngrams", Fact::Count(counted.total as u64)),
         ]);
         if penalty != 0.0
-            && let Some((first, count)) = ngrams::most_repeated(&tokens.ids, self.params.n)
+            && let Some((first, count)) = ngrams::most_repeated(&tokens.ids, self.n)
         {
-            let shown = tokens.shown(text.in_case(case), first, self.params.n, LONGEST_SHOWN);
+            let shown = tokens.shown(text.in_case(case), first, self.n, LONGEST_SHOWN);
             info.push("most_common_ngram", Fact::Text(shown.to_owned()));
             info.push("most_common_count", Fact::Count(count as u64));
         }
@@ -176,7 +159,7 @@ impl Rule for Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::{refused, scored};
+    use crate::rule::test_util::{rejected, scored};
     use serde_json::json;
 
     #[test]
@@ -216,9 +199,9 @@ mod tests {
             ("min_scaling", json!({"min_scaling": -0.1})),
             ("tokenizer_file", json!({"tokenizer_type": "huggingface"})),
         ] {
-            assert_eq!(refused::<NgramRepetitionPenalty>(parameters), [key]);
+            assert_eq!(rejected::<NgramRepetitionPenalty>(parameters), [key]);
         }
-        assert_eq!(refused::<NgramRepetitionPenalty>(json!({"n": 0, "min_scaling": 2})).len(), 2);
+        assert_eq!(rejected::<NgramRepetitionPenalty>(json!({"n": 0, "min_scaling": 2})).len(), 2);
     }
 
     #[test]

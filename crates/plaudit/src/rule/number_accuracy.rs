@@ -1,11 +1,10 @@
-//! Are the numbers of the response those of the reference, in order?
+//! `number_accuracy`: the share of the reference's numbers that the response gives, in order.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::answer::Scope;
 use crate::text::digit::{digit, digit_at, digits_end, find_byte, may_begin_digit};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,30 +48,23 @@ impl Default for NumberAccuracy {
     }
 }
 
-impl Registered for NumberAccuracy {
+impl Reward<Rule> for NumberAccuracy {
     const NAME: &'static str = "number_accuracy";
     const NEEDS_REFERENCE: bool = true;
-}
+    const CORRECTNESS: bool = true;
 
-impl Reward for NumberAccuracy {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
             return Err(vec![ParamError::new(
                 "tolerance",
                 "must be 0 or more; no two numbers differ by less",
             )]);
         }
-        Ok(Scorer::Each(Box::new(self)))
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
-impl Stated for NumberAccuracy {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
-    }
-}
-
-impl Rule for NumberAccuracy {
+impl NumberAccuracy {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let Some(reference) = sample.reference else {
             return Outcome::skipped(Code::MissingReference);
@@ -153,7 +145,7 @@ fn double(number: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::score;
+    use crate::rule::test_util::score;
 
     fn numbers(text: &str) -> Vec<f64> {
         Numbers::of(text).collect()

@@ -1,10 +1,9 @@
-//! How long did it take to be right, or wrong? Open-r1's reward on a cosine of the length.
+//! `open_r1.cosine_length`: open-r1's reward on a cosine of the length, for right and wrong answers.
 
 use super::correct::CorrectParams;
 use super::length;
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
@@ -81,39 +80,31 @@ impl Default for OpenR1CosineLength {
     }
 }
 
-impl Registered for OpenR1CosineLength {
+impl Reward<Rule> for OpenR1CosineLength {
     const NAME: &'static str = "open_r1.cosine_length";
-}
+    const FACTS: &'static [&'static str] = &["length"];
 
-impl Reward for OpenR1CosineLength {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         if self.max_len == 0 {
             return Err(vec![ParamError::new("max_len", "the length is divided by it: at least 1")]);
         }
-        Ok(Scorer::Each(Box::new(self)))
-    }
-}
-
-impl Stated for OpenR1CosineLength {
-    fn range(&self) -> Range {
         let ends =
             [self.min_value_wrong, self.max_value_wrong, self.min_value_correct, self.max_value_correct];
-        Range::new(
+        let range = Range::new(
             ends.into_iter().fold(f64::INFINITY, f64::min),
             ends.into_iter().fold(f64::NEG_INFINITY, f64::max),
-        )
-    }
-
-    fn any_length(&self) -> bool {
-        true
+        );
+        let needs_tokens = self.unit == CosineUnit::Token;
+        let rule = Rule::each(range, move |sample| self.score(range.min, sample));
+        Ok(rule.any_length(true).needs_tokens(needs_tokens))
     }
 }
 
-impl Rule for OpenR1CosineLength {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+impl OpenR1CosineLength {
+    fn score(&self, floor: f64, sample: &Sample<'_>) -> Outcome {
         let length = match self.unit {
             CosineUnit::Character => sample.text.chars() as u64,
-            CosineUnit::Token => match length::tokens(sample, None, self.floor()) {
+            CosineUnit::Token => match length::tokens(sample, None, floor) {
                 Ok(length) => length,
                 Err(outcome) => return outcome,
             },
@@ -138,7 +129,7 @@ impl Rule for OpenR1CosineLength {
 mod tests {
     use super::*;
     use crate::reason::Code;
-    use crate::rule::trial::{Rollout, compared, one, refused, scored};
+    use crate::rule::test_util::{TestRollout, compared, one, rejected, scored};
     use serde_json::{Map, json};
 
     #[test]
@@ -153,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_extra_says_comes_before_the_answer() {
-        let rollout = |correct: serde_json::Value| Rollout {
+        let rollout = |correct: serde_json::Value| TestRollout {
             response: "4",
             reference: Some("4"),
             tokens: Some(0),
@@ -190,6 +181,6 @@ mod tests {
             reason(scored::<OpenR1CosineLength>(json!({"unit": "token"}), "4")),
             Some(Code::MissingTokens)
         );
-        assert_eq!(refused::<OpenR1CosineLength>(json!({"max_len": 0})), ["max_len"]);
+        assert_eq!(rejected::<OpenR1CosineLength>(json!({"max_len": 0})), ["max_len"]);
     }
 }

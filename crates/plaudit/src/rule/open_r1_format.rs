@@ -1,9 +1,8 @@
-//! Does the response have the layout that open-r1 trains, line breaks included?
+//! `open_r1.format`: open-r1's check of the think and answer layout, line breaks included.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
 use crate::text::space::is_blank;
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,19 +44,11 @@ impl Default for OpenR1Format {
     }
 }
 
-impl Registered for OpenR1Format {
+impl Reward<Rule> for OpenR1Format {
     const NAME: &'static str = "open_r1.format";
-}
 
-impl Reward for OpenR1Format {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Each(Box::new(self)))
-    }
-}
-
-impl Stated for OpenR1Format {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
@@ -66,7 +57,7 @@ const BEGIN: &str = "<think>\n";
 /// What follows the tag that closes the thought.
 const TURN: &str = "\n<answer>\n";
 
-impl Rule for OpenR1Format {
+impl OpenR1Format {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let text = sample.text.as_str();
         // The cheap test comes first: most responses without the layout fail it.
@@ -80,7 +71,7 @@ impl OpenR1Format {
         let text = sample.text.as_str();
         let tags = sample.text.tags();
         let begins_line = |at: usize| text.as_bytes()[at - 1] == b'\n';
-        // The first possible turn leaves the most room for the answer, so no later one need be tried.
+        // The first possible turn leaves the most room for the answer, so no later one need be score_group.
         let turn = tags.named(text, "think").find(|tag| {
             tag.closes
                 && tag.start > BEGIN.len()
@@ -104,7 +95,7 @@ impl OpenR1Format {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::score;
+    use crate::rule::test_util::score;
 
     #[test]
     fn switches_close_the_gaps_of_the_origin() {

@@ -1,9 +1,8 @@
-//! Does the response show steps, as open-r1 looks for them?
+//! `open_r1.reasoning_steps`: open-r1's count of step markers.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::digit::{digit, digits_end};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,32 +45,24 @@ impl Default for OpenR1ReasoningSteps {
     }
 }
 
-impl Registered for OpenR1ReasoningSteps {
+impl Reward<Rule> for OpenR1ReasoningSteps {
     const NAME: &'static str = "open_r1.reasoning_steps";
-}
 
-impl Reward for OpenR1ReasoningSteps {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         if self.steps == 0 {
             return Err(vec![ParamError::new(
                 "steps",
                 "must be 1 or more; no response has fewer than no steps",
             )]);
         }
-        Ok(Scorer::Each(Box::new(self)))
-    }
-}
-
-impl Stated for OpenR1ReasoningSteps {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
 /// The words that begin a step, each with a comma after it.
 const WORDS: [&str; 4] = ["First", "Second", "Next", "Finally"];
 
-impl Rule for OpenR1ReasoningSteps {
+impl OpenR1ReasoningSteps {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let text = sample.text.as_str();
         let bytes = text.as_bytes();
@@ -119,7 +110,7 @@ mod tests {
     use super::*;
 
     fn score(reward: &OpenR1ReasoningSteps, text: &str) -> f64 {
-        crate::rule::trial::score(reward.clone(), text, None).value().expect("a value")
+        crate::rule::test_util::score(reward.clone(), text, None).value().expect("a value")
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! How much of the response was there before? Open-r1's penalty for repetition.
+//! `open_r1.repetition`: open-r1's n-gram repetition penalty.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
-use crate::tokenizer::{ResourceCache, Tokenizer, TokenizerParams, TokenizerType, Uncut};
+use crate::tokenizer::{Tokenizer, TokenizerParams, TokenizerType, Uncut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,59 +59,45 @@ impl Default for OpenR1Repetition {
     }
 }
 
-impl Registered for OpenR1Repetition {
+impl Reward<Rule> for OpenR1Repetition {
     const NAME: &'static str = "open_r1.repetition";
-}
 
-impl Reward for OpenR1Repetition {
-    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        let mut refusals = Vec::new();
+    fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let mut errors = Vec::new();
         if !(1..=LONGEST_NGRAM).contains(&self.ngram_size) {
-            refusals.push(ParamError::new("ngram_size", format!("must be from 1 to {LONGEST_NGRAM}")));
+            errors.push(ParamError::new("ngram_size", format!("must be from 1 to {LONGEST_NGRAM}")));
         }
         if self.max_penalty > 0.0 {
-            refusals.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
+            errors.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
         }
         let tokenizer_type = match self.language {
             Language::En => TokenizerType::Simple,
             Language::Zh => TokenizerType::Jieba,
         };
         let named = TokenizerParams { tokenizer_type, ..TokenizerParams::default() };
-        let tokenizer = ParamError::gather(refusals, named.load(cache))?;
-        Ok(Scorer::Each(Box::new(Loaded { params: self, tokenizer })))
+        let tokenizer = ParamError::gather(errors, named.load(cache))?;
+        let (range, any_length) = (Range::new(self.max_penalty, 0.0), self.language == Language::En);
+        Ok(Rule::each(range, move |sample| self.score(&tokenizer, sample)).any_length(any_length))
     }
 }
 
-struct Loaded {
-    params: OpenR1Repetition,
-    tokenizer: Tokenizer,
-}
-
-impl Stated for Loaded {
-    fn range(&self) -> Range {
-        Range::new(self.params.max_penalty, 0.0)
-    }
-
-    fn any_length(&self) -> bool {
-        self.params.language == Language::En
-    }
-}
-
-impl Loaded {
-    fn repetition(&self, sample: &Sample<'_>) -> Result<Option<ngrams::Repetition>, Uncut> {
-        let n = self.params.ngram_size;
-        match self.params.language {
-            Language::En => Ok(ngrams::repetition(&sample.text.tokens(&self.tokenizer, Case::Lower)?.ids, n)),
+impl OpenR1Repetition {
+    fn repetition(
+        &self,
+        tokenizer: &Tokenizer,
+        sample: &Sample<'_>,
+    ) -> Result<Option<ngrams::Repetition>, Uncut> {
+        let n = self.ngram_size;
+        match self.language {
+            Language::En => Ok(ngrams::repetition(&sample.text.tokens(tokenizer, Case::Lower)?.ids, n)),
             // The origin does not strip here, and white space at the ends is words to jieba.
-            Language::Zh if sample.text.as_str().len() > self.tokenizer.longest() => Err(Uncut::TooLong),
-            Language::Zh => Ok(ngrams::repetition(&self.tokenizer.cut(sample.text.as_str())?.ids, n)),
+            Language::Zh if sample.text.as_str().len() > tokenizer.longest() => Err(Uncut::TooLong),
+            Language::Zh => Ok(ngrams::repetition(&tokenizer.cut(sample.text.as_str())?.ids, n)),
         }
     }
-}
 
-impl Rule for Loaded {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        match self.repetition(sample) {
+    fn score(&self, tokenizer: &Tokenizer, sample: &Sample<'_>) -> Outcome {
+        match self.repetition(tokenizer, sample) {
             Ok(Some(counted)) => {
                 let rate = counted.rate();
                 let info = Info::of([
@@ -119,10 +105,10 @@ impl Rule for Loaded {
                     ("unique_ngrams", Fact::Count(counted.unique as u64)),
                     ("total_ngrams", Fact::Count(counted.total as u64)),
                 ]);
-                Outcome::scored(rate * self.params.max_penalty, info)
+                Outcome::scored(rate * self.max_penalty, info)
             }
             Ok(None) => Outcome::scored(0.0, Info::none()),
-            Err(uncut) => uncut.of_response(self.floor()),
+            Err(uncut) => uncut.of_response(self.max_penalty),
         }
     }
 }
@@ -130,7 +116,7 @@ impl Rule for Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::{refused, scored};
+    use crate::rule::test_util::{rejected, scored};
     use serde_json::json;
 
     #[test]
@@ -144,8 +130,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_refused() {
-        assert_eq!(refused::<OpenR1Repetition>(json!({"ngram_size": 0})), ["ngram_size"]);
-        assert_eq!(refused::<OpenR1Repetition>(json!({"max_penalty": 0.1})), ["max_penalty"]);
+        assert_eq!(rejected::<OpenR1Repetition>(json!({"ngram_size": 0})), ["ngram_size"]);
+        assert_eq!(rejected::<OpenR1Repetition>(json!({"max_penalty": 0.1})), ["max_penalty"]);
     }
 
     #[test]

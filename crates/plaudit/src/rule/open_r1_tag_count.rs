@@ -1,8 +1,7 @@
-//! How many of open-r1's four tags stand exactly once, with their line breaks?
+//! `open_r1.tag_count`: open-r1's count of the four tags that stand exactly once, with their line breaks.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,25 +33,17 @@ pub struct OpenR1TagCount {
     pub strict: bool,
 }
 
-impl Registered for OpenR1TagCount {
+impl Reward<Rule> for OpenR1TagCount {
     const NAME: &'static str = "open_r1.tag_count";
-}
 
-impl Reward for OpenR1TagCount {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Each(Box::new(self)))
-    }
-}
-
-impl Stated for OpenR1TagCount {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
 /// What is known of one of the four tags.
 #[derive(Clone, Copy)]
-struct Seen {
+struct TagCount {
     /// How often it stands with its line breaks.
     laid_out: u64,
     /// How often it stands at all.
@@ -63,11 +54,11 @@ struct Seen {
     end: usize,
 }
 
-impl Rule for OpenR1TagCount {
+impl OpenR1TagCount {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let text = sample.text.as_str();
         let bytes = text.as_bytes();
-        let mut seen = [Seen { laid_out: 0, all: 0, start: 0, end: 0 }; 4];
+        let mut seen = [TagCount { laid_out: 0, all: 0, start: 0, end: 0 }; 4];
         for tag in sample.text.tags().as_slice() {
             // Which tag it is, and whether it wants a line break before and after it.
             let (which, before, after) = match (tag.name(text), tag.closes) {
@@ -105,7 +96,7 @@ mod tests {
     use super::*;
 
     fn score(strict: bool, text: &str) -> f64 {
-        crate::rule::trial::score(OpenR1TagCount { strict }, text, None).value().expect("a value")
+        crate::rule::test_util::score(OpenR1TagCount { strict }, text, None).value().expect("a value")
     }
 
     #[test]

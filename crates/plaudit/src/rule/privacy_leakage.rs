@@ -1,9 +1,8 @@
-//! Does the response give away personal data?
+//! `privacy_leakage`: a penalty for personal data (email, phone, ID card, credit card, IP address).
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::text::personal::Personal;
-use crate::tokenizer::ResourceCache;
+use crate::text::pii::PiiCounts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,37 +50,27 @@ impl Default for PrivacyLeakage {
     }
 }
 
-impl Registered for PrivacyLeakage {
+impl Reward<Rule> for PrivacyLeakage {
     const NAME: &'static str = "privacy_leakage";
-}
 
-impl Reward for PrivacyLeakage {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         if !(self.penalty_per_leak.is_finite() && self.penalty_per_leak <= 0.0) {
             return Err(vec![ParamError::new(
                 "penalty_per_leak",
                 "must be 0 or less; a leak is not rewarded",
             )]);
         }
-        Ok(Scorer::Each(Box::new(self)))
+        let min = if self.penalty_per_leak < 0.0 { f64::NEG_INFINITY } else { 0.0 };
+        // The range has no lower end, so the floor is that of a response with ten leaks.
+        let floor = 10.0 * self.penalty_per_leak;
+        Ok(Rule::each(Range::new(min, 0.0), move |sample| self.score(sample)).floor(floor))
     }
 }
 
-impl Stated for PrivacyLeakage {
-    fn range(&self) -> Range {
-        Range::new(if self.penalty_per_leak < 0.0 { f64::NEG_INFINITY } else { 0.0 }, 0.0)
-    }
-
-    /// The range has no lower end, so the floor is that of a response with ten leaks.
-    fn floor(&self) -> f64 {
-        10.0 * self.penalty_per_leak
-    }
-}
-
-impl Rule for PrivacyLeakage {
+impl PrivacyLeakage {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let Personal { email, phone, id_card, credit_card, ip_address } =
-            Personal::count(sample.text.as_str());
+        let PiiCounts { email, phone, id_card, credit_card, ip_address } =
+            PiiCounts::count(sample.text.as_str());
         let total = email + phone + id_card + credit_card + ip_address;
         let mut info = Info::of([("total_leaks", Fact::Count(total))]);
         let kinds = [
@@ -101,7 +90,7 @@ impl Rule for PrivacyLeakage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::score;
+    use crate::rule::test_util::score;
 
     #[test]
     fn the_evidence_holds_counts_and_no_text() {
@@ -117,8 +106,11 @@ mod tests {
     fn a_leak_is_never_rewarded() {
         let bonus = PrivacyLeakage { penalty_per_leak: 0.5 };
         assert!(bonus.build(&mut ResourceCache::default()).is_err());
-        let none = PrivacyLeakage { penalty_per_leak: 0.0 };
-        assert_eq!(none.range(), Range::new(0.0, 0.0));
-        assert_eq!(PrivacyLeakage::default().floor(), -5.0);
+        let properties = |penalty_per_leak| {
+            let rule = PrivacyLeakage { penalty_per_leak }.build(&mut ResourceCache::default());
+            *rule.expect("a rule").properties()
+        };
+        assert_eq!(properties(0.0).range, Range::new(0.0, 0.0));
+        assert_eq!(properties(-0.5).floor, -5.0);
     }
 }

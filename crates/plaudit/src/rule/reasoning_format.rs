@@ -1,11 +1,10 @@
-//! Does the response show its thought and its answer in tags?
+//! `reasoning_format`: whether the response has a thought and an answer in tags.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Text;
 use crate::text::space::is_blank;
 use crate::text::tags::{Census, Tag, is_tag_name};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,43 +51,38 @@ impl Default for ReasoningFormat {
     }
 }
 
-impl Registered for ReasoningFormat {
+impl Reward<Rule> for ReasoningFormat {
     const NAME: &'static str = "reasoning_format";
     const ALIASES: &'static [&'static str] = &["format"];
-}
 
-impl Reward for ReasoningFormat {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        let mut refusals = Vec::new();
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let mut errors = Vec::new();
         for (key, name) in [("think_token", &self.think_token), ("answer_token", &self.answer_token)] {
             if name.is_empty() {
-                refusals.push(ParamError::new(key, "is empty; name a tag, such as think"));
+                errors.push(ParamError::new(key, "is empty; name a tag, such as think"));
             } else if name.chars().any(|char| matches!(char, '<' | '>' | '/') || char.is_control()) {
-                refusals
+                errors
                     .push(ParamError::new(key, "is the name alone, without <, >, / and control characters"));
             }
         }
         if self.strict && self.think_token == self.answer_token {
-            refusals.push(ParamError::new("answer_token", "must differ from think_token when strict is on"));
+            errors.push(ParamError::new("answer_token", "must differ from think_token when strict is on"));
         }
-        if !refusals.is_empty() {
-            return Err(refusals);
+        if !errors.is_empty() {
+            return Err(errors);
         }
-        Ok(Scorer::Each(Box::new(Loaded {
-            think: Name::new(self.think_token),
-            answer: Name::new(self.answer_token),
-            strict: self.strict,
-        })))
+        let (think, answer) = (TagName::new(self.think_token), TagName::new(self.answer_token));
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(&think, &answer, self.strict, sample.text)))
     }
 }
 
 /// The name of a tag, with its tags spelled out where the shared view does not know them.
-struct Name {
+struct TagName {
     name: String,
     spelled: Option<(String, String)>,
 }
 
-impl Name {
+impl TagName {
     fn new(name: String) -> Self {
         let spelled = (!is_tag_name(&name)).then(|| (format!("<{name}>"), format!("</{name}>")));
         Self { name, spelled }
@@ -109,33 +103,15 @@ fn spots<'t>(text: &'t str, tag: &'t str, closes: bool) -> impl Iterator<Item = 
     found.map(move |start| Tag { start, end: start + tag.len(), closes })
 }
 
-struct Loaded {
-    think: Name,
-    answer: Name,
-    strict: bool,
-}
-
-impl Stated for Loaded {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
-    }
-}
-
-impl Rule for Loaded {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let think = self.think.census(sample.text);
-        let answer = self.answer.census(sample.text);
-        let (has_think, has_answer) = (think.has_pair(), answer.has_pair());
-        let good = if self.strict {
-            is_whole(sample.text.as_str(), &think, &answer)
-        } else {
-            has_think && has_answer
-        };
-        Outcome::scored(
-            f64::from(u8::from(good)),
-            Info::of([("has_think_tag", Fact::Bool(has_think)), ("has_answer_tag", Fact::Bool(has_answer))]),
-        )
-    }
+fn score(think: &TagName, answer: &TagName, strict: bool, text: &Text<'_>) -> Outcome {
+    let think = think.census(text);
+    let answer = answer.census(text);
+    let (has_think, has_answer) = (think.has_pair(), answer.has_pair());
+    let good = if strict { is_whole(text.as_str(), &think, &answer) } else { has_think && has_answer };
+    Outcome::scored(
+        f64::from(u8::from(good)),
+        Info::of([("has_think_tag", Fact::Bool(has_think)), ("has_answer_tag", Fact::Bool(has_answer))]),
+    )
 }
 
 /// Whether the text is one thought and one answer, neither of them empty, and else only white space.
@@ -156,7 +132,7 @@ mod tests {
     use super::*;
 
     fn score(reward: &ReasoningFormat, text: &str) -> f64 {
-        crate::rule::trial::score(reward.clone(), text, None).value().expect("a value")
+        crate::rule::test_util::score(reward.clone(), text, None).value().expect("a value")
     }
 
     #[test]
@@ -195,8 +171,8 @@ mod tests {
     fn names_that_cannot_be_tags_are_refused() {
         for name in ["", "<think>", "/think", "a\nb"] {
             let reward = ReasoningFormat { answer_token: name.to_owned(), ..Default::default() };
-            let refusals = reward.build(&mut ResourceCache::default()).expect_err("a refusal");
-            assert_eq!(refusals[0].key, "answer_token");
+            let errors = reward.build(&mut ResourceCache::default()).expect_err("a refusal");
+            assert_eq!(errors[0].key, "answer_token");
         }
         let same = ReasoningFormat { answer_token: "think".to_owned(), strict: true, ..Default::default() };
         assert!(same.build(&mut ResourceCache::default()).is_err());

@@ -1,12 +1,11 @@
-//! Does the response think and then either answer or call tools, in tags, with calls that can be read?
+//! `reasoning_tool_call_format`: think tags followed by an answer or by readable JSON tool calls.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::json::{self, Shape};
 use crate::text::space::is_blank;
 use crate::text::tags::{Census, Tags};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,23 +44,15 @@ pub struct ReasoningToolCallFormat {
     pub strict: bool,
 }
 
-impl Registered for ReasoningToolCallFormat {
+impl Reward<Rule> for ReasoningToolCallFormat {
     const NAME: &'static str = "reasoning_tool_call_format";
-}
 
-impl Reward for ReasoningToolCallFormat {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Each(Box::new(self)))
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
-impl Stated for ReasoningToolCallFormat {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
-    }
-}
-
-impl Rule for ReasoningToolCallFormat {
+impl ReasoningToolCallFormat {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let text = sample.text.as_str();
         let tags = sample.text.tags();
@@ -79,7 +70,7 @@ impl Rule for ReasoningToolCallFormat {
                     if valid {
                         readable = match self.readable(text, tags) {
                             Ok(readable) => readable,
-                            Err(reason) => return Outcome::floored(self.floor(), reason),
+                            Err(reason) => return Outcome::floored(0.0, reason),
                         };
                         valid = readable;
                     }
@@ -109,8 +100,8 @@ impl ReasoningToolCallFormat {
                 Ok([Some(name), Some(arguments)]) => {
                     !self.strict || (name == Shape::String && arguments == Shape::Object)
                 }
-                Ok(_) | Err(json::Fault::Malformed | json::Fault::NotAnObject) => false,
-                Err(json::Fault::TooDeep) => {
+                Ok(_) | Err(json::JsonError::Malformed | json::JsonError::NotAnObject) => false,
+                Err(json::JsonError::TooDeep) => {
                     return Err(Reason::new(
                         Code::ModelTooComplex,
                         "The JSON of a tool call is nested deeper than 128 levels.",
@@ -182,7 +173,7 @@ mod tests {
     use crate::outcome::OutcomeKind;
 
     fn outcome(strict: bool, text: &str) -> Outcome {
-        crate::rule::trial::score(ReasoningToolCallFormat { strict }, text, None)
+        crate::rule::test_util::score(ReasoningToolCallFormat { strict }, text, None)
     }
 
     fn call(json: &str) -> String {

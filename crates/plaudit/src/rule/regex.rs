@@ -1,10 +1,9 @@
-//! Does the response match a pattern, or hold the reference where the pattern says?
+//! `regex`: whether a pattern matches, in bounded time.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
 use crate::reason::Code;
 use crate::text::space::strip;
-use crate::tokenizer::ResourceCache;
 use regex_automata::hybrid::dfa::Config as DfaConfig;
 use regex_automata::hybrid::regex as hybrid;
 use regex_automata::util::pool::Pool;
@@ -35,7 +34,7 @@ use std::sync::Arc;
 ///
 /// ## How it can be gamed
 /// A match is found anywhere, in the thought as well as in the answer, and the first one counts: a response can list
-/// all answers if the pattern allows it. Patterns that match the empty text are refused, because every response
+/// all answers if the pattern allows it. Patterns that match the empty text are rejected, because every response
 /// would match them.
 ///
 /// ## Example
@@ -76,23 +75,24 @@ const DEEPEST: u32 = 64;
 /// The name of the group that `compare` looks at.
 const GROUP: &str = "answer";
 
-impl Registered for Regex {
+impl Reward<Rule> for Regex {
     const NAME: &'static str = "regex";
-}
 
-impl Reward for Regex {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        let mut refusals = Vec::new();
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let mut errors = Vec::new();
         for (key, score) in [("score_match", self.score_match), ("score_miss", self.score_miss)] {
             if !score.is_finite() {
-                refusals.push(ParamError::new(key, "must be a finite number"));
+                errors.push(ParamError::new(key, "must be a finite number"));
             }
         }
         let compiled =
             compile(&self.pattern, self.compare).and_then(|regex| Ok((Fast::new(&self.pattern)?, regex)));
         let compiled = compiled.map_err(|message| ParamError::new("pattern", message));
-        let (fast, regex) = ParamError::gather(refusals, compiled)?;
-        Ok(Scorer::Each(Box::new(Loaded { regex, fast, stated: self })))
+        let (fast, regex) = ParamError::gather(errors, compiled)?;
+        let (hit, miss) = (self.score_match, self.score_miss);
+        let searcher = Searcher { regex, fast };
+        let range = Range::new(hit.min(miss), hit.max(miss));
+        Ok(Rule::each(range, move |sample| self.score(&searcher, range.min, sample)))
     }
 }
 
@@ -102,7 +102,7 @@ fn compile(pattern: &str, compare: bool) -> Result<regex::Regex, String> {
         return Err("regex_empty: the pattern is empty and would match every response".to_owned());
     }
     let built = regex::RegexBuilder::new(pattern).size_limit(LARGEST).nest_limit(DEEPEST).build();
-    let regex = built.map_err(|error| refusal(&error))?;
+    let regex = built.map_err(|error| pattern_error(&error))?;
     if regex.is_match("") {
         return Err(
             "regex_always: the pattern matches the empty text and so every response; ask for at least one \
@@ -120,7 +120,7 @@ fn compile(pattern: &str, compare: bool) -> Result<regex::Regex, String> {
 const INDENT: usize = 4;
 
 /// What is wrong with a pattern. The crate tells the causes apart only in words, which a test holds on to.
-fn refusal(error: &regex::Error) -> String {
+fn pattern_error(error: &regex::Error) -> String {
     let words = error.to_string();
     if matches!(error, regex::Error::CompiledTooBig(_)) {
         return "regex_size: the compiled pattern is larger than 1 MiB; use smaller repeats or classes"
@@ -175,13 +175,13 @@ impl Fast {
     }
 }
 
-struct Loaded {
+/// The compiled pattern, both ways.
+struct Searcher {
     regex: regex::Regex,
     fast: Fast,
-    stated: Regex,
 }
 
-impl Loaded {
+impl Searcher {
     /// Where the pattern is found first: nothing where it is not found, an error where the search would be slow.
     fn search(&self, text: &str) -> Result<Option<std::ops::Range<usize>>, Code> {
         match self.fast.find(text) {
@@ -203,32 +203,25 @@ impl Loaded {
     }
 }
 
-impl Stated for Loaded {
-    fn range(&self) -> Range {
-        let (hit, miss) = (self.stated.score_match, self.stated.score_miss);
-        Range::new(hit.min(miss), hit.max(miss))
-    }
-}
-
-impl Rule for Loaded {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+impl Regex {
+    fn score(&self, searcher: &Searcher, floor: f64, sample: &Sample<'_>) -> Outcome {
         let text = sample.text.as_str();
         // Only the first match is ever looked for: a walk over all of them can take quadratic time.
-        let hit = if self.stated.compare {
+        let hit = if self.compare {
             let Some(reference) = sample.reference.map(|reference| reference.stripped()) else {
                 return Outcome::skipped(Code::MissingReference);
             };
             if reference.is_empty() {
                 return Outcome::skipped(Code::EmptyReference);
             }
-            self.answer(text).map(|answer| answer.is_some_and(|answer| strip(answer) == reference))
+            searcher.answer(text).map(|answer| answer.is_some_and(|answer| strip(answer) == reference))
         } else {
-            self.search(text).map(|found| found.is_some())
+            searcher.search(text).map(|found| found.is_some())
         };
         match hit {
-            Ok(true) => Outcome::scored(self.stated.score_match, Info::none()),
-            Ok(false) => Outcome::scored(self.stated.score_miss, Info::none()),
-            Err(code) => Outcome::floored(self.floor(), code),
+            Ok(true) => Outcome::scored(self.score_match, Info::none()),
+            Ok(false) => Outcome::scored(self.score_miss, Info::none()),
+            Err(code) => Outcome::floored(floor, code),
         }
     }
 }
@@ -236,7 +229,7 @@ impl Rule for Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::score;
+    use crate::rule::test_util::score;
 
     #[test]
     fn the_first_match_is_compared() {
@@ -266,12 +259,12 @@ mod tests {
             Regex { pattern: "sorry".to_owned(), score_match: -1.0, score_miss: 0.5, ..Default::default() };
         assert_eq!(score(reward.clone(), "I am sorry", None).value(), Some(-1.0));
         assert_eq!(score(reward.clone(), "fine", None).value(), Some(0.5));
-        let scorer = reward.build(&mut ResourceCache::default()).expect("a rule");
-        assert_eq!(scorer.stated().floor(), -1.0);
+        let rule = reward.build(&mut ResourceCache::default()).expect("a rule");
+        assert_eq!(rule.properties().floor, -1.0);
     }
 
     #[test]
-    fn refusals_name_their_cause() {
+    fn errors_name_their_cause() {
         for (pattern, compare, cause) in [
             ("", false, "regex_empty:"),
             ("a*", false, "regex_always:"),

@@ -1,10 +1,10 @@
-//! How much of the reference does the response say in the same order? ROUGE-L.
+//! `rouge`: ROUGE-L, the F1 score of the longest common subsequence of words.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::Case;
-use crate::tokenizer::{ResourceCache, Tokenizer};
+use crate::tokenizer::Tokenizer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,24 +41,16 @@ const LONGEST_RESPONSE: usize = 1 << 16;
 /// The longest reference, in words.
 const LONGEST_REFERENCE: usize = 1 << 15;
 
-impl Registered for Rouge {
+impl Reward<Rule> for Rouge {
     const NAME: &'static str = "rouge";
     const NEEDS_REFERENCE: bool = true;
-}
 
-impl Reward for Rouge {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Each(Box::new(self)))
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
-impl Stated for Rouge {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
-    }
-}
-
-impl Rule for Rouge {
+impl Rouge {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let Some(reference) = sample.reference else {
             return Outcome::skipped(Code::MissingReference);
@@ -70,11 +62,11 @@ impl Rule for Rouge {
         };
         let given = match sample.text.tokens(&Tokenizer::Simple, Case::Lower) {
             Ok(words) => words,
-            Err(uncut) => return uncut.of_response(self.floor()),
+            Err(uncut) => return uncut.of_response(0.0),
         };
         if given.len() > LONGEST_RESPONSE {
             let message = format!("The response has more than {LONGEST_RESPONSE} words.");
-            return Outcome::floored(self.floor(), Reason::new(Code::ModelTooLong, message));
+            return Outcome::floored(0.0, Reason::new(Code::ModelTooLong, message));
         }
         if wanted.len() > LONGEST_REFERENCE {
             let message = format!("The reference has more than {LONGEST_REFERENCE} words.");
@@ -100,7 +92,7 @@ impl Rule for Rouge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::compared;
+    use crate::rule::test_util::compared;
     use serde_json::json;
 
     #[test]

@@ -1,9 +1,9 @@
-//! Does the model think too little or too much? A bounded penalty on the length of its thoughts.
+//! `thought_length`: a bounded penalty on the length of the text in think tags.
 
 use super::length::{self, Unit};
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::{ResourceCache, Tokenizer, TokenizerParams};
+use crate::tokenizer::{Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,49 +50,34 @@ impl Default for ThoughtLength {
     }
 }
 
-impl Registered for ThoughtLength {
+impl Reward<Rule> for ThoughtLength {
     const NAME: &'static str = "thought_length";
-}
+    const FACTS: &'static [&'static str] = &["length"];
 
-impl Reward for ThoughtLength {
-    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        let mut refusals = Vec::new();
+    fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let mut errors = Vec::new();
         if self.min > self.max {
-            refusals.push(ParamError::new("min", "the shortest length must not be above max"));
+            errors.push(ParamError::new("min", "the shortest length must not be above max"));
         }
         // Characters and words are counted without a tokenizer.
         let counter = match self.unit {
             Unit::Token => self.tokenizer.load(cache).map(Some),
             Unit::Character | Unit::Word => Ok(None),
         };
-        let counter = ParamError::gather(refusals, counter)?;
-        Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
+        let counter = ParamError::gather(errors, counter)?;
+        let any_length = counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX);
+        let range = Range::new(-1.0, 0.0);
+        let rule = Rule::each(range, move |sample| self.score(counter.as_ref(), range.min, sample));
+        Ok(rule.any_length(any_length))
     }
 }
 
-struct Loaded {
-    params: ThoughtLength,
-    /// Present where the unit is the token.
-    counter: Option<Tokenizer>,
-}
-
-impl Stated for Loaded {
-    fn range(&self) -> Range {
-        Range::new(-1.0, 0.0)
-    }
-
-    fn any_length(&self) -> bool {
-        self.counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX)
-    }
-}
-
-impl Rule for Loaded {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let params = &self.params;
-        let length = match (&self.counter, params.unit) {
+impl ThoughtLength {
+    fn score(&self, counter: Option<&Tokenizer>, floor: f64, sample: &Sample<'_>) -> Outcome {
+        let length = match (counter, self.unit) {
             (Some(counter), _) => match length::count(sample.text.thought(), counter) {
                 Ok(length) => length,
-                Err(uncut) => return uncut.of_response(self.floor()),
+                Err(uncut) => return uncut.of_response(floor),
             },
             (None, Unit::Word) => length::words(sample.text.thought().as_str()),
             // Body by body, because the space that joins them in `thought` is not the model's.
@@ -101,14 +86,13 @@ impl Rule for Loaded {
                 sample.text.tags().bodies(text, "think").map(|body| body.chars().count() as u64).sum()
             }
         };
-        let outside =
-            if length < params.min { params.min - length } else { length.saturating_sub(params.max) };
+        let outside = if length < self.min { self.min - length } else { length.saturating_sub(self.max) };
         let score = match outside {
             0 => 0.0,
-            _ if outside >= params.band => -1.0,
-            _ => -(outside as f64 / params.band as f64),
+            _ if outside >= self.band => -1.0,
+            _ => -(outside as f64 / self.band as f64),
         };
-        let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(params.unit.as_str()))]);
+        let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(self.unit.as_str()))]);
         Outcome::scored(score, info)
     }
 }
@@ -116,7 +100,7 @@ impl Rule for Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::trial::{refused, scored};
+    use crate::rule::test_util::{rejected, scored};
     use serde_json::json;
 
     fn length(parameters: serde_json::Value, response: &str) -> Option<Fact> {
@@ -144,7 +128,7 @@ mod tests {
 
     #[test]
     fn bounds_that_cross_are_refused() {
-        assert_eq!(refused::<ThoughtLength>(json!({"min": 5, "max": 4})), ["min"]);
-        assert_eq!(refused::<ThoughtLength>(json!({"tokenizer_type": "huggingface"})), ["tokenizer_file"]);
+        assert_eq!(rejected::<ThoughtLength>(json!({"min": 5, "max": 4})), ["min"]);
+        assert_eq!(rejected::<ThoughtLength>(json!({"tokenizer_type": "huggingface"})), ["tokenizer_file"]);
     }
 }

@@ -1,9 +1,9 @@
-//! Is the response longer than the training allows? A bounded penalty that sets in before the limit.
+//! `total_length`: a bounded penalty on responses close to and above the length limit.
 
 use super::length::{self, Unit};
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::{CounterParams, ResourceCache, Tokenizer};
+use crate::tokenizer::{CounterParams, Tokenizer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,50 +50,37 @@ impl Default for TotalLength {
     }
 }
 
-impl Registered for TotalLength {
+impl Reward<Rule> for TotalLength {
     const NAME: &'static str = "total_length";
-}
+    const FACTS: &'static [&'static str] = &["length"];
 
-impl Reward for TotalLength {
-    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        let mut refusals = Vec::new();
+    fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let mut errors = Vec::new();
         if self.band > self.max {
-            refusals.push(ParamError::new("band", "the band is a part of the allowed length: at most max"));
+            errors.push(ParamError::new("band", "the band is a part of the allowed length: at most max"));
         }
-        let counter = ParamError::gather(refusals, self.counter.load(cache))?;
-        Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
+        let counter = ParamError::gather(errors, self.counter.load(cache))?;
+        let by_token = self.unit == Unit::Token;
+        let any_length = !by_token || counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX);
+        let needs_tokens = by_token && counter.is_none();
+        let range = Range::new(-1.0, 0.0);
+        let rule = Rule::each(range, move |sample| self.score(counter.as_ref(), range.min, sample));
+        Ok(rule.any_length(any_length).needs_tokens(needs_tokens))
     }
 }
 
-struct Loaded {
-    params: TotalLength,
-    counter: Option<Tokenizer>,
-}
-
-impl Stated for Loaded {
-    fn range(&self) -> Range {
-        Range::new(-1.0, 0.0)
-    }
-
-    fn any_length(&self) -> bool {
-        self.params.unit != Unit::Token
-            || self.counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX)
-    }
-}
-
-impl Rule for Loaded {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let params = &self.params;
-        let length = match params.unit {
+impl TotalLength {
+    fn score(&self, counter: Option<&Tokenizer>, floor: f64, sample: &Sample<'_>) -> Outcome {
+        let length = match self.unit {
             Unit::Character => sample.text.chars() as u64,
             Unit::Word => length::words(sample.text.as_str()),
-            Unit::Token => match length::tokens(sample, self.counter.as_ref(), self.floor()) {
+            Unit::Token => match length::tokens(sample, counter, floor) {
                 Ok(length) => length,
                 Err(outcome) => return outcome,
             },
         };
-        let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(params.unit.as_str()))]);
-        Outcome::scored(length::soft_overlong(length, params.max, params.band), info)
+        let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(self.unit.as_str()))]);
+        Outcome::scored(length::soft_overlong(length, self.max, self.band), info)
     }
 }
 
@@ -101,7 +88,7 @@ impl Rule for Loaded {
 mod tests {
     use super::*;
     use crate::reason::Code;
-    use crate::rule::trial::{counted, refused, scored};
+    use crate::rule::test_util::{counted, rejected, scored};
     use serde_json::json;
 
     #[test]
@@ -127,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_band_longer_than_the_limit_is_refused() {
-        assert_eq!(refused::<TotalLength>(json!({"max": 10, "band": 11})), ["band"]);
-        assert_eq!(refused::<TotalLength>(json!({"tokenizer_type": "huggingface"})), ["tokenizer_file"]);
-        assert!(refused::<TotalLength>(json!({"max": 10, "band": 0})).is_empty());
+        assert_eq!(rejected::<TotalLength>(json!({"max": 10, "band": 11})), ["band"]);
+        assert_eq!(rejected::<TotalLength>(json!({"tokenizer_type": "huggingface"})), ["tokenizer_file"]);
+        assert!(rejected::<TotalLength>(json!({"max": 10, "band": 0})).is_empty());
     }
 
     #[test]

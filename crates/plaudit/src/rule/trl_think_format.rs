@@ -1,9 +1,8 @@
-//! Does the response begin with one thought in tags, as TRL checks it?
+//! `trl.think_format`: TRL's check that the response begins with one thought in tags.
 
-use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
 use crate::text::space::{is_blank, is_space};
-use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,23 +45,15 @@ impl Default for TrlThinkFormat {
     }
 }
 
-impl Registered for TrlThinkFormat {
+impl Reward<Rule> for TrlThinkFormat {
     const NAME: &'static str = "trl.think_format";
-}
 
-impl Reward for TrlThinkFormat {
-    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
-        Ok(Scorer::Each(Box::new(self)))
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
-impl Stated for TrlThinkFormat {
-    fn range(&self) -> Range {
-        Range::new(0.0, 1.0)
-    }
-}
-
-impl Rule for TrlThinkFormat {
+impl TrlThinkFormat {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         Outcome::scored(f64::from(u8::from(self.fits(sample))), Info::none())
     }
@@ -93,7 +84,7 @@ mod tests {
     use super::*;
 
     fn score(reward: &TrlThinkFormat, text: &str) -> f64 {
-        crate::rule::trial::score(reward.clone(), text, None).value().expect("a value")
+        crate::rule::test_util::score(reward.clone(), text, None).value().expect("a value")
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How does the signal change from step to step, or differ between data sets? The same statistics, by a field.
+//! Statistics broken down by a field, such as the step or the data set.
 
 use super::Statistics;
 use crate::report::Report;
@@ -22,7 +22,7 @@ pub struct Breakdown {
 
 /// The rollouts of one value.
 #[derive(Debug, Serialize)]
-pub struct Part<'b> {
+pub struct BreakdownPart<'b> {
     /// The value of the field.
     pub value: &'b str,
     /// How far the totals are from those of the part before: 0 for the same spread, 1 for none in common. Steps of a
@@ -76,7 +76,7 @@ impl Breakdown {
     }
 
     /// The parts: by number where all values are numbers, as steps are, and else in the order of their coming.
-    pub fn parts(&self) -> Vec<Part<'_>> {
+    pub fn parts(&self) -> Vec<BreakdownPart<'_>> {
         let mut parts: Vec<&(String, Statistics)> = self.parts.iter().collect();
         let number =
             |part: &(String, Statistics)| part.0.parse::<f64>().ok().filter(|number| number.is_finite());
@@ -89,7 +89,7 @@ impl Breakdown {
             .map(|(value, statistics)| {
                 let drift = before.and_then(|before| statistics.total.distance(&before.total));
                 before = Some(statistics);
-                Part { value, drift, statistics }
+                BreakdownPart { value, drift, statistics }
             })
             .collect()
     }

@@ -1,4 +1,4 @@
-//! How are the values of one column spread? Moments and a sketch that streams, merges and takes bounded memory.
+//! Distribution of one column: streaming moments and a mergeable quantile sketch in bounded memory.
 
 use rapidhash::RapidHashMap;
 use serde::ser::SerializeMap as _;

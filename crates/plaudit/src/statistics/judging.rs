@@ -1,4 +1,4 @@
-//! Does the judge hold to its verdicts, and how do rollouts fare against the reference? Counts become rates, with intervals.
+//! Judge statistics: consistency of verdicts and results against the reference, as rates with intervals.
 
 use crate::judge::stats::JudgeStats;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Is the reward signal healthy? What a run or a step looked like as a whole: streaming, mergeable, bounded.
+//! Statistics of a run or a step: streaming, mergeable, in bounded memory.
 
 pub mod breakdown;
 pub mod distribution;

@@ -1,4 +1,4 @@
-//! How does a training go from step to step? What was scored since the last step, and in all, in memory that does not grow.
+//! Statistics per training step: since the last step and in total, in bounded memory.
 
 use super::{GroupStatistics, Statistics};
 use crate::plan::Plan;

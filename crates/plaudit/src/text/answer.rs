@@ -1,4 +1,4 @@
-//! What does a response give as its answer? What stands in its tags or its box, or all of it.
+//! Answer extraction: the content of the last answer tags or of `\boxed`, or the whole response.
 
 use super::Text;
 use schemars::JsonSchema;

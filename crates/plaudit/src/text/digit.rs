@@ -1,5 +1,4 @@
-//! What is a digit? What Python's `\d` and `float` take for one, because the origins of several rules cut numbers
-//! with those.
+//! Unicode digits as Python's `\d` and `float` define them, which the origins of several rules use.
 
 /// The zeros of all decimal digits in Unicode 14; the nine code points after each are the digits 1 to 9.
 const ZEROS: [u32; 66] = [

@@ -1,5 +1,4 @@
-//! Is a text a JSON object, and which shapes have the values of certain keys? Nothing is built: one pass, no
-//! allocation, and a bound on the depth.
+//! JSON object scanner: checks that a text is an object and finds the types of some keys, without allocation.
 //!
 //! The dialect is that of Python's `json.loads`, because the vectors were made with it: `NaN`, `Infinity` and
 //! `-Infinity` are values, of equal keys the last one counts, numbers may have any length, half a surrogate pair may
@@ -22,7 +21,7 @@ pub enum Shape {
 
 /// Why a text has no fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum JsonError {
     /// It is not JSON.
     Malformed,
     /// It is JSON, but not an object.
@@ -32,8 +31,8 @@ pub enum Fault {
 }
 
 /// The shapes of the values of `keys` in the object that the text is; `None` for a key that it does not have.
-pub fn fields<const N: usize>(text: &str, keys: [&str; N]) -> Result<[Option<Shape>; N], Fault> {
-    let mut reader = Reader { bytes: text.as_bytes(), at: 0 };
+pub fn fields<const N: usize>(text: &str, keys: [&str; N]) -> Result<[Option<Shape>; N], JsonError> {
+    let mut reader = JsonReader { bytes: text.as_bytes(), at: 0 };
     let mut found = [None; N];
     let mut slot = None;
     // One bit a level, set where it is an object; the innermost is the lowest.
@@ -51,7 +50,7 @@ pub fn fields<const N: usize>(text: &str, keys: [&str; N]) -> Result<[Option<Sha
         }
         if matches!(shape, Shape::Object | Shape::Array) {
             if depth == DEEPEST {
-                return Err(Fault::TooDeep);
+                return Err(JsonError::TooDeep);
             }
             let object = shape == Shape::Object;
             levels = (levels << 1) | u128::from(object);
@@ -70,8 +69,8 @@ pub fn fields<const N: usize>(text: &str, keys: [&str; N]) -> Result<[Option<Sha
             if depth == 0 {
                 return match (reader.peek(), whole) {
                     (None, Some(Shape::Object)) => Ok(found),
-                    (None, _) => Err(Fault::NotAnObject),
-                    (Some(_), _) => Err(Fault::Malformed),
+                    (None, _) => Err(JsonError::NotAnObject),
+                    (Some(_), _) => Err(JsonError::Malformed),
                 };
             }
             let object = levels & 1 == 1;
@@ -84,7 +83,7 @@ pub fn fields<const N: usize>(text: &str, keys: [&str; N]) -> Result<[Option<Sha
                 }
                 Some(b'}') if object => {}
                 Some(b']') if !object => {}
-                _ => return Err(Fault::Malformed),
+                _ => return Err(JsonError::Malformed),
             }
             levels >>= 1;
             depth -= 1;
@@ -92,12 +91,12 @@ pub fn fields<const N: usize>(text: &str, keys: [&str; N]) -> Result<[Option<Sha
     }
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     bytes: &'t [u8],
     at: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> JsonReader<'t> {
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
@@ -116,7 +115,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A whole scalar, or the bracket that opens an object or an array.
-    fn begin(&mut self) -> Result<Shape, Fault> {
+    fn begin(&mut self) -> Result<Shape, JsonError> {
         match self.next() {
             Some(b'{') => Ok(Shape::Object),
             Some(b'[') => Ok(Shape::Array),
@@ -132,23 +131,23 @@ impl<'t> Reader<'t> {
             Some(b'-') if self.peek() == Some(b'I') => self.word(b"Infinity"),
             Some(b'-') => match self.next() {
                 Some(first @ b'0'..=b'9') => self.number(first),
-                _ => Err(Fault::Malformed),
+                _ => Err(JsonError::Malformed),
             },
             Some(first @ b'0'..=b'9') => self.number(first),
-            _ => Err(Fault::Malformed),
+            _ => Err(JsonError::Malformed),
         }
     }
 
-    fn word(&mut self, rest: &[u8]) -> Result<Shape, Fault> {
+    fn word(&mut self, rest: &[u8]) -> Result<Shape, JsonError> {
         if !self.bytes[self.at..].starts_with(rest) {
-            return Err(Fault::Malformed);
+            return Err(JsonError::Malformed);
         }
         self.at += rest.len();
         Ok(Shape::Other)
     }
 
     /// The rest of a number. What does not belong to it, such as the dot of `1.`, is left, and is then a mistake.
-    fn number(&mut self, first: u8) -> Result<Shape, Fault> {
+    fn number(&mut self, first: u8) -> Result<Shape, JsonError> {
         if first != b'0' {
             self.digits();
         }
@@ -173,7 +172,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The rest of a string after its opening quote: what stands before the closing one, escapes as written.
-    fn string(&mut self) -> Result<&'t [u8], Fault> {
+    fn string(&mut self) -> Result<&'t [u8], JsonError> {
         let start = self.at;
         loop {
             match self.next() {
@@ -181,30 +180,30 @@ impl<'t> Reader<'t> {
                 Some(b'\\') => match self.next() {
                     Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {}
                     Some(b'u') => {
-                        let digits = self.bytes.get(self.at..self.at + 4).ok_or(Fault::Malformed)?;
+                        let digits = self.bytes.get(self.at..self.at + 4).ok_or(JsonError::Malformed)?;
                         if !digits.iter().all(u8::is_ascii_hexdigit) {
-                            return Err(Fault::Malformed);
+                            return Err(JsonError::Malformed);
                         }
                         self.at += 4;
                     }
-                    _ => return Err(Fault::Malformed),
+                    _ => return Err(JsonError::Malformed),
                 },
                 Some(0x20..) => {}
-                Some(_) | None => return Err(Fault::Malformed),
+                Some(_) | None => return Err(JsonError::Malformed),
             }
         }
     }
 
     /// A key and its colon: which of the keys that are asked for it is.
-    fn key(&mut self, keys: &[&str]) -> Result<Option<usize>, Fault> {
+    fn key(&mut self, keys: &[&str]) -> Result<Option<usize>, JsonError> {
         self.space();
         if self.next() != Some(b'"') {
-            return Err(Fault::Malformed);
+            return Err(JsonError::Malformed);
         }
         let written = self.string()?;
         self.space();
         if self.next() != Some(b':') {
-            return Err(Fault::Malformed);
+            return Err(JsonError::Malformed);
         }
         Ok(keys.iter().position(|key| spells(written, key.as_bytes())))
     }
@@ -240,7 +239,7 @@ fn spells(written: &[u8], word: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn name(text: &str) -> Result<Option<Shape>, Fault> {
+    fn name(text: &str) -> Result<Option<Shape>, JsonError> {
         fields(text, ["name"]).map(|[name]| name)
     }
 
@@ -252,7 +251,7 @@ mod tests {
         assert_eq!(name(r#"{"x": {"name": 1}}"#), Ok(None));
         assert_eq!(name(" {\"n\\u0061me\"\t:\r\n-0.5E-10 } "), Ok(Some(Shape::Other)));
         assert_eq!(name("{}"), Ok(None));
-        assert_eq!(name("[\"name\"]"), Err(Fault::NotAnObject));
+        assert_eq!(name("[\"name\"]"), Err(JsonError::NotAnObject));
     }
 
     #[test]
@@ -293,16 +292,16 @@ mod tests {
             "\u{a0}1",
             "\u{feff}1",
         ] {
-            assert_eq!(name(&format!(r#"{{"name":{bad}}}"#)), Err(Fault::Malformed), "{bad}");
+            assert_eq!(name(&format!(r#"{{"name":{bad}}}"#)), Err(JsonError::Malformed), "{bad}");
         }
     }
 
     #[test]
     fn depth_has_a_bound() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(name(&nested(128)), Err(Fault::NotAnObject));
-        assert_eq!(name(&nested(129)), Err(Fault::TooDeep));
-        assert_eq!(name(&"[".repeat(1_000_000)), Err(Fault::TooDeep));
-        assert_eq!(name(&"{".repeat(1_000_000)), Err(Fault::Malformed));
+        assert_eq!(name(&nested(128)), Err(JsonError::NotAnObject));
+        assert_eq!(name(&nested(129)), Err(JsonError::TooDeep));
+        assert_eq!(name(&"[".repeat(1_000_000)), Err(JsonError::TooDeep));
+        assert_eq!(name(&"{".repeat(1_000_000)), Err(JsonError::Malformed));
     }
 }

@@ -1,11 +1,11 @@
-//! What is the longest common subsequence of two sequences? 64 places of one of them at a time.
+//! Longest common subsequence, bit-parallel: 64 positions at a time.
 //!
 //! The bit-parallel recurrence V' = (V + (V & M)) | (V & !M) of Hyyrö ("Bit-parallel LCS-length computation
 //! revisited", 2004), where bit j of M says that the symbol at hand stands at place j. Most words stand at few
 //! places, so M is kept as the list of its blocks that are not zero; a block that is not listed changes only when
 //! a carry reaches it.
 
-use super::set::{place_of, places_for};
+use super::id_set::{place_of, places_for};
 
 /// One sequence, prepared so that others can be compared with it.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! What is a text in lower case? The same as Python's `str.lower`, but by the shortest way that the text allows.
+//! Lower case as Python's `str.lower`, with a fast path for ASCII.
 
 /// The text in lower case, or nothing where it is so already.
 pub fn lower(text: &str) -> Option<String> {

@@ -1,14 +1,13 @@
-//! What can be seen in a text? Every view of it (length, lower case, tags, thought, tokens) is made at most once,
-//! by the first component that asks, and then serves all the others.
+//! Lazy views of a text (length, lower case, tags, thought, tokens), each computed at most once and shared.
 
 pub mod answer;
 pub mod digit;
+pub mod id_set;
 pub mod json;
 pub mod lcs;
 pub mod lower;
 pub mod ngrams;
-pub mod personal;
-pub mod set;
+pub mod pii;
 pub mod space;
 pub mod tags;
 pub mod tokens;

@@ -1,6 +1,6 @@
-//! How often does a sequence of tokens say the same thing again? Its n-grams, counted and compared by hash.
+//! N-gram counting by hash: repeated and most frequent n-grams.
 
-use super::set::{IdSet, place_of, places_for};
+use super::id_set::{IdSet, place_of, places_for};
 
 /// The longest n-gram that can be asked for. Beyond that only copies of whole paragraphs repeat.
 pub const LONGEST_NGRAM: usize = 64;

@@ -1,5 +1,4 @@
-//! What is white space? What Python's `str.split` and `str.strip` take for it, because references, vectors and
-//! the peers' numbers were made with those.
+//! White space as Python's `str.split` and `str.strip` define it, which references and vectors were made with.
 
 /// Whether a character is white space to Python: Unicode white space and the four information separators.
 pub fn is_space(char: char) -> bool {

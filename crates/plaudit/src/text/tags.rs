@@ -1,4 +1,4 @@
-//! Where do tags stand in a text? One pass finds them all; the rules then ask by name.
+//! Tag index of a text: one pass finds all tags; rules look them up by name.
 
 /// One `<name>` or `</name>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

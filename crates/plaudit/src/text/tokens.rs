@@ -1,7 +1,7 @@
-//! What are the tokens of a text? A sequence of numbers, equal where the tokens are equal, with their spans.
+//! Token sequences: one id per token, equal for equal tokens, with their spans.
 
+use super::id_set::IdSet;
 use super::lcs::Pattern;
-use super::set::IdSet;
 use std::cell::OnceCell;
 
 /// The tokens of one text.

@@ -1,4 +1,4 @@
-//! How does any model's own tokenizer cut a text? As its `tokenizer.json` says, read by Hugging Face's library.
+//! Hugging Face tokenizers: any model's `tokenizer.json`.
 
 use super::{ResourceCache, Uncut};
 use crate::error::ParamError;

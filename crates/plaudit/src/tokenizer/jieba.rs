@@ -1,4 +1,4 @@
-//! How is Chinese cut into words? By jieba's dictionary and its model for unknown words, in accurate mode.
+//! Chinese word segmentation by jieba, in accurate mode.
 //!
 //! The words are those of Python's jieba, where the Rust library differs too: it joins `left-hand` and `a_b`, which
 //! the original cuts at the mark. Only ideographs beyond U+9FD5 and of the extension blocks, which the original takes

@@ -1,5 +1,4 @@
-//! How is a text cut into tokens? By white space, by a byte-pair vocabulary, by a Chinese dictionary, or by any
-//! Hugging Face `tokenizer.json`.
+//! Tokenizers: white space, byte-pair vocabularies (tiktoken), jieba, and Hugging Face `tokenizer.json`.
 
 pub mod huggingface;
 mod jieba;

@@ -1,10 +1,10 @@
-//! How does a byte-pair vocabulary of OpenAI cut a text? As tiktoken's `encode_ordinary` does, number for number.
+//! Byte-pair encoding with OpenAI's vocabularies, equal to tiktoken's `encode_ordinary`.
 //!
 //! Numbers are compared and never the strings that they stand for: a token may be a part of a character, and all
 //! such parts decode to the same replacement character. The name of a special token in a response is ordinary
 //! text, so that a policy cannot change how it is measured by writing one.
 
-use crate::text::set::{place_of, places_for};
+use crate::text::id_set::{place_of, places_for};
 use crate::text::tokens::Tokens;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

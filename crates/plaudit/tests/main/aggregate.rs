@@ -3,9 +3,12 @@
 
 use crate::golden::{differences, golden, lines, same};
 use crate::work::worked;
+use plaudit::aggregate::copeland::Copeland;
+use plaudit::aggregate::dgr::Dgr;
 use plaudit::aggregate::elo::{Elo, in_order};
+use plaudit::aggregate::winrate::Winrate;
 use plaudit::aggregate::{
-    Aggregated, Comparison, Evidence, LineUp, Method, Observed, Weighed, aggregate, estimate,
+    Aggregated, Comparison, Evidence, Method, MethodInfo, Ranking, Weighed, aggregate, estimate,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -39,7 +42,7 @@ fn agree(ours: &Value, theirs: &Value) -> bool {
 }
 
 /// What differs from the vector, of the scores and of the evidence under the same names.
-fn unlike(vector: &Value, ours: &Aggregated) -> Vec<String> {
+fn unlike(vector: &Value, ours: &Aggregated<impl serde::Serialize>) -> Vec<String> {
     let mut said = json!(ours.info);
     said["scores"] = json!(ours.scores);
     let expected = vector["expected"].as_object().unwrap().iter();
@@ -77,8 +80,8 @@ fn dgr_agrees_where_the_best_orders_agree_and_differs_on_purpose_elsewhere() {
     for vector in lines("pairwise_dgr.jsonl") {
         let id = vector["id"].as_str().unwrap();
         let (n, comparisons) = comparisons(&vector);
-        let ours = aggregate(&Method::Dgr, n, &comparisons).unwrap();
-        let Evidence::Dgr(info) = &ours.info else { panic!("of another method") };
+        let ours = aggregate(&Method::Dgr(Dgr {}), n, &comparisons).unwrap();
+        let MethodInfo::Dgr(info) = &ours.info else { panic!("of another method") };
         let tied = comparisons.iter().any(|comparison| comparison.winner.is_none());
         let agrees = agree(&json!(ours.scores), &vector["expected"]["scores"]);
         if !tied && info.settled {
@@ -181,7 +184,7 @@ fn swapped(comparison: &Comparison) -> Comparison {
 }
 
 /// A group with evidence of every kind.
-fn some_evidence() -> impl Strategy<Value = (usize, Observed)> {
+fn some_evidence() -> impl Strategy<Value = (usize, Evidence)> {
     some_comparisons(7).prop_flat_map(|(n, all)| {
         let chances = prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..1.0_f64], all.len() / 2);
         let ranked = (
@@ -191,22 +194,22 @@ fn some_evidence() -> impl Strategy<Value = (usize, Observed)> {
         let line_up = (ranked, 2..=n).prop_map(|((shown, order), size)| {
             let shown = shown[..size].to_vec();
             let order = order.into_iter().filter(|response| shown.contains(response)).collect();
-            LineUp { shown, order }
+            Ranking { shown, order }
         });
         let prior = prop::option::of(prop::collection::vec(-5.0..5.0_f64, n));
         (Just((n, all)), chances, prop::collection::vec(line_up, 0..5), prior).prop_map(
-            |((n, mut comparisons), chances, line_ups, prior)| {
+            |((n, mut comparisons), chances, rankings, prior)| {
                 let soft = comparisons.split_off(comparisons.len() - chances.len());
                 let weigh = |(comparison, first)| Weighed { comparison, first };
                 let weighed = soft.into_iter().zip(chances).map(weigh).collect();
-                (n, Observed { comparisons, weighed, line_ups, prior })
+                (n, Evidence { comparisons, weighed, rankings, prior })
             },
         )
     })
 }
 
 /// The same evidence, in another order and under other numbers.
-fn renamed(observed: &Observed, names: &[usize]) -> Observed {
+fn renamed(observed: &Evidence, names: &[usize]) -> Evidence {
     let pair = |&Comparison { first, second, winner }: &Comparison| Comparison {
         first: names[first],
         second: names[second],
@@ -219,7 +222,7 @@ fn renamed(observed: &Observed, names: &[usize]) -> Observed {
             new[*name] = old[at];
         }
     }
-    Observed {
+    Evidence {
         comparisons: observed.comparisons.iter().rev().map(pair).collect(),
         weighed: observed
             .weighed
@@ -227,11 +230,11 @@ fn renamed(observed: &Observed, names: &[usize]) -> Observed {
             .rev()
             .map(|w| Weighed { comparison: pair(&w.comparison), ..*w })
             .collect(),
-        line_ups: observed
-            .line_ups
+        rankings: observed
+            .rankings
             .iter()
             .rev()
-            .map(|line_up| LineUp { shown: all(&line_up.shown), order: all(&line_up.order) })
+            .map(|line_up| Ranking { shown: all(&line_up.shown), order: all(&line_up.order) })
             .collect(),
         prior,
     }
@@ -240,11 +243,11 @@ fn renamed(observed: &Observed, names: &[usize]) -> Observed {
 #[test]
 fn a_ranking_of_all_is_recovered() {
     let order: Vec<usize> = vec![3, 0, 4, 1, 2];
-    let observed = Observed {
-        line_ups: vec![LineUp { shown: (0..5).collect(), order: order.clone() }],
-        ..Observed::default()
+    let observed = Evidence {
+        rankings: vec![Ranking { shown: (0..5).collect(), order: order.clone() }],
+        ..Evidence::default()
     };
-    let copeland = estimate(&Method::Copeland, 5, &observed).unwrap().scores;
+    let copeland = estimate(&Method::Copeland(Copeland {}), 5, &observed).unwrap().scores;
     let ours = estimate(&Method::default(), 5, &observed).unwrap().scores;
     for (rank, response) in order.iter().enumerate() {
         assert_eq!(copeland[*response], 1.0 - rank as f64 / 2.0);
@@ -258,7 +261,7 @@ fn the_surer_the_judge_the_larger_the_difference() {
         let comparison = Comparison { first: 0, second: 1, winner: Some(0) };
         let back = Comparison { first: 1, second: 0, winner: Some(0) };
         let weighed = vec![Weighed { comparison, first }, Weighed { comparison: back, first: 1.0 - first }];
-        let observed = Observed { weighed, ..Observed::default() };
+        let observed = Evidence { weighed, ..Evidence::default() };
         let scores = estimate(&Method::default(), 2, &observed).unwrap().scores;
         scores[0] - scores[1]
     };
@@ -272,7 +275,7 @@ fn another_reward_decides_where_verdicts_are_few_and_fades_where_they_contradict
     let tie = |first, second| Comparison { first, second, winner: None };
     let scores = |comparisons: Vec<Comparison>| {
         let prior = Some(vec![-1.0, 0.0, 1.0]);
-        estimate(&Method::default(), 3, &Observed { comparisons, prior, ..Observed::default() })
+        estimate(&Method::default(), 3, &Evidence { comparisons, prior, ..Evidence::default() })
             .unwrap()
             .scores
     };
@@ -286,12 +289,12 @@ fn another_reward_decides_where_verdicts_are_few_and_fades_where_they_contradict
 #[test]
 fn strange_evidence_is_refused_by_name() {
     let comparison = Comparison { first: 0, second: 1, winner: Some(0) };
-    let good = Observed { comparisons: vec![comparison], ..Observed::default() };
-    let line_up = |shown: &[usize], order: &[usize]| LineUp { shown: shown.to_vec(), order: order.to_vec() };
-    let with = |weighed: Vec<Weighed>, line_ups: Vec<LineUp>, prior: Option<Vec<f64>>| Observed {
+    let good = Evidence { comparisons: vec![comparison], ..Evidence::default() };
+    let line_up = |shown: &[usize], order: &[usize]| Ranking { shown: shown.to_vec(), order: order.to_vec() };
+    let with = |weighed: Vec<Weighed>, rankings: Vec<Ranking>, prior: Option<Vec<f64>>| Evidence {
         comparisons: vec![comparison],
         weighed,
-        line_ups,
+        rankings,
         prior,
     };
     let strange = Comparison { first: 0, second: 2, winner: None };
@@ -312,7 +315,7 @@ fn strange_evidence_is_refused_by_name() {
             assert_eq!(error.code(), *code, "{error}");
             assert!(error.to_string().ends_with(&format!("({code})")));
         }
-        let only = Observed { prior: Some(vec![1.0, 2.0]), ..Observed::default() };
+        let only = Evidence { prior: Some(vec![1.0, 2.0]), ..Evidence::default() };
         assert_eq!(estimate(&method, 2, &only).unwrap_err().code(), "aggregate.never_compared");
     }
 }
@@ -380,7 +383,7 @@ proptest! {
         // Elo is left out: which of two verdicts on the same pair comes first depends on the winner.
         for method in methods().into_iter().filter(|method| !matches!(method, Method::Elo(_))) {
             let mut comparisons = comparisons.clone();
-            if method == Method::Winrate {
+            if method == Method::Winrate(Winrate {}) {
                 // A tie counts as not won by either, so that swapping the winners does not mirror the rates.
                 let decide = |comparison: &mut Comparison| comparison.winner = comparison.winner.or(Some(comparison.first));
                 comparisons.iter_mut().for_each(decide);
@@ -404,7 +407,7 @@ proptest! {
 
     #[test]
     fn dgr_is_its_definition((n, comparisons) in some_comparisons(6)) {
-        let ours = aggregate(&Method::Dgr, n, &comparisons).unwrap().scores;
+        let ours = aggregate(&Method::Dgr(Dgr {}), n, &comparisons).unwrap().scores;
         prop_assert!(close(&ours, &dgr_by_enumeration(n, &comparisons)));
     }
 
@@ -428,12 +431,12 @@ proptest! {
 fn what_makes_no_sense_is_refused_by_name() {
     let code = |n, first, second, winner| {
         let comparisons = [Comparison { first, second, winner }];
-        aggregate(&Method::Copeland, n, &comparisons).map_err(|error| error.code())
+        aggregate(&Method::Copeland(Copeland {}), n, &comparisons).map_err(|error| error.code())
     };
     assert_eq!(code(2, 0, 2, None).unwrap_err(), "aggregate.no_such_response");
     assert_eq!(code(2, 1, 1, None).unwrap_err(), "aggregate.with_itself");
     assert_eq!(code(3, 0, 1, Some(2)).unwrap_err(), "aggregate.strange_winner");
-    for (method, n) in [(Method::Dgr, 17), (Method::default(), 1025)] {
+    for (method, n) in [(Method::Dgr(Dgr {}), 17), (Method::default(), 1025)] {
         assert_eq!(aggregate(&method, n, &[]).unwrap_err().code(), "aggregate.too_many");
     }
     let named = |name, parameters: Value| Method::named(name, parameters.as_object().unwrap().clone());
@@ -463,7 +466,7 @@ fn ten_responses_take_dgr_less_than_five_milliseconds() {
         .collect();
     let limit = Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 5 });
     let start = worked();
-    aggregate(&Method::Dgr, 10, &comparisons).unwrap();
+    aggregate(&Method::Dgr(Dgr {}), 10, &comparisons).unwrap();
     let took = worked() - start;
     assert!(took < limit, "{took:?}");
 }

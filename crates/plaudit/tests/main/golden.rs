@@ -5,7 +5,7 @@
 
 use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::reason::Reason;
-use plaudit::rule::{KINDS, Kind, Sample, Scorer};
+use plaudit::rule::{RULES, Registration, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ pub(crate) fn lines(name: &str) -> Vec<Value> {
 }
 
 /// What plaudit says of one vector: numbers, or words such as `skipped input.missing_reference` and `refused`.
-fn answer(kind: &Kind, vector: &Value) -> Vec<Value> {
+fn answer(kind: &Registration<Rule>, vector: &Value) -> Vec<Value> {
     let mut parameters = vector["params"].clone();
     if let Some(map) = parameters.as_object_mut() {
         // RM-Gallery's own name of the instance; ours is the component's key in the recipe.
@@ -60,8 +60,8 @@ fn answer(kind: &Kind, vector: &Value) -> Vec<Value> {
         })
         .collect();
     let outcomes: Vec<Outcome> = match &scorer {
-        Scorer::Each(rule) => samples.iter().map(|sample| rule.score(sample)).collect(),
-        Scorer::Group(rule) => rule.score(&samples),
+        Rule::Each(rule) => samples.iter().map(|sample| rule.score(sample)).collect(),
+        Rule::Group(rule) => rule.score(&samples),
     };
     outcomes.iter().map(|outcome| said(outcome.value(), outcome.kind(), outcome.reason())).collect()
 }
@@ -95,7 +95,7 @@ fn every_reward_agrees_with_its_vectors_or_differs_on_purpose() {
     let mut used = Vec::new();
     let mut wrong = Vec::new();
     let mut count = 0;
-    for kind in KINDS {
+    for kind in RULES {
         let vectors = lines(&format!("{}.jsonl", kind.name));
         assert!(vectors.len() >= 10, "{} has only {} vectors", kind.name, vectors.len());
         for vector in vectors {

@@ -2,7 +2,7 @@
 //! matchers slow, within the 50 ms that a rule may take.
 
 use crate::work::worked;
-use plaudit::rule::{KINDS, Kind, Sample, Scorer};
+use plaudit::rule::{self, RULES, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, Value, json};
@@ -141,9 +141,9 @@ fn no_text_makes_a_rule_slow() {
     let references = ["42", "1 2 3.5 -4", "a b c"];
     let (mut slow, mut longest) = (Vec::new(), (Duration::ZERO, String::new()));
     let texts = texts();
-    let defaults = KINDS.iter().map(|kind| (kind.name, json!({})));
+    let defaults = RULES.iter().map(|kind| (kind.name, json!({})));
     for (name, parameters) in defaults.chain(variants()) {
-        let kind = Kind::find(name).unwrap();
+        let kind = rule::find(name).unwrap();
         // A rule without a default, such as a pattern of the recipe's own, stands among the variants.
         let Ok(scorer) = (kind.build)(parameters.clone(), &mut ResourceCache::default()) else {
             assert!(parameters == json!({}), "{name} {parameters}");
@@ -165,18 +165,18 @@ fn no_text_makes_a_rule_slow() {
 }
 
 /// How long a rule works on a text of which nothing has been looked at yet.
-fn measure(scorer: &Scorer, text: &str, reference: &Text<'_>, extra: &Map<String, Value>) -> Duration {
+fn measure(scorer: &Rule, text: &str, reference: &Text<'_>, extra: &Map<String, Value>) -> Duration {
     let texts = [Text::new(text), Text::new(text)];
     let sample = |text| Sample { text, reference: Some(reference), prompt: None, tokens: Some(1000), extra };
     let start = worked();
     match scorer {
-        Scorer::Each(rule) => {
+        Rule::Each(rule) => {
             let outcome = rule.score(&sample(&texts[0]));
             let took = worked() - start;
             assert!(outcome.value().is_none_or(f64::is_finite));
             took
         }
-        Scorer::Group(rule) => {
+        Rule::Group(rule) => {
             let outcomes = rule.score(&[sample(&texts[0]), sample(&texts[1])]);
             let took = (worked() - start) / 2;
             assert_eq!(outcomes.len(), 2);

@@ -2,7 +2,8 @@
 
 use plaudit::recipe::file::reserved;
 use plaudit::recipe::{Recipe, shipped};
-use plaudit::registry::Entry;
+use plaudit::registry::RewardEntry;
+use plaudit::reward::Properties;
 use std::path::{Path, PathBuf};
 
 /// Values know only each other; views know values; kinds know both, but not each other; the spine knows all. A path
@@ -110,7 +111,7 @@ fn every_reward_has_a_page_described_parameters_a_finite_floor_and_a_place_in_a_
     let recipes: Vec<_> =
         shipped().iter().map(|(name, _)| Recipe::named(name).unwrap().plan().unwrap()).collect();
     let mut components = recipes.iter().flat_map(|plan| &plan.branches).flat_map(|branch| &branch.components);
-    for entry in Entry::all() {
+    for entry in RewardEntry::all() {
         let (summary, page) = entry.page();
         let kind_name = entry.name();
         assert!(summary.ends_with('.') && summary.len() < 120, "{kind_name}: {summary}");
@@ -122,7 +123,8 @@ fn every_reward_has_a_page_described_parameters_a_finite_floor_and_a_place_in_a_
             assert!(parameter["description"].is_string(), "{kind_name}.{name} is not described");
             assert!(!reserved().contains(name), "{kind_name}.{name} is a key of every component");
         }
-        if let Some((range, floor, _)) = entry.stated() {
+        if let Some(scorer) = entry.with_defaults() {
+            let Properties { range, floor, .. } = scorer.properties();
             assert!(floor.is_finite() && floor <= range.max, "{kind_name}: floor {floor}");
         }
         let used = components.clone().any(|component| component.reward == kind_name);
@@ -133,7 +135,7 @@ fn every_reward_has_a_page_described_parameters_a_finite_floor_and_a_place_in_a_
 
 #[test]
 fn names_and_aliases_are_distinct() {
-    let mut names: Vec<&str> = Entry::names().collect();
+    let mut names: Vec<&str> = RewardEntry::names().collect();
     let before = names.len();
     names.sort_unstable();
     names.dedup();
@@ -142,13 +144,13 @@ fn names_and_aliases_are_distinct() {
 
 #[test]
 fn the_example_on_every_page_is_a_good_component() {
-    for entry in Entry::all() {
+    for entry in RewardEntry::all() {
         let page = entry.page().1;
         let example = page.split("```yaml").nth(1).and_then(|rest| rest.split("```").next());
         let example = example.unwrap_or_else(|| panic!("{} has no example", entry.name()));
         let indented: String = example.trim().lines().map(|line| format!("  {line}\n")).collect();
         let judges = match (entry, entry.name()) {
-            (Entry::Rule(_), _) => "",
+            (RewardEntry::Rule(_), _) => "",
             (_, "reward_model") => "judges: { rm: { kind: classify, base_url: http://h, model: m } }\n",
             _ => "judges: { main: { base_url: http://h, model: m } }\n",
         };

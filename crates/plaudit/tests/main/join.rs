@@ -233,16 +233,16 @@ fn the_thread_that_watches_the_time_closes_groups_by_the_clock_of_the_engine() {
     clock.0.store(3_000, Ordering::SeqCst);
     let two = hand_in(&join, arrival("g", 3, "one two"));
     clock.0.store(6_999, Ordering::SeqCst);
-    join.look();
+    join.wake_clock();
     assert!(one.try_recv().is_err() && join.status().open == 2);
     clock.0.store(7_000, Ordering::SeqCst);
-    join.look();
+    join.wake_clock();
     let (one, two) = (answer(&one), answer(&two));
     assert_eq!((one.waited, two.waited), (Duration::from_secs(7), Duration::from_secs(4)));
     assert!(one.partial && two.partial && one.group_size == 2);
     assert_eq!(one.siblings_mean(), two.row().total.value());
     clock.0.store(10_000, Ordering::SeqCst);
-    join.look();
+    join.wake_clock();
     assert_eq!(code(&answer(&other)), Some(Code::GroupTooSmall));
 }
 

@@ -4,7 +4,7 @@ use crate::work::worked;
 use plaudit::engine::Engine;
 use plaudit::outcome::{Info, Outcome};
 use plaudit::recipe::{Recipe, schema, shipped};
-use plaudit::reward::{Range, Stated};
+use plaudit::reward::{Properties, Range};
 use plaudit::rollout::Rollout;
 use plaudit::rule::Sample;
 use plaudit::rule::custom::{Custom, CustomKind};
@@ -261,17 +261,11 @@ fn a_duration_without_a_unit_is_told_how_to_be_written() {
 /// A reward that gives everybody the same number.
 struct Same(f64);
 
-impl Stated for Same {
-    fn range(&self) -> Range {
-        Range::new(self.0, self.0)
-    }
-
-    fn floor(&self) -> f64 {
-        self.0
-    }
-}
-
 impl Custom for Same {
+    fn properties(&self) -> Properties {
+        Properties::new(Range::new(self.0, self.0))
+    }
+
     fn compares(&self) -> bool {
         false
     }

@@ -328,7 +328,7 @@ fn a_replica_and_a_full_server_are_not_written() {
 fn how_judgments_could_be_lost_is_said() {
     let doubts = |flags: &[&str]| -> Option<String> {
         let server = Server::start(flags)?;
-        let Recovered { doubts, .. } = Redis::open(&server.url()).unwrap().1;
+        let Recovered { warnings: doubts, .. } = Redis::open(&server.url()).unwrap().1;
         Some(doubts.join("\n"))
     };
     let Some(none) = doubts(&["--appendonly", "yes", "--maxmemory", "100mb"]) else { return };

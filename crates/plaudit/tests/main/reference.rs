@@ -2,7 +2,8 @@
 
 use plaudit::reason::Code;
 use plaudit::recipe::{schema, shipped};
-use plaudit::registry::Entry;
+use plaudit::registry::RewardEntry;
+use plaudit::reward::Properties;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -25,8 +26,8 @@ fn reference_of_rewards_is_current() {
     page.push_str(
         "| Reward | What it is | Reference | Compares the group | Asks a judge |\n|---|---|---|---|---|\n",
     );
-    for entry in Entry::all() {
-        let group = entry.stated().is_some_and(|(_, _, group)| group);
+    for entry in RewardEntry::all() {
+        let group = entry.with_defaults().is_some_and(|scorer| scorer.compares());
         let mark = |yes: bool| if yes { "yes" } else { "" };
         let anchor = entry.name().replace('.', "");
         let summary = entry.page().0;
@@ -36,11 +37,11 @@ fn reference_of_rewards_is_current() {
             entry.name(),
             mark(entry.needs_reference()),
             mark(group),
-            mark(matches!(entry, Entry::Judge(_)))
+            mark(matches!(entry, RewardEntry::Judged(_)))
         )
         .unwrap();
     }
-    for entry in Entry::all() {
+    for entry in RewardEntry::all() {
         writeln!(page, "\n## {}\n", entry.name()).unwrap();
         if !entry.aliases().is_empty() {
             writeln!(page, "Also found as `{}`.\n", entry.aliases().join("`, `")).unwrap();
@@ -59,7 +60,8 @@ fn reference_of_rewards_is_current() {
             let meaning = parameter["description"].as_str().unwrap().replace('\n', " ").replace('|', "\\|");
             writeln!(page, "| `{name}` | {default} | {meaning} |").unwrap();
         }
-        if let Some((range, floor, _)) = entry.stated() {
+        if let Some(scorer) = entry.with_defaults() {
+            let Properties { range, floor, .. } = scorer.properties();
             writeln!(
                 page,
                 "\nWith default parameters: from {} to {}, floor {}.",

@@ -3,7 +3,7 @@
 
 use crate::golden::lines;
 use crate::work::worked;
-use plaudit::rule::{Kind, Sample, Scorer};
+use plaudit::rule::{self, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ fn wanted(case: &Value) -> Option<&'static str> {
 
 #[test]
 fn every_case_ends_as_written_and_in_time() {
-    let kind = Kind::find("regex").expect("a regex reward");
+    let kind = rule::find("regex").expect("a regex reward");
     let cases = lines("abuse/regex_cases.jsonl");
     assert!(cases.len() >= 12);
     for case in cases {
@@ -63,7 +63,7 @@ fn every_case_ends_as_written_and_in_time() {
                 assert_eq!(refusals[0].key, "pattern", "{id}");
                 assert!(refusals[0].message.starts_with(cause), "{id}: {}", refusals[0].message);
             }
-            (Ok(Scorer::Each(rule)), None) => {
+            (Ok(Rule::Each(rule)), None) => {
                 let text = Text::new(text.as_str());
                 let extra = Map::new();
                 let outcome = rule.score(&Sample {

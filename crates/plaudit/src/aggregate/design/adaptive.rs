@@ -1,8 +1,7 @@
-//! Which comparisons would teach most, given the answers so far? Those of which the outcome is open and the difference
-//! unsure, chosen one after the other as if each had been answered.
+//! Adaptive design: greedily chooses the comparisons that reduce the variance of the strengths most.
 
 use super::super::mixture::{Mixture, Posteriors};
-use super::super::{AggregateError, Observed};
+use super::super::{AggregateError, Aggregator as _, Evidence};
 use super::{Draw, History, Sides};
 
 /// Where a whole wave is expected to lessen the variance of a strength by less than this, in squared logits, the group is
@@ -13,13 +12,13 @@ const LEAST_GAIN: f64 = 0.005;
 const STALE: f64 = 0.75;
 
 /// So many calls at most, or none where enough is known.
-pub(super) fn wave(draw: &Draw, calls: usize, history: &History, observed: &Observed) -> Vec<Vec<usize>> {
-    let complete = match observed.check(draw.n) {
+pub(super) fn wave(draw: &Draw, calls: usize, history: &History, evidence: &Evidence) -> Vec<Vec<usize>> {
+    let complete = match evidence.check(draw.n) {
         Ok(()) => true,
         Err(AggregateError::NeverCompared { .. }) => false,
         Err(_) => return Vec::new(),
     };
-    let sorted = observed.sorted();
+    let sorted = evidence.sorted();
     let found = draw.model.check().ok().and_then(|()| Posteriors::new(&draw.model, draw.n, &sorted));
     let Some(found) = found else { return Vec::new() };
     let known = found.mixed(&draw.model);
@@ -49,13 +48,13 @@ struct Outlook {
 }
 
 impl Outlook {
-    fn new(known: &Mixture, observed: &Observed, sides: Sides) -> Self {
+    fn new(known: &Mixture, evidence: &Evidence, sides: Sides) -> Self {
         let n = known.n;
         let rows = known.covariance().chunks_exact(n + 2).take(n + 1);
         let covariance = rows.flat_map(|row| row[..=n].iter().copied()).collect();
         let mut outlook =
             Self { n, means: known.mean[..=n].to_vec(), covariance, met: vec![0; n * n], sides, gained: 0.0 };
-        for pair in observed.flat() {
+        for pair in evidence.flat() {
             outlook.meet(pair.first, pair.second);
         }
         outlook

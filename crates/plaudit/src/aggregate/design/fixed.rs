@@ -1,7 +1,6 @@
-//! Which comparisons are asked where nothing is known yet? Rings of pairs that treat all responses alike, and line-ups
-//! that bring together whoever has not met.
+//! Round-robin and sparse designs: rings of pairs that treat all responses alike, and balanced line-ups.
 
-use super::{Dice, Sides};
+use super::{DesignRng, Sides};
 
 /// So many different pairs, at most all of them: every prefix names as many responses as it can, is connected as soon as
 /// it can be, and shows every response first about as often as second.
@@ -9,7 +8,7 @@ use super::{Dice, Sides};
 /// The responses stand in a circle in an order that the seed draws, and meet those at a fixed distance, whom they are
 /// shown before. Each distance gives everybody one game on each side.
 pub(super) fn pairs(n: usize, count: usize, seed: u64) -> Vec<Vec<usize>> {
-    let names = Dice::new(seed, 0).order(n);
+    let names = DesignRng::new(seed, 0).order(n);
     let mut pairs = Vec::with_capacity(count.min(n * n));
     let mut distances: Vec<usize> = (1..=n / 2).collect();
     // How firmly each wave along the circle is held by the distances so far.
@@ -87,7 +86,7 @@ fn ring(n: usize, distance: usize) -> Vec<[usize; 2]> {
 /// So many line-ups, at most as many as it takes until every two responses have met. Each round shows everybody once as
 /// far as the numbers allow, and the slots are balanced.
 pub(super) fn cover(n: usize, shown: usize, count: usize, seed: u64) -> Vec<Vec<usize>> {
-    let names = Dice::new(seed, 0).order(n);
+    let names = DesignRng::new(seed, 0).order(n);
     let mut met = vec![vec![false; n]; n];
     let (mut seen, mut sides) = (vec![0_usize; n], Sides(vec![0.0; n]));
     let mut calls = Vec::new();

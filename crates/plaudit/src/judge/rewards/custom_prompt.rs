@@ -2,10 +2,8 @@
 
 use super::judged_reward::{CustomAnswer, CustomAnswerLocation, JudgedReward, PromptSource};
 use super::params::{JudgeParams, Mode};
-use crate::judge::Asks;
 use crate::judge::prompt::template::Template;
-use crate::reward::{ParamError, Range, Registered};
-use crate::tokenizer::ResourceCache;
+use crate::reward::{ParamError, Range, ResourceCache, Reward};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,11 +82,9 @@ pub enum Label {
     Bracketed,
 }
 
-impl Registered for CustomPrompt {
+impl Reward<JudgedReward> for CustomPrompt {
     const NAME: &'static str = "judge";
-}
 
-impl Asks for CustomPrompt {
     fn build(self, cache: &mut ResourceCache) -> Result<JudgedReward, Vec<ParamError>> {
         let mut found = Vec::new();
         let mut take = |refusals: Vec<ParamError>| found.extend(refusals);

@@ -5,7 +5,7 @@ use crate::aggregate::Method;
 use crate::aggregate::design::Draw;
 use crate::judge::MOST_SHOWN;
 use crate::judge::prompt::template::Template;
-use crate::reward::{ParamError, Range, Stated};
+use crate::reward::{ParamError, Range};
 
 /// A judged reward, ready to ask about groups.
 #[derive(Debug)]
@@ -149,11 +149,5 @@ impl JudgedReward {
             _ if n < 2 => 0,
             _ => self.draw(n).most(),
         }
-    }
-}
-
-impl Stated for JudgedReward {
-    fn range(&self) -> Range {
-        self.range
     }
 }

@@ -29,6 +29,32 @@ pub enum Aggregate {
     Full(Map<String, Value>),
 }
 
+/// The description of the parameter `aggregate`, which names every method and its largest group, the default first.
+fn aggregate_description() -> String {
+    let default = Method::default();
+    let others = Method::NAMES.iter().filter_map(|name| Method::named(name, Map::new()).ok());
+    let methods: Vec<Method> =
+        std::iter::once(default.clone()).chain(others.filter(|method| *method != default)).collect();
+    let names: Vec<String> = methods.iter().map(|method| format!("`{}`", method.name())).collect();
+    let limited = methods.iter().filter(|method| method.largest() < usize::MAX).enumerate();
+    let limits: Vec<String> = limited
+        .map(|(at, method)| match at {
+            0 => format!(
+                "`{}` takes groups of at most {} different responses",
+                method.name(),
+                method.largest()
+            ),
+            _ => format!("`{}` of at most {}", method.name(), method.largest()),
+        })
+        .collect();
+    format!(
+        "How comparisons become one number a response: {}, or a map with `method` and its parameters. {}; a larger group \
+         is invalid with `group.too_large`, and no judge is asked about it.",
+        names.join(", "),
+        limits.join(" and ")
+    )
+}
+
 /// The parameters that all judged rewards share.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -37,9 +63,8 @@ pub struct JudgeParams {
     pub judge: Option<String>,
     /// What the judge is shown at a time: `pointwise`, `pairwise` or `listwise`.
     pub mode: Mode,
-    /// How comparisons become one number a response: `bradley_terry`, `winrate`, `copeland`, `elo`, `dgr`, or a map with
-    /// `method` and its parameters. `bradley_terry` takes groups of at most 1024 different responses and `dgr` of at most
-    /// 16; a larger group is invalid with `group.too_large`, and no judge is asked about it.
+    /// How comparisons become one number a response. The schema lists the methods.
+    #[schemars(extend("description" = aggregate_description()))]
     pub aggregate: Aggregate,
     /// Which comparisons are asked: `round_robin` (all pairs), `sparse` (as many as `budget` says, at once) or `adaptive`
     /// (in waves, where the order is least certain).

@@ -3,9 +3,7 @@
 use super::judged_reward::{JudgedReward, PromptSource};
 use super::params::{JudgeParams, Mode};
 use super::principle_sets;
-use crate::judge::Asks;
-use crate::reward::{ParamError, Range, Registered};
-use crate::tokenizer::ResourceCache;
+use crate::reward::{ParamError, Range, ResourceCache, Reward};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,12 +57,10 @@ impl Default for Principle {
     }
 }
 
-impl Registered for Principle {
+impl Reward<JudgedReward> for Principle {
     const NAME: &'static str = "principle";
     const ALIASES: &'static [&'static str] = &["general"];
-}
 
-impl Asks for Principle {
     fn build(self, _: &mut ResourceCache) -> Result<JudgedReward, Vec<ParamError>> {
         let mut found = Vec::new();
         let mut sentences = Vec::new();

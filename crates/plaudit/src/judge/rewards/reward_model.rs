@@ -3,9 +3,7 @@
 use super::judged_reward::{JudgedReward, PromptSource};
 use super::params::{JudgeParams, Mode};
 use crate::aggregate::Method;
-use crate::judge::Asks;
-use crate::reward::{ParamError, Range, Registered};
-use crate::tokenizer::ResourceCache;
+use crate::reward::{ParamError, Range, ResourceCache, Reward};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,11 +49,9 @@ impl Default for RewardModel {
     }
 }
 
-impl Registered for RewardModel {
+impl Reward<JudgedReward> for RewardModel {
     const NAME: &'static str = "reward_model";
-}
 
-impl Asks for RewardModel {
     fn build(self, _: &mut ResourceCache) -> Result<JudgedReward, Vec<ParamError>> {
         if self.min >= self.max || !self.min.is_finite() || !self.max.is_finite() {
             return Err(vec![ParamError::new("min", "must be below max")]);

@@ -1,4 +1,4 @@
-//! What does a log hold, once everything that is damaged is left out?
+//! Recovery scan: reads a log from front to back and skips damaged records.
 //!
 //! Records are read from front to back. Where one is not good, the next magic is looked for from the very next byte on,
 //! since its length may be what is damaged. Numbers that are missing from the sequence are the records that were lost,
@@ -41,7 +41,7 @@ pub(super) struct Survey {
 
 /// Reads the log from a place on, and hands over every good record once. Fails only where the disk cannot read what is
 /// behind the last good record: that would be cut off, and might be good again tomorrow.
-pub(super) fn survey(
+pub(super) fn scan(
     disk: &dyn Disk,
     range: std::ops::Range<u64>,
     seal: &Seal,

@@ -1,10 +1,10 @@
-//! What can be wrong with a journal that several machines share, and who can mend it?
+//! Errors of a journal in Redis, with stable codes and advice.
 
 use crate::reason::Code;
 
 /// What keeps a shared journal from being used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum RedisError {
     /// The address is none.
     Address,
     /// This plaudit was built without Redis.
@@ -25,7 +25,7 @@ pub enum Trouble {
     Refused,
 }
 
-impl Trouble {
+impl RedisError {
     /// The stable code.
     pub fn code(self) -> &'static str {
         match self {

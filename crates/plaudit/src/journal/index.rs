@@ -1,7 +1,7 @@
-//! Where does each judgment lie? An index that is small enough for a service that is asked for months: about 25 bytes a judgment.
+//! In-memory index from judgment keys to log offsets, at about 25 bytes per judgment.
 
 use super::entry::Key;
-use super::ledger::Place;
+use super::ledger::RecordLocation;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -11,9 +11,9 @@ const LONG: u32 = 1 << 24;
 
 /// Keys are hashes already.
 #[derive(Debug, Default, Clone, Copy)]
-struct Asis(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Asis {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -30,27 +30,27 @@ impl Hasher for Asis {
 /// The places of judgments, by the first eight bytes of their keys. A record says which key it is of, and whoever reads it
 /// looks: of two keys that begin alike, which will not happen among fewer than a billion, the second is bought again.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    near: HashMap<u64, u64, BuildHasherDefault<Asis>>,
+pub(super) struct JudgmentIndex {
+    near: HashMap<u64, u64, BuildHasherDefault<IdentityHasher>>,
     /// Those that cannot be packed.
-    far: BTreeMap<Key, Place>,
+    far: BTreeMap<Key, RecordLocation>,
 }
 
 fn word(key: &Key) -> u64 {
     key.as_bytes().iter().take(8).fold(0, |word, byte| (word << 8) | u64::from(*byte))
 }
 
-fn packed(place: Place) -> Option<u64> {
+fn packed(place: RecordLocation) -> Option<u64> {
     (place.at < FAR && place.length < LONG).then(|| (place.at << 24) | u64::from(place.length))
 }
 
-fn unpacked(packed: u64) -> Place {
+fn unpacked(packed: u64) -> RecordLocation {
     // The mask leaves 24 bits, which fit.
-    Place { at: packed >> 24, length: (packed & u64::from(LONG - 1)) as u32 }
+    RecordLocation { at: packed >> 24, length: (packed & u64::from(LONG - 1)) as u32 }
 }
 
-impl Places {
-    pub(super) fn get(&self, key: &Key) -> Option<Place> {
+impl JudgmentIndex {
+    pub(super) fn get(&self, key: &Key) -> Option<RecordLocation> {
         let near = self.near.get(&word(key)).copied().map(unpacked);
         near.or_else(|| self.far.get(key).copied())
     }
@@ -59,7 +59,7 @@ impl Places {
         self.get(key).is_some()
     }
 
-    pub(super) fn insert(&mut self, key: Key, place: Place) {
+    pub(super) fn insert(&mut self, key: Key, place: RecordLocation) {
         match packed(place) {
             Some(packed) => drop(self.near.insert(word(&key), packed)),
             None => drop(self.far.insert(key, place)),
@@ -82,13 +82,13 @@ mod tests {
 
     #[test]
     fn what_is_put_in_is_found_near_and_far() {
-        let mut places = Places::default();
+        let mut places = JudgmentIndex::default();
         let key = |at: u64| Key::of(&[&at.to_le_bytes()]);
         let place = |at: u64| match at % 10 {
-            0 => Place { at: FAR + at, length: 7 },
-            1 => Place { at, length: LONG },
-            2 => Place { at: FAR - 1 - at, length: LONG - 1 },
-            _ => Place { at: at * 1000, length: at as u32 },
+            0 => RecordLocation { at: FAR + at, length: 7 },
+            1 => RecordLocation { at, length: LONG },
+            2 => RecordLocation { at: FAR - 1 - at, length: LONG - 1 },
+            _ => RecordLocation { at: at * 1000, length: at as u32 },
         };
         for at in 0..1000 {
             assert!(!places.contains(&key(at)));

@@ -1,4 +1,4 @@
-//! Which numbers were seen? A flat set of 64-bit numbers, for tokens and n-grams.
+//! Open-addressing hash set of 64-bit ids, for tokens and n-grams.
 //!
 //! The numbers are hashes or places in a vocabulary, so one multiplication spreads them well enough, and a general
 //! hash set would spend most of a rule's time on hashing them again.

@@ -1,4 +1,4 @@
-//! What is kept in a Redis, so that several machines buy every judgment once?
+//! Journal in Redis: several machines share their judgments and pay for each once.
 //!
 //! Every key begins with `plaudit:1:`, and every value that a verdict could follow from is sealed like a record of a
 //! folder's log, so that what is damaged or foreign is an error and never a verdict:
@@ -17,7 +17,7 @@
 //! Judgments have no time to live: they were paid for. A call is claimed and counted in one step before it is sent, and
 //! whoever finds it claimed waits for its judgment.
 
-mod link;
+mod connection;
 mod record;
 mod script;
 mod server;
@@ -27,9 +27,9 @@ use super::entry::{Entry, Key};
 use super::error::JournalError;
 use super::folder::{sealed_secret, unsealed_secret};
 use super::frame::{HEAD, Seal};
-use super::trouble::Trouble;
-use link::Link;
-use redis::{Client, RedisError};
+use super::redis_error::RedisError;
+use connection::RedisConnection;
+use redis::{Client, RedisError as ClientError};
 use script::Scripts;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ const RUN: Duration = Duration::from_secs(60);
 /// A journal in a Redis.
 pub struct Redis {
     client: Client,
-    link: Arc<Link>,
+    connection: Arc<RedisConnection>,
     secret: [u8; 32],
     seal: Seal,
     scripts: Scripts,
@@ -67,7 +67,7 @@ pub struct Redis {
 impl fmt::Debug for Redis {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Neither the secret nor the password may get into a log by accident.
-        out.debug_struct("Redis").field("place", &self.link.place()).finish_non_exhaustive()
+        out.debug_struct("Redis").field("place", &self.connection.place()).finish_non_exhaustive()
     }
 }
 
@@ -120,13 +120,13 @@ impl Redis {
     pub fn open(url: &str) -> Result<(Self, Recovered), JournalError> {
         // It fails only where the process has chosen a provider already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::open(url).map_err(|error| JournalError::Shared {
+        let client = Client::open(url).map_err(|error| JournalError::Redis {
             place: "the state".to_owned(),
-            trouble: Trouble::Address,
-            said: error.detail().unwrap_or(error.category()).to_owned(),
+            cause: RedisError::Address,
+            message: error.detail().unwrap_or(error.category()).to_owned(),
         })?;
         let (fresh, name, seed) = (drawn(&client)?, drawn(&client)?, drawn(&client)?);
-        let opened = Link::once(&client, OPENING, |mut connection| async move {
+        let opened = RedisConnection::once(&client, OPENING, |mut connection| async move {
             // Also where there is a secret: it shows whether anything can be written.
             let (_, sealed, judgments): (bool, Vec<u8>, Option<u64>) = redis::pipe()
                 .cmd("SET")
@@ -139,19 +139,19 @@ impl Redis {
                 .arg(key("judgments"))
                 .query_async(&mut connection)
                 .await?;
-            let doubts = server::doubts(&mut connection).await?;
-            Ok::<_, RedisError>((sealed, judgments.unwrap_or(0), doubts))
+            let warnings = server::warnings(&mut connection).await?;
+            Ok::<_, ClientError>((sealed, judgments.unwrap_or(0), warnings))
         });
-        let (sealed, judgments, doubts) = opened?;
+        let (sealed, judgments, warnings) = opened?;
         let Some(secret) = unsealed_secret(&sealed) else {
-            return Err(JournalError::Shared {
-                place: link::place(&client),
-                trouble: Trouble::Damaged,
-                said: key("secret"),
+            return Err(JournalError::Redis {
+                place: connection::place(&client),
+                cause: RedisError::Damaged,
+                message: key("secret"),
             });
         };
         let redis = Self {
-            link: Arc::new(Link::new(client.clone(), (key("secret"), sealed))),
+            connection: Arc::new(RedisConnection::new(client.clone(), (key("secret"), sealed))),
             client,
             secret,
             seal: Seal::of(&secret),
@@ -163,7 +163,7 @@ impl Redis {
             dice: AtomicU64::new(u64::from_le_bytes(seed)),
             alive: OnceCell::new(),
         };
-        Ok((redis, Recovered { judgments, doubts, ..Recovered::default() }))
+        Ok((redis, Recovered { judgments, warnings, ..Recovered::default() }))
     }
 
     /// Random bytes that are the same for all that share the journal.
@@ -196,13 +196,15 @@ impl Redis {
             Some(rollouts) => both.set(key("rollouts"), rollouts).ignore(),
             None => both.del(key("rollouts")).ignore(),
         };
-        Link::once(&self.client, RUN, |mut connection| async move { both.exec_async(&mut connection).await })
+        RedisConnection::once(&self.client, RUN, |mut connection| async move {
+            both.exec_async(&mut connection).await
+        })
     }
 
     /// The last run that finished, where there is one.
     pub fn last_run(&self) -> Result<Option<LastRun>, JournalError> {
         let (run, rollouts): (Option<Vec<u8>>, Option<Vec<u8>>) =
-            Link::once(&self.client, RUN, |mut connection| async move {
+            RedisConnection::once(&self.client, RUN, |mut connection| async move {
                 redis::cmd("MGET").arg(key("run")).arg(key("rollouts")).query_async(&mut connection).await
             })?;
         Ok(run.map(|run| LastRun { run, rollouts }))
@@ -231,17 +233,17 @@ impl Redis {
     ) -> Result<T, JournalError> {
         let head = self.seal.head(value).filter(|head| self.seal.holds(head, &value[HEAD..]));
         let taken = head.and_then(|_| Entry::read(&value[HEAD..])).and_then(take);
-        taken.ok_or_else(|| self.link.error(Trouble::Damaged, name))
+        taken.ok_or_else(|| self.connection.error(RedisError::Damaged, name))
     }
 }
 
 /// Random bytes.
 fn drawn<const N: usize>(client: &Client) -> Result<[u8; N], JournalError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| JournalError::Shared {
-        place: link::place(client),
-        trouble: Trouble::Refused,
-        said: format!("the system gives no random numbers: {error}"),
+    getrandom::fill(&mut bytes).map_err(|error| JournalError::Redis {
+        place: connection::place(client),
+        cause: RedisError::Refused,
+        message: format!("the system gives no random numbers: {error}"),
     })?;
     Ok(bytes)
 }

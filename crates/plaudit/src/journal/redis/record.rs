@@ -1,9 +1,9 @@
-//! How does the caller write into a Redis? Claims before calls, judgments before what follows from them.
+//! `Record` on top of Redis: claims before calls, judgments before results.
 
 use super::{Pending, Redis, body_of, key, key_of};
 use crate::journal::JournalError;
 use crate::journal::entry::{Entry, Key};
-use crate::journal::trouble::Trouble;
+use crate::journal::redis_error::RedisError;
 use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
@@ -25,7 +25,7 @@ const LONGEST_LOOK: Duration = Duration::from_millis(250);
 /// What an error means for a rollout.
 fn reason(error: &JournalError) -> Reason {
     let code = match error {
-        JournalError::Shared { trouble, .. } => trouble.reason(),
+        JournalError::Redis { cause, .. } => cause.reason(),
         JournalError::Full { .. } | JournalError::TooLarge { .. } => Code::JournalFull,
         _ => Code::JournalLost,
     };
@@ -34,17 +34,17 @@ fn reason(error: &JournalError) -> Reason {
 
 impl Redis {
     async fn ask<T: redis::FromRedisValue>(&self, command: &Cmd) -> Result<T, Reason> {
-        self.noted(self.link.ask(command).await).map_err(|error| reason(&error))
+        self.noted(self.connection.ask(command).await).map_err(|error| reason(&error))
     }
 
     /// Hands a write over that is done once, whether or not anybody waits.
     fn later(&self, command: Cmd) {
         let pending = Pending::new(&self.pending);
-        let link = Arc::clone(&self.link);
-        if let Ok(handle) = self.link.handle() {
+        let connection = Arc::clone(&self.connection);
+        if let Ok(handle) = self.connection.handle() {
             handle.spawn(async move {
                 // What cannot be written here shows when the next call is intended.
-                let _: Result<redis::Value, JournalError> = link.ask_once(&command).await;
+                let _: Result<redis::Value, JournalError> = connection.ask_once(&command).await;
                 drop(pending);
             });
         }
@@ -76,14 +76,14 @@ impl Redis {
             let name = format!("{}{}", key("alive:"), self.name);
             sign.arg(name).arg("").arg("PX").arg(ALIVE.as_millis() as u64);
             self.ask::<redis::Value>(&sign).await?;
-            let link = Arc::downgrade(&self.link);
-            let handle = self.link.handle().map_err(|error| reason(&error))?;
+            let connection = Arc::downgrade(&self.connection);
+            let handle = self.connection.handle().map_err(|error| reason(&error))?;
             handle.spawn(async move {
                 loop {
                     sleep(BEAT).await;
-                    let Some(link) = link.upgrade() else { return };
+                    let Some(connection) = connection.upgrade() else { return };
                     // One that is lost is followed by the next.
-                    let _: Result<redis::Value, JournalError> = link.ask_once(&sign).await;
+                    let _: Result<redis::Value, JournalError> = connection.ask_once(&sign).await;
                 }
             });
             Ok::<(), Reason>(())
@@ -168,19 +168,19 @@ impl Record for Redis {
         let mut command = self.scripts.keep([&keys.0, &keys.1, &keys.2]);
         let written = sealed.and_then(|sealed| {
             command.arg(self.request_id(&claim)).arg(sealed);
-            let (link, pending) = (Arc::clone(&self.link), Pending::new(&self.pending));
+            let (connection, pending) = (Arc::clone(&self.connection), Pending::new(&self.pending));
             // It is paid for, so it is kept even if nobody waits for it any more.
-            Ok(self.link.handle()?.spawn(async move {
-                let kept: Result<redis::Value, JournalError> = link.ask(&command).await;
+            Ok(self.connection.handle()?.spawn(async move {
+                let kept: Result<redis::Value, JournalError> = connection.ask(&command).await;
                 drop(pending);
                 kept
             }))
         });
         Box::pin(async move {
             let kept = match written {
-                Ok(written) => written
-                    .await
-                    .unwrap_or_else(|_| Err(self.link.error(Trouble::Unreachable, "the journal was closed"))),
+                Ok(written) => written.await.unwrap_or_else(|_| {
+                    Err(self.connection.error(RedisError::Unreachable, "the journal was closed"))
+                }),
                 Err(error) => Err(error),
             };
             self.noted(kept).map_err(|error| reason(&error))?;

@@ -1,9 +1,9 @@
-//! What do tests of the roster need? An engine behind it that scores when the test says so, and a clock that the test moves.
+//! Test harness for the join's state machine: a simulated clock and an engine that scores on demand.
 
 use super::Policy;
-use super::effect::{Answer, Batch, Effect, Facts, Said};
-use super::gathering::{Name, Newcomer};
-use super::roster::Roster;
+use super::effect::{Effect, JoinInfo, MemberAnswer, MemberResult, ScoreBatch};
+use super::group::{GroupId, JoinRequest};
+use super::state::JoinState;
 use crate::engine::{Engine, ScoreOptions};
 use crate::reason::Code;
 use crate::recipe::Recipe;
@@ -36,60 +36,66 @@ pub(super) fn seconds(seconds: u64) -> Duration {
 
 /// What one caller was told.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Told {
+pub(super) struct Delivered {
     pub(super) total: Option<f64>,
     pub(super) code: Option<Code>,
-    pub(super) facts: (usize, bool, bool, bool),
+    pub(super) info: (usize, bool, bool, bool),
     pub(super) waited: Duration,
     pub(super) others: Vec<Option<f64>>,
 }
 
-/// The roster with an engine behind it, which scores when the test says so.
-pub(super) struct Desk {
-    pub(super) roster: Roster<u32>,
+/// The state with an engine behind it, which scores when the test says so.
+pub(super) struct TestHarness {
+    pub(super) state: JoinState<u32>,
     pub(super) engine: Arc<Engine>,
     pub(super) now: Duration,
     pub(super) next: u32,
-    pub(super) told: BTreeMap<u32, Vec<Told>>,
-    pub(super) batches: VecDeque<Batch<u32>>,
+    pub(super) told: BTreeMap<u32, Vec<Delivered>>,
+    pub(super) batches: VecDeque<ScoreBatch<u32>>,
     /// The sizes of the groups that were counted apart from their members.
     pub(super) counted: Vec<usize>,
-    pub(super) begun: usize,
+    pub(super) prescored: usize,
 }
 
-impl Desk {
+impl TestHarness {
     pub(super) fn new(engine: &Arc<Engine>, policy: impl FnOnce(Policy) -> Policy) -> Self {
         let eager = !engine.plan().compares_groups();
         let policy = policy(Policy { timeout: seconds(100), ..Policy::of(engine.plan()) });
         Self {
-            roster: Roster::new(policy, eager),
+            state: JoinState::new(policy, eager),
             engine: Arc::clone(engine),
             now: Duration::ZERO,
             next: 0,
             told: BTreeMap::new(),
             batches: VecDeque::new(),
             counted: Vec::new(),
-            begun: 0,
+            prescored: 0,
         }
     }
 
     pub(super) fn take(&mut self, effects: Vec<Effect<u32>>) {
         for effect in effects {
             match effect {
-                Effect::Begin(..) => self.begun += 1,
+                Effect::Prescore(..) => self.prescored += 1,
                 Effect::Score(batch) => self.batches.push_back(batch),
                 Effect::Count(reports) => self.counted.push(reports.len()),
-                Effect::Answer(caller, Answer { said, facts, others }) => {
-                    let Facts { group_size, partial, late, duplicate, waited } = facts;
-                    let (total, code) = match &said {
-                        Said::Row(report, at) => {
+                Effect::Answer(caller, MemberAnswer { result, info, others }) => {
+                    let JoinInfo { group_size, partial, late, duplicate, waited } = info;
+                    let (total, code) = match &result {
+                        MemberResult::Row(report, at) => {
                             let total = &report.rows[*at].total;
                             (total.value(), total.cause().map(|cause| cause.reason.code))
                         }
-                        Said::Refused(_, code) => (None, Some(*code)),
+                        MemberResult::Refused(_, code) => (None, Some(*code)),
                     };
-                    let facts = (group_size, partial, late, duplicate);
-                    self.told.entry(caller).or_default().push(Told { total, code, facts, waited, others });
+                    let info = (group_size, partial, late, duplicate);
+                    self.told.entry(caller).or_default().push(Delivered {
+                        total,
+                        code,
+                        info,
+                        waited,
+                        others,
+                    });
                 }
             }
         }
@@ -102,7 +108,7 @@ impl Desk {
         let terms = ScoreOptions { validate: batch.validate, cancel: None };
         let report = Arc::new(self.engine.score_with(&rollouts, &terms).unwrap());
         assert_eq!(report.groups.len(), 1, "a batch is one group");
-        let effects = self.roster.scored(batch.ticket, &report);
+        let effects = self.state.scored(batch.target, &report);
         self.take(effects);
         true
     }
@@ -125,41 +131,42 @@ impl Desk {
     ) -> u32 {
         let caller = self.next;
         self.next += 1;
-        let (name, member) = (Name::of(group), member.map(Into::into));
-        let newcomer = Newcomer { group: name, member, size, timeout, validate: None, caller: caller.into() };
+        let (name, member) = (GroupId::of(group), member.map(Into::into));
+        let request =
+            JoinRequest { group: name, member, size, timeout, validate: None, caller: caller.into() };
         let mut rollout = Rollout::new(text.to_owned())
             .to_prompt("the same for all")
             .in_group(group.to_owned())
             .with_reference("one two three 4");
         // Where nothing is compared, one of the texts has no number of its own.
-        if self.roster.eager && text.starts_with("nothing") {
+        if self.state.eager && text.starts_with("nothing") {
             rollout.reference = None;
         }
-        let effects = self.roster.arrive(self.now, newcomer, Arc::new(rollout), caller);
+        let effects = self.state.arrive(self.now, request, Arc::new(rollout), caller);
         self.take(effects);
         caller
     }
 
     /// Callers of a group go away before they are told.
-    pub(super) fn go_away(&mut self, group: &str, callers: &[u32]) {
+    pub(super) fn disconnect(&mut self, group: &str, callers: &[u32]) {
         for caller in callers {
-            self.roster.go_away(self.now, Name::of(group), (*caller).into());
+            self.state.disconnect(self.now, GroupId::of(group), (*caller).into());
         }
     }
 
     pub(super) fn leave(&mut self, group: &str, member: Option<&str>) {
-        let effects = self.roster.leave(self.now, Name::of(group), member);
+        let effects = self.state.leave(self.now, GroupId::of(group), member);
         self.take(effects);
     }
 
     pub(super) fn at(&mut self, now: u64) {
         self.now = seconds(now);
-        let effects = self.roster.tick(self.now);
+        let effects = self.state.tick(self.now);
         self.take(effects);
         self.settle();
     }
 
-    pub(super) fn told(&self, caller: u32) -> &Told {
+    pub(super) fn told(&self, caller: u32) -> &Delivered {
         match self.told.get(&caller).map(Vec::as_slice) {
             Some([told]) => told,
             other => panic!("caller {caller} was told {other:?}"),

@@ -1,4 +1,4 @@
-//! What must happen in Redis at one moment? The few steps that no other machine may come between.
+//! Lua scripts: the steps that must be atomic in Redis.
 
 use redis::{Cmd, Script};
 

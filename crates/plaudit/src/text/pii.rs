@@ -1,5 +1,4 @@
-//! Which personal data does a text hold? Addresses and numbers, found by their form in one pass, without patterns that
-//! could be slow.
+//! PII detection: emails, phone numbers, ID cards, credit cards and IP addresses, in one linear pass.
 
 use super::digit::find_byte;
 use super::space::space_len;
@@ -8,7 +7,7 @@ use super::space::space_len;
 ///
 /// Data of one kind does not overlap; that of two kinds may. `privacy_leakage` describes the forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Personal {
+pub struct PiiCounts {
     /// E-mail addresses.
     pub email: u64,
     /// Phone numbers of ten digits, with or without the country code 1.
@@ -21,7 +20,7 @@ pub struct Personal {
     pub ip_address: u64,
 }
 
-impl Personal {
+impl PiiCounts {
     /// Counts what a text holds.
     pub fn count(text: &str) -> Self {
         let bytes = text.as_bytes();
@@ -82,7 +81,7 @@ fn domain(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 /// Looks at every run of digits once and tries each kind at its start, which takes a bounded number of steps.
-fn numbers(bytes: &[u8], found: &mut Personal) {
+fn numbers(bytes: &[u8], found: &mut PiiCounts) {
     // Where the last leak of each kind ended: those of one kind do not overlap.
     let (mut phone_end, mut card_end, mut address_end) = (0, 0, 0);
     let mut at = 0;
@@ -220,7 +219,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> [u64; 5] {
-        let Personal { email, phone, id_card, credit_card, ip_address } = Personal::count(text);
+        let PiiCounts { email, phone, id_card, credit_card, ip_address } = PiiCounts::count(text);
         [email, phone, id_card, credit_card, ip_address]
     }
 

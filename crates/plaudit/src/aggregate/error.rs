@@ -1,4 +1,4 @@
-//! Which evidence cannot be aggregated, and why?
+//! Aggregation errors: evidence or parameters that cannot be aggregated, each with a stable code.
 
 use crate::error::ParamError;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 pub enum AggregateError {
     /// A comparison names a response that the group does not have.
     NoSuchResponse {
-        /// The comparison, as its place in the list.
+        /// The comparison, by its index in the list.
         at: usize,
         /// The response that it names.
         index: usize,
@@ -17,24 +17,24 @@ pub enum AggregateError {
     },
     /// A comparison of a response with itself.
     WithItself {
-        /// The comparison, as its place in the list.
+        /// The comparison, by its index in the list.
         at: usize,
     },
     /// The winner is neither of the two.
     StrangeWinner {
-        /// The comparison, as its place in the list.
+        /// The comparison, by its index in the list.
         at: usize,
         /// The winner that it names.
         winner: usize,
     },
     /// A probability that is none.
     StrangeProbability {
-        /// The weighed comparison, as its place in the list.
+        /// The weighed comparison, by its index in the list.
         at: usize,
     },
-    /// A line-up that is no ranking of what it showed.
+    /// A ranking that does not rank what was shown.
     StrangeLineUp {
-        /// The line-up, as its place in the list.
+        /// The ranking, by its index in the list.
         at: usize,
         /// What is wrong with it.
         why: &'static str,
@@ -64,7 +64,7 @@ pub enum AggregateError {
 }
 
 impl AggregateError {
-    /// The same mistake, at another place of its list.
+    /// The same error, at another index of its list.
     pub(super) fn moved(self, to: usize) -> Self {
         match self {
             Self::NoSuchResponse { index, n, .. } => Self::NoSuchResponse { at: to, index, n },
@@ -92,8 +92,8 @@ impl AggregateError {
 }
 
 impl From<ParamError> for AggregateError {
-    fn from(refusal: ParamError) -> Self {
-        Self::Parameter(refusal)
+    fn from(error: ParamError) -> Self {
+        Self::Parameter(error)
     }
 }
 

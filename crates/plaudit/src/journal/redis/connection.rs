@@ -1,9 +1,11 @@
-//! How is Redis reached? One connection for all, made anew when it breaks; and nobody waits for it for long.
+//! Redis connection: one multiplexed connection, reconnects with bounded waiting.
 
 use super::script::Scripts;
-use crate::journal::{JournalError, Trouble};
+use crate::journal::{JournalError, RedisError};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, RedisError as ClientError, ServerErrorKind,
+};
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -23,7 +25,7 @@ const PROBE: Duration = Duration::from_secs(1);
 const WAITING: usize = 1024;
 
 /// The way to one Redis.
-pub(super) struct Link {
+pub(super) struct RedisConnection {
     client: Client,
     /// Where it is, without a password.
     place: String,
@@ -51,7 +53,7 @@ struct Down {
     error: JournalError,
 }
 
-impl Link {
+impl RedisConnection {
     pub(super) fn new(client: Client, token: (String, Vec<u8>)) -> Self {
         Self {
             place: place(&client),
@@ -72,7 +74,7 @@ impl Link {
         let started = Instant::now();
         loop {
             let error = match self.ask_once(command).await {
-                Err(error) if trouble(&error) == Some(Trouble::Unreachable) => error,
+                Err(error) if cause(&error) == Some(RedisError::Unreachable) => error,
                 done => return done,
             };
             let since = self.line().down.as_ref().map_or(started, |down| down.since.min(started));
@@ -88,7 +90,7 @@ impl Link {
         let (number, mut connection) = self.connection().await?;
         command.query_async(&mut connection).await.map_err(|error| {
             let error = read(&self.client, &error);
-            if trouble(&error) == Some(Trouble::Unreachable) {
+            if cause(&error) == Some(RedisError::Unreachable) {
                 self.hang_up(number, &error);
             }
             error
@@ -139,20 +141,20 @@ impl Link {
             let mut first = redis::pipe();
             Scripts::load(first.cmd("GET").arg(key));
             let (found,): (Option<Vec<u8>>,) = first.query_async(&mut connection).await?;
-            Ok::<_, RedisError>((connection, found))
+            Ok::<_, ClientError>((connection, found))
         };
         // On the link's own runtime, which then drives the connection.
         let dialled = tokio::time::timeout(PROMPT, self.handle()?.spawn(work)).await;
         let (connection, found) = match dialled {
             Ok(Ok(Ok(dialled))) => dialled,
             Ok(Ok(Err(error))) => return Err(read(&self.client, &error)),
-            Ok(Err(_)) => return Err(self.error(Trouble::Unreachable, "connecting was stopped")),
-            Err(_) => return Err(self.error(Trouble::Unreachable, "it does not answer in time")),
+            Ok(Err(_)) => return Err(self.error(RedisError::Unreachable, "connecting was stopped")),
+            Err(_) => return Err(self.error(RedisError::Unreachable, "it does not answer in time")),
         };
         match found {
             Some(found) if found == self.token.1 => Ok(connection),
-            Some(_) => Err(self.error(Trouble::Emptied, "another journal was begun in it")),
-            None => Err(self.error(Trouble::Emptied, "")),
+            Some(_) => Err(self.error(RedisError::Emptied, "another journal was begun in it")),
+            None => Err(self.error(RedisError::Emptied, "")),
         }
     }
 
@@ -168,12 +170,12 @@ impl Link {
     pub(super) fn handle(&self) -> Result<&Handle, JournalError> {
         match self.runtime.get_or_init(start) {
             Some(runtime) => Ok(runtime.handle()),
-            None => Err(self.error(Trouble::Unreachable, "the system gives no thread for it")),
+            None => Err(self.error(RedisError::Unreachable, "the system gives no thread for it")),
         }
     }
 
-    pub(super) fn error(&self, trouble: Trouble, said: &str) -> JournalError {
-        JournalError::Shared { place: self.place.clone(), trouble, said: said.to_owned() }
+    pub(super) fn error(&self, cause: RedisError, message: &str) -> JournalError {
+        JournalError::Redis { place: self.place.clone(), cause, message: message.to_owned() }
     }
 
     /// Does something over a connection of its own, on a thread that has nothing else to do. Answers may take `reply`.
@@ -184,12 +186,12 @@ impl Link {
     ) -> Result<T, JournalError>
     where
         T: Send,
-        F: Future<Output = Result<T, RedisError>>,
+        F: Future<Output = Result<T, ClientError>>,
     {
-        let late = || JournalError::Shared {
+        let late = || JournalError::Redis {
             place: place(client),
-            trouble: Trouble::Unreachable,
-            said: "it does not answer in time".to_owned(),
+            cause: RedisError::Unreachable,
+            message: "it does not answer in time".to_owned(),
         };
         let talk = || {
             let runtime = Builder::new_current_thread().enable_all().build().map_err(|_| late())?;
@@ -208,7 +210,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for RedisConnection {
     fn drop(&mut self) {
         self.line().connection = None;
         if let Some(Some(runtime)) = self.runtime.take() {
@@ -240,7 +242,7 @@ fn start() -> Option<Runtime> {
     Builder::new_multi_thread().worker_threads(1).thread_name("plaudit-redis").enable_all().build().ok()
 }
 
-async fn connect(client: &Client, reply: Duration) -> Result<MultiplexedConnection, RedisError> {
+async fn connect(client: &Client, reply: Duration) -> Result<MultiplexedConnection, ClientError> {
     let settings = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(PROMPT))
         .set_response_timeout(Some(reply))
@@ -254,39 +256,40 @@ pub(super) fn place(client: &Client) -> String {
     format!("Redis at {}/{}", settings.addr(), settings.redis_settings().db())
 }
 
-fn trouble(error: &JournalError) -> Option<Trouble> {
+/// The cause, where it is one of Redis.
+fn cause(error: &JournalError) -> Option<RedisError> {
     match error {
-        JournalError::Shared { trouble, .. } => Some(*trouble),
+        JournalError::Redis { cause, .. } => Some(*cause),
         _ => None,
     }
 }
 
 /// What an error of Redis means. Its words never show a password.
-pub(super) fn read(client: &Client, error: &RedisError) -> JournalError {
+pub(super) fn read(client: &Client, error: &ClientError) -> JournalError {
     use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, NoPerm, NoScript, ReadOnly, TryAgain};
     // Of several commands that failed together, the first tells why.
     let errors = error.clone().into_server_errors();
     let first = errors.as_ref().and_then(|errors| errors.first()).map(|(_, error)| error.clone());
-    let first = first.map(RedisError::from);
+    let first = first.map(ClientError::from);
     let error = first.as_ref().unwrap_or(error);
-    let trouble = match (error.kind(), error.code()) {
-        (_, Some("OOM" | "MISCONF")) => Trouble::Full,
-        (_, Some("NOAUTH" | "WRONGPASS")) | (ErrorKind::AuthenticationFailed, _) => Trouble::Login,
-        (ErrorKind::Server(NoPerm), _) => Trouble::Login,
-        (ErrorKind::Server(ReadOnly), _) => Trouble::ReadOnly,
+    let cause = match (error.kind(), error.code()) {
+        (_, Some("OOM" | "MISCONF")) => RedisError::Full,
+        (_, Some("NOAUTH" | "WRONGPASS")) | (ErrorKind::AuthenticationFailed, _) => RedisError::Login,
+        (ErrorKind::Server(NoPerm), _) => RedisError::Login,
+        (ErrorKind::Server(ReadOnly), _) => RedisError::ReadOnly,
         // A server that was restarted reads its file, or has forgotten the scripts.
         (ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | NoScript | TryAgain), _) => {
-            Trouble::Unreachable
+            RedisError::Unreachable
         }
-        (_, Some("BUSY")) | (ErrorKind::Io | ErrorKind::Parse, _) => Trouble::Unreachable,
-        _ => Trouble::Refused,
+        (_, Some("BUSY")) | (ErrorKind::Io | ErrorKind::Parse, _) => RedisError::Unreachable,
+        _ => RedisError::Refused,
     };
     let settings = client.get_connection_info().redis_settings();
-    let mut said: String = error.to_string().chars().filter(|char| !char.is_control()).take(200).collect();
+    let mut message: String = error.to_string().chars().filter(|char| !char.is_control()).take(200).collect();
     for secret in settings.password().into_iter().filter(|secret| !secret.is_empty()) {
-        said = said.replace(secret, "***");
+        message = message.replace(secret, "***");
     }
-    JournalError::Shared { place: place(client), trouble, said }
+    JournalError::Redis { place: place(client), cause, message }
 }
 
 #[cfg(test)]
@@ -295,10 +298,10 @@ mod tests {
 
     #[test]
     fn all_that_come_when_it_may_be_back_try_it() {
-        let error = JournalError::Shared {
+        let error = JournalError::Redis {
             place: "Redis".to_owned(),
-            trouble: Trouble::Unreachable,
-            said: "connection refused".to_owned(),
+            cause: RedisError::Unreachable,
+            message: "connection refused".to_owned(),
         };
         let mut line = Line { connection: None, number: 0, down: None };
         let start = Instant::now();

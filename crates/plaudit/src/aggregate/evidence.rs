@@ -1,5 +1,4 @@
-//! What is known of a group? Verdicts on two, verdicts with the judge's own probability, rankings of several, and what
-//! another reward says.
+//! The evidence on a group that aggregators read: comparisons, weighed comparisons, rankings and a prior.
 
 use super::{AggregateError, Comparison};
 use serde::{Deserialize, Serialize};
@@ -7,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A comparison with the judge's own probability that the first shown is better (a tie counts half).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Weighed {
-    /// What the judge said.
+    /// The verdict.
     pub comparison: Comparison,
     /// How likely it takes the first one to be the better one.
     pub first: f64,
@@ -15,15 +14,15 @@ pub struct Weighed {
 
 /// Several responses shown at once and ranked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct LineUp {
+pub struct Ranking {
     /// The responses in the order in which they were shown.
     pub shown: Vec<usize>,
     /// The same responses, best first.
     pub order: Vec<usize>,
 }
 
-impl LineUp {
-    /// One comparison for every two of the line-up, with the sides as they were shown.
+impl Ranking {
+    /// One comparison for every two of the ranking, with the sides as they were shown.
     fn pairs(&self) -> impl Iterator<Item = Comparison> + '_ {
         let place = |response: usize| self.order.iter().position(|other| *other == response);
         self.shown.iter().enumerate().flat_map(move |(at, &first)| {
@@ -34,7 +33,7 @@ impl LineUp {
         })
     }
 
-    fn mistake(&self, n: usize) -> Option<&'static str> {
+    fn error(&self, n: usize) -> Option<&'static str> {
         let (mut shown, mut order) = (self.shown.clone(), self.order.clone());
         shown.sort_unstable();
         order.sort_unstable();
@@ -54,19 +53,19 @@ impl LineUp {
 
 /// All that is known of a group.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Observed {
+pub struct Evidence {
     /// Verdicts on two responses.
     pub comparisons: Vec<Comparison>,
     /// Verdicts on two responses of which the judge's probability is known. They do not stand among the comparisons.
     pub weighed: Vec<Weighed>,
     /// Rankings of several responses.
-    pub line_ups: Vec<LineUp>,
+    pub rankings: Vec<Ranking>,
     /// What a scalar reward says of each response, in any unit: higher is better. It is no verdict, so that a response
     /// still has to be compared.
     pub prior: Option<Vec<f64>>,
 }
 
-impl Observed {
+impl Evidence {
     /// Whether everything makes sense, and every response is named by some verdict.
     pub(super) fn check(&self, n: usize) -> Result<(), AggregateError> {
         well_formed(n, &self.comparisons)?;
@@ -76,8 +75,8 @@ impl Observed {
                 return Err(AggregateError::StrangeProbability { at });
             }
         }
-        for (at, line_up) in self.line_ups.iter().enumerate() {
-            if let Some(why) = line_up.mistake(n) {
+        for (at, ranking) in self.rankings.iter().enumerate() {
+            if let Some(why) = ranking.error(n) {
                 return Err(AggregateError::StrangeLineUp { at, why });
             }
         }
@@ -95,13 +94,13 @@ impl Observed {
         }
     }
 
-    /// Which responses some verdict names. What does not fit the group names nobody.
+    /// Which responses some verdict names. Indices outside the group are ignored.
     pub(super) fn named(&self, n: usize) -> Vec<bool> {
         let mut named = vec![false; n];
         let weighed = self.weighed.iter().map(|weighed| &weighed.comparison);
         let pairs = self.comparisons.iter().chain(weighed).flat_map(|pair| [pair.first, pair.second]);
-        let line_ups = self.line_ups.iter().flat_map(|line_up| line_up.shown.iter().copied());
-        for response in pairs.chain(line_ups).filter(|response| *response < n) {
+        let rankings = self.rankings.iter().flat_map(|ranking| ranking.shown.iter().copied());
+        for response in pairs.chain(rankings).filter(|response| *response < n) {
             named[response] = true;
         }
         named
@@ -110,7 +109,7 @@ impl Observed {
     /// Everything as comparisons, sorted.
     pub(super) fn flat(&self) -> Vec<Comparison> {
         let weighed = self.weighed.iter().map(|weighed| weighed.comparison);
-        let implied = self.line_ups.iter().flat_map(LineUp::pairs);
+        let implied = self.rankings.iter().flat_map(Ranking::pairs);
         let mut flat: Vec<Comparison> =
             self.comparisons.iter().copied().chain(weighed).chain(implied).collect();
         flat.sort_unstable();
@@ -125,7 +124,7 @@ impl Observed {
             a.comparison.cmp(&b.comparison).then_with(|| a.first.total_cmp(&b.first))
         };
         sorted.weighed.sort_unstable_by(by_both);
-        sorted.line_ups.sort_unstable();
+        sorted.rankings.sort_unstable();
         sorted
     }
 }
@@ -154,20 +153,20 @@ mod tests {
 
     #[test]
     fn a_ranking_of_three_is_three_comparisons() {
-        let line_up = LineUp { shown: vec![4, 1, 2], order: vec![2, 4, 1] };
+        let ranking = Ranking { shown: vec![4, 1, 2], order: vec![2, 4, 1] };
         let pair = |first, second, winner| Comparison { first, second, winner: Some(winner) };
-        assert_eq!(line_up.pairs().collect::<Vec<_>>(), [pair(4, 1, 4), pair(4, 2, 2), pair(1, 2, 2)]);
+        assert_eq!(ranking.pairs().collect::<Vec<_>>(), [pair(4, 1, 4), pair(4, 2, 2), pair(1, 2, 2)]);
     }
 
     #[test]
-    fn what_is_no_ranking_is_told() {
-        let mistake = |shown: &[usize], order: &[usize]| {
-            LineUp { shown: shown.to_vec(), order: order.to_vec() }.mistake(4).is_some()
+    fn malformed_rankings_are_rejected() {
+        let wrong = |shown: &[usize], order: &[usize]| {
+            Ranking { shown: shown.to_vec(), order: order.to_vec() }.error(4).is_some()
         };
-        assert!(!mistake(&[3, 0, 1], &[0, 1, 3]));
-        assert!(mistake(&[3], &[3]) && mistake(&[], &[]));
-        assert!(mistake(&[3, 4], &[3, 4]));
-        assert!(mistake(&[1, 1], &[1, 1]));
-        assert!(mistake(&[0, 1, 2], &[0, 1]) && mistake(&[0, 1, 2], &[0, 1, 3]));
+        assert!(!wrong(&[3, 0, 1], &[0, 1, 3]));
+        assert!(wrong(&[3], &[3]) && wrong(&[], &[]));
+        assert!(wrong(&[3, 4], &[3, 4]));
+        assert!(wrong(&[1, 1], &[1, 1]));
+        assert!(wrong(&[0, 1, 2], &[0, 1]) && wrong(&[0, 1, 2], &[0, 1, 3]));
     }
 }

@@ -1,7 +1,7 @@
-//! What is known of one group in the join? Who has arrived, who will not come, until when it waits, and what was said of it.
+//! One group in the join: its members, who has left, its deadline and its results.
 
 use super::Policy;
-use super::effect::Facts;
+use super::effect::JoinInfo;
 use crate::engine::Prescored;
 use crate::report::Report;
 use crate::rollout::Rollout;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A rollout that the join holds.
-pub(super) type Held = Arc<Rollout<'static>>;
+pub(super) type SharedRollout = Arc<Rollout<'static>>;
 
 /// A group's key, as the join remembers it: a digest of the caller's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name([u8; 16]);
+pub(super) struct GroupId([u8; 16]);
 
-impl Name {
+impl GroupId {
     pub(super) fn of(group: &str) -> Self {
         let mut name = [0; 16];
         name.copy_from_slice(&blake3::hash(group.as_bytes()).as_bytes()[..16]);
@@ -25,8 +25,8 @@ impl Name {
 
 /// What a caller says of the rollout that it hands in.
 #[derive(Debug, Clone)]
-pub(super) struct Newcomer {
-    pub(super) group: Name,
+pub(super) struct JoinRequest {
+    pub(super) group: GroupId,
     pub(super) member: Option<Box<str>>,
     pub(super) size: usize,
     pub(super) timeout: Option<Duration>,
@@ -37,14 +37,14 @@ pub(super) struct Newcomer {
 
 /// A caller that waits for its answer.
 #[derive(Debug)]
-pub(super) struct Waiter<C> {
+pub(super) struct WaitingCaller<C> {
     pub(super) caller: C,
     /// Tells the caller from all others.
     pub(super) id: u64,
     /// Since when the caller has been gone.
     pub(super) gone: Option<Duration>,
     /// What is said of it where nothing else can be.
-    pub(super) rollout: Held,
+    pub(super) rollout: SharedRollout,
     pub(super) arrived: Duration,
     /// What it takes while it waits; nothing for one that only repeats another.
     pub(super) bytes: usize,
@@ -52,26 +52,26 @@ pub(super) struct Waiter<C> {
 
 /// One rollout of a group.
 #[derive(Debug)]
-pub(super) struct Member<C> {
+pub(super) struct JoinMember<C> {
     pub(super) name: Option<Box<str>>,
     /// Identifies its response.
     text: u64,
     /// The rollout, for as long as others may be compared with it.
-    pub(super) rollout: Option<Held>,
-    /// What has been begun of it while it waits for others.
-    pub(super) begun: Option<Prescored>,
+    pub(super) rollout: Option<SharedRollout>,
+    /// What has been prescored of it while it waits for others.
+    pub(super) prescored: Option<Prescored>,
     /// Who handed it in, until the group is scored.
-    pub(super) waiter: Option<Waiter<C>>,
+    pub(super) waiter: Option<WaitingCaller<C>>,
     /// Who handed the same in again.
-    pub(super) echoes: Vec<Waiter<C>>,
+    pub(super) duplicates: Vec<WaitingCaller<C>>,
     /// The report that has its row, and the place of that row.
     pub(super) given: Option<(Arc<Report>, usize)>,
     /// Until when it waits for its group.
     until: Duration,
 }
 
-impl<C> Member<C> {
-    pub(super) fn new(name: Option<Box<str>>, until: Duration, waiter: Waiter<C>) -> Self {
+impl<C> JoinMember<C> {
+    pub(super) fn new(name: Option<Box<str>>, until: Duration, waiter: WaitingCaller<C>) -> Self {
         let rollout = Arc::clone(&waiter.rollout);
         // Only members with names are ever looked for.
         let text = name.as_ref().map_or(0, |_| fingerprint(&rollout));
@@ -79,15 +79,15 @@ impl<C> Member<C> {
             name,
             text,
             rollout: Some(rollout),
-            begun: None,
+            prescored: None,
             waiter: Some(waiter),
-            echoes: Vec::new(),
+            duplicates: Vec::new(),
             given: None,
             until,
         }
     }
 
-    pub(super) fn says(&self, rollout: &Rollout<'_>) -> bool {
+    pub(super) fn has_response_of(&self, rollout: &Rollout<'_>) -> bool {
         match (&self.name, &self.rollout) {
             (None, Some(held)) => held.response == rollout.response,
             _ => self.text == fingerprint(rollout),
@@ -95,8 +95,8 @@ impl<C> Member<C> {
     }
 
     /// Who waits for its answer.
-    fn waiters(&self) -> impl Iterator<Item = &Waiter<C>> {
-        self.waiter.iter().chain(&self.echoes)
+    fn waiters(&self) -> impl Iterator<Item = &WaitingCaller<C>> {
+        self.waiter.iter().chain(&self.duplicates)
     }
 
     /// Since when nobody has waited for its answer any more.
@@ -117,7 +117,7 @@ fn fingerprint(rollout: &Rollout<'_>) -> u64 {
 
 /// A group: open while members may join it, closed once it has been handed over to be scored.
 #[derive(Debug)]
-pub(super) struct Gathering<C> {
+pub(super) struct JoinGroup<C> {
     /// The largest size that a member has stated.
     size: usize,
     /// Members that will not come: how many without a name, and the names of the others.
@@ -125,7 +125,7 @@ pub(super) struct Gathering<C> {
     gone: Vec<Box<str>>,
     /// Whether the reference takes part, as the first member says.
     pub(super) validate: Option<bool>,
-    pub(super) members: Vec<Member<C>>,
+    pub(super) members: Vec<JoinMember<C>>,
     /// When it closes at the latest.
     deadline: Duration,
     /// How many of its callers have gone away; nobody is looked for among them where there are none.
@@ -144,12 +144,12 @@ pub(super) struct Gathering<C> {
     /// Whether it has been counted, where its members are scored one by one.
     pub(super) counted: bool,
     /// Callers whose own rollout is invalid, and who wait to be told of their siblings.
-    pub(super) held: Vec<(usize, Waiter<C>, Facts)>,
+    pub(super) held: Vec<(usize, WaitingCaller<C>, JoinInfo)>,
     /// Its place among the remembered ones.
-    pub(super) kept: Option<u64>,
+    pub(super) lru_slot: Option<u64>,
 }
 
-impl<C> Gathering<C> {
+impl<C> JoinGroup<C> {
     pub(super) fn new(now: Duration, policy: &Policy) -> Self {
         let deadline = now.saturating_add(policy.timeout);
         Self {
@@ -168,7 +168,7 @@ impl<C> Gathering<C> {
             closed: now,
             counted: false,
             held: Vec::new(),
-            kept: None,
+            lru_slot: None,
         }
     }
 
@@ -183,9 +183,9 @@ impl<C> Gathering<C> {
     }
 
     /// Takes note that a caller has gone away.
-    pub(super) fn go_away(&mut self, now: Duration, caller: u64) {
+    pub(super) fn disconnect(&mut self, now: Duration, caller: u64) {
         let waiters =
-            self.members.iter_mut().flat_map(|member| member.waiter.iter_mut().chain(&mut member.echoes));
+            self.members.iter_mut().flat_map(|member| member.waiter.iter_mut().chain(&mut member.duplicates));
         for waiter in waiters.filter(|waiter| waiter.id == caller && waiter.gone.is_none()) {
             waiter.gone = Some(now);
             self.away += 1;
@@ -200,8 +200,9 @@ impl<C> Gathering<C> {
 
     /// A member without a name whose callers are gone and that says the same.
     pub(super) fn find_gone(&self, rollout: &Rollout<'_>) -> Option<usize> {
-        let same =
-            |member: &Member<C>| member.name.is_none() && member.gone().is_some() && member.says(rollout);
+        let same = |member: &JoinMember<C>| {
+            member.name.is_none() && member.gone().is_some() && member.has_response_of(rollout)
+        };
         (self.away > 0).then(|| self.members.iter().position(same)).flatten()
     }
 
@@ -211,7 +212,7 @@ impl<C> Gathering<C> {
     }
 
     /// Takes a member out.
-    pub(super) fn remove(&mut self, at: usize) -> Member<C> {
+    pub(super) fn remove(&mut self, at: usize) -> JoinMember<C> {
         let member = self.members.remove(at);
         self.away -= member.waiters().filter(|waiter| waiter.gone.is_some()).count();
         member
@@ -224,20 +225,20 @@ impl<C> Gathering<C> {
         }
     }
 
-    /// Until when a newcomer waits.
-    pub(super) fn until(now: Duration, newcomer: &Newcomer, policy: &Policy) -> Duration {
-        now.saturating_add(newcomer.timeout.map_or(policy.timeout, |timeout| timeout.min(policy.timeout)))
+    /// Until when a request waits.
+    pub(super) fn until(now: Duration, request: &JoinRequest, policy: &Policy) -> Duration {
+        now.saturating_add(request.timeout.map_or(policy.timeout, |timeout| timeout.min(policy.timeout)))
     }
 
     /// Takes note of what a member says about its group.
-    pub(super) fn expect(&mut self, now: Duration, newcomer: &Newcomer) {
+    pub(super) fn expect(&mut self, now: Duration, request: &JoinRequest) {
         if self.members.is_empty() {
-            self.validate = newcomer.validate;
+            self.validate = request.validate;
         }
-        self.size = self.size.max(newcomer.size);
-        self.gone.retain(|gone| newcomer.member.as_deref() != Some(&**gone));
+        self.size = self.size.max(request.size);
+        self.gone.retain(|gone| request.member.as_deref() != Some(&**gone));
         self.last = now;
-        if let Some(timeout) = newcomer.timeout {
+        if let Some(timeout) = request.timeout {
             self.deadline = self.deadline.min(now.saturating_add(timeout));
         }
     }
@@ -266,7 +267,7 @@ impl<C> Gathering<C> {
 
     /// Puts the members into an order that the order of their arrival has no part in.
     pub(super) fn arrange(&mut self) {
-        fn key<C>(member: &Member<C>) -> (Option<&str>, Option<&str>) {
+        fn key<C>(member: &JoinMember<C>) -> (Option<&str>, Option<&str>) {
             (member.name.as_deref(), member.rollout.as_ref().map(|rollout| &*rollout.response))
         }
         self.members.sort_by(|one, two| key(one).cmp(&key(two)));
@@ -274,7 +275,7 @@ impl<C> Gathering<C> {
 
     /// About how many bytes it takes once it is remembered.
     pub(super) fn weight(&self) -> usize {
-        let mut weight = size_of::<Self>() + self.members.len() * size_of::<Member<C>>();
+        let mut weight = size_of::<Self>() + self.members.len() * size_of::<JoinMember<C>>();
         let mut before: Option<&Arc<Report>> = None;
         for member in &self.members {
             weight += member.rollout.as_ref().map_or(0, |rollout| rollout.bytes());
@@ -291,8 +292,8 @@ impl<C> Gathering<C> {
     }
 
     /// How its members came to their answers, if they are told now.
-    pub(super) fn facts(&self) -> Facts {
-        Facts { group_size: self.members.len(), partial: self.partial, ..Facts::default() }
+    pub(super) fn info(&self) -> JoinInfo {
+        JoinInfo { group_size: self.members.len(), partial: self.partial, ..JoinInfo::default() }
     }
 
     /// The totals of all members but one.

@@ -1,11 +1,11 @@
-//! How does a record get into the log, and what happens when the disk does not take it?
+//! Log writer: appends records, reserves disk space for calls in flight, and stops new calls once a write fails.
 
 use super::commit::{Synced, closed};
 use super::disk::Disk;
 use super::entry::{Entry, Key};
 use super::error::JournalError;
 use super::frame::{Draft, HEAD, Seal};
-use super::ledger::{Ledger, Place};
+use super::ledger::{Ledger, RecordLocation};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ const ROOM: u64 = 64 << 10;
 const LEAST: u64 = 1 << 20;
 
 /// What the journal and its thread share.
-pub(super) struct Core {
+pub(super) struct LogWriter {
     pub(super) disk: Box<dyn Disk>,
     pub(super) path: PathBuf,
     pub(super) seal: Seal,
@@ -27,11 +27,11 @@ pub(super) struct Core {
     pub(super) synced: watch::Sender<Synced>,
     /// Records that were good when the journal was opened and bad when they were read.
     pub(super) unreadable: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<WriterState>,
 }
 
 /// What changes with every record.
-pub(super) struct State {
+pub(super) struct WriterState {
     pub(super) ledger: Ledger,
     /// Where the next record goes.
     pub(super) end: u64,
@@ -50,10 +50,10 @@ pub(super) struct State {
     largest: u64,
 }
 
-impl Core {
+impl LogWriter {
     /// A core whose log ends at a place, with the number of its next record.
     pub(super) fn new(disk: Box<dyn Disk>, path: PathBuf, seal: Seal, (end, next): (u64, u64)) -> Self {
-        let state = State {
+        let state = WriterState {
             ledger: Ledger::default(),
             end,
             wanted: end,
@@ -78,7 +78,7 @@ impl Core {
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,7 +105,7 @@ impl Core {
         Ok(state.end)
     }
 
-    fn write(&self, state: &mut State, entry: &Entry<'_>, draft: Draft) -> Result<(), JournalError> {
+    fn write(&self, state: &mut WriterState, entry: &Entry<'_>, draft: Draft) -> Result<(), JournalError> {
         let sequence = state.next;
         let bytes = self.seal.finish(draft, sequence);
         if let Err(error) = self.disk.write(&bytes, state.end) {
@@ -115,7 +115,7 @@ impl Core {
             return Err(error);
         }
         // A record is at most 8 MiB, so the cast keeps every bit.
-        let place = Place { at: state.end, length: (bytes.len() - HEAD) as u32 };
+        let place = RecordLocation { at: state.end, length: (bytes.len() - HEAD) as u32 };
         state.end += bytes.len() as u64;
         state.next += 1;
         state.largest = state.largest.max(bytes.len() as u64);
@@ -124,7 +124,7 @@ impl Core {
     }
 
     /// Makes sure that the judgments of all calls in flight would fit, and of one more.
-    fn reserve(&self, state: &mut State, intent: u64) -> Result<(), JournalError> {
+    fn reserve(&self, state: &mut WriterState, intent: u64) -> Result<(), JournalError> {
         let room = (state.ledger.in_flight() + 1).saturating_mul(state.largest).max(LEAST);
         // The intent itself, the mark of a process that begins, and what says that a call was given up.
         let needed = state.end.saturating_add(room).saturating_add(intent + ROOM);
@@ -176,7 +176,7 @@ impl Core {
     }
 
     /// The payload at a place, unless it is not good any more.
-    pub(super) fn payload(&self, key: &Key, place: Place) -> Option<Vec<u8>> {
+    pub(super) fn payload(&self, key: &Key, place: RecordLocation) -> Option<Vec<u8>> {
         let mut bytes = vec![0; HEAD + place.length as usize];
         let read = self.disk.read(&mut bytes, place.at).is_ok();
         let good = read && self.seal.head(&bytes).is_some_and(|head| self.seal.holds(&head, &bytes[HEAD..]));

@@ -1,14 +1,14 @@
-//! Could this Redis lose a judgment? What its settings say.
+//! Checks of the Redis server's durability settings.
 
 use redis::aio::MultiplexedConnection;
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError as ClientError};
 use std::collections::BTreeMap;
 
 /// How judgments could be lost, as sentences for a person.
-pub(super) async fn doubts(connection: &mut MultiplexedConnection) -> Result<Vec<String>, RedisError> {
+pub(super) async fn warnings(connection: &mut MultiplexedConnection) -> Result<Vec<String>, ClientError> {
     let mut found = BTreeMap::new();
     for name in ["appendonly", "maxmemory", "maxmemory-policy"] {
-        let asked: Result<BTreeMap<String, String>, RedisError> =
+        let asked: Result<BTreeMap<String, String>, ClientError> =
             redis::cmd("CONFIG").arg("GET").arg(name).query_async(connection).await;
         match asked {
             Ok(settings) => found.extend(settings),
@@ -22,10 +22,10 @@ pub(super) async fn doubts(connection: &mut MultiplexedConnection) -> Result<Vec
 
 fn sentences(settings: &BTreeMap<String, String>) -> Vec<String> {
     let setting = |name: &str| settings.get(name).map(String::as_str);
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     let mut unknown = Vec::new();
     match setting("appendonly") {
-        Some("no") => doubts.push(
+        Some("no") => warnings.push(
             "Redis does not write judgments to disk as they come: what was bought since its last snapshot is lost \
              when it stops; switch it on with `appendonly yes`"
                 .to_owned(),
@@ -35,7 +35,7 @@ fn sentences(settings: &BTreeMap<String, String>) -> Vec<String> {
     }
     match (setting("maxmemory"), setting("maxmemory-policy")) {
         (Some("0"), _) => {}
-        (_, Some(policy)) if policy.starts_with("allkeys") => doubts.push(format!(
+        (_, Some(policy)) if policy.starts_with("allkeys") => warnings.push(format!(
             "Redis throws judgments away when its memory is full, and they are bought again: set `maxmemory-policy \
              noeviction` in the place of {policy}"
         )),
@@ -43,13 +43,13 @@ fn sentences(settings: &BTreeMap<String, String>) -> Vec<String> {
         (_, None) => unknown.push("maxmemory-policy"),
     }
     if !unknown.is_empty() {
-        doubts.push(format!(
+        warnings.push(format!(
             "Redis does not tell whether it could lose judgments: see to it that it has `appendonly yes` and \
              `maxmemory-policy noeviction` (unknown: {})",
             unknown.join(", ")
         ));
     }
-    doubts
+    warnings
 }
 
 #[cfg(test)]

@@ -1,0 +1,88 @@
+//! Test helpers for rules: load one from parameters as a recipe gives them, and score rollouts with it.
+
+use super::{ParamError, ResourceCache, Reward, Rule, Sample};
+use crate::outcome::Outcome;
+use crate::text::Text;
+use serde_json::{Map, Value};
+
+fn load<R: Reward<Rule>>(parameters: Value) -> Result<Rule, Vec<ParamError>> {
+    serde_json::from_value::<R>(parameters).expect("parameters").build(&mut ResourceCache::default())
+}
+
+/// The keys of the parameters that `build` refuses.
+pub(super) fn rejected<R: Reward<Rule>>(parameters: Value) -> Vec<&'static str> {
+    match load::<R>(parameters) {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors.iter().map(|error| error.key).collect(),
+    }
+}
+
+/// One rollout of a test.
+#[derive(Default, Clone)]
+pub(super) struct TestRollout<'r> {
+    pub(super) response: &'r str,
+    pub(super) reference: Option<&'r str>,
+    pub(super) tokens: Option<u64>,
+    pub(super) extra: Map<String, Value>,
+}
+
+/// What the reward says of a group of rollouts, or of each of them.
+pub(super) fn score_group<R: Reward<Rule>>(parameters: Value, rollouts: &[TestRollout<'_>]) -> Vec<Outcome> {
+    outcomes(&load::<R>(parameters).unwrap_or_else(|errors| panic!("{errors:?}")), rollouts)
+}
+
+/// What a reward with these parameters says of one response, beside a reference where there is one.
+pub(super) fn score(reward: impl Reward<Rule>, response: &str, reference: Option<&str>) -> Outcome {
+    let rule = reward.build(&mut ResourceCache::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
+    outcomes(&rule, &[TestRollout { response, reference, ..TestRollout::default() }]).remove(0)
+}
+
+fn outcomes(rule: &Rule, rollouts: &[TestRollout<'_>]) -> Vec<Outcome> {
+    let texts: Vec<_> =
+        rollouts.iter().map(|each| (Text::new(each.response), each.reference.map(Text::new))).collect();
+    let samples: Vec<Sample<'_>> = texts
+        .iter()
+        .zip(rollouts)
+        .map(|((text, reference), each)| Sample {
+            text,
+            reference: reference.as_ref(),
+            prompt: None,
+            tokens: each.tokens,
+            extra: &each.extra,
+        })
+        .collect();
+    let outcomes: Vec<Outcome> = match rule {
+        Rule::Each(rule) => samples.iter().map(|sample| rule.score(sample)).collect(),
+        Rule::Group(rule) => rule.score(&samples),
+    };
+    let range = rule.properties().range;
+    for value in outcomes.iter().filter_map(Outcome::value) {
+        assert!((range.min..=range.max).contains(&value), "{value} is outside {range:?}");
+    }
+    assert!(rule.properties().floor.is_finite());
+    outcomes
+}
+
+/// What the reward says of one rollout.
+pub(super) fn one<R: Reward<Rule>>(parameters: Value, rollout: TestRollout<'_>) -> Outcome {
+    score_group::<R>(parameters, &[rollout]).remove(0)
+}
+
+/// What the reward says of a response alone.
+pub(super) fn scored<R: Reward<Rule>>(parameters: Value, response: &str) -> Outcome {
+    one::<R>(parameters, TestRollout { response, ..TestRollout::default() })
+}
+
+/// What the reward says of a response beside a reference.
+pub(super) fn compared<R: Reward<Rule>>(
+    parameters: Value,
+    response: &str,
+    reference: Option<&str>,
+) -> Outcome {
+    one::<R>(parameters, TestRollout { response, reference, ..TestRollout::default() })
+}
+
+/// What the reward says of a response that came with a token count.
+pub(super) fn counted<R: Reward<Rule>>(parameters: Value, tokens: u64) -> Outcome {
+    one::<R>(parameters, TestRollout { tokens: Some(tokens), ..TestRollout::default() })
+}
