@@ -123,21 +123,7 @@ fn page(entry: Entry<'_>, style: Style) -> String {
 
 /// A reward as data.
 pub(crate) fn data(entry: Entry<'_>) -> Value {
-    let (summary, page) = entry.page();
-    let stated = entry.stated();
-    json!({
-        "name": entry.name(),
-        "aliases": entry.aliases(),
-        "summary": summary,
-        "page": page,
-        "needs_reference": entry.needs_reference(),
-        "needs_judge": matches!(entry, Entry::Judge(_)),
-        "needs_group": stated.map(|(_, _, group)| group),
-        // An end without limit is null, which JSON has no number for.
-        "range": stated.map(|(range, _, _)| json!({ "min": range.min, "max": range.max })),
-        "floor": stated.map(|(_, floor, _)| floor),
-        "schema": entry.schema(),
-    })
+    json!(plaudit_serve::RewardReply::new(entry))
 }
 
 /// One parameter, in words.

@@ -3,10 +3,12 @@
 use crate::judge::Usage;
 use crate::judge::client::{CallOutcome, Price};
 use crate::statistics::distribution::Distribution;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one engine has asked of one judge.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "AccountReply")]
 pub struct JudgeUsage {
     /// Which judge.
     pub judge: String,
