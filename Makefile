@@ -7,7 +7,7 @@ RECIPE ?= quickstart
 FUZZ_SECONDS ?= 60
 VENVS := .venvs
 DEV := $(VENVS)/dev/bin
-WEB := crates/plaudit-cli/web
+WEB := crates/plaudit-serve/web
 EXTENSION := python/plaudit/_plaudit.abi3.so
 # Where cargo builds, asked once and only by the targets that need it.
 TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'))$(TARGET)

@@ -7,12 +7,11 @@ use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Output;
 use crate::rewards::print;
-use crate::serve::kept::{self, About};
-use crate::serve::page;
-use crate::serve::recount;
-use crate::serve::steps::identity;
 use crate::summary::{short, whole};
 use clap::Args;
+use plaudit_serve::assets;
+use plaudit_serve::runs::recount;
+use plaudit_serve::runs::store::{self, RunSummary, step_identity};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -53,7 +52,7 @@ impl Report {
         let folder = self.state.join("runs");
         let runs = runs(&folder);
         let Some(name) = &self.run else {
-            let runs: Vec<About> = runs.into_iter().map(|run| with_open(run, &folder)).collect();
+            let runs: Vec<RunSummary> = runs.into_iter().map(|run| with_open(run, &folder)).collect();
             let text = if self.json { format!("{:#}", json!(runs)) } else { list(&runs, &folder) };
             print(&text)?;
             return Ok(GOOD);
@@ -67,10 +66,10 @@ impl Report {
             )));
         };
         let at = folder.join(&about.id);
-        let mut steps = read(&at, kept::steps(&at))?;
+        let mut steps = read(&at, store::steps(&at))?;
         let about = &recount::of(about, &steps);
         if let Some(file) = &self.html {
-            kept::spread(&mut steps, MOST_SPREAD);
+            store::spread(&mut steps, MOST_SPREAD);
             let mut out = Output::open(file)?;
             let page = html(about, &at, &steps)?;
             out.write_all(page.as_bytes()).map_err(|error| CliError::writing(file, error))?;
@@ -92,28 +91,29 @@ fn read<T>(at: &Path, done: std::io::Result<T>) -> Result<T, CliError> {
 }
 
 /// Every run, the newest first.
-fn runs(folder: &Path) -> Vec<About> {
+fn runs(folder: &Path) -> Vec<RunSummary> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut runs: Vec<About> = entries.filter_map(|entry| kept::about(&entry.path())).collect();
+    let mut runs: Vec<RunSummary> = entries.filter_map(|entry| store::read_summary(&entry.path())).collect();
     runs.sort_by(|one, other| other.seen.total_cmp(&one.seen));
     runs
 }
 
 /// What a run is with the steps that had not ended when it was written.
-fn with_open(about: About, folder: &Path) -> About {
-    let lines =
-        |name: &str| kept::newest(&folder.join(&about.id).join(name), LATELY).unwrap_or_else(|_| Vec::new());
+fn with_open(about: RunSummary, folder: &Path) -> RunSummary {
+    let lines = |name: &str| {
+        store::newest_lines(&folder.join(&about.id).join(name), LATELY).unwrap_or_else(|_| Vec::new())
+    };
     let (ended, mut open) = (lines("steps.jsonl"), lines("open.json"));
-    open.retain(|line| !ended.iter().any(|known| identity(known) == identity(line)));
+    open.retain(|line| !ended.iter().any(|known| step_identity(known) == step_identity(line)));
     recount::with(about, &open)
 }
 
-fn list(runs: &[About], folder: &Path) -> String {
+fn list(runs: &[RunSummary], folder: &Path) -> String {
     if runs.is_empty() {
         return format!("{} holds no runs: `plaudit serve` makes some", folder.display());
     }
     let style = Style::of_stdout();
-    let row = |run: &About| {
+    let row = |run: &RunSummary| {
         format!(
             "{}  {}  {}  {} steps, {} rollouts{}",
             style.dim(&run.id),
@@ -128,7 +128,7 @@ fn list(runs: &[About], folder: &Path) -> String {
 }
 
 /// The dashboard with everything in it that it would ask the service for.
-fn html(about: &About, at: &Path, steps: &[String]) -> Result<String, CliError> {
+fn html(about: &RunSummary, at: &Path, steps: &[String]) -> Result<String, CliError> {
     let id = &about.id;
     let mut data = Map::new();
     let mut shown = json!(about);
@@ -136,17 +136,17 @@ fn html(about: &About, at: &Path, steps: &[String]) -> Result<String, CliError> 
     let mut put = |path: String, value: Value| drop(data.insert(path, value));
     put("/v1/runs".to_owned(), json!({ "runs": [shown.clone()] }));
     put(format!("/v1/runs/{id}"), shown);
-    let numbers: BTreeSet<u64> = steps.iter().filter_map(|step| kept::number(step)).collect();
+    let numbers: BTreeSet<u64> = steps.iter().filter_map(|step| store::step_number(step)).collect();
     let steps: Vec<Value> = steps.iter().filter_map(|step| serde_json::from_str(step).ok()).collect();
     put(format!("/v1/runs/{id}/steps"), json!({ "steps": steps }));
-    let mut groups = read(at, kept::groups(at, None))?;
+    let mut groups = read(at, store::groups(at, None))?;
     groups.retain(|group| numbers.contains(&group.step));
     groups.drain(..groups.len().saturating_sub(MOST_GROUPS));
     for brief in &groups {
-        if let Some(group) = read(at, kept::group(at, &brief.id))? {
+        if let Some(group) = read(at, store::group(at, &brief.id))? {
             put(format!("/v1/runs/{id}/groups/{}", brief.id), group);
         }
     }
     put(format!("/v1/runs/{id}/groups"), json!({ "groups": groups }));
-    Ok(page::alone(&Value::Object(data)))
+    Ok(assets::standalone_page(&Value::Object(data)))
 }

@@ -7,7 +7,7 @@ use crate::files::Output;
 use crate::summary::short;
 use clap::Args;
 use plaudit::recipe::did_you_mean;
-use plaudit::registry::{RewardEntry, Scorer};
+use plaudit::registry::RewardEntry;
 use plaudit::reward::Properties;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -124,22 +124,7 @@ fn page(entry: RewardEntry<'_>, style: Style) -> String {
 
 /// A reward as data.
 pub(crate) fn data(entry: RewardEntry<'_>) -> Value {
-    let (summary, page) = entry.page();
-    let scorer = entry.with_defaults();
-    let properties = scorer.as_ref().map(Scorer::properties);
-    json!({
-        "name": entry.name(),
-        "aliases": entry.aliases(),
-        "summary": summary,
-        "page": page,
-        "needs_reference": entry.needs_reference(),
-        "needs_judge": matches!(entry, RewardEntry::Judged(_)),
-        "needs_group": scorer.as_ref().map(Scorer::compares),
-        // An end without limit is null, which JSON has no number for.
-        "range": properties.map(|known| json!({ "min": known.range.min, "max": known.range.max })),
-        "floor": properties.map(|known| known.floor),
-        "schema": entry.schema(),
-    })
+    json!(plaudit_serve::RewardReply::new(entry))
 }
 
 /// One parameter, in words.

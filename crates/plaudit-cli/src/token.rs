@@ -1,11 +1,12 @@
-//! `plaudit token`: creates, lists and revokes the service's access tokens.
+//! `plaudit token`: creates, lists and revokes the API tokens in the file that the service reads.
 
 use crate::GOOD;
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::rewards::print;
-use crate::serve::tokens::{Entry, File, Scope, Wanted, now};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use plaudit_serve::token_file::{NewToken, Scope, TokenEntry, TokenFile, now};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -23,11 +24,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Token {
     #[command(subcommand)]
-    deed: Deed,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum Deed {
+enum Action {
     /// Make a token and print it, this once; only its hash is kept
     Create(Create),
     /// List the tokens
@@ -44,7 +45,7 @@ struct Create {
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
     /// What it allows: score hands rollouts in, read looks at runs, admin does everything
-    #[arg(long = "scope", value_name = "SCOPE", default_values = ["score", "read"])]
+    #[arg(long = "scope", value_name = "SCOPE", default_values = ["score", "read"], value_parser = scope())]
     scopes: Vec<Scope>,
     /// For how long it is worth something, such as 12h or 30d [default: until it is revoked]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
@@ -78,28 +79,28 @@ struct Revoke {
 
 impl Token {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
-        match &self.deed {
-            Deed::Create(create) => {
-                let wanted = Wanted {
+        match &self.action {
+            Action::Create(create) => {
+                let new = NewToken {
                     name: create.name.clone(),
                     scopes: create.scopes.clone(),
                     expires: create.expires.map(|seconds| now().saturating_add(seconds)),
                     rate: create.rate,
                     waiting: create.waiting,
                 };
-                let (token, _) = File::at(&create.file).create(wanted)?;
+                let (token, _) = TokenFile::at(&create.file).create(new)?;
                 print(&token)?;
             }
-            Deed::List(list) => {
-                let entries = File::at(&list.file).list()?;
+            Action::List(list) => {
+                let entries = TokenFile::at(&list.file).list()?;
                 match list.json {
                     true => print(&format!("{:#}", json!(entries.iter().map(data).collect::<Vec<_>>())))?,
                     false => print(&table(&entries))?,
                 }
             }
-            Deed::Revoke(revoke) => {
-                let gone = File::at(&revoke.file).revoke(&revoke.token)?;
-                print(&format!("{} ({}) is revoked", printable(&gone.name), gone.id))?;
+            Action::Revoke(revoke) => {
+                let revoked = TokenFile::at(&revoke.file).revoke(&revoke.token)?;
+                print(&format!("{} ({}) is revoked", printable(&revoked.name), revoked.id))?;
             }
         }
         Ok(GOOD)
@@ -107,20 +108,20 @@ impl Token {
 }
 
 /// A token without its hash.
-fn data(entry: &Entry) -> serde_json::Value {
+fn data(entry: &TokenEntry) -> serde_json::Value {
     json!({
         "id": entry.id, "name": entry.name, "scopes": entry.scopes, "created": entry.created,
         "expires": entry.expires, "rate": entry.rate, "waiting": entry.waiting,
     })
 }
 
-fn table(entries: &[Entry]) -> String {
+fn table(entries: &[TokenEntry]) -> String {
     if entries.is_empty() {
         return "there are no tokens: nobody is let in".to_owned();
     }
     let style = Style::of_stdout();
     let width = entries.iter().map(|entry| printable(&entry.name).chars().count()).max().unwrap_or(0);
-    let row = |entry: &Entry| {
+    let row = |entry: &TokenEntry| {
         let scopes: Vec<&str> = entry.scopes.iter().map(|scope| word(*scope)).collect();
         let left = match entry.expires {
             None => "until revoked".to_owned(),
@@ -144,6 +145,20 @@ fn word(scope: Scope) -> &'static str {
         Scope::Read => "read",
         Scope::Admin => "admin",
     }
+}
+
+/// The parser of a scope.
+fn scope() -> impl TypedValueParser<Value = Scope> {
+    let values = [
+        PossibleValue::new("score").help("Handing in rollouts, and asking for jobs of one's own"),
+        PossibleValue::new("read").help("Looking at runs, judges and metrics"),
+        PossibleValue::new("admin").help("Everything, also of others"),
+    ];
+    PossibleValuesParser::new(values).map(|word| match word.as_str() {
+        "score" => Scope::Score,
+        "read" => Scope::Read,
+        _ => Scope::Admin,
+    })
 }
 
 /// A time such as 90s, 15m, 12h or 30d.

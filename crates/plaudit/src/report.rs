@@ -9,9 +9,11 @@ use crate::plan::Plan;
 use crate::reason::{Code, Reason};
 use crate::rollout::Rollout;
 use crate::statistics::Statistics;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use std::borrow::Borrow;
+use serde_json::{Map, Value};
+use std::borrow::{Borrow, Cow};
 use std::sync::Arc;
 
 /// What the engine says of one rollout.
@@ -134,6 +136,32 @@ pub struct RowResult<'r> {
     row: &'r Row,
     id: &'r str,
     rollout: &'r Rollout<'r>,
+}
+
+/// What is said of one rollout. An invalid one has no total.
+// The schema of what `RowResult::entries` writes.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "results are written without a copy of their parts")]
+struct ResultLine {
+    id: String,
+    group: Option<String>,
+    total: Option<f64>,
+    /// `scored`, `floored`, `skipped` or `invalid`.
+    outcome: String,
+    /// Why it was not simply scored: a code, a component and a message.
+    reason: Option<Value>,
+    /// What each component says: its outcome, its value, its weight, and its facts or its reason.
+    components: Map<String, Value>,
+}
+
+impl JsonSchema for RowResult<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        ResultLine::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        ResultLine::json_schema(generator)
+    }
 }
 
 impl Serialize for RowResult<'_> {

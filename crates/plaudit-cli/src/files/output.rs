@@ -66,17 +66,6 @@ impl Output {
         Ok(wrap(Target::File(file), Some(part)))
     }
 
-    /// Opens a path for what only its owner may read.
-    pub(crate) fn private(path: &str) -> Result<Self, CliError> {
-        let output = Self::open(path)?;
-        if let Target::File(file) = output.to.get_ref() {
-            use std::os::unix::fs::PermissionsExt as _;
-            let set = file.set_permissions(fs::Permissions::from_mode(0o600));
-            set.map_err(|error| CliError::File(path.to_owned(), error))?;
-        }
-        Ok(output)
-    }
-
     /// Where the file of a path is written until it is whole; none for what is no name of a file.
     pub(crate) fn part(path: &str) -> Option<PathBuf> {
         beside(&resolved(Path::new(path)).ok()?)

@@ -2,8 +2,8 @@
 
 use crate::console::{Style, printable};
 use crate::rewards::wrap;
-use crate::serve::kept::About;
 use crate::summary::{cut, number, short, whole};
+use plaudit_serve::runs::store::RunSummary;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const CELL: usize = 16;
 const EARLIER: usize = 6;
 
 /// All of it.
-pub(super) fn text(about: &About, steps: &[Value], style: Style) -> String {
+pub(super) fn text(about: &RunSummary, steps: &[Value], style: Style) -> String {
     let mut lines = vec![format!(
         "{}  recipe {}  {} steps, {} rollouts in {} groups",
         style.bold(printable(&about.name)),
@@ -148,7 +148,7 @@ impl Table<'_> {
         self.lines.push(line);
     }
 
-    fn components(&mut self, about: &About) {
+    fn components(&mut self, about: &RunSummary) {
         let names = names(about, self.steps);
         self.part("mean ± std", |table| {
             table.row("total", |step| spread(&step["statistics"]["total"]));
@@ -196,7 +196,7 @@ impl Table<'_> {
         });
     }
 
-    fn verdicts(&mut self, about: &About) {
+    fn verdicts(&mut self, about: &RunSummary) {
         let names = names(about, self.steps);
         self.part("verdicts", |table| {
             for name in &names {
@@ -255,7 +255,7 @@ impl Table<'_> {
 }
 
 /// The components that a run has, those of its recipe first and in its order.
-fn names(about: &About, steps: &[Value]) -> Vec<String> {
+fn names(about: &RunSummary, steps: &[Value]) -> Vec<String> {
     let written = about.components.as_array().into_iter().flatten();
     let written = written.filter_map(|component| Some(component["name"].as_str()?.to_owned()));
     let found = steps.iter().filter_map(|step| step["statistics"]["components"].as_object());
@@ -315,7 +315,7 @@ mod tests {
         })
     }
 
-    fn about() -> About {
+    fn about() -> RunSummary {
         serde_json::from_value(json!({
             "id": "i", "name": "n\u{1b}[2J", "owner": "o", "recipe": "r", "started": 0.0, "seen": 0.0, "steps": 9, "rollouts": 576,
             "groups": 9, "total_mean": null, "invalid_share": null, "alarms": [], "fingerprint": "", "judges": [],

@@ -1,7 +1,8 @@
 //! Distribution of one column: streaming moments and a mergeable quantile sketch in bounded memory.
 
 use rapidhash::RapidHashMap;
-use serde::ser::SerializeMap as _;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Mean, spread and extremes, by Welford's method; two of them merge by Chan's formula.
@@ -158,7 +159,8 @@ pub const QUANTILES: [(&str, f64); 7] =
 const BARS: usize = 20;
 
 /// A histogram with bars of equal width from the smallest to the largest value.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "HistogramReply")]
 pub struct Histogram {
     /// The left edge of the first bar.
     pub from: f64,
@@ -244,21 +246,42 @@ impl Distribution {
     }
 }
 
-impl serde::Serialize for Distribution {
+/// How values are spread, as JSON. Of no values there is nothing but their count.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "DistributionReply")]
+struct DistributionJson {
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    std: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<f64>,
+    /// By name, from `p01` to `p99`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantiles: Option<BTreeMap<&'static str, f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    histogram: Option<Histogram>,
+}
+
+json_schema_of!(Distribution, DistributionJson);
+
+impl Serialize for Distribution {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("count", &self.moments.count)?;
-        if let (Some(std), Some(histogram)) = (self.moments.std(), self.histogram()) {
-            map.serialize_entry("mean", &self.moments.mean)?;
-            map.serialize_entry("std", &std)?;
-            map.serialize_entry("min", &self.moments.min)?;
-            map.serialize_entry("max", &self.moments.max)?;
-            let quantiles: BTreeMap<&str, Option<f64>> =
-                QUANTILES.iter().map(|(name, q)| (*name, self.quantile(*q))).collect();
-            map.serialize_entry("quantiles", &quantiles)?;
-            map.serialize_entry("histogram", &histogram)?;
-        }
-        map.end()
+        let moments = Some(&self.moments).filter(|moments| moments.count > 0);
+        let quantile = |(name, q): &(&'static str, f64)| Some((*name, self.quantile(*q)?));
+        let json = DistributionJson {
+            count: self.moments.count,
+            mean: moments.map(|moments| moments.mean),
+            std: moments.and_then(Moments::std),
+            min: moments.map(|moments| moments.min),
+            max: moments.map(|moments| moments.max),
+            quantiles: moments.map(|_| QUANTILES.iter().filter_map(quantile).collect()),
+            histogram: self.histogram(),
+        };
+        json.serialize(to)
     }
 }
 

@@ -1,15 +1,18 @@
 //! Judge statistics: consistency of verdicts and results against the reference, as rates with intervals.
 
 use crate::judge::stats::JudgeStats;
-use serde::Serialize;
-use serde::ser::{SerializeMap as _, Serializer};
+use crate::reason::Code;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 
 /// What a judge's verdicts look like over many groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judging(pub JudgeStats);
 
 /// A share of something, with the interval that it lies in with 95 % confidence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ShareReply")]
 pub struct Share {
     /// The share.
     pub share: f64,
@@ -92,23 +95,52 @@ impl Judging {
     }
 }
 
+/// The verdicts of a component's judge, as JSON.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "JudgingReply")]
+struct JudgingJson<'j> {
+    verdicts: u64,
+    /// By code.
+    #[schemars(with = "BTreeMap<String, u64>")]
+    failed: &'j BTreeMap<Code, u64>,
+    /// How often what is shown first wins.
+    first: Option<Share>,
+    ties: Option<Share>,
+    /// How often the verdict is the same when the two are swapped.
+    swap_agreement: Option<Share>,
+    /// In how many groups a beats b, b beats c and c beats a.
+    cycles: Option<Share>,
+    /// How much the verdicts tell apart, from 0 to 1.
+    signal: Option<f64>,
+    no_signal_groups: u64,
+    /// Against the reference: a draw counts half in the first, and whole in the second.
+    win_rate: Option<Share>,
+    win_and_rate: Option<Share>,
+    duplicates: Option<Share>,
+    /// Responses that try to talk to the judge.
+    injections: u64,
+}
+
+json_schema_of!(Judging, JudgingJson<'static>);
+
 impl Serialize for Judging {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let found = &self.0;
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("verdicts", &found.verdicts)?;
-        map.serialize_entry("failed", &found.failed)?;
-        map.serialize_entry("first", &self.first())?;
-        map.serialize_entry("ties", &self.ties())?;
-        map.serialize_entry("swap_agreement", &self.swap_agreement())?;
-        map.serialize_entry("cycles", &self.cycles())?;
-        map.serialize_entry("signal", &self.signal())?;
-        map.serialize_entry("no_signal_groups", &found.gated)?;
-        map.serialize_entry("win_rate", &self.win_rate())?;
-        map.serialize_entry("win_and_rate", &self.win_and_rate())?;
-        map.serialize_entry("duplicates", &Share::new(found.duplicates as f64, found.rollouts))?;
-        map.serialize_entry("injections", &found.injections)?;
-        map.end()
+        let json = JudgingJson {
+            verdicts: found.verdicts,
+            failed: &found.failed,
+            first: self.first(),
+            ties: self.ties(),
+            swap_agreement: self.swap_agreement(),
+            cycles: self.cycles(),
+            signal: self.signal(),
+            no_signal_groups: found.gated,
+            win_rate: self.win_rate(),
+            win_and_rate: self.win_and_rate(),
+            duplicates: Share::new(found.duplicates as f64, found.rollouts),
+            injections: found.injections,
+        };
+        json.serialize(to)
     }
 }
 

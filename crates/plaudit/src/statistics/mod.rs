@@ -1,5 +1,19 @@
 //! Statistics of a run or a step: streaming, mergeable, in bounded memory.
 
+/// Gives a type the JSON schema of the struct that it is written as.
+macro_rules! json_schema_of {
+    ($type:ty, $json:ty) => {
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                <$json>::schema_name()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                <$json>::json_schema(generator)
+            }
+        }
+    };
+}
 pub mod breakdown;
 pub mod distribution;
 pub mod judging;
@@ -13,8 +27,8 @@ use crate::reason::Code;
 use crate::report::Row;
 use distribution::{Correlation, Distribution, Moments};
 use judging::Judging;
-use serde::Serialize;
-use serde::ser::{SerializeMap as _, Serializer};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// How many outcomes of each kind, and why they were not simply scored.
@@ -61,23 +75,39 @@ impl Counts {
     }
 }
 
+/// Outcomes by kind, and their reasons by kind and code, as JSON.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CountsReply")]
+struct CountsJson {
+    scored: u64,
+    floored: u64,
+    skipped: u64,
+    invalid: u64,
+    reasons: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+}
+
+json_schema_of!(Counts, CountsJson);
+
 impl Serialize for Counts {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        for kind in OutcomeKind::ALL {
-            map.serialize_entry(kind.as_str(), &self.of(kind))?;
-        }
         let mut reasons: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
         for (kind, code, count) in self.reasons() {
             reasons.entry(kind.as_str()).or_default().insert(code.as_str(), count);
         }
-        map.serialize_entry("reasons", &reasons)?;
-        map.end()
+        let json = CountsJson {
+            scored: self.of(OutcomeKind::Scored),
+            floored: self.of(OutcomeKind::Floored),
+            skipped: self.of(OutcomeKind::Skipped),
+            invalid: self.of(OutcomeKind::Invalid),
+            reasons,
+        };
+        json.serialize(to)
     }
 }
 
 /// One component over all rollouts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ComponentReply")]
 pub struct ComponentStatistics {
     /// Outcomes by kind and reason.
     pub outcomes: Counts,
@@ -85,6 +115,7 @@ pub struct ComponentStatistics {
     pub values: Distribution,
     /// How the values move with the length of the responses.
     #[serde(serialize_with = "r")]
+    #[schemars(with = "Option<f64>")]
     pub length_correlation: Correlation,
     /// What the judge's verdicts look like, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,22 +158,43 @@ impl GroupStatistics {
     }
 }
 
+/// The groups of a step, as JSON.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "GroupsReply")]
+struct GroupsJson<'g> {
+    count: u64,
+    size: &'g Distribution,
+    /// The standard deviation of the totals in each.
+    std: &'g Distribution,
+    /// How many have equal totals, and their share of those that could differ.
+    zero_variance: u64,
+    zero_variance_share: Option<f64>,
+    /// How many have fewer than two totals.
+    without_signal: u64,
+    /// How many rollouts came after their group had been scored.
+    split: u64,
+}
+
+json_schema_of!(GroupStatistics, GroupsJson<'static>);
+
 impl Serialize for GroupStatistics {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("count", &self.count)?;
-        map.serialize_entry("size", &self.size)?;
-        map.serialize_entry("std", &self.std)?;
-        map.serialize_entry("zero_variance", &self.zero_variance)?;
-        map.serialize_entry("zero_variance_share", &self.zero_variance_share())?;
-        map.serialize_entry("without_signal", &self.without_signal)?;
-        map.serialize_entry("split", &self.split)?;
-        map.end()
+        let json = GroupsJson {
+            count: self.count,
+            size: &self.size,
+            std: &self.std,
+            zero_variance: self.zero_variance,
+            zero_variance_share: self.zero_variance_share(),
+            without_signal: self.without_signal,
+            split: self.split,
+        };
+        json.serialize(to)
     }
 }
 
 /// How much the responses repeat one another, and themselves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "RepetitionReply")]
 pub struct RepetitionStatistics {
     /// How many rollouts are identical to an earlier one of their group, and were scored with it.
     pub duplicates: u64,
@@ -154,7 +206,8 @@ pub struct RepetitionStatistics {
 const CELLS: usize = 512;
 
 /// A run or a step as a whole.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "StatisticsReply")]
 pub struct Statistics {
     /// How many rollouts.
     pub rollouts: u64,
@@ -164,6 +217,7 @@ pub struct Statistics {
     pub total: Distribution,
     /// Each component, in the order of the recipe.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "BTreeMap<String, ComponentStatistics>")]
     pub components: Vec<(String, ComponentStatistics)>,
     /// The groups.
     pub groups: GroupStatistics,
@@ -173,9 +227,11 @@ pub struct Statistics {
     pub tokens: Distribution,
     /// How the totals move with the length of the responses, over all rollouts: length hacking shows here.
     #[serde(serialize_with = "r")]
+    #[schemars(with = "Option<f64>")]
     pub length_correlation: Correlation,
     /// The same inside the groups, which is what a group-relative policy sees.
     #[serde(serialize_with = "r")]
+    #[schemars(with = "Option<f64>")]
     pub length_correlation_in_groups: Correlation,
     /// Repetition.
     pub repetition: RepetitionStatistics,

@@ -107,7 +107,8 @@ pub enum AnswerLocation {
 }
 
 /// Tokens that an endpoint says it has read and written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "TokensReply")]
 pub struct Usage {
     /// Read.
     pub prompt: u64,

@@ -3,12 +3,14 @@
 use crate::judge::answer::Usage;
 use crate::reason::Code;
 use crate::statistics::distribution::Distribution;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The counts of one judge.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "TallyReply")]
 pub struct Tally {
     /// Which judge.
     pub judge: String,
@@ -27,8 +29,10 @@ pub struct Tally {
     /// Calls without an answer that may have been paid for.
     pub maybe_paid: u64,
     /// Calls that failed, by cause.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub failures: BTreeMap<Code, u64>,
     /// Answers without a verdict, by cause.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub unread: BTreeMap<Code, u64>,
     /// How long answers took, in seconds.
     pub latency: Distribution,

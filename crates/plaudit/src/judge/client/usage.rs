@@ -4,10 +4,12 @@ use super::CallOutcome;
 use crate::judge::answer::Usage;
 use crate::judge::config::Price;
 use crate::statistics::distribution::Distribution;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one engine has asked of one judge.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "AccountReply")]
 pub struct JudgeUsage {
     /// Which judge.
     pub judge: String,

@@ -1,0 +1,384 @@
+//! Request bodies: a length limit, a minimum rate, and one memory budget ([`BodyBudget`]) for all bodies at once.
+
+use super::response::ApiError;
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::{HeaderMap, StatusCode, header};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a body may take whatever its length.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the rest of a body that is too long is read and discarded, so that the client gets the answer: while something comes within
+/// the first, and never longer than the second.
+const LINGER: Duration = Duration::from_secs(1);
+const LONGEST_LINGER: Duration = Duration::from_secs(5);
+/// How many bytes a second must come in after that.
+const SLOWEST: u64 = 32 << 10;
+
+/// Up to how many bytes a body is small: a quarter of the budget is reserved for those, so that a few large bodies that come slowly do
+/// not lock everybody out.
+const SMALL: usize = 1 << 20;
+/// RunSummary how many bytes a value takes once it is read, and how many more a list or an object.
+const VALUE: usize = 64;
+const CONTAINER: usize = 96;
+
+/// Memory budget for bodies, requests and long replies alike.
+#[derive(Debug)]
+pub(crate) struct BodyBudget {
+    most: usize,
+    held: AtomicUsize,
+}
+
+impl BodyBudget {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, held: AtomicUsize::new(0) }
+    }
+
+    /// The part of it for large bodies, of which one may be `longest` bytes.
+    fn share(&self, longest: u64) -> usize {
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+        (self.most / 4 * 3).max(longest).min(self.most)
+    }
+
+    /// How many bytes are held.
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+}
+
+/// A body in memory. Dropping it frees its part of the budget.
+#[derive(Debug)]
+pub(crate) struct HeldBody {
+    budget: Arc<BodyBudget>,
+    taken: usize,
+    pub(crate) bytes: Bytes,
+}
+
+impl HeldBody {
+    fn empty(budget: &Arc<BodyBudget>) -> Self {
+        Self { budget: Arc::clone(budget), taken: 0, bytes: Bytes::new() }
+    }
+
+    /// Reserves so many bytes more for a body of at most `longest` bytes.
+    fn take(&mut self, bytes: usize, longest: u64) -> Result<(), ApiError> {
+        let before = self.budget.held.fetch_add(bytes, Ordering::AcqRel);
+        self.taken += bytes;
+        let most = match self.taken > SMALL {
+            true => self.budget.share(longest),
+            false => self.budget.most,
+        };
+        if before + bytes > most {
+            return Err(ApiError::busy(
+                "engine.overloaded",
+                "there is no room for more requests: try again later",
+                1,
+            )
+            .closing());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for HeldBody {
+    fn drop(&mut self) {
+        self.budget.held.fetch_sub(self.taken, Ordering::AcqRel);
+    }
+}
+
+/// BodyBudget for what is answered, until it has been sent.
+#[derive(Debug)]
+pub(crate) struct ReplyLease {
+    budget: Arc<BodyBudget>,
+    taken: usize,
+}
+
+impl ReplyLease {
+    /// A lease of no bytes so far.
+    pub(crate) fn new(budget: &Arc<BodyBudget>) -> Self {
+        Self { budget: Arc::clone(budget), taken: 0 }
+    }
+
+    /// Reserves so many bytes more; one reply may have half of the budget.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let before = self.budget.held.fetch_add(bytes, Ordering::AcqRel);
+        self.taken += bytes;
+        if self.taken > self.budget.most / 2 {
+            let message = "this is too long for one answer: fetch it in parts, with from and limit";
+            return Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "http.too_long", message));
+        }
+        if before + bytes > self.budget.most / 4 * 3 {
+            return Err(ApiError::busy(
+                "engine.overloaded",
+                "there is no room for long answers: try again later",
+                1,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Bytes that hold the lease until they are dropped.
+    pub(crate) fn with(self, bytes: Vec<u8>) -> Bytes {
+        Bytes::from_owner(LeasedBytes { bytes, _lease: self })
+    }
+}
+
+impl Drop for ReplyLease {
+    fn drop(&mut self) {
+        self.budget.held.fetch_sub(self.taken, Ordering::AcqRel);
+    }
+}
+
+struct LeasedBytes {
+    bytes: Vec<u8>,
+    _lease: ReplyLease,
+}
+
+impl AsRef<[u8]> for LeasedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Reads the body of a request, a JSON object. The rest of a body that is too long is discarded for a while: many clients read nothing
+/// before they have sent everything, and closing a socket with unread input resets the connection, which loses the answer.
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    mut body: Body,
+    longest: u64,
+    budget: &Arc<BodyBudget>,
+) -> Result<HeldBody, ApiError> {
+    let taken = match check(headers, longest) {
+        Ok(()) => read_frames(&mut body, longest, budget).await,
+        Err(error) => Err(error),
+    };
+    // With `Expect: 100-continue`, the client has sent nothing yet.
+    let is_sent = !headers.contains_key(header::EXPECT);
+    match taken {
+        Err(error) if error.status == StatusCode::PAYLOAD_TOO_LARGE && is_sent => {
+            // Beside the answer, which goes out at once.
+            drop(tokio::spawn(discard(body)));
+            Err(error)
+        }
+        Err(error) => Err(error),
+        Ok(held) => is_object(&held.bytes).map(|()| held),
+    }
+}
+
+/// Reads the rest of a body and discards it.
+async fn discard(mut body: Body) {
+    let until = Instant::now() + LONGEST_LINGER;
+    while let Ok(Some(Ok(_))) =
+        tokio::time::timeout_at(until.min(Instant::now() + LINGER), body.frame()).await
+    {}
+}
+
+/// Whether a body is a JSON object, by its first letter. serde would accept a list as the values of a struct's fields in their order.
+fn is_object(bytes: &[u8]) -> Result<(), ApiError> {
+    let found = match bytes.trim_ascii_start().first() {
+        None | Some(b'{') => return Ok(()),
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(_) => "something else",
+    };
+    Err(ApiError::bad_request("http.json", format!("a JSON object is wanted as the body, found {found}")))
+}
+
+/// Checks content type, encoding and length before anything is read.
+fn check(headers: &HeaderMap, longest: u64) -> Result<(), ApiError> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.map(|kind| kind.split(';').next().unwrap_or(kind).trim().to_ascii_lowercase());
+    if kind.as_deref() != Some("application/json") {
+        let message = "the body must be JSON: send it with Content-Type: application/json";
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "http.content_type", message).closing());
+    }
+    let plain = |coding: &header::HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"identity");
+    if !headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
+        let message = "the body must not be compressed";
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "http.encoding", message).closing());
+    }
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    match length.and_then(|length| length.parse::<u64>().ok()) {
+        Some(length) if length > longest => Err(too_long(longest)),
+        _ => Ok(()),
+    }
+}
+
+/// Reads all frames of a body, within the budget and the minimum rate.
+async fn read_frames(body: &mut Body, longest: u64, budget: &Arc<BodyBudget>) -> Result<HeldBody, ApiError> {
+    let mut held = HeldBody::empty(budget);
+    let began = Instant::now();
+    let (mut first, mut rest): (Option<Bytes>, Option<BytesMut>) = (None, None);
+    let mut length: u64 = 0;
+    let mut spread = ParsedSize::default();
+    loop {
+        let until = began + PATIENCE + Duration::from_secs(length / SLOWEST);
+        let frame = match tokio::time::timeout_at(until, body.frame()).await {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(None) => break,
+            Ok(Some(Err(_))) => {
+                return Err(ApiError::bad_request("http.body", "the body ended too soon").closing());
+            }
+            Err(_) => {
+                let message = "the body came too slowly";
+                return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "http.timeout", message).closing());
+            }
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len() as u64;
+        if length > longest {
+            return Err(too_long(longest));
+        }
+        let more = data.len() + spread.of(&data);
+        if held.taken + more > budget.share(longest) {
+            let message = "the body holds too many values at once; send less";
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message).closing());
+        }
+        held.take(more, longest)?;
+        // A body that comes in one piece is not copied.
+        match (&first, &mut rest) {
+            (None, None) => first = Some(data),
+            (Some(one), None) => {
+                let mut all = BytesMut::with_capacity(one.len() + data.len());
+                all.extend_from_slice(one);
+                all.extend_from_slice(&data);
+                rest = Some(all);
+            }
+            (_, Some(all)) => all.extend_from_slice(&data),
+        }
+    }
+    held.bytes = match (first, rest) {
+        (_, Some(all)) => all.freeze(),
+        (Some(one), None) => one,
+        (None, None) => Bytes::new(),
+    };
+    Ok(held)
+}
+
+/// Estimates the memory of the parsed JSON while the body comes in. Parsed JSON can be 30 times larger than its text (an array of
+/// zeros), so memory is reserved for the estimated parsed size.
+#[derive(Debug, Default)]
+struct ParsedSize {
+    in_text: bool,
+    escaped: bool,
+    all: usize,
+}
+
+impl ParsedSize {
+    /// RunSummary how many bytes the values of the next piece take once they are read, beside their texts.
+    fn of(&mut self, piece: &[u8]) -> usize {
+        let before = self.all;
+        let mut rest = piece;
+        while let Some(first) = rest.first() {
+            let mut passed = 1;
+            if self.escaped {
+                self.escaped = false;
+            } else if self.in_text {
+                // Most of a body is text, of which only the end matters.
+                let Some(at) = memchr::memchr2(b'"', b'\\', rest) else { break };
+                match rest[at] {
+                    b'"' => self.in_text = false,
+                    _ => self.escaped = true,
+                }
+                passed = at + 1;
+            } else {
+                match first {
+                    b'"' => self.in_text = true,
+                    b',' => self.all += VALUE,
+                    b'[' | b'{' => self.all += VALUE + CONTAINER,
+                    _ => {}
+                }
+            }
+            rest = &rest[passed..];
+        }
+        self.all - before
+    }
+}
+
+fn too_long(longest: u64) -> ApiError {
+    let message = format!("the body is longer than {longest} bytes; send less at once");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_long", message).closing()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn only_short_plain_json_is_accepted() {
+        let code = |pairs: &[(&'static str, &'static str)]| check(&headers(pairs), 100).map_err(|no| no.code);
+        assert_eq!(code(&[("content-type", "application/json; charset=utf-8")]), Ok(()));
+        assert_eq!(code(&[]), Err("http.content_type"));
+        assert_eq!(code(&[("content-type", "text/plain")]), Err("http.content_type"));
+        let json = ("content-type", "application/json");
+        assert_eq!(code(&[json, ("content-encoding", "gzip")]), Err("http.encoding"));
+        assert_eq!(code(&[json, ("content-length", "101")]), Err("http.too_long"));
+        assert_eq!(code(&[json, ("content-length", "100")]), Ok(()));
+    }
+
+    #[test]
+    fn body_must_be_an_object() {
+        for good in [&b"{}"[..], b" \r\n\t{", b"", b" "] {
+            assert_eq!(is_object(good), Ok(()));
+        }
+        for bad in [&b"[]"[..], b" [", b"\"{\"", b"7", b"null"] {
+            assert_eq!(is_object(bad).unwrap_err().code, "http.json");
+        }
+    }
+
+    #[test]
+    fn budget_is_released_on_drop() {
+        let budget = Arc::new(BodyBudget::new(10));
+        let mut held = HeldBody::empty(&budget);
+        assert!(held.take(8, 10).is_ok());
+        let mut other = HeldBody::empty(&budget);
+        assert_eq!(other.take(8, 10).unwrap_err().status, 429);
+        drop(other);
+        drop(held);
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[test]
+    fn replies_hold_budget_until_sent() {
+        let budget = Arc::new(BodyBudget::new(100));
+        let answer = |bytes: usize| {
+            let mut lease = ReplyLease::new(&budget);
+            lease.grow(bytes).map(|()| lease.with(vec![0; bytes])).map_err(|error| error.status.as_u16())
+        };
+        let first = answer(40).unwrap();
+        assert_eq!((answer(51), answer(40)), (Err(422), Err(429)));
+        assert_eq!(budget.held(), 40);
+        drop(first);
+        assert_eq!((budget.held(), answer(40).is_ok()), (0, true));
+    }
+
+    #[test]
+    fn large_bodies_leave_budget_for_small_ones() {
+        let budget = Arc::new(BodyBudget::new(8 * SMALL));
+        let of = || HeldBody::empty(&budget);
+        let (mut one, mut two, mut small) = (of(), of(), of());
+        let longest = 3 * SMALL as u64;
+        assert!(one.take(3 * SMALL, longest).is_ok() && two.take(3 * SMALL, longest).is_ok());
+        assert_eq!(of().take(3 * SMALL, longest).unwrap_err().status, 429);
+        assert!(small.take(SMALL, longest).is_ok());
+    }
+
+    #[test]
+    fn parsed_size_ignores_text() {
+        let whole = br#"{"a": "[,,,\\\",,", "b": 1}"#;
+        assert_eq!(ParsedSize::default().of(whole), 2 * VALUE + CONTAINER);
+        // However it comes in pieces.
+        for at in 0..whole.len() {
+            let mut spread = ParsedSize::default();
+            assert_eq!(spread.of(&whole[..at]) + spread.of(&whole[at..]), 2 * VALUE + CONTAINER);
+        }
+        assert_eq!(ParsedSize::default().of(b"[0,0,0]"), 3 * VALUE + CONTAINER);
+    }
+}

@@ -1,0 +1,185 @@
+//! Middleware around the router: validates Host and Origin, authenticates, and records metrics and errors.
+//!
+//! Order for every request: headers, path and method (the router), token and scope, then the handler, whose extractors read the path, the
+//! query and the body. Nothing of the body is read before the token is known.
+
+use super::auth::Principal;
+use super::response::ApiError;
+use crate::compat::basic_auth;
+use crate::state::AppState;
+use crate::token_file::Scope;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderValue};
+use hyper::{HeaderMap, StatusCode};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use tower_service::Service as _;
+
+/// The route that answered, for metrics; in the extensions of a response.
+#[derive(Debug, Clone, Copy)]
+struct RouteLabel(&'static str);
+
+/// What a route asks of a request before its handler runs.
+#[derive(Debug, Clone)]
+pub(crate) struct RouteGuard {
+    pub(crate) app: Arc<AppState>,
+    pub(crate) path: &'static str,
+    /// The scopes of which a token must have one; none for a public path.
+    pub(crate) scopes: &'static [Scope],
+    /// Whether the token may come as the password of HTTP basic authentication.
+    pub(crate) basic_auth: bool,
+}
+
+/// Answers a request, whatever it is.
+pub(crate) async fn handle(
+    app: &AppState,
+    router: &Router,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Response {
+    let began = Instant::now();
+    let checked = check_headers(app, request.headers()).and_then(|()| check_path(request.uri().path()));
+    let mut response = match checked {
+        // The router is always ready and never fails.
+        Ok(()) => match router.clone().call(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        },
+        Err(error) => error.into_response(),
+    };
+    // The router separates methods without a blank.
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED
+        && let Some(Ok(methods)) = response.headers().get(header::ALLOW).map(HeaderValue::to_str)
+        && let Ok(methods) = HeaderValue::from_str(&methods.replace(',', ", "))
+    {
+        response.headers_mut().insert(header::ALLOW, methods);
+    }
+    let route = response.extensions_mut().remove().map_or("unknown", |RouteLabel(path)| path);
+    if let Some(error) = response.extensions_mut().remove::<ApiError>()
+        && error.is_logged()
+    {
+        let (code, why, client) = (error.code, &*error.message, peer.ip());
+        tracing::error!(path = route, code, why, client = %client, "a request failed");
+    }
+    app.metrics.observe_request(route, response.status(), began.elapsed());
+    response
+}
+
+/// Validates the Host and Origin headers.
+fn check_headers(app: &AppState, headers: &HeaderMap) -> Result<(), ApiError> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return Err(ApiError::bad_request("http.host", "one Host header is wanted").closing());
+    };
+    let host = host.to_str().map_or_else(|_| String::new(), str::to_ascii_lowercase);
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => &host,
+    };
+    if !app.hosts.is_empty() && !app.hosts.iter().any(|known| known == name) {
+        let message = "this service is not known under that name: add it with --host";
+        return Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, "http.host", message).closing());
+    }
+    // Pages of other origins may not even send requests whose answers they cannot read.
+    let origin = headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("null"));
+    if let Some(origin) = origin {
+        let from = origin.split_once("://").map_or("", |(_, from)| from);
+        if !from.eq_ignore_ascii_case(&host) {
+            let message = "requests from pages of other origins are not answered";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "http.origin", message).closing());
+        }
+    }
+    Ok(())
+}
+
+/// Rejects paths whose percent-encoding is broken or hides control characters; the router decodes leniently.
+fn check_path(path: &str) -> Result<(), ApiError> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        bytes.push(match (first, after) {
+            (b'%', [high, low, after @ ..]) => {
+                rest = after;
+                let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+                let (high, low) = digit(*high).zip(digit(*low)).ok_or_else(ApiError::no_such_path)?;
+                high << 4 | low
+            }
+            (b'%', _) => return Err(ApiError::no_such_path()),
+            (byte, _) => *byte,
+        });
+    }
+    let text = std::str::from_utf8(&bytes).map_err(|_| ApiError::no_such_path())?;
+    match text.chars().any(char::is_control) {
+        true => Err(ApiError::no_such_path()),
+        false => Ok(()),
+    }
+}
+
+/// Middleware of one route: authenticates, and labels the response for metrics.
+pub(crate) async fn authorize(State(guard): State<RouteGuard>, mut request: Request, next: Next) -> Response {
+    let mut response = match guard.principal(request.headers()) {
+        Ok(principal) => {
+            request.extensions_mut().insert(principal);
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    };
+    response.extensions_mut().insert(RouteLabel(guard.path));
+    response
+}
+
+impl RouteGuard {
+    /// Who sends a request, if it may be answered.
+    fn principal(&self, headers: &HeaderMap) -> Result<Arc<Principal>, ApiError> {
+        let tokens = &self.app.tokens;
+        if self.scopes.is_empty() {
+            return Ok(tokens.anonymous());
+        }
+        let mut headers = headers.get_all(header::AUTHORIZATION).iter();
+        let (header, second) = (headers.next(), headers.next());
+        if second.is_some() {
+            return Err(ApiError::bad_request("auth.twice", "one Authorization header is wanted").closing());
+        }
+        let header = header.map(HeaderValue::as_bytes);
+        let basic = header.filter(|_| self.basic_auth).and_then(basic_auth::bearer);
+        let principal = tokens.check(basic.as_deref().or(header))?;
+        if !self.scopes.iter().any(|scope| principal.may(*scope)) {
+            let message = "this token does not allow that";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "auth.scope", message));
+        }
+        Ok(principal)
+    }
+}
+
+/// Answers a path that does not exist.
+pub(crate) async fn not_found() -> ApiError {
+    ApiError::no_such_path()
+}
+
+/// Answers a method that a path does not take. The router adds the Allow header.
+pub(crate) async fn method_not_allowed() -> ApiError {
+    let message = "this path does not take this method";
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "http.method", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_percent_encoding_is_not_found() {
+        for path in ["/", "/v1/runs/a%20b/groups/7", "/slime/%C3%A4"] {
+            assert_eq!(check_path(path), Ok(()), "{path}");
+        }
+        for path in ["/static/%00.js", "/static/%2", "/static/%zz", "/slime/%FF", "/slime/a%0Ab"] {
+            assert_eq!(check_path(path).unwrap_err().status, 404, "{path}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! `/metrics` in the text format of Prometheus: counters and histograms of requests, and a snapshot of judges, runs, jobs and limits.
+//!
+//! No label holds a text that a client may choose freely, but for the names of live runs, which are bounded. The `prometheus` crate is used
+//! because prometheus-client has no summaries and writes other `le` labels.
+
+mod run_gauges;
+
+use crate::error::ServeError;
+use crate::http::response::ApiError;
+use crate::state::AppState;
+use hyper::StatusCode;
+use plaudit::judge::client::Tally;
+use plaudit::outcome::OutcomeKind;
+use plaudit::report::Report;
+use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType, Quantile, Summary};
+use prometheus::{HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, TextEncoder};
+use std::time::Duration;
+
+/// The upper bounds of the histogram of request times, in seconds.
+const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0, 120.0];
+
+/// What is counted while requests are answered.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: IntCounterVec,
+    request_seconds: HistogramVec,
+    rollouts: IntCounterVec,
+    reasons: IntCounterVec,
+    rejected_connections: IntCounter,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Result<Self, ServeError> {
+        Self::register().map_err(|error| ServeError::Arguments(error.to_string()))
+    }
+
+    fn register() -> prometheus::Result<Self> {
+        let counter =
+            |name: &str, help: &str, labels: &[&str]| IntCounterVec::new(Opts::new(name, help), labels);
+        let seconds = HistogramOpts::new("plaudit_request_seconds", "How long requests took.");
+        let metrics = Self {
+            registry: Registry::new(),
+            requests: counter(
+                "plaudit_requests_total",
+                "Requests by route and status.",
+                &["route", "status"],
+            )?,
+            request_seconds: HistogramVec::new(seconds.buckets(BUCKETS.to_vec()), &["route"])?,
+            rollouts: counter(
+                "plaudit_rollouts_total",
+                "Rollouts by recipe and outcome.",
+                &["recipe", "outcome"],
+            )?,
+            reasons: counter(
+                "plaudit_reasons_total",
+                "Why rollouts were not simply scored, by recipe.",
+                &["recipe", "code"],
+            )?,
+            rejected_connections: IntCounter::new(
+                "plaudit_turned_away_total",
+                "Connections for which there was no room.",
+            )?,
+        };
+        metrics.registry.register(Box::new(metrics.requests.clone()))?;
+        metrics.registry.register(Box::new(metrics.request_seconds.clone()))?;
+        metrics.registry.register(Box::new(metrics.rollouts.clone()))?;
+        metrics.registry.register(Box::new(metrics.reasons.clone()))?;
+        metrics.registry.register(Box::new(metrics.rejected_connections.clone()))?;
+        Ok(metrics)
+    }
+
+    /// Counts a request by the route that answered it.
+    pub(crate) fn observe_request(&self, route: &'static str, status: StatusCode, took: Duration) {
+        add(&self.requests, &[route, status.as_str()], 1);
+        if let Ok(histogram) = self.request_seconds.get_metric_with_label_values(&[route]) {
+            histogram.observe(took.as_secs_f64());
+        }
+    }
+
+    /// Counts a connection beyond the limit.
+    pub(crate) fn observe_rejected_connection(&self) {
+        self.rejected_connections.inc();
+    }
+
+    /// Counts the rollouts of a report.
+    pub(crate) fn observe_report(&self, recipe: &str, report: &Report) {
+        for kind in OutcomeKind::ALL {
+            let count = report.statistics.outcomes.of(kind);
+            if count > 0 {
+                add(&self.rollouts, &[recipe, kind.as_str()], count);
+            }
+        }
+        for (_, code, count) in report.statistics.outcomes.reasons() {
+            add(&self.reasons, &[recipe, code.as_str()], count);
+        }
+    }
+
+    /// Counts one rollout of a join.
+    pub(crate) fn observe_joined(&self, recipe: &str, kind: OutcomeKind, code: Option<&'static str>) {
+        add(&self.rollouts, &[recipe, kind.as_str()], 1);
+        if let Some(code) = code {
+            add(&self.reasons, &[recipe, code], 1);
+        }
+    }
+}
+
+/// Adds to the counter with these labels, of which there are as many as it was made with.
+fn add(counter: &IntCounterVec, labels: &[&str], count: u64) {
+    if let Ok(counter) = counter.get_metric_with_label_values(labels) {
+        counter.inc_by(count);
+    }
+}
+
+/// Metric families that are made when they are scraped.
+#[derive(Debug, Default)]
+struct Snapshot(Vec<MetricFamily>);
+
+impl Snapshot {
+    /// Adds a family, where it has samples.
+    fn add(&mut self, name: &str, kind: MetricType, help: &str, samples: Vec<Metric>) {
+        if samples.is_empty() {
+            return;
+        }
+        let mut family = MetricFamily::default();
+        family.set_name(name.to_owned());
+        family.set_help(help.to_owned());
+        family.set_field_type(kind);
+        family.set_metric(samples);
+        self.0.push(family);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.add(name, MetricType::GAUGE, help, vec![gauge(&[], value)]);
+    }
+}
+
+fn labelled(labels: &[(&str, &str)]) -> Metric {
+    let pair = |(name, value): &(&str, &str)| {
+        let mut pair = LabelPair::default();
+        pair.set_name((*name).to_owned());
+        pair.set_value((*value).to_owned());
+        pair
+    };
+    let mut metric = Metric::default();
+    metric.set_label(labels.iter().map(pair).collect());
+    metric
+}
+
+fn gauge(labels: &[(&str, &str)], value: f64) -> Metric {
+    let (mut metric, mut gauge) = (labelled(labels), Gauge::default());
+    gauge.set_value(value);
+    metric.set_gauge(gauge);
+    metric
+}
+
+fn counter(labels: &[(&str, &str)], value: f64) -> Metric {
+    let (mut metric, mut counter) = (labelled(labels), Counter::default());
+    counter.set_value(value);
+    metric.set_counter(counter);
+    metric
+}
+
+/// All metrics as text.
+pub(crate) fn render(app: &AppState) -> Result<String, ApiError> {
+    let mut snapshot = Snapshot(app.metrics.registry.gather());
+    judges(&mut snapshot, &app.recipes.shared().tallies());
+    run_gauges::add(&mut snapshot, &app.runs.live());
+    service(&mut snapshot, app);
+    let text = TextEncoder::new().encode_to_string(&snapshot.0);
+    text.map_err(|error| ApiError::internal(error.to_string()))
+}
+
+fn service(snapshot: &mut Snapshot, app: &AppState) {
+    snapshot.gauge("plaudit_connections", "Connections that are open.", app.connections.open() as f64);
+    let scoring = "Rollouts that are being scored.";
+    snapshot.gauge("plaudit_rollouts_inside", scoring, app.admission.admitted() as f64);
+    let bodies = "Bytes of requests that are held.";
+    snapshot.gauge("plaudit_body_bytes", bodies, app.body_budget.held() as f64);
+    let joining = "Rollouts that wait for their groups.";
+    snapshot.gauge("plaudit_rollouts_joining", joining, app.joining.admitted() as f64);
+    let texts = "Bytes of rollouts that are being scored or wait for their groups.";
+    snapshot.gauge("plaudit_text_bytes", texts, app.texts.admitted() as f64);
+    snapshot.gauge("plaudit_runs_live", "Runs that are being scored for.", app.runs.live_count() as f64);
+    let stuck = "What has been under way for over a minute.";
+    snapshot.gauge("plaudit_stuck", stuck, app.watchdog.stuck() as f64);
+    let jobs = app.jobs.counts();
+    let jobs = jobs.iter().map(|(state, count)| gauge(&[("state", state)], *count as f64)).collect();
+    snapshot.add("plaudit_jobs", MetricType::GAUGE, "Jobs by state.", jobs);
+    let up = app.started.elapsed().as_secs_f64();
+    snapshot.gauge("plaudit_up_seconds", "For how long the service has been up.", up);
+}
+
+fn judges(snapshot: &mut Snapshot, tallies: &[Tally]) {
+    type Value = fn(&Tally) -> Option<f64>;
+    // Where a value is unknown, such as the cost without prices, there is no sample.
+    let counters: [(&str, &str, Value); 6] = [
+        ("plaudit_judge_calls_total", "Calls that were sent to a judge.", |tally| Some(tally.calls as f64)),
+        ("plaudit_judge_cached_total", "Questions that the journal answered.", |tally| {
+            Some(tally.cached as f64)
+        }),
+        ("plaudit_judge_retries_total", "Calls that were sent again.", |tally| Some(tally.retries as f64)),
+        ("plaudit_judge_prompt_tokens_total", "Tokens read.", |tally| Some(tally.tokens.prompt as f64)),
+        ("plaudit_judge_completion_tokens_total", "Tokens written.", |tally| {
+            Some(tally.tokens.completion as f64)
+        }),
+        ("plaudit_judge_cost_total", "What calls have cost.", |tally| tally.cost),
+    ];
+    for (name, help, value) in counters {
+        let sample = |tally: &Tally| value(tally).map(|value| counter(&[("judge", &tally.judge)], value));
+        snapshot.add(name, MetricType::COUNTER, help, tallies.iter().filter_map(sample).collect());
+    }
+    let failures = tallies.iter().flat_map(|tally| {
+        let sample = |(code, count): (_, &u64)| {
+            let code: &plaudit::reason::Code = code;
+            counter(&[("judge", &tally.judge), ("code", code.as_str())], *count as f64)
+        };
+        tally.failures.iter().map(sample)
+    });
+    let help = "Calls that failed, by cause.";
+    snapshot.add("plaudit_judge_failures_total", MetricType::COUNTER, help, failures.collect());
+    let help = "How long answers of a judge took.";
+    let latency = tallies.iter().map(latency).collect();
+    snapshot.add("plaudit_judge_latency_seconds", MetricType::SUMMARY, help, latency);
+    let limits = tallies.iter().map(|tally| gauge(&[("judge", &tally.judge)], tally.limit as f64));
+    let help = "How many calls may be in flight now.";
+    snapshot.add("plaudit_judge_limit", MetricType::GAUGE, help, limits.collect());
+}
+
+fn latency(tally: &Tally) -> Metric {
+    let quantile = |q: f64| {
+        let mut quantile = Quantile::default();
+        quantile.set_quantile(q);
+        quantile.set_value(tally.latency.quantile(q)?);
+        Some(quantile)
+    };
+    let moments = &tally.latency.moments;
+    let mut summary = Summary::default();
+    summary.set_quantile([0.5, 0.9, 0.99].into_iter().filter_map(quantile).collect());
+    summary.set_sample_sum(moments.mean * moments.count as f64);
+    summary.set_sample_count(moments.count);
+    let mut metric = labelled(&[("judge", &tally.judge)]);
+    metric.set_summary(summary);
+    metric
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn label_values_are_escaped() {
+        let mut snapshot = Snapshot::default();
+        snapshot.add("x", MetricType::GAUGE, "", vec![gauge(&[("recipe", "a\"} evil 1\n")], 1.0)]);
+        let text = TextEncoder::new().encode_to_string(&snapshot.0).unwrap();
+        assert_eq!(text, "# TYPE x gauge\nx{recipe=\"a\\\"} evil 1\\n\"} 1\n");
+    }
+}
