@@ -1,9 +1,9 @@
-"""Which number stands where a rollout has none? Trainers average whatever they get, and know no "invalid".
+"""Fills missing rewards and columns of a batch, because trainers average whatever they get and know no "invalid".
 
-A rollout that could not be scored gets the mean of its valid siblings, so that its advantage is 0 and theirs
-are what they would be without it. In a group without any valid one all get 0, which teaches nothing. What is
-only logged, and rewards of validation, are filled with the mean of the whole batch instead of that 0, so that
-a judge that is down for a moment does not look like answers that got worse.
+A rollout that could not be scored gets the mean of its valid siblings: its advantage is 0, and theirs are what they would be
+without it. In a group without a valid rollout all get 0, which teaches nothing. Columns that are only logged, and rewards of
+validation, get the mean of the whole batch instead of that 0, so that a judge that is down for a moment does not look like
+answers that got worse.
 """
 
 from __future__ import annotations
