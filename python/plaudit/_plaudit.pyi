@@ -19,6 +19,7 @@ __all__ = [
     "Single",
     "aggregate",
     "check_state",
+    "fill_with_group_means",
     "main",
     "recipes",
     "register",
@@ -194,6 +195,9 @@ def aggregate(
     name: str, n: int, comparisons: Sequence[tuple[int, int, int | None]], params: dict[str, Any]
 ) -> tuple[list[float], list[float] | None, dict[str, Any]]: ...
 def check_state(place: str) -> None: ...
+def fill_with_group_means(
+    values: Sequence[float | None], groups: Sequence[Sequence[int]]
+) -> list[float | None]: ...
 def main(arguments: Sequence[str]) -> int: ...
 def recipes() -> list[str]: ...
 def register(

@@ -179,6 +179,12 @@ impl Scores {
     }
 }
 
+/// The values, with the mean of the group where one is missing.
+#[pyfunction]
+pub(crate) fn fill_with_group_means(values: Vec<Option<f64>>, groups: Vec<Vec<usize>>) -> Vec<Option<f64>> {
+    plaudit::report::fill_with_group_means(&values, groups.iter().map(Vec::as_slice))
+}
+
 /// A number in the 32 bits that trainers work with. What is too large for them is the largest there is, since a number is finite.
 #[allow(clippy::cast_possible_truncation, reason = "the bounds are those of the narrower type")]
 fn narrow(value: f64) -> f32 {

@@ -30,8 +30,8 @@ from .service import Remote
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from plaudit import remote
     from plaudit.ray.actor import Answer
+    from plaudit.result import Result
 
     from .columns import AsyncColumn, Column
 
@@ -334,7 +334,7 @@ class Reward:
             for at, place in enumerate(here)
         }
 
-    def _of_answers(self, answers: Mapping[int, Answer] | Mapping[int, remote.Answer]) -> dict[int, Score]:
+    def _of_answers(self, answers: Mapping[int, Result] | Mapping[int, Answer]) -> dict[int, Score]:
         """What the shared engine says of each row."""
         return {
             place: self._score(
