@@ -121,12 +121,6 @@ impl Report {
         self.rows.iter().map(|row| row.total.value().unwrap_or(missing)).collect()
     }
 
-    /// The totals, with the mean of the group where a rollout has none; none where no member of its group has one.
-    pub fn totals_or_group_mean(&self) -> Vec<Option<f64>> {
-        let totals: Vec<Option<f64>> = self.rows.iter().map(|row| row.total.value()).collect();
-        fill_with_group_means(&totals, self.groups.iter().map(|group| group.members.as_slice()))
-    }
-
     /// One result, ready to be written as JSON.
     pub fn result<'r>(&'r self, at: usize, id: &'r str, rollout: &'r Rollout<'r>) -> RowResult<'r> {
         RowResult { plan: &self.plan, row: &self.rows[at], id, rollout }

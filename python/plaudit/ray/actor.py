@@ -296,7 +296,7 @@ class SharedEngine:
 
 def answers_of(report: plaudit.Report, waited: float) -> list[Answer]:
     """One answer a row."""
-    values = [None if value != value else value for value in report.values.tolist()]
+    values = [None if value != value else value for value in report.totals.tolist()]
     columns = {name: column.tolist() for name, column in report.components.items()}
     facts = report.info
     answers = []

@@ -320,7 +320,7 @@ class Reward:
 
     def _of_report(self, here: Mapping[int, Row], report: plaudit.Report) -> dict[int, Score]:
         """What the engine says of each row."""
-        values = report.values.tolist()
+        values = report.totals.tolist()
         columns = {component: report.components[component].tolist() for component in self.components}
         against = {name: report.info[name] for name in _AGAINST_REFERENCE if name in report.info}
         return {

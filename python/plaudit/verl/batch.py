@@ -236,7 +236,7 @@ class PlauditBatchRewardManager:
             columns["acc"] = list(report.components[keys.correctness])
         reasons = [_said(reason) for reason in report.reasons]
         details = [json.dumps(row, ensure_ascii=False) for row in report.rows] if self.return_details else []
-        return _Scored([number(value) for value in report.values], columns, reasons, details)
+        return _Scored([number(value) for value in report.totals], columns, reasons, details)
 
     def _by_function(self, own: OwnFunction, shown: list[Group], together: list[list[int]]) -> _Scored:
         answers = own.score(shown, workers=self.max_workers, timeout=self.timeout, fed_back=self.meta_info)
