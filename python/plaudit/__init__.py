@@ -11,15 +11,15 @@ from plaudit._plaudit import VERSION as __version__
 from plaudit._plaudit import PlauditError, RecipeError, RunError
 from plaudit.custom import register
 from plaudit.engine import Engine
-from plaudit.join import Join, Result
+from plaudit.join import Join
 from plaudit.report import Report
-from plaudit.single import Aggregate, Outcome, Reward, aggregate, recipes, reward, rewards
+from plaudit.result import Result
+from plaudit.single import Aggregate, Reward, aggregate, recipes, reward, rewards
 
 __all__ = [
     "Aggregate",
     "Engine",
     "Join",
-    "Outcome",
     "PlauditError",
     "RecipeError",
     "Report",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from plaudit import custom
 from plaudit._plaudit import Core
 from plaudit.report import Report
+from plaudit.values import plain
 
 if TYPE_CHECKING:
     from plaudit.join import Join
@@ -403,7 +404,7 @@ def _recipe(recipe: Any) -> tuple[str, str | None]:
     """The name of a recipe, and its text where it was given as a dict."""
     if isinstance(recipe, Mapping):
         try:
-            return "recipe", json.dumps(recipe, allow_nan=False, default=_plain)
+            return "recipe", json.dumps(plain(recipe, strict=True), allow_nan=False)
         except ValueError as error:
             raise ValueError(f"the recipe holds a number that is not finite, or itself: {error}") from None
     if isinstance(recipe, (str, os.PathLike)):
@@ -443,21 +444,7 @@ def _said(validate: Any) -> bool | None:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can say of a value that it does not know: numpy's scalars, mappings such as OmegaConf's, paths."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    for name in ("tolist", "item"):
-        if hasattr(value, name):
-            return getattr(value, name)()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, Sequence):
-        return list(value)
-    raise TypeError(f"{type(value).__name__} cannot stand in a recipe")
+    return json.dumps(plain(value, strict=True), allow_nan=False)
 
 
 def _read(name: str) -> str:

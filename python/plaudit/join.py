@@ -6,46 +6,16 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from numbers import Integral, Number, Real
 from typing import TYPE_CHECKING, Any
 
 from plaudit import _plaudit, custom
 from plaudit.engine import awaited
 from plaudit.report import flat, statistics
+from plaudit.result import Result
 
 if TYPE_CHECKING:
     from plaudit.engine import Engine, Messages
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one caller gets."""
-
-    total: float | None
-    """The one number; None where the rollout is invalid or skipped."""
-    outcome: str
-    """`scored`, `floored`, `skipped` or `invalid`."""
-    reason: dict[str, Any] | None
-    """Why there is no plain number."""
-    components: dict[str, float | None]
-    """The value of each component."""
-    info: dict[str, Any]
-    """The evidence, as `component.fact`, and as `fact` alone where only one component has it."""
-    group_size: int
-    """How many rollouts were scored together."""
-    partial: bool
-    """Whether the group was scored without some of its members."""
-    late: bool
-    """Whether the rollout came after its group had been scored."""
-    duplicate: bool
-    """Whether the rollout had been handed in before."""
-    waited: float
-    """The seconds from its arrival until its group was closed."""
-    siblings_mean: float | None
-    """The mean total of the other members that have one."""
-    group_totals: list[float | None] = field(default_factory=list)
-    """The totals of the group: the rollout's own first, then those of the others in the order in which they came."""
 
 
 class Join:

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 from plaudit import _plaudit
 from plaudit.custom import Brought, registered
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one reward says of one response."""
-
-    outcome: str
-    value: float | None
-    reason: dict[str, Any] | None = None
-    info: dict[str, Any] = field(default_factory=dict)
+from plaudit.result import Result
 
 
 @dataclass(frozen=True)
@@ -53,9 +44,10 @@ class Reward:
         reference: str | float | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
-    ) -> Outcome:
+    ) -> Result:
         """What the reward says of one response. Calling the reward itself does the same."""
-        return Outcome(*self._single.score(response, prompt, reference, tokens, extra))
+        outcome, value, reason, info = self._single.score(response, prompt, reference, tokens, extra)
+        return Result(value, outcome, reason, info=info)
 
     __call__ = score
 

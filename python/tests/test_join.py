@@ -28,7 +28,7 @@ def responses(group: int) -> list[str]:
 
 @functools.cache
 def whole(group: int) -> list[float]:
-    return plaudit.Engine(RECIPE).score(None, responses(group), groups=["g"] * 4).values.tolist()
+    return plaudit.Engine(RECIPE).score(None, responses(group), groups=["g"] * 4).totals.tolist()
 
 
 async def hand_in(join: plaudit.Join, group: str, size: int, *texts: str, **more) -> list[plaudit.Result]:

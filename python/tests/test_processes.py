@@ -34,7 +34,7 @@ def length(prompts, responses, references, extras, *, by=1.0):
 
 
 def totals(engine: plaudit.Engine) -> list[float]:
-    return engine.score(None, RESPONSES, groups=GROUPS).values.tolist()
+    return engine.score(None, RESPONSES, groups=GROUPS).totals.tolist()
 
 
 def python(source: str, *arguments: str, **more) -> subprocess.Popen[str]:

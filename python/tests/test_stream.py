@@ -80,7 +80,7 @@ def groups(count: int, size: int = 4, **more: Any) -> list[Rollout]:
 
 def totals(recipe: Any, rollouts: list[Rollout]) -> list[float]:
     columns = [[getattr(each, name) for each in rollouts] for name in ("response", "reference", "group")]
-    return plaudit.Engine(recipe).score(None, *columns).values.tolist()
+    return plaudit.Engine(recipe).score(None, *columns).totals.tolist()
 
 
 async def score(to: Connection, rollouts: list[Rollout], patience: float = 60.0) -> list[Answer]:

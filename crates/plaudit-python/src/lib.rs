@@ -35,7 +35,7 @@ mod _plaudit {
     #[pymodule_export]
     use super::meeting::{Mailbox, Meeting};
     #[pymodule_export]
-    use super::scores::Scores;
+    use super::scores::{Scores, fill_with_group_means};
     #[pymodule_export]
     use super::single::{Single, aggregate, recipes, rewards};
 

@@ -3,14 +3,13 @@
 
 use crate::core::Core;
 use crate::failure;
-use crate::scores::{from_fact, json};
+use crate::scores::json;
 use crate::value::{from_value, to_map, to_value};
 use plaudit::join::{Arrival, Join, Joined, Policy};
-use plaudit::outcome::Outcome;
 use plaudit::rollout::{Prompt, Rollout};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::mem;
@@ -279,33 +278,13 @@ fn tell_one(py: Python<'_>, news: &News) {
 
 /// The fields of a result, in the order in which the package's own class has them.
 fn fields<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyTuple>> {
-    let report = &joined.report;
-    let row = &report.rows[joined.at];
-    let (components, info) = (PyDict::new(py), PyDict::new(py));
-    let branch = row.branch.map(|branch| &report.plan.branches[branch]);
-    for name in report.plan.columns() {
-        components.set_item(name, py.None())?;
-    }
-    for (component, outcome) in branch.iter().flat_map(|branch| &branch.components).zip(&row.outcomes) {
-        let outcome = outcome.as_ref();
-        components.set_item(&component.name, outcome.and_then(Outcome::value))?;
-        for (name, fact) in outcome.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
-            info.set_item((component.name.as_str(), name), from_fact(py, fact)?)?;
-        }
-    }
-    let reason = row.total.cause().map(|cause| -> PyResult<_> {
-        let dict = PyDict::new(py);
-        dict.set_item("code", cause.reason.code.as_str())?;
-        let component = cause.component.zip(branch).map(|(at, branch)| branch.components[at].name.as_str());
-        dict.set_item("component", component)?;
-        dict.set_item("message", &*cause.reason.message)?;
-        Ok(dict)
-    });
-    let totals: Vec<Option<f64>> = std::iter::once(row.total.value()).chain(joined.siblings()).collect();
-    let told = (
-        row.total.value(),
-        row.total.kind().as_str(),
-        reason.transpose()?,
+    let row = joined.row();
+    let (total, outcome, reason, components, info) = crate::scores::fields(py, &joined.report, row)?;
+    let totals: Vec<Option<f64>> = std::iter::once(total).chain(joined.siblings()).collect();
+    let result = (
+        total,
+        outcome,
+        reason,
         components,
         info,
         joined.group_size,
@@ -316,5 +295,5 @@ fn fields<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyTuple>
         joined.siblings_mean(),
         totals,
     );
-    told.into_pyobject(py)
+    result.into_pyobject(py)
 }

@@ -7,6 +7,7 @@ use arrow_array::types::Float64Type;
 use arrow_schema::DataType;
 use plaudit::compose::{Cause, Total};
 use plaudit::engine::Engine;
+use plaudit::group::Group;
 use plaudit::reason::{Code, Reason};
 use plaudit::report::{Report, Row};
 use plaudit::rollout::{Prompt, Rollout};
@@ -144,6 +145,15 @@ impl Batch {
         let mut statistics = report.statistics;
         statistics.merge(&theirs);
         Report { plan: report.plan, rows: rows.into_iter().map(|(_, row)| row).collect(), groups, statistics }
+    }
+
+    /// The groups of all rollouts, those that cannot be read among them.
+    pub(crate) fn groups<'r>(&self, report: &'r Report) -> Cow<'r, [Group]> {
+        if self.faults.is_empty() {
+            return Cow::Borrowed(&report.groups);
+        }
+        let all: Vec<Rollout<'_>> = (0..self.length).map(|at| self.rollout(at)).collect();
+        Cow::Owned(plaudit::group::gather(&all))
     }
 
     /// One rollout.

@@ -343,7 +343,7 @@ class SharedEngine:
 
 def results_of(report: plaudit.Report, waited: float) -> list[Result]:
     """One result a row."""
-    values = [None if value != value else value for value in report.values.tolist()]
+    values = [None if value != value else value for value in report.totals.tolist()]
     columns = {name: column.tolist() for name, column in report.components.items()}
     facts = report.info
     results = []

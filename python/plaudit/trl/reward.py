@@ -30,8 +30,8 @@ from .service import Remote
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from plaudit import remote
     from plaudit.ray.actor import Answer
+    from plaudit.result import Result
 
     from .columns import AsyncColumn, Column
 
@@ -320,7 +320,7 @@ class Reward:
 
     def _of_report(self, here: Mapping[int, Row], report: plaudit.Report) -> dict[int, Score]:
         """What the engine says of each row."""
-        values = report.values.tolist()
+        values = report.totals.tolist()
         columns = {component: report.components[component].tolist() for component in self.components}
         against = {name: report.info[name] for name in _AGAINST_REFERENCE if name in report.info}
         return {
@@ -334,7 +334,7 @@ class Reward:
             for at, place in enumerate(here)
         }
 
-    def _of_answers(self, answers: Mapping[int, Answer] | Mapping[int, remote.Answer]) -> dict[int, Score]:
+    def _of_answers(self, answers: Mapping[int, Result] | Mapping[int, Answer]) -> dict[int, Score]:
         """What the shared engine says of each row."""
         return {
             place: self._score(

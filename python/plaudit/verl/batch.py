@@ -239,7 +239,7 @@ class PlauditBatchRewardManager:
             columns["acc"] = list(report.components[names_of.correctness])
         reasons = [_reason_text(reason) for reason in report.reasons]
         details = [json.dumps(row, ensure_ascii=False) for row in report.rows] if self.return_details else []
-        return _Scores([number(value) for value in report.values], columns, reasons, details)
+        return _Scores([number(value) for value in report.totals], columns, reasons, details)
 
     def _score_by_function(
         self, function: CustomFunction, inputs: list[GroupInput], members: list[list[int]]

@@ -70,7 +70,7 @@ def test_50_000_scattered_rollouts_and_a_killed_actor(cluster, tmp_path: Path):
     )
     assert set(report.outcomes) == {"scored"}
     totals = np.array([found[name]["total"] for name in table["id"].to_pylist()])
-    assert np.array_equal(totals, report.values), "the totals are not those of one engine"
+    assert np.array_equal(totals, report.totals), "the totals are not those of one engine"
     print(f"50,000 rollouts with a killed actor: {took:.1f} s")
 
 
@@ -232,7 +232,7 @@ def test_other_names_prompts_as_groups_and_kept_columns(cluster, tmp_path: Path)
     )
     found = by_id(scored)
     report = plaudit.Engine(RULES).score(messages, table["response"], table["reference"])
-    assert [found[name]["total"] for name in table["id"].to_pylist()] == report.values.tolist()
+    assert [found[name]["total"] for name in table["id"].to_pylist()] == report.totals.tolist()
     assert {row["source"] for row in found.values()} == {"here"}
     assert len({row["group"] for row in found.values()}) == 5
 
@@ -307,7 +307,7 @@ class Reused:
     """A worker that scores with whatever engine it is given."""
 
     def score(self, engine: plaudit.Engine) -> list[float]:
-        return engine.score(None, ["a"]).values.tolist()
+        return engine.score(None, ["a"]).totals.tolist()
 
 
 def test_a_worker_that_has_seen_a_function_runs_the_new_one(cluster):

@@ -94,7 +94,7 @@ def test_an_actor_with_a_state_has_the_functions_of_the_driver(tmp_path: Path):
     plaudit.register("test_scorer.ones")(
         lambda prompts, responses, references, extras: [2.0] * len(responses)
     )
-    assert Scorer(told).engine.score(None, ["a"]).values.tolist() == [1.0]
+    assert Scorer(told).engine.score(None, ["a"]).totals.tolist() == [1.0]
 
 
 def test_there_are_no_more_actors_than_every_limit_can_be_divided_by(judge_sim):

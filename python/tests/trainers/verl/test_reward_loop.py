@@ -115,7 +115,7 @@ def expected(words: Any, rollouts: list[Any], validate: bool = False) -> np.ndar
     report = plaudit.Engine(RECIPE).score(
         prompts, texts, [REFERENCE] * len(texts), uids, tokens, validate=validate
     )
-    return report.values
+    return report.totals
 
 
 @pytest.mark.parametrize("seed", [1, 2])
