@@ -327,7 +327,9 @@ class SharedEngine:
                 [self.steps.add_last_step(rollout.extra) for rollout in chosen],
                 validate=validate,
             )
-            results.update(zip(places, results_of(report, time.monotonic() - began), strict=True))
+            waited = time.monotonic() - began
+            for place, result in zip(places, report, strict=True):
+                results[place] = replace(result, info=numbers(result.info), waited=waited)
         return [results[place] for place in range(len(rollouts))]
 
     async def _wait_for_siblings(
@@ -339,24 +341,6 @@ class SharedEngine:
         waited = result.waited + time.monotonic() - began
         result = replace(result, siblings_mean=mean, group_size=1, waited=waited)
         self._finish(state, number, rollout.sample_key(), result)
-
-
-def results_of(report: plaudit.Report, waited: float) -> list[Result]:
-    """One result a row."""
-    values = [None if value != value else value for value in report.totals.tolist()]
-    columns = {name: column.tolist() for name, column in report.components.items()}
-    facts = report.info
-    results = []
-    for place, (value, outcome, reason) in enumerate(
-        zip(values, report.outcomes, report.reasons, strict=True)
-    ):
-        components = {
-            name: None if column[place] != column[place] else column[place]
-            for name, column in columns.items()
-        }
-        info = numbers({name: column[place] for name, column in facts.items()})
-        results.append(Result(value, outcome, reason, components, info, waited=waited))
-    return results
 
 
 def numbers(info: Mapping[str, Any]) -> dict[str, Any]:

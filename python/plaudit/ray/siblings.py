@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
+from plaudit.result import fill_with_group_means
+
 # Groups that are remembered: several steps of a large run, at about 200 bytes for a group of eight.
 MAX_GROUPS = 65_536
 
@@ -50,8 +52,8 @@ class SiblingTotals:
                 await asyncio.wait_for(scored, timeout)
             except asyncio.TimeoutError:
                 pass
-        valid = [total for total in group.totals if total is not None]
-        return sum(valid) / len(valid) if valid else None
+        totals = [None, *group.totals]
+        return fill_with_group_means(totals, [range(len(totals))])[0]
 
     def _group(self, key: str) -> GroupTotals:
         group = self.groups.get(key)
