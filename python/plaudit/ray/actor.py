@@ -122,7 +122,7 @@ class SharedEngine:
         self.timeout = terms.timeout if terms.timeout is not None else self.engine.timeout
         self.door = Door(self._receive)
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.mailbox = self.join.mailbox(self._wake) if self.join is not None else None
+        self.mailbox = self.join._completion_queue(self._wake) if self.join is not None else None
         # What the join has, by the number that its answer comes under.
         self.joining: dict[int, tuple[Outbox, int, Kind]] = {}
         self.numbers = 0
@@ -196,9 +196,7 @@ class SharedEngine:
         group, member, size, response, prompt, reference, tokens, *_ = rollout
         extra = self.steps.feed(rollout)
         try:
-            self.mailbox.hand_in(
-                self.numbers, group, size, member, prompt, response, reference, tokens, extra
-            )
+            self.mailbox.submit(self.numbers, group, size, member, prompt, response, reference, tokens, extra)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller must hear of it.
             if self.join is not None:
                 self.join.leave(group, member)
