@@ -142,9 +142,18 @@ class Report:
         results = []
         for at in range(len(self)):
             fields, size, mean, totals = self._scores.result(at, group_of.get(at, [at]))
-            *plain, info = fields
+            total, outcome, reason, components, info = fields
             results.append(
-                Result(*plain, flat(info), group_size=size, siblings_mean=mean, group_totals=totals)
+                Result(
+                    total,
+                    outcome,
+                    reason,
+                    components,
+                    flat(info),
+                    group_size=size,
+                    siblings_mean=mean,
+                    group_totals=totals,
+                )
             )
         return results
 
