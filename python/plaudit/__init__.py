@@ -14,7 +14,7 @@ from plaudit.engine import Engine
 from plaudit.join import Join
 from plaudit.report import Report
 from plaudit.result import Result
-from plaudit.single import Aggregate, Reward, aggregate, recipes, reward, rewards
+from plaudit.single_reward import Aggregate, SingleReward, aggregate, recipes, reward, rewards
 
 __all__ = [
     "Aggregate",
@@ -24,7 +24,7 @@ __all__ = [
     "RecipeError",
     "Report",
     "Result",
-    "Reward",
+    "SingleReward",
     "RunError",
     "__version__",
     "aggregate",

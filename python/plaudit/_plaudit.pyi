@@ -9,14 +9,14 @@ import numpy.typing as npt
 __all__ = [
     "VERSION",
     "Call",
-    "Core",
-    "Mailbox",
-    "Meeting",
+    "Engine",
+    "CompletionQueue",
+    "Join",
     "PlauditError",
     "RecipeError",
     "RunError",
-    "Scores",
-    "Single",
+    "Report",
+    "Reward",
     "aggregate",
     "check_state",
     "fill_with_group_means",
@@ -53,7 +53,7 @@ class Call:
     def cancel(self) -> None: ...
 
 @final
-class Core:
+class Engine:
     def __new__(
         cls,
         name: str,
@@ -62,14 +62,14 @@ class Core:
         state: str | None,
         share: int,
         functions: Sequence[_Function],
-    ) -> Core: ...
+    ) -> Engine: ...
     @property
     def recipe(self) -> dict[str, Any]: ...
     @property
-    def brought(self) -> list[str]: ...
+    def custom_rewards(self) -> list[str]: ...
     def close(self) -> None: ...
     @property
-    def doubts(self) -> list[str]: ...
+    def warnings(self) -> list[str]: ...
     @property
     def name(self) -> str: ...
     @property
@@ -102,10 +102,10 @@ class Core:
         extras: Any,
         ids: Any,
         validate: bool | None,
-    ) -> Scores: ...
+    ) -> Report: ...
     def start(
         self,
-        done: Callable[[Scores | None, BaseException | None], None],
+        done: Callable[[Report | None, BaseException | None], None],
         prompts: Any,
         responses: Any,
         references: Any,
@@ -117,7 +117,7 @@ class Core:
     ) -> Call: ...
 
 @final
-class Scores:
+class Report:
     def __len__(self) -> int: ...
     @property
     def seconds(self) -> float: ...
@@ -139,10 +139,10 @@ class Scores:
     ) -> tuple[_Fields, int, float | None, list[float | None]]: ...
 
 @final
-class Meeting:
+class Join:
     def __new__(
-        cls, core: Core, timeout: float | None, quiet: float | None, remember: int | None
-    ) -> Meeting: ...
+        cls, engine: Engine, timeout: float | None, quiet: float | None, remember: int | None
+    ) -> Join: ...
     @property
     def timeout(self) -> float: ...
     @property
@@ -151,7 +151,7 @@ class Meeting:
     def statistics(self) -> str: ...
     def take_step(self, step: int) -> str: ...
     def last_step(self) -> str | None: ...
-    def hand_in(
+    def submit(
         self,
         done: Callable[[Any, BaseException | None], None],
         group: str,
@@ -165,14 +165,14 @@ class Meeting:
         tokens: int | None,
         extra: Mapping[str, Any] | None,
     ) -> None: ...
-    def mailbox(self, wake: Callable[[], object]) -> Mailbox: ...
+    def completion_queue(self, wake: Callable[[], object]) -> CompletionQueue: ...
     def leave(self, group: str, member: str | None) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
 @final
-class Mailbox:
-    def hand_in(
+class CompletionQueue:
+    def submit(
         self,
         number: int,
         group: str,
@@ -187,8 +187,8 @@ class Mailbox:
     def take(self) -> list[tuple[int, Any]]: ...
 
 @final
-class Single:
-    def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Single: ...
+class Reward:
+    def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Reward: ...
     def score(
         self,
         response: str,

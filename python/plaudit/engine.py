@@ -13,8 +13,7 @@ from numbers import Integral
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from plaudit import custom
-from plaudit._plaudit import Core
+from plaudit import _plaudit, custom
 from plaudit.report import Report
 from plaudit.values import plain
 
@@ -64,7 +63,7 @@ class Engine:
         state: Any,
         share: Any,
         on_error: Any,
-        functions: dict[str, custom.Brought],
+        functions: dict[str, custom.CustomReward],
     ) -> None:
         self._name, self._text = _recipe(recipe)
         self._overrides = _overrides(overrides)
@@ -79,25 +78,25 @@ class Engine:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._closed = False
-        self._made: Core | None = self._make()
+        self._made: _plaudit.Engine | None = self._make()
         # Those that the recipe names.
-        self._functions = {name: functions[name] for name in self._made.brought}
+        self._functions = {name: functions[name] for name in self._made.custom_rewards}
         self._says = f"plaudit.Engine({self._made.name!r}, components={self._made.columns})"
 
-    def _make(self) -> Core:
+    def _make(self) -> _plaudit.Engine:
         raised = self._raised if self._on_error == "raise" else None
-        kinds = [brought.kind(raised) for brought in self._functions.values()]
+        kinds = [reward.kind(raised) for reward in self._functions.values()]
         # A closed engine still tells what it was made of, without its state.
         state = None if self._closed else self._state
-        core = Core(self._name, self._text, self._overrides, state, self._share, kinds)
-        for doubt in core.doubts:
-            warnings.warn(doubt, stacklevel=4)
+        core = _plaudit.Engine(self._name, self._text, self._overrides, state, self._share, kinds)
+        for warning in core.warnings:
+            warnings.warn(warning, stacklevel=4)
         if self._closed:
             core.close()
         return core
 
     @property
-    def _core(self) -> Core:
+    def _core(self) -> _plaudit.Engine:
         # Threads do not survive a fork, so a forked child makes an engine of its own. What it inherited is never let go
         # of, because ending it would wait for threads that are not there.
         if self._pid != os.getpid():
@@ -243,14 +242,6 @@ class Engine:
         """The recipe as it is used: what was written, with the overrides. Recipes that it routes to are named, not shown."""
         return self._core.recipe
 
-    @property
-    def fingerprint(self) -> str:
-        """A text that is equal for engines of equal recipes, overrides included."""
-        import hashlib
-
-        text = self._text if self._text is not None else _read(self._name)
-        return hashlib.sha256(json.dumps([text, self._overrides]).encode()).hexdigest()[:32]
-
     def score(
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
@@ -355,7 +346,7 @@ class Engine:
         self._core.stop()
 
 
-_inherited: list[Core | None] = []
+_inherited: list[_plaudit.Engine | None] = []
 
 
 async def awaited(start: Callable[[Callable[[Any, BaseException | None], None]], Any]) -> Any:
@@ -392,7 +383,7 @@ def _rebuild(
     state: str | None,
     share: int,
     on_error: OnError,
-    functions: list[custom.Brought],
+    functions: list[custom.CustomReward],
 ) -> Engine:
     """An engine that was pickled, with the functions that it was made with and none of this process."""
     engine = Engine.__new__(Engine)
@@ -445,14 +436,6 @@ def _said(validate: Any) -> bool | None:
 
 def _written(value: Any) -> str:
     return json.dumps(plain(value, strict=True), allow_nan=False)
-
-
-def _read(name: str) -> str:
-    try:
-        with open(name, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return name
 
 
 _COLUMNS = ("prompt", "response", "reference", "group", "tokens", "extra", "id")

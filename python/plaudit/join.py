@@ -37,14 +37,14 @@ class Join:
         self._terms = (timeout, quiet, remember)
         self._lock = threading.Lock()
         self._pid = os.getpid()
-        self._made: _plaudit.Meeting | None = self._make()
+        self._made: _plaudit.Join | None = self._make()
         engine._joins.add(self)
 
-    def _make(self) -> _plaudit.Meeting:
-        return _plaudit.Meeting(self.engine._core, *self._terms)
+    def _make(self) -> _plaudit.Join:
+        return _plaudit.Join(self.engine._core, *self._terms)
 
     @property
-    def _meeting(self) -> _plaudit.Meeting:
+    def _inner(self) -> _plaudit.Join:
         # As with the engine: a forked child has no threads to be answered by, so it meets anew, and what it inherited is
         # never let go of.
         if self._pid != os.getpid():
@@ -60,32 +60,32 @@ class Join:
     @property
     def timeout(self) -> float:
         """The seconds after which a group is scored with those who came."""
-        return self._meeting.timeout
+        return self._inner.timeout
 
     @property
     def quiet(self) -> float | None:
         """The seconds without an arrival after which a group that is at least half there is scored."""
-        return self._meeting.quiet
+        return self._inner.quiet
 
     @property
     def statistics(self) -> dict[str, Any]:
         """Over everything that has been scored so far."""
-        return statistics(self._meeting.statistics())
+        return statistics(self._inner.statistics())
 
     def take_step(self, step: int) -> dict[str, Any]:
         """Ends a step of the training: what has been scored since the one before."""
-        return statistics(self._meeting.take_step(step))
+        return statistics(self._inner.take_step(step))
 
     @property
     def last_step(self) -> dict[str, Any] | None:
         """The step that ended last."""
-        step = self._meeting.last_step()
+        step = self._inner.last_step()
         return None if step is None else statistics(step)
 
     @property
     def status(self) -> dict[str, Any]:
         """What is open and what has happened so far."""
-        return self._meeting.status()
+        return self._inner.status()
 
     def score(
         self,
@@ -111,7 +111,7 @@ class Join:
 
         rollout = (prompt, response, reference, tokens, extra)
         told = _told(group, size, member, timeout, validate, *rollout)
-        self._meeting.hand_in(done, *told)
+        self._inner.submit(done, *told)
         while not over.wait(0.1):
             pass  # In short turns, so that Ctrl-C is heard on every system.
         value, error = answer[0]
@@ -136,7 +136,7 @@ class Join:
         """Hands in one rollout without blocking the event loop. A cancelled caller's rollout still counts as a member."""
         rollout = (prompt, response, reference, tokens, extra)
         told = _told(group, size, member, timeout, validate, *rollout)
-        return self._result(await awaited(lambda done: self._meeting.hand_in(done, *told)))
+        return self._result(await awaited(lambda done: self._inner.submit(done, *told)))
 
     def _result(self, told: tuple[Any, ...]) -> Result:
         total, outcome, reason, components, info, *rest = told
@@ -146,28 +146,28 @@ class Join:
                 raise error
         return Result(total, outcome, reason, components, flat(info), *rest)
 
-    def mailbox(self, wake: Callable[[], object]) -> _plaudit.Mailbox:
+    def _completion_queue(self, wake: Callable[[], object]) -> _plaudit.CompletionQueue:
         """Where the answers to many rollouts come in under numbers, for adapters that have thousands waiting.
 
         `wake` is called on another thread when there is something to take, and not again before it was taken.
         """
-        return self._meeting.mailbox(wake)
+        return self._inner.completion_queue(wake)
 
     def leave(self, group: str | int, member: str | int | None = None) -> None:
         """Says that a member will never come, so that the others do not wait for it. It may be said before any has come."""
         group, member = _name("group", group), None if member is None else _name("member", member)
-        self._meeting.leave(group, member)
+        self._inner.leave(group, member)
 
     def flush(self) -> None:
         """Closes every open group now."""
-        self._meeting.flush()
+        self._inner.flush()
 
     def close(self) -> None:
         """Closes every open group, and takes nothing more."""
-        self._meeting.close()
+        self._inner.close()
 
 
-_inherited: list[_plaudit.Meeting | None] = []
+_inherited: list[_plaudit.Join | None] = []
 
 
 def _name(argument: str, name: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from plaudit._plaudit import Scores
+from plaudit import _plaudit
 from plaudit.result import Result
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Report:
         >>> [result.reason for result in report if result.total is None]
     """
 
-    def __init__(self, scores: Scores) -> None:
+    def __init__(self, scores: _plaudit.Report) -> None:
         self._scores = scores
 
     def __len__(self) -> int:
@@ -142,9 +142,18 @@ class Report:
         results = []
         for at in range(len(self)):
             fields, size, mean, totals = self._scores.result(at, group_of.get(at, [at]))
-            *plain, info = fields
+            total, outcome, reason, components, info = fields
             results.append(
-                Result(*plain, flat(info), group_size=size, siblings_mean=mean, group_totals=totals)
+                Result(
+                    total,
+                    outcome,
+                    reason,
+                    components,
+                    flat(info),
+                    group_size=size,
+                    siblings_mean=mean,
+                    group_totals=totals,
+                )
             )
         return results
 

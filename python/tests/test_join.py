@@ -269,10 +269,10 @@ def test_a_step_has_what_was_scored_since_the_one_before():
 def test_a_mailbox_wakes_once_for_all_that_it_has():
     join = plaudit.Engine(RECIPE).join()
     woken = threading.Semaphore(0)
-    mailbox = join.mailbox(woken.release)
+    mailbox = join._completion_queue(woken.release)
     for group in range(3):
         for at, text in enumerate(responses(group)):
-            mailbox.hand_in(10 * group + at, f"g{group}", 4, str(at), None, text, None, None, None)
+            mailbox.submit(10 * group + at, f"g{group}", 4, str(at), None, text, None, None, None)
     assert woken.acquire(timeout=60)
     while join.status["waiting"]:
         time.sleep(0.001)
@@ -284,7 +284,7 @@ def test_a_mailbox_wakes_once_for_all_that_it_has():
     assert totals == {10 * group + at: whole(group)[at] for group in range(3) for at in range(4)}
     assert mailbox.take() == []
     with pytest.raises(TypeError):
-        mailbox.hand_in(99, "g", 1, None, None, None, None, None, None)  # type: ignore[arg-type]
+        mailbox.submit(99, "g", 1, None, None, None, None, None, None)  # type: ignore[arg-type]
     # After all was taken, the next one wakes anew.
-    mailbox.hand_in(99, "h", 1, None, None, "a", None, None, {"x": 1})
+    mailbox.submit(99, "h", 1, None, None, "a", None, None, {"x": 1})
     assert woken.acquire(timeout=60) and [number for number, _ in mailbox.take()] == [99]

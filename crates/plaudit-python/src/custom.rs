@@ -1,6 +1,6 @@
 //! How does a Python function become a reward? It is called with lists, and what it raises is an outcome.
 
-use crate::failure;
+use crate::error;
 use crate::value::from_value;
 use plaudit::outcome::{Info, Outcome};
 use plaudit::reason::{Code, Reason};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A function of the caller's with the parameters of one component.
-struct Brought {
+struct PythonReward {
     /// Takes lists of prompts, responses, references and extras, one a group, the parameters, and the seconds that a call may
     /// take; gives one list a group, or what went wrong with it.
     ask: Arc<Py<PyAny>>,
@@ -24,7 +24,7 @@ struct Brought {
     compares: bool,
 }
 
-impl Stated for Brought {
+impl Stated for PythonReward {
     fn range(&self) -> Range {
         Unbounded.range()
     }
@@ -38,7 +38,7 @@ impl Stated for Brought {
     }
 }
 
-impl Custom for Brought {
+impl Custom for PythonReward {
     fn compares(&self) -> bool {
         self.compares
     }
@@ -53,7 +53,7 @@ impl Custom for Brought {
     }
 }
 
-impl Brought {
+impl PythonReward {
     fn call(
         &self,
         py: Python<'_>,
@@ -129,10 +129,10 @@ pub(crate) fn kinds(functions: Vec<Function<'_>>) -> PyResult<Vec<CustomKind>> {
 }
 
 fn kind((name, page, schema, compares, ask): Function<'_>) -> PyResult<CustomKind> {
-    let schema = Value::Object(crate::core::parameters(&schema)?);
+    let schema = Value::Object(crate::engine::parameters(&schema)?);
     let ask = Arc::new(ask);
     let build = move |parameters| -> Result<Box<dyn Custom>, Vec<plaudit::error::Refusal>> {
-        Ok(Box::new(Brought { ask: Arc::clone(&ask), parameters, compares }))
+        Ok(Box::new(PythonReward { ask: Arc::clone(&ask), parameters, compares }))
     };
     Ok(CustomKind { name, page, schema, build: Box::new(build) })
 }
@@ -150,9 +150,9 @@ pub(crate) fn register(
     let reserved = plaudit::recipe::written::reserved();
     let own = kind.schema["properties"].as_object();
     if let Some(taken) = own.and_then(|own| own.keys().find(|key| reserved.contains(key))) {
-        return Err(failure::value(format_args!(
+        return Err(error::value(format_args!(
             "the parameter {taken:?} would never be passed, because every component has a key of that name: name it otherwise"
         )));
     }
-    registry::register(kind).map_err(|refusal| failure::value(refusal.message))
+    registry::register(kind).map_err(|refusal| error::value(refusal.message))
 }

@@ -1,6 +1,6 @@
 //! How do Python's dicts and lists become JSON values? Without trust: bounded in depth, and with the place of what does not fit.
 
-use crate::texts::kind;
+use crate::text::kind;
 use pyo3::exceptions::{PyTypeError, PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;

@@ -145,12 +145,12 @@ class SharedEngine:
         # Only recipes that compare responses wait for the group.
         compares = self.engine.compares_groups
         self.join = self.engine.join(timeout=config.timeout, quiet=config.quiet) if compares else None
-        self.mailbox = self.join.mailbox(self._wake) if self.join is not None else None
+        self.completions = self.join._completion_queue(self._wake) if self.join is not None else None
         self.timeout = config.timeout if config.timeout is not None else self.engine.timeout
         self.incarnation = uuid.uuid4().hex
         self.clients: dict[str, ClientState] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
-        # Rollouts in the join, by the number under which the mailbox returns their results.
+        # Rollouts in the join, by the number under which the completion queue returns their results.
         self.joining: dict[int, tuple[ClientState, int, SampleKey]] = {}
         self.joined = 0
         self.tasks: set[asyncio.Task[None]] = set()
@@ -220,7 +220,7 @@ class SharedEngine:
             if isinstance(item, Withdrawal):
                 self._withdraw(item)
                 state.put(number)
-            elif self.mailbox is None or item.validate:
+            elif self.completions is None or item.validate:
                 single.append((number, item))
             else:
                 self._submit_to_join(state, number, item)
@@ -240,28 +240,30 @@ class SharedEngine:
 
     def _submit_to_join(self, state: ClientState, number: int, rollout: Rollout) -> None:
         """Submits a rollout that is compared with its siblings to the engine's join, which waits for them."""
-        assert self.mailbox is not None and self.join is not None
+        assert self.completions is not None and self.join is not None
         self.joined += 1
         self.joining[self.joined] = (state, number, rollout.sample_key())
         group, member, size, response, prompt, reference, tokens, *_ = rollout
         extra = self.steps.add_last_step(rollout.extra)
         try:
-            self.mailbox.hand_in(self.joined, group, size, member, prompt, response, reference, tokens, extra)
+            self.completions.submit(
+                self.joined, group, size, member, prompt, response, reference, tokens, extra
+            )
         except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.
             self.join.leave(group, member)
             self._finish_joined(self.joined, error)
 
     def _wake(self) -> None:
-        """Called on a thread of the engine when the mailbox has results."""
+        """Called on a thread of the engine when the join has results."""
         try:
             assert self.loop is not None
-            self.loop.call_soon_threadsafe(self._take_mail)
+            self.loop.call_soon_threadsafe(self._take_completions)
         except RuntimeError:
             pass  # The event loop is closed, so nobody waits any more.
 
-    def _take_mail(self) -> None:
-        assert self.mailbox is not None
-        for joined, fields in self.mailbox.take():
+    def _take_completions(self) -> None:
+        assert self.completions is not None
+        for joined, fields in self.completions.take():
             self._finish_joined(joined, fields)
 
     def _finish_joined(self, joined: int, fields: Any) -> None:

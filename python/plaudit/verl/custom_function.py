@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plaudit.bounded import Failure, run
+from plaudit.timeouts import Failure, run
 
 # The value that the tutorial's functions return where they could not score. It is a failure here, not a number.
 INVALID = -999.0

@@ -10,7 +10,7 @@ from typing import Any
 
 import plaudit
 from plaudit._plaudit import check_state
-from plaudit.custom import Brought, registered
+from plaudit.custom import CustomReward, registered
 from plaudit.values import plain
 from plaudit.verl.options import flatten
 
@@ -23,7 +23,7 @@ def shared_engine(
     overrides: Mapping[str, Any],
     state: str | None,
     make: Callable[[], plaudit.Engine] | None = None,
-    functions: Iterable[Brought] | None = None,
+    functions: Iterable[CustomReward] | None = None,
 ) -> plaudit.Engine:
     """The engine of a recipe. The managers of training and validation share its judges and its state.
 

@@ -16,11 +16,11 @@ use std::fmt::Display;
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// What keeps a rollout from being scored at all, by its place.
-pub(crate) type Faults = BTreeMap<usize, String>;
+pub(crate) type Unreadable = BTreeMap<usize, String>;
 
 /// Which numbers stand for a text.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Numbers {
+pub(crate) enum NumbersAsText {
     /// Whole ones, as in names.
     Whole,
     /// All, as in answers.
@@ -28,17 +28,17 @@ pub(crate) enum Numbers {
 }
 
 /// One column of text, some of which may be missing.
-pub(crate) enum Texts {
+pub(crate) enum TextColumn {
     /// Nothing was given.
     Absent,
     /// Python's strings, which hold their text as long as this holds them.
     Held(Vec<Option<PyBackedStr>>),
     /// Chunks of an Arrow column, and where each begins.
-    Arrow(Vec<(usize, Strings)>, usize),
+    Arrow(Vec<(usize, ArrowStrings)>, usize),
 }
 
 /// An Arrow array of text, whatever the width of its offsets.
-pub(crate) enum Strings {
+pub(crate) enum ArrowStrings {
     Small(arrow_array::StringArray),
     Large(arrow_array::LargeStringArray),
     View(arrow_array::StringViewArray),
@@ -46,15 +46,15 @@ pub(crate) enum Strings {
     Null,
 }
 
-impl Strings {
+impl ArrowStrings {
     /// The texts of an array. Numbers become their digits, because names and answers are often numbers.
-    fn of(array: &ArrayRef, name: &str, start: usize, allowed: Numbers) -> PyResult<Self> {
+    fn of(array: &ArrayRef, name: &str, start: usize, allowed: NumbersAsText) -> PyResult<Self> {
         let wrong = |error: ArrowError| PyValueError::new_err(format!("{name}: {error}"));
         match array.data_type() {
             DataType::Dictionary(_, values) => {
                 Self::of(&arrow_cast::cast(array, values).map_err(wrong)?, name, start, allowed)
             }
-            kind if kind.is_integer() || (kind.is_decimal() && allowed == Numbers::Any) => {
+            kind if kind.is_integer() || (kind.is_decimal() && allowed == NumbersAsText::Any) => {
                 Self::of(&arrow_cast::cast(array, &DataType::Utf8).map_err(wrong)?, name, start, allowed)
             }
             kind if kind.is_floating() => {
@@ -89,13 +89,13 @@ impl Strings {
     }
 }
 
-impl Texts {
+impl TextColumn {
     /// A column from a Python sequence or an Arrow array.
     pub(crate) fn take(
         name: &str,
         given: Option<&Bound<'_, PyAny>>,
-        allowed: Numbers,
-        faults: &mut Faults,
+        allowed: NumbersAsText,
+        unreadable: &mut Unreadable,
     ) -> PyResult<Self> {
         let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Self::Absent) };
         if let Some(array) = arrow(given)? {
@@ -105,7 +105,7 @@ impl Texts {
         for (at, item) in items(name, given)?.enumerate() {
             let text = text(&|| format!("{name}[{at}]"), &item?, allowed)?;
             held.push(text.unwrap_or_else(|fault| {
-                faults.entry(at).or_insert(fault);
+                unreadable.entry(at).or_insert(fault);
                 None
             }));
         }
@@ -113,10 +113,10 @@ impl Texts {
     }
 
     /// A column from an Arrow array.
-    pub(crate) fn arrow(name: &str, given: AnyArray, allowed: Numbers) -> PyResult<Self> {
+    pub(crate) fn arrow(name: &str, given: AnyArray, allowed: NumbersAsText) -> PyResult<Self> {
         let (mut chunks, mut length) = (Vec::new(), 0);
         for array in arrays(name, given)? {
-            chunks.push((length, Strings::of(&array, name, length, allowed)?));
+            chunks.push((length, ArrowStrings::of(&array, name, length, allowed)?));
             length += array.len();
         }
         Ok(Self::Arrow(chunks, length))
@@ -188,7 +188,7 @@ pub(crate) fn items<'py>(
 pub(crate) fn text(
     place: &dyn Fn() -> String,
     item: &Bound<'_, PyAny>,
-    allowed: Numbers,
+    allowed: NumbersAsText,
 ) -> PyResult<Result<Option<PyBackedStr>, String>> {
     if is_nothing(item) {
         return Ok(Ok(None));
@@ -197,7 +197,7 @@ pub(crate) fn text(
         return Ok(unicode(place, found).map(Some));
     }
     let kind = kind(item);
-    let decimal = kind == "Decimal" && allowed == Numbers::Any;
+    let decimal = kind == "Decimal" && allowed == NumbersAsText::Any;
     if item.is_instance_of::<PyInt>() || kind.starts_with("int") || kind.starts_with("uint") || decimal {
         return Ok(Ok(Some(item.str()?.try_into()?)));
     }
@@ -233,19 +233,19 @@ pub(crate) fn whole(number: f64) -> Option<String> {
 /// The digits of a number that may stand for a text; a whole one has none behind the point.
 fn digits(
     number: f64,
-    allowed: Numbers,
+    allowed: NumbersAsText,
     written: impl FnOnce() -> PyResult<String>,
 ) -> PyResult<Option<String>> {
     match whole(number) {
-        None if allowed == Numbers::Any && number.is_finite() => written().map(Some),
+        None if allowed == NumbersAsText::Any && number.is_finite() => written().map(Some),
         digits => Ok(digits),
     }
 }
 
-fn unfit(place: &str, number: &dyn Display, allowed: Numbers) -> PyErr {
+fn unfit(place: &str, number: &dyn Display, allowed: NumbersAsText) -> PyErr {
     let wanted = match allowed {
-        Numbers::Whole => "text or a whole number",
-        Numbers::Any => "text or a finite number",
+        NumbersAsText::Whole => "text or a whole number",
+        NumbersAsText::Any => "text or a finite number",
     };
     PyTypeError::new_err(format!("{place}: {wanted} is wanted, not {number}"))
 }

@@ -1,10 +1,10 @@
 //! How is the engine called from Python? The lock of the interpreter is free while it works, and Ctrl-C is heard.
 
+use crate::batch::{Batch, Columns};
 use crate::custom::{Function, kinds};
-use crate::failure;
-use crate::folders::{self, Lease};
-use crate::rollouts::{Batch, Columns};
-use crate::scores::{Scores, json};
+use crate::error;
+use crate::journals::{self, JournalHandle};
+use crate::report::{PyReport, json};
 use crate::value::from_value;
 use plaudit::compose::Combine;
 use plaudit::court::Setup;
@@ -33,15 +33,15 @@ const GRACE: Duration = Duration::from_secs(5);
 const QUICK: usize = 6 << 20;
 
 /// An engine and what it was made of.
-#[pyclass(frozen, module = "plaudit._plaudit")]
-pub(crate) struct Core {
+#[pyclass(frozen, name = "Engine", module = "plaudit._plaudit")]
+pub(crate) struct PyEngine {
     pub(crate) engine: Arc<Engine>,
     /// What a person should know of the recipe, and of the store that judgments are kept in.
-    doubts: Vec<String>,
+    warnings: Vec<String>,
     /// The recipe with its overrides.
     recipe: Value,
     /// Its part in the journal, until it is closed.
-    lease: Mutex<Option<Arc<Lease>>>,
+    lease: Mutex<Option<Arc<JournalHandle>>>,
     /// Held by every call under way.
     busy: Arc<()>,
     closed: AtomicBool,
@@ -62,7 +62,7 @@ impl Call {
 }
 
 #[pymethods]
-impl Core {
+impl PyEngine {
     /// Loads a recipe: a shipped one or a file by its name, or one that is given as JSON.
     #[new]
     #[pyo3(signature = (name, text, overrides, state, share, functions))]
@@ -80,11 +80,11 @@ impl Core {
         // A shared store counts money and calls over all engines; how many are in flight, nobody else knows.
         let counted_elsewhere = state.is_some_and(Store::is_redis);
         let loaded = py.detach(|| load(name, text, &overrides, &brought));
-        let (mut plan, recipe) = loaded.map_err(|mistakes| failure::recipe(py, mistakes, lines))?;
+        let (mut plan, recipe) = loaded.map_err(|mistakes| error::recipe(py, mistakes, lines))?;
         for judge in &mut plan.judges {
             judge.take_share(share, counted_elsewhere);
         }
-        let (lease, doubts) = state.map(|state| folders::open(py, state)).transpose()?.unzip();
+        let (lease, doubts) = state.map(|state| journals::open(py, state)).transpose()?.unzip();
         let journal = lease.as_ref().map(|lease| lease.0.clone());
         let told = |warning: &Mistake| {
             Mistake { line: warning.line.filter(|_| lines), ..warning.clone() }.to_string()
@@ -95,10 +95,10 @@ impl Core {
             let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
             Engine::open(plan, &setup)
         });
-        let engine = engine.map_err(|stopped| failure::run(py, &stopped))?;
+        let engine = engine.map_err(|stopped| error::run(py, &stopped))?;
         Ok(Self {
             engine: Arc::new(engine),
-            doubts,
+            warnings: doubts,
             recipe,
             lease: Mutex::new(lease),
             busy: Arc::new(()),
@@ -114,7 +114,7 @@ impl Core {
 
     /// The names of the functions that the recipe uses.
     #[getter]
-    fn brought(&self) -> Vec<&str> {
+    fn custom_rewards(&self) -> Vec<&str> {
         let components = self.engine.plan().branches.iter().flat_map(|branch| &branch.components);
         let brought = components.filter(|component| matches!(component.scorer, Scorer::Custom(_)));
         let mut names: Vec<&str> = brought.map(|component| component.reward.as_str()).collect();
@@ -135,14 +135,14 @@ impl Core {
         }
         let lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(lease) = lease {
-            folders::close(py, lease);
+            journals::close(py, lease);
         }
         Ok(())
     }
 
     #[getter]
-    fn doubts(&self) -> Vec<String> {
-        self.doubts.clone()
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 
     #[getter]
@@ -235,7 +235,7 @@ impl Core {
         self.engine.stop();
     }
 
-    /// Scores a batch and waits for it.
+    /// PyReport a batch and waits for it.
     #[pyo3(signature = (prompts, responses, references, groups, tokens, extras, ids, validate))]
     #[allow(clippy::too_many_arguments, reason = "the columns of a batch")]
     fn score(
@@ -249,7 +249,7 @@ impl Core {
         extras: Option<&Bound<'_, PyAny>>,
         ids: Option<&Bound<'_, PyAny>>,
         validate: Option<bool>,
-    ) -> PyResult<Scores> {
+    ) -> PyResult<PyReport> {
         let busy = self.busy(py)?;
         let columns = Columns { prompts, responses, references, groups, tokens, extras, ids };
         let batch = Arc::new(Batch::take(&columns)?);
@@ -259,8 +259,8 @@ impl Core {
         if batch.bytes() <= QUICK && self.is_quick() {
             let (report, seconds) = py.detach(|| timed(&self.engine, &batch, &terms));
             py.check_signals()?;
-            let report = Arc::new(report.map_err(|stopped| failure::run(py, &stopped))?);
-            return Ok(Scores { report, batch, seconds, validated });
+            let report = Arc::new(report.map_err(|stopped| error::run(py, &stopped))?);
+            return Ok(PyReport { report, batch, seconds, validated });
         }
         let (tell, told) = mpsc::sync_channel(1);
         let work = (Arc::clone(&self.engine), Arc::clone(&batch));
@@ -280,8 +280,8 @@ impl Core {
             told = kept;
             match heard {
                 Ok((report, seconds)) => {
-                    let report = Arc::new(report.map_err(|stopped| failure::run(py, &stopped))?);
-                    return Ok(Scores { report, batch, seconds, validated });
+                    let report = Arc::new(report.map_err(|stopped| error::run(py, &stopped))?);
+                    return Ok(PyReport { report, batch, seconds, validated });
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     if let Err(interrupted) = py.check_signals() {
@@ -290,7 +290,7 @@ impl Core {
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(failure::coded(
+                    return Err(error::coded(
                         py,
                         "engine.panic",
                         "the engine failed in a way that it must not".to_owned(),
@@ -343,7 +343,7 @@ impl Core {
     }
 }
 
-impl Core {
+impl PyEngine {
     /// Whether only the engine's own rules are asked, which are over in a moment.
     fn is_quick(&self) -> bool {
         let plan = self.engine.plan();
@@ -356,7 +356,7 @@ impl Core {
         let busy = Arc::clone(&self.busy);
         if self.closed.load(Ordering::Acquire) {
             let message = "the engine was closed; make another plaudit.Engine".to_owned();
-            return Err(failure::coded(py, "engine.closed", message));
+            return Err(error::coded(py, "engine.closed", message));
         }
         Ok(busy)
     }
@@ -382,7 +382,7 @@ fn load(
     Ok((recipe.plan_with(brought)?, recipe.to_value()))
 }
 
-/// Scores a batch, and says how long the engine worked on it.
+/// PyReport a batch, and says how long the engine worked on it.
 fn timed(
     engine: &Engine,
     batch: &Batch,
@@ -401,7 +401,7 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
     thread
         .spawn(work)
         .map(drop)
-        .map_err(|error| failure::value(format_args!("no thread can be started: {error}")))
+        .map_err(|error| error::value(format_args!("no thread can be started: {error}")))
 }
 
 /// Tells Python that a call is over; where the interpreter is going away, nobody listens any more.
@@ -418,9 +418,9 @@ fn finish(
         let called = match report {
             Ok(report) => {
                 let report = Arc::new(report);
-                done.call1(py, (Scores { report, batch, seconds, validated }, py.None()))
+                done.call1(py, (PyReport { report, batch, seconds, validated }, py.None()))
             }
-            Err(stopped) => done.call1(py, (py.None(), failure::run(py, &stopped))),
+            Err(stopped) => done.call1(py, (py.None(), error::run(py, &stopped))),
         };
         if let Err(error) = called {
             error.write_unraisable(py, Some(done.bind(py)));

@@ -1,9 +1,9 @@
 //! How do Python callers hand in one rollout each? Every answer is told once: to a function of the caller's, or into a
 //! mailbox, whose owner is woken once and takes all that has come.
 
-use crate::core::Core;
-use crate::failure;
-use crate::scores::json;
+use crate::engine::PyEngine;
+use crate::error;
+use crate::report::json;
 use crate::value::{from_value, to_map, to_value};
 use plaudit::join::{Arrival, Join, Joined, Policy};
 use plaudit::rollout::{Prompt, Rollout};
@@ -18,35 +18,35 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// A join and how it waits.
-#[pyclass(frozen, module = "plaudit._plaudit")]
-pub(crate) struct Meeting {
+#[pyclass(frozen, name = "Join", module = "plaudit._plaudit")]
+pub(crate) struct PyJoin {
     join: Join,
     policy: Policy,
     /// Held by every rollout that is not answered yet, as by the calls of its engine.
     busy: Weak<()>,
-    teller: OnceLock<Sender<News>>,
+    notifier: OnceLock<Sender<Notice>>,
 }
 
-/// What the teller says, and to whom.
-enum News {
-    Answer(Py<PyAny>, Joined),
-    Mail(Arc<Letters>),
+/// What the notifier says, and to whom.
+enum Notice {
+    Result(Py<PyAny>, Joined),
+    Wake(Arc<Completions>),
 }
 
 /// Where the answers to many callers come in, each under the number that its rollout was handed in with.
 #[pyclass(frozen, module = "plaudit._plaudit")]
-pub(crate) struct Mailbox {
-    meeting: Py<Meeting>,
-    letters: Arc<Letters>,
+pub(crate) struct CompletionQueue {
+    join: Py<PyJoin>,
+    completions: Arc<Completions>,
 }
 
 /// What has come and was not taken yet, and what wakes the one who takes it.
-struct Letters {
+struct Completions {
     wake: Py<PyAny>,
     come: Mutex<Vec<(u64, Joined)>>,
 }
 
-impl Letters {
+impl Completions {
     fn come(&self) -> MutexGuard<'_, Vec<(u64, Joined)>> {
         self.come.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,17 +60,17 @@ impl Letters {
 }
 
 #[pymethods]
-impl Meeting {
+impl PyJoin {
     #[new]
     fn new(
         py: Python<'_>,
-        core: &Core,
+        engine: &PyEngine,
         timeout: Option<f64>,
         quiet: Option<f64>,
         remember: Option<usize>,
     ) -> PyResult<Self> {
-        let busy = Arc::downgrade(&core.busy(py)?);
-        let mut policy = Policy::of(core.engine.plan());
+        let busy = Arc::downgrade(&engine.busy(py)?);
+        let mut policy = Policy::of(engine.engine.plan());
         if let Some(timeout) = timeout {
             policy.timeout = seconds("timeout", timeout)?;
         }
@@ -80,7 +80,7 @@ impl Meeting {
         if let Some(remember) = remember {
             policy.remember = remember;
         }
-        Ok(Self { join: Join::with(&core.engine, policy), policy, busy, teller: OnceLock::new() })
+        Ok(Self { join: Join::with(&engine.engine, policy), policy, busy, notifier: OnceLock::new() })
     }
 
     #[getter]
@@ -99,23 +99,23 @@ impl Meeting {
 
     /// Everything that has been scored so far, as JSON.
     fn statistics(&self) -> PyResult<String> {
-        serde_json::to_string(&self.join.statistics()).map_err(failure::value)
+        serde_json::to_string(&self.join.statistics()).map_err(error::value)
     }
 
     /// Ends a step of the training, as JSON.
     fn take_step(&self, step: u64) -> PyResult<String> {
-        serde_json::to_string(&self.join.take_step(step)).map_err(failure::value)
+        serde_json::to_string(&self.join.take_step(step)).map_err(error::value)
     }
 
     /// The step that ended last, as JSON.
     fn last_step(&self) -> PyResult<Option<String>> {
-        self.join.last_step().map(|step| serde_json::to_string(&step).map_err(failure::value)).transpose()
+        self.join.last_step().map(|step| serde_json::to_string(&step).map_err(error::value)).transpose()
     }
 
     /// Hands one rollout in. `done` gets the fields of the answer and nothing else, on another thread.
     #[pyo3(signature = (done, group, size, member, timeout, validate, prompt, response, reference, tokens, extra))]
     #[allow(clippy::too_many_arguments, reason = "the fields of a rollout")]
-    fn hand_in(
+    fn submit(
         &self,
         done: Py<PyAny>,
         group: String,
@@ -131,19 +131,19 @@ impl Meeting {
     ) -> PyResult<()> {
         let rollout = read(member.as_deref(), prompt, &response, reference, tokens, extra)?;
         let timeout = timeout.map(|timeout| seconds("timeout", timeout)).transpose()?;
-        let (teller, busy) = (self.teller(), self.busy.upgrade());
+        let (notifier, busy) = (self.notifier(), self.busy.upgrade());
         // With the lock, because this takes microseconds, and whoever gives the lock away waits milliseconds to get it back.
         // Where nobody tells any more, Python is going away.
         self.join.hand_in(Arrival { group, member, size, timeout, validate, rollout }, move |joined| {
-            let _ = teller.send(News::Answer(done, joined));
+            let _ = notifier.send(Notice::Result(done, joined));
             drop(busy);
         });
         Ok(())
     }
 
     /// A mailbox for answers. `wake` is called without arguments, on another thread, when there is something to take.
-    fn mailbox(slf: Py<Self>, wake: Py<PyAny>) -> Mailbox {
-        Mailbox { meeting: slf, letters: Arc::new(Letters { wake, come: Mutex::default() }) }
+    fn completion_queue(slf: Py<Self>, wake: Py<PyAny>) -> CompletionQueue {
+        CompletionQueue { join: slf, completions: Arc::new(Completions { wake, come: Mutex::default() }) }
     }
 
     fn leave(&self, py: Python<'_>, group: &str, member: Option<&str>) {
@@ -160,11 +160,11 @@ impl Meeting {
 }
 
 #[pymethods]
-impl Mailbox {
+impl CompletionQueue {
     /// Hands one rollout in for training; its answer comes under this number.
     #[pyo3(signature = (number, group, size, member, prompt, response, reference, tokens, extra))]
     #[allow(clippy::too_many_arguments, reason = "the fields of a rollout")]
-    fn hand_in(
+    fn submit(
         &self,
         number: u64,
         group: String,
@@ -178,12 +178,12 @@ impl Mailbox {
     ) -> PyResult<()> {
         let rollout = read(member.as_deref(), prompt, &response, reference, tokens, extra)?;
         let arrival = Arrival { group, member, size, timeout: None, validate: Some(false), rollout };
-        let meeting = self.meeting.get();
-        let (teller, letters) = (meeting.teller(), Arc::clone(&self.letters));
-        let busy = meeting.busy.upgrade();
-        meeting.join.hand_in(arrival, move |joined| {
-            if letters.put(number, joined) {
-                let _ = teller.send(News::Mail(letters));
+        let join = self.join.get();
+        let (notifier, completions) = (join.notifier(), Arc::clone(&self.completions));
+        let busy = join.busy.upgrade();
+        join.join.hand_in(arrival, move |joined| {
+            if completions.put(number, joined) {
+                let _ = notifier.send(Notice::Wake(completions));
             }
             drop(busy);
         });
@@ -192,7 +192,7 @@ impl Mailbox {
 
     /// The answers that have come, each with its number: the fields of the answer, or what went wrong with it.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u64, Bound<'py, PyAny>)>> {
-        let come = mem::take(&mut *self.letters.come());
+        let come = mem::take(&mut *self.completions.come());
         let told = come.iter().map(|(number, joined)| match fields(py, joined) {
             Ok(fields) => Ok((*number, fields.into_any())),
             Err(error) => Ok((*number, error.into_pyobject(py)?.into_any())),
@@ -201,9 +201,9 @@ impl Mailbox {
     }
 }
 
-impl Meeting {
-    fn teller(&self) -> Sender<News> {
-        self.teller.get_or_init(teller).clone()
+impl PyJoin {
+    fn notifier(&self) -> Sender<Notice> {
+        self.notifier.get_or_init(notifier).clone()
     }
 }
 
@@ -228,7 +228,7 @@ fn read(
 
 fn seconds(name: &str, given: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(given)
-        .map_err(|_| failure::value(format_args!("{name}: {given} is no time to wait")))
+        .map_err(|_| error::value(format_args!("{name}: {given} is no time to wait")))
 }
 
 /// A prompt: text, messages, or nothing.
@@ -239,18 +239,18 @@ pub(crate) fn asked(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Prompt<
         Some(Value::Array(messages)) if messages.iter().all(Value::is_object) => {
             Ok(Some(Prompt::Messages(messages)))
         }
-        Some(_) => Err(failure::value("prompt: text or a list of messages is wanted")),
+        Some(_) => Err(error::value("prompt: text or a list of messages is wanted")),
     }
 }
 
 /// A thread that tells callers their answers, all that there are at a time: a thread that wants the interpreter's lock waits
 /// for it some milliseconds, and a group has many members. It ends with the last one who could send to it.
-fn teller() -> Sender<News> {
-    let (tell, told) = mpsc::channel::<News>();
-    let thread = std::thread::Builder::new().name("plaudit-teller".to_owned());
+fn notifier() -> Sender<Notice> {
+    let (tell, told) = mpsc::channel::<Notice>();
+    let thread = std::thread::Builder::new().name("plaudit-notify".to_owned());
     let _ = thread.spawn(move || {
         while let Ok(first) = told.recv() {
-            let news: Vec<News> = std::iter::once(first).chain(told.try_iter()).collect();
+            let news: Vec<Notice> = std::iter::once(first).chain(told.try_iter()).collect();
             let told = Python::try_attach(|py| news.iter().for_each(|each| tell_one(py, each)));
             if told.is_none() {
                 return;
@@ -260,10 +260,10 @@ fn teller() -> Sender<News> {
     tell
 }
 
-fn tell_one(py: Python<'_>, news: &News) {
+fn tell_one(py: Python<'_>, news: &Notice) {
     let (told, called) = match news {
-        News::Mail(letters) => (&letters.wake, letters.wake.call0(py)),
-        News::Answer(done, joined) => (
+        Notice::Wake(completions) => (&completions.wake, completions.wake.call0(py)),
+        Notice::Result(done, joined) => (
             done,
             match fields(py, joined) {
                 Ok(fields) => done.call1(py, (fields, py.None())),
@@ -279,7 +279,7 @@ fn tell_one(py: Python<'_>, news: &News) {
 /// The fields of a result, in the order in which the package's own class has them.
 fn fields<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyTuple>> {
     let row = joined.row();
-    let (total, outcome, reason, components, info) = crate::scores::fields(py, &joined.report, row)?;
+    let (total, outcome, reason, components, info) = crate::report::fields(py, &joined.report, row)?;
     let totals: Vec<Option<f64>> = std::iter::once(total).chain(joined.siblings()).collect();
     let result = (
         total,

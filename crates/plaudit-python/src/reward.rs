@@ -1,12 +1,12 @@
 //! How is one reward, or one way of putting comparisons together, used by itself?
 
-use crate::core::parameters;
+use crate::batch::count;
 use crate::custom::{Function, kinds};
-use crate::failure;
-use crate::meeting::asked;
-use crate::rollouts::count;
-use crate::scores::{from_fact, json};
-use crate::texts::{Numbers, text};
+use crate::engine::parameters;
+use crate::error;
+use crate::join::asked;
+use crate::report::{from_fact, json};
+use crate::text::{NumbersAsText, text};
 use crate::value::{from_value, to_map};
 use plaudit::aggregate::{Comparison, Method};
 use plaudit::engine::Engine;
@@ -34,13 +34,13 @@ type Said<'py> = (&'static str, Option<f64>, Option<Bound<'py, PyDict>>, Bound<'
 type Made<'py> = (Vec<f64>, Option<Vec<f64>>, Bound<'py, PyAny>);
 
 /// One reward with its parameters.
-#[pyclass(frozen, module = "plaudit._plaudit")]
-pub(crate) struct Single {
+#[pyclass(frozen, name = "Reward", module = "plaudit._plaudit")]
+pub(crate) struct PyReward {
     engine: Engine,
 }
 
 #[pymethods]
-impl Single {
+impl PyReward {
     #[new]
     fn new(
         py: Python<'_>,
@@ -58,8 +58,8 @@ impl Single {
         whole.insert("components".to_owned(), Value::Object(components));
         whole.insert("judges".to_owned(), judges);
         let plan = Recipe::from_value(&Value::Object(whole)).and_then(|recipe| recipe.plan_with(&brought));
-        let plan = plan.map_err(|mistakes| failure::recipe(py, alone(mistakes), false))?;
-        Ok(Self { engine: Engine::new(plan).map_err(|stopped| failure::run(py, &stopped))? })
+        let plan = plan.map_err(|mistakes| error::recipe(py, alone(mistakes), false))?;
+        Ok(Self { engine: Engine::new(plan).map_err(|stopped| error::run(py, &stopped))? })
     }
 
     /// What the reward says of one response.
@@ -82,7 +82,7 @@ impl Single {
         rollout.reference = reference.as_deref().map(Cow::Borrowed);
         rollout.tokens = tokens.map(|tokens| count(&|| "tokens".to_owned(), tokens)).transpose()?.flatten();
         let report = py.detach(|| self.engine.score(std::slice::from_ref(&rollout)));
-        let report = report.map_err(|stopped| failure::run(py, &stopped))?;
+        let report = report.map_err(|stopped| error::run(py, &stopped))?;
         let said = report.rows.first().and_then(|row| row.outcomes.first()?.as_ref());
         let info = PyDict::new(py);
         for (name, fact) in said.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
@@ -134,13 +134,13 @@ fn read(
         let broken = error.is_instance_of::<PyUnicodeError>(py);
         return if broken { Ok(Err(error.value(py).to_string())) } else { Err(error) };
     }
-    let response = match text(&|| "response".to_owned(), response, Numbers::Whole)? {
+    let response = match text(&|| "response".to_owned(), response, NumbersAsText::Whole)? {
         Ok(Some(response)) => response,
         Ok(None) => return Err(PyTypeError::new_err("response: text is wanted, not None")),
         Err(fault) => return Ok(Err(fault)),
     };
     let reference = match reference {
-        Some(reference) => text(&|| "reference".to_owned(), reference, Numbers::Any)?,
+        Some(reference) => text(&|| "reference".to_owned(), reference, NumbersAsText::Any)?,
         None => Ok(None),
     };
     Ok(reference.map(|reference| (response, reference, rollout)))
@@ -154,7 +154,7 @@ fn unreadable<'py>(py: Python<'py>, fault: &str) -> PyResult<Said<'py>> {
     Ok(("invalid", None, Some(reason), PyDict::new(py)))
 }
 
-/// Scores from comparisons.
+/// PyReport from comparisons.
 #[pyfunction]
 pub(crate) fn aggregate<'py>(
     py: Python<'py>,
@@ -164,13 +164,12 @@ pub(crate) fn aggregate<'py>(
     params: &Bound<'py, PyDict>,
 ) -> PyResult<Made<'py>> {
     if n > MOST {
-        return Err(failure::value(format_args!("n: at most {MOST} responses are compared, not {n}")));
+        return Err(error::value(format_args!("n: at most {MOST} responses are compared, not {n}")));
     }
-    let method = Method::named(name, parameters(params)?).map_err(failure::value)?;
+    let method = Method::named(name, parameters(params)?).map_err(error::value)?;
     let comparisons: Vec<Comparison> =
         comparisons.into_iter().map(|(first, second, winner)| Comparison { first, second, winner }).collect();
-    let made =
-        py.detach(|| plaudit::aggregate::aggregate(&method, n, &comparisons)).map_err(failure::value)?;
+    let made = py.detach(|| plaudit::aggregate::aggregate(&method, n, &comparisons)).map_err(error::value)?;
     Ok((made.scores, made.errors, from_value(py, &json(&made.info)?)?))
 }
 

@@ -1,6 +1,6 @@
 //! What does a report look like from Python? Columns: numpy arrays for numbers, lists for words.
 
-use crate::rollouts::Batch;
+use crate::batch::Batch;
 use numpy::PyArray1;
 use plaudit::outcome::{Fact, Outcome};
 use plaudit::plan::Scorer;
@@ -18,8 +18,8 @@ const COMPARED: [&str; 4] = ["comparisons", "wins", "losses", "ties"];
 const AGAINST_REFERENCE: [&str; 4] = ["comparison_score", "reference_score", "win", "win_and"];
 
 /// A report, with the batch that it is about.
-#[pyclass(frozen, module = "plaudit._plaudit")]
-pub(crate) struct Scores {
+#[pyclass(frozen, name = "Report", module = "plaudit._plaudit")]
+pub(crate) struct PyReport {
     pub(crate) report: Arc<Report>,
     pub(crate) batch: Arc<Batch>,
     pub(crate) seconds: Duration,
@@ -28,7 +28,7 @@ pub(crate) struct Scores {
 }
 
 #[pymethods]
-impl Scores {
+impl PyReport {
     fn __len__(&self) -> usize {
         self.report.rows.len()
     }
@@ -158,7 +158,7 @@ impl Scores {
 
     /// The statistics as JSON.
     fn statistics(&self) -> PyResult<String> {
-        serde_json::to_string(&self.report.statistics).map_err(crate::failure::value)
+        serde_json::to_string(&self.report.statistics).map_err(crate::error::value)
     }
 
     /// One result as a line of JSON.
@@ -169,11 +169,11 @@ impl Scores {
         let id = self.batch.id(at);
         let rollout = self.batch.rollout(at);
         let result = self.report.result(at, &id, &rollout);
-        serde_json::to_string(&result).map_err(crate::failure::value)
+        serde_json::to_string(&result).map_err(crate::error::value)
     }
 }
 
-impl Scores {
+impl PyReport {
     fn known_totals(&self) -> impl Iterator<Item = Option<f64>> {
         self.report.rows.iter().map(|row| row.total.value())
     }
@@ -255,5 +255,5 @@ pub(crate) fn from_fact<'py>(py: Python<'py>, fact: &Fact) -> PyResult<Bound<'py
 
 /// A JSON value of anything that can be written.
 pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<Value> {
-    serde_json::to_value(value).map_err(crate::failure::value)
+    serde_json::to_value(value).map_err(crate::error::value)
 }

@@ -1,6 +1,8 @@
 //! How do a trainer's lists become rollouts? Column by column; text is lent, not copied, for as long as a batch lives.
 
-use crate::texts::{Faults, Numbers, Texts, arrays, arrow, is_nothing, items, kind, unicode, whole};
+use crate::text::{
+    NumbersAsText, TextColumn, Unreadable, arrays, arrow, is_nothing, items, kind, unicode, whole,
+};
 use crate::value::{to_map, to_value};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
@@ -22,25 +24,25 @@ use std::fmt::Display;
 
 /// The columns of a batch as Python gave them.
 pub(crate) struct Batch {
-    ids: Texts,
-    groups: Texts,
+    ids: TextColumn,
+    groups: TextColumn,
     prompts: Prompts,
-    responses: Texts,
-    references: Texts,
+    responses: TextColumn,
+    references: TextColumn,
     tokens: Option<Vec<Option<u64>>>,
     extras: Option<Vec<Map<String, Value>>>,
     length: usize,
     /// The rollouts that cannot be read, and why.
-    faults: Faults,
+    unreadable: Unreadable,
 }
 
 /// Prompts are text or chat messages.
 enum Prompts {
-    Texts(Texts),
-    Mixed(Vec<Asked>),
+    TextColumn(TextColumn),
+    Mixed(Vec<PromptItem>),
 }
 
-enum Asked {
+enum PromptItem {
     Nothing,
     Text(PyBackedStr),
     Messages(Vec<Value>),
@@ -63,19 +65,25 @@ impl Batch {
         if columns.responses.is_none() {
             return Err(PyTypeError::new_err("responses: a list is wanted, not None"));
         }
-        let mut faults = Faults::new();
-        let responses = Texts::take("responses", Some(columns.responses), Numbers::Whole, &mut faults)?;
+        let mut unreadable = Unreadable::new();
+        let responses =
+            TextColumn::take("responses", Some(columns.responses), NumbersAsText::Whole, &mut unreadable)?;
         let length = responses.len().unwrap_or(0);
         let batch = Self {
-            ids: Texts::take("ids", columns.ids, Numbers::Whole, &mut faults)?,
-            groups: Texts::take("groups", columns.groups, Numbers::Whole, &mut faults)?,
-            prompts: Prompts::take(columns.prompts, &mut faults)?,
-            references: Texts::take("references", columns.references, Numbers::Any, &mut faults)?,
+            ids: TextColumn::take("ids", columns.ids, NumbersAsText::Whole, &mut unreadable)?,
+            groups: TextColumn::take("groups", columns.groups, NumbersAsText::Whole, &mut unreadable)?,
+            prompts: Prompts::take(columns.prompts, &mut unreadable)?,
+            references: TextColumn::take(
+                "references",
+                columns.references,
+                NumbersAsText::Any,
+                &mut unreadable,
+            )?,
             tokens: counts(columns.tokens)?,
-            extras: maps(columns.extras, &mut faults)?,
+            extras: maps(columns.extras, &mut unreadable)?,
             responses,
             length,
-            faults,
+            unreadable,
         };
         let columns = [
             ("ids", batch.ids.len()),
@@ -120,23 +128,23 @@ impl Batch {
 
     /// The places of the rollouts that can be read.
     fn readable(&self) -> impl Iterator<Item = usize> {
-        (0..self.length).filter(|at| !self.faults.contains_key(at))
+        (0..self.length).filter(|at| !self.unreadable.contains_key(at))
     }
 
     /// The report of the whole batch: that of the rollouts that can be read, with the others as invalid in their places.
     pub(crate) fn complete(&self, engine: &Engine, report: Report) -> Report {
-        if self.faults.is_empty() {
+        if self.unreadable.is_empty() {
             return report;
         }
-        let broken: Vec<Rollout<'_>> = self.faults.keys().map(|at| self.rollout(*at)).collect();
+        let broken: Vec<Rollout<'_>> = self.unreadable.keys().map(|at| self.rollout(*at)).collect();
         let Report { rows: refused, statistics: theirs, .. } = engine.refuse(&broken, Code::NotUnicode);
-        let refused = refused.into_iter().zip(self.faults.values()).map(|(row, message)| {
+        let refused = refused.into_iter().zip(self.unreadable.values()).map(|(row, message)| {
             let reason = Reason::new(Code::NotUnicode, message.clone());
             Row { total: Total::Invalid(Cause { reason, component: None }), ..row }
         });
         let places: Vec<usize> = self.readable().collect();
         let mut rows: Vec<(usize, Row)> = places.iter().copied().zip(report.rows).collect();
-        rows.extend(self.faults.keys().copied().zip(refused));
+        rows.extend(self.unreadable.keys().copied().zip(refused));
         rows.sort_by_key(|(at, _)| *at);
         let mut groups = report.groups;
         for member in groups.iter_mut().flat_map(|group| &mut group.members) {
@@ -149,7 +157,7 @@ impl Batch {
 
     /// The groups of all rollouts, those that cannot be read among them.
     pub(crate) fn groups<'r>(&self, report: &'r Report) -> Cow<'r, [Group]> {
-        if self.faults.is_empty() {
+        if self.unreadable.is_empty() {
             return Cow::Borrowed(&report.groups);
         }
         let all: Vec<Rollout<'_>> = (0..self.length).map(|at| self.rollout(at)).collect();
@@ -192,48 +200,48 @@ fn into_owned(rollout: Rollout<'_>) -> Rollout<'static> {
 }
 
 impl Prompts {
-    fn take(given: Option<&Bound<'_, PyAny>>, faults: &mut Faults) -> PyResult<Self> {
+    fn take(given: Option<&Bound<'_, PyAny>>, unreadable: &mut Unreadable) -> PyResult<Self> {
         let Some(given) = given.filter(|given| !given.is_none()) else {
-            return Ok(Self::Texts(Texts::Absent));
+            return Ok(Self::TextColumn(TextColumn::Absent));
         };
         if let Some(array) = arrow(given)? {
-            return Texts::arrow("prompts", array, Numbers::Whole).map(Self::Texts);
+            return TextColumn::arrow("prompts", array, NumbersAsText::Whole).map(Self::TextColumn);
         }
         let mut mixed = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items("prompts", given)?.enumerate() {
-            mixed.push(Asked::take(at, &item?, faults)?);
+            mixed.push(PromptItem::take(at, &item?, unreadable)?);
         }
         Ok(Self::Mixed(mixed))
     }
 
     fn len(&self) -> Option<usize> {
         match self {
-            Self::Texts(texts) => texts.len(),
+            Self::TextColumn(texts) => texts.len(),
             Self::Mixed(mixed) => Some(mixed.len()),
         }
     }
 
     fn get(&self, at: usize) -> Option<Prompt<'_>> {
         match self {
-            Self::Texts(texts) => texts.get(at).map(|text| Prompt::Text(Cow::Borrowed(text))),
+            Self::TextColumn(texts) => texts.get(at).map(|text| Prompt::Text(Cow::Borrowed(text))),
             Self::Mixed(mixed) => match mixed.get(at)? {
-                Asked::Nothing => None,
-                Asked::Text(text) => Some(Prompt::Text(Cow::Borrowed(text))),
-                Asked::Messages(messages) => Some(Prompt::Messages(messages.clone())),
+                PromptItem::Nothing => None,
+                PromptItem::Text(text) => Some(Prompt::Text(Cow::Borrowed(text))),
+                PromptItem::Messages(messages) => Some(Prompt::Messages(messages.clone())),
             },
         }
     }
 }
 
-impl Asked {
-    fn take(at: usize, item: &Bound<'_, PyAny>, faults: &mut Faults) -> PyResult<Self> {
+impl PromptItem {
+    fn take(at: usize, item: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Self> {
         if is_nothing(item) {
             return Ok(Self::Nothing);
         }
         if let Ok(text) = item.cast::<PyString>() {
             return Ok(unicode(&|| format!("prompts[{at}]"), text).map_or_else(
                 |fault| {
-                    faults.entry(at).or_insert(fault);
+                    unreadable.entry(at).or_insert(fault);
                     Self::Nothing
                 },
                 Self::Text,
@@ -247,17 +255,17 @@ impl Asked {
                 "prompts[{at}]: text or a list of messages is wanted, not {}",
                 kind(item)
             ))),
-            Err(error) => noted(at, error, item.py(), faults).map(|()| Self::Nothing),
+            Err(error) => noted(at, error, item.py(), unreadable).map(|()| Self::Nothing),
         }
     }
 }
 
 /// Notes that a text in a value is not valid Unicode as a fault of its rollout; anything else is the caller's mistake.
-fn noted(at: usize, error: PyErr, py: Python<'_>, faults: &mut Faults) -> PyResult<()> {
+fn noted(at: usize, error: PyErr, py: Python<'_>, unreadable: &mut Unreadable) -> PyResult<()> {
     if !error.is_instance_of::<PyUnicodeError>(py) {
         return Err(error);
     }
-    faults.entry(at).or_insert_with(|| error.value(py).to_string());
+    unreadable.entry(at).or_insert_with(|| error.value(py).to_string());
     Ok(())
 }
 
@@ -326,14 +334,17 @@ fn shown(item: &Bound<'_, PyAny>) -> String {
     item.repr().map_or_else(|_| kind(item), |text| text.to_string().chars().take(80).collect())
 }
 
-fn maps(given: Option<&Bound<'_, PyAny>>, faults: &mut Faults) -> PyResult<Option<Vec<Map<String, Value>>>> {
+fn maps(
+    given: Option<&Bound<'_, PyAny>>,
+    unreadable: &mut Unreadable,
+) -> PyResult<Option<Vec<Map<String, Value>>>> {
     let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(None) };
     let mut maps = Vec::with_capacity(given.len().unwrap_or(0));
     for (at, item) in items("extras", given)?.enumerate() {
         let item = item?;
         maps.push(match to_map(&item, &|| format!("extras[{at}]")) {
             Ok(map) => map,
-            Err(error) => noted(at, error, item.py(), faults).map(|()| Map::new())?,
+            Err(error) => noted(at, error, item.py(), unreadable).map(|()| Map::new())?,
         });
     }
     Ok(Some(maps))

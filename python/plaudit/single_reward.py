@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from plaudit import _plaudit
-from plaudit.custom import Brought, registered
+from plaudit.custom import CustomReward, registered
 from plaudit.result import Result
 
 
@@ -21,17 +21,17 @@ class Aggregate:
     info: dict[str, Any]
 
 
-class Reward:
+class SingleReward:
     """One reward with its parameters."""
 
-    def __init__(self, name: str, params: Mapping[str, Any], *, brought: Brought | None = None) -> None:
+    def __init__(self, name: str, params: Mapping[str, Any], *, custom: CustomReward | None = None) -> None:
         self.name, self.params = name, dict(params)
-        self._brought = brought or registered().get(name)
-        kinds = [] if self._brought is None else [self._brought.kind()]
-        self._single = _plaudit.Single(name, self.params, kinds)
+        self._custom = custom or registered().get(name)
+        kinds = [] if self._custom is None else [self._custom.kind()]
+        self._single = _plaudit.Reward(name, self.params, kinds)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.name, self.params, self._brought)
+        return _rebuild, (self.name, self.params, self._custom)
 
     def __repr__(self) -> str:
         params = "".join(f", {key}={value!r}" for key, value in self.params.items())
@@ -52,13 +52,13 @@ class Reward:
     __call__ = score
 
 
-def _rebuild(name: str, params: dict[str, Any], brought: Brought | None) -> Reward:
-    return Reward(name, params, brought=brought)
+def _rebuild(name: str, params: dict[str, Any], custom: CustomReward | None) -> SingleReward:
+    return SingleReward(name, params, custom=custom)
 
 
-def reward(name: str, **params: Any) -> Reward:
+def reward(name: str, **params: Any) -> SingleReward:
     """The reward of that name. Its parameters are those that a recipe would give it."""
-    return Reward(name, params)
+    return SingleReward(name, params)
 
 
 def aggregate(
