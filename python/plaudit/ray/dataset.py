@@ -1,7 +1,7 @@
-"""How is a data set scored that no machine can hold? Shard by shard, on Ray, by actors with an engine each.
+"""`score_dataset`: scores a Ray Data set shard by shard, with actors that have an engine each.
 
-Every row gets the shard of its group, Ray brings the rows of a shard together, and an actor scores it whole. With a folder
-for the results, a shard is finished when its file and its note are there, and a later run goes on with the others.
+Every row gets the shard of its group, Ray brings the rows of a shard together, and an actor scores it whole. With an output
+folder, a shard is finished when its file and its note are there, and a later run continues with the others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from plaudit import Engine, __version__
 from plaudit._plaudit import check_state
-from plaudit.ray.folder import Folder, Note
-from plaudit.ray.scorer import Scorer, Work
+from plaudit.ray.run_folder import RunFolder, ShardNote
+from plaudit.ray.shard_scorer import ScoringConfig, ShardScorer
 from plaudit.ray.shards import DIGEST, SHARD, Rows, check_fields, fingerprint
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def score_dataset(
     _check_columns(ds, group, fields)
     if state is not None:
         check_state(os.fspath(state))
-    folder = None if out is None else Folder(os.path.abspath(os.fspath(out)))
+    folder = None if out is None else RunFolder(os.path.abspath(os.fspath(out)))
     if shards is None:
         shards = SHARDS if folder is None else folder.shards() or SHARDS
     if shards < 1:
@@ -90,7 +90,7 @@ def score_dataset(
     where = None if state is None else os.fspath(state)
     engine = Engine(recipe, overrides=overrides)
     count = fit(engine, actors, where)
-    work = Work(
+    work = ScoringConfig(
         engine=Engine(recipe, overrides=overrides, share=count),
         recipe=recipe,
         overrides=overrides,
@@ -139,7 +139,7 @@ def _check_columns(ds: Any, group: str, fields: Mapping[str, str]) -> None:
             )
 
 
-def _finish(ds: Dataset, work: Work, folder: Folder, again: bool) -> None:
+def _finish(ds: Dataset, work: ScoringConfig, folder: RunFolder, again: bool) -> None:
     """Scores the shards that are not finished."""
     done = folder.finished()
     if ds.limit(1).count() == 0:
@@ -163,7 +163,7 @@ def _finish(ds: Dataset, work: Work, folder: Folder, again: bool) -> None:
             )
 
 
-def _compared(ds: Dataset, rows: Rows, folder: Folder, done: Mapping[int, Note]) -> set[int]:
+def _compared(ds: Dataset, rows: Rows, folder: RunFolder, done: Mapping[int, ShardNote]) -> set[int]:
     """The shards that are not finished, or a refusal where finished ones were made from other data."""
     counts: Counter[int] = Counter()
     sums: Counter[int] = Counter()
@@ -202,7 +202,7 @@ def _scan(table: pa.Table, rows: Rows) -> pa.Table:
     )
 
 
-def _scored(ds: Dataset, work: Work, done: frozenset[int]) -> Dataset:
+def _scored(ds: Dataset, work: ScoringConfig, done: frozenset[int]) -> Dataset:
     """The data set, scored but for the shards that are done."""
     from ray.data import ActorPoolStrategy
 
@@ -216,7 +216,7 @@ def _scored(ds: Dataset, work: Work, done: frozenset[int]) -> Dataset:
         ds.map_batches(split, batch_format="pyarrow", zero_copy_batch=True)
         .groupby(SHARD, num_partitions=rows.shards)
         .map_groups(
-            Scorer,
+            ShardScorer,
             batch_format="pyarrow",
             compute=ActorPoolStrategy(size=work.actors),
             fn_constructor_args=(work,),
@@ -279,7 +279,7 @@ def _fixed(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in sorted(overrides.items()) if not free(key)}
 
 
-def _results(folder: Folder) -> Dataset:
+def _results(folder: RunFolder) -> Dataset:
     """The results in a folder, as a data set."""
     from ray import data
 

@@ -1,7 +1,7 @@
-"""Which shard does a row of a data set belong to, and are the rows still the same as last time?
+"""Assignment of rows to shards by the hash of their group, and fingerprints of shards.
 
-A shard is all groups whose key falls into it, so that the rows of a group meet wherever they lie in the data set. The
-fingerprint of a shard is the sum of the digests of its rows: it does not depend on their order, which Ray does not keep.
+All rows of a group get the same shard, wherever they are in the data set. The fingerprint of a shard is the sum of the digests
+of its rows: it does not depend on their order, which Ray does not keep.
 """
 
 # pyarrow makes the functions of its compute module when it is imported.

@@ -1,6 +1,6 @@
-"""Which rows of a table cannot be scored at all, and what becomes of them? They are invalid, each with its reason.
+"""Validation of rows: finds those that no engine can read, and makes their invalid results, each with its reason.
 
-In a data set of many millions of rows some are always broken. One of them must not cost its whole shard.
+In a data set of many millions of rows some are always malformed. One of them must not fail its whole shard.
 """
 
 # pyarrow makes the functions of its compute module when it is imported.

@@ -1,4 +1,4 @@
-"""Does the whole-batch manager give the right numbers for plain lists, without verl?"""
+"""Tests of the whole-batch manager on plain lists, without verl."""
 
 import json
 import math
@@ -8,9 +8,10 @@ import threading
 
 import plaudit
 import pytest
+from plaudit.values import plain
 from plaudit.verl.batch import DGRRewardManager, PlauditBatchRewardManager, RMGalleryRewardManager
-from plaudit.verl.fill import column, fill, spread
-from plaudit.verl.rows import Rows, plain
+from plaudit.verl.batch_reader import RolloutBatch
+from plaudit.verl.missing_values import column, fill, spread
 
 RULES = {"name": "rules", "components": {"format": {"reward": "reasoning_format"}}}
 #: A rollout without a reference is invalid by this one, and its siblings are not.
@@ -381,7 +382,7 @@ def test_what_invalid_rollouts_get_is_said_as_it_is(caplog):
             "1 of 2 rollouts are invalid and get the mean of their valid siblings where they have any:",
         ),
     ):
-        rows = Rows(["p"] * 2, ["p"] * 2, ["a"] * 2, references, None, [1, 1], [0, 0], [{}, {}])
+        rows = RolloutBatch(["p"] * 2, ["p"] * 2, ["a"] * 2, references, None, [1, 1], [0, 0], [{}, {}])
         manager._tell(rows, manager.score_batch(rows.prompts, rows.responses, references))
         assert instead in caplog.text and "input.missing_reference" in caplog.text
         caplog.clear()
@@ -393,6 +394,6 @@ def test_a_judge_that_is_down_is_told_by_its_address(caplog):
     manager = PlauditBatchRewardManager(
         recipe={"components": {"taste": principle}, "judges": {"main": judge}}
     )
-    rows = Rows(["p"] * 2, ["p"] * 2, ["a", "b"], [None] * 2, None, [1, 1], [0, 0], [{}, {}])
+    rows = RolloutBatch(["p"] * 2, ["p"] * 2, ["a", "b"], [None] * 2, None, [1, 1], [0, 0], [{}, {}])
     manager._tell(rows, manager.score_batch(rows.prompts, rows.responses))
     assert "(taste): " in caplog.text and "http://127.0.0.1:9/v1" in caplog.text

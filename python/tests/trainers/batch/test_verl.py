@@ -1,4 +1,4 @@
-"""Does the whole-batch manager do what verl 0.4 to 0.7.0 expect? With their loaders, data and metrics."""
+"""Tests of the whole-batch manager with the loaders, data and metrics of verl 0.4 to 0.7.0."""
 
 import functools
 import inspect

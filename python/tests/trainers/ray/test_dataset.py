@@ -1,4 +1,4 @@
-"""Is every rollout of a data set scored once, with its group, within one limit, whatever happens to the actors?"""
+"""Tests of `score_dataset`: every rollout scored once, with its group, within the judge limits, also when actors die."""
 
 from __future__ import annotations
 

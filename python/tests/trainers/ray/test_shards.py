@@ -1,11 +1,11 @@
-"""Do the rows of a group meet, whatever the blocks look like, and is every change of the data seen?"""
+"""Tests of the assignment of rows to shards, and of row digests."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from plaudit.ray.readable import unreadable
 from plaudit.ray.shards import Rows, check_fields, fingerprint, row_digests, with_ids
+from plaudit.ray.validation import unreadable
 
 
 def shards(table: pa.Table, group: str = "group", fields: dict[str, str] | None = None) -> list[int]:

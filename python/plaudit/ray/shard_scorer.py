@@ -1,4 +1,4 @@
-"""What does an actor do with a shard? It scores the rows whole groups at a time, and notes that they are scored."""
+"""The Ray Data actor that scores a shard, whole groups at a time, and records that it is finished."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from plaudit import Engine, RunError
-from plaudit.ray.folder import Folder
-from plaudit.ray.readable import invalid, unreadable
+from plaudit.ray.run_folder import RunFolder
 from plaudit.ray.shards import DIGEST, FAULT, SHARD, Rows, fingerprint, with_ids
+from plaudit.ray.validation import invalid, unreadable
 
 
-class Work(NamedTuple):
-    """What an actor is told when it starts."""
+class ScoringConfig(NamedTuple):
+    """The settings of the actors of a run."""
 
     engine: Engine
     recipe: str | os.PathLike[str] | Mapping[str, Any]
@@ -29,13 +29,13 @@ class Work(NamedTuple):
     keep_columns: bool
 
 
-class Scorer:
+class ShardScorer:
     """An actor: one engine that scores shard after shard."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: ScoringConfig) -> None:
         self.work = work
         self.engine = _engine(work)
-        self.folder = None if work.out is None else Folder(work.out)
+        self.folder = None if work.out is None else RunFolder(work.out)
 
     def __call__(self, shard: pa.Table) -> pa.Table:
         """The results of a shard, or, where they go to a folder, the note that they are there."""
@@ -65,7 +65,7 @@ class Scorer:
         return _beside(results, table) if self.work.keep_columns else results
 
 
-def _engine(work: Work) -> Engine:
+def _engine(work: ScoringConfig) -> Engine:
     """The actor's engine. One with a folder of state takes the first part that no other actor has."""
     if work.state is None:
         return work.engine

@@ -1,8 +1,8 @@
-"""Which shards of a data set are finished, and are they what was asked for?
+"""Output folder of a data set run: the run's manifest, finished shards, and their checksums.
 
-A folder holds `run.json`, which says what the run is, and for each finished shard a Parquet file in `results` and a note
-in `notes` that says how many rows it has, what they were made from, and its checksum. The note is written last, and both
-appear under their names only when they are whole: a shard without its note has not been scored.
+A folder holds `run.json`, the manifest of the run, and for each finished shard a Parquet file in `results` and a note in
+`notes` with its number of rows, the fingerprint of its input, and its checksum. The note is written last, and both files are
+renamed into place when they are complete: a shard without its note has not been scored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERSION = 1
 _PIECE = 1 << 20
 
 
-class Note(NamedTuple):
+class ShardNote(NamedTuple):
     """What is known of a finished shard."""
 
     shard: int
@@ -37,7 +37,7 @@ class Note(NamedTuple):
     outcomes: Mapping[str, int]
 
 
-class Folder:
+class RunFolder:
     """The folder of a run."""
 
     def __init__(self, path: str) -> None:
@@ -94,13 +94,13 @@ class Folder:
         """Where a shard's results are."""
         return self.results / f"shard-{shard:05d}.parquet"
 
-    def finished(self) -> dict[int, Note]:
+    def finished(self) -> dict[int, ShardNote]:
         """The finished shards. One whose results are gone or damaged is not among them: it is scored again."""
         with ThreadPoolExecutor(8) as threads:
             notes = threads.map(self._read, sorted(self.notes.glob("shard-*.json")))
             return {note.shard: note for note in notes if note is not None}
 
-    def note(self, shard: int) -> Note | None:
+    def note(self, shard: int) -> ShardNote | None:
         """What is known of a shard, if it is finished."""
         return self._read(self._note(shard))
 
@@ -108,23 +108,25 @@ class Folder:
         """Makes a finished shard one that is not."""
         self._note(shard).unlink(missing_ok=True)
 
-    def finish(self, shard: int, results: pa.Table, fingerprint: str, outcomes: Mapping[str, int]) -> Note:
+    def finish(
+        self, shard: int, results: pa.Table, fingerprint: str, outcomes: Mapping[str, int]
+    ) -> ShardNote:
         """Writes a shard's results, and then the note that they are there."""
         place = self.place(shard)
         hidden = place.with_name(f".{place.name}.{os.getpid()}")
         pq.write_table(results, hidden, compression="zstd")
         size, checksum = _sum(hidden)
         _appear(hidden, place)
-        note = Note(shard, results.num_rows, fingerprint, size, checksum, dict(outcomes))
+        note = ShardNote(shard, results.num_rows, fingerprint, size, checksum, dict(outcomes))
         _write(self._note(shard), json.dumps(note._asdict(), sort_keys=True).encode())
         return note
 
     def _note(self, shard: int) -> Path:
         return self.notes / f"{self.place(shard).stem}.json"
 
-    def _read(self, place: Path) -> Note | None:
+    def _read(self, place: Path) -> ShardNote | None:
         try:
-            note = Note(**json.loads(place.read_text()))
+            note = ShardNote(**json.loads(place.read_text()))
             return note if (note.bytes, note.checksum) == _sum(self.place(note.shard)) else None
         except (OSError, ValueError, TypeError):
             return None
