@@ -70,7 +70,7 @@ def score_dataset(
 
     `group` names the column that holds the group; where that is missing, and with "prompt", equal prompts make a group.
     `fields` says under which names the data set has plaudit's columns, such as `{"prompt": "question"}`; a dot leads into
-    a struct. `actors` engines work at once, one a machine where nothing is said, and keep to the recipe's limits together.
+    a struct. `actors` engines work at once, one a machine by default, and keep to the recipe's limits together.
     `state` keeps judgments: redis://host:port/db for all actors, or a folder with a part for each.
 
     With `out`, a folder that all machines see, everything is scored before this returns, each of `shards` shards is
@@ -90,7 +90,7 @@ def score_dataset(
     where = None if state is None else os.fspath(state)
     engine = Engine(recipe, overrides=overrides)
     count = fit(engine, actors, where)
-    work = ScoringConfig(
+    config = ScoringConfig(
         engine=Engine(recipe, overrides=overrides, share=count),
         recipe=recipe,
         overrides=overrides,
@@ -101,7 +101,7 @@ def score_dataset(
         keep_columns=keep_columns,
     )
     if folder is None:
-        return _scored(ds, work, frozenset())
+        return _scored(ds, config, frozenset())
     run = {
         "recipe": engine.name,
         "recipe_fingerprint": _fingerprint(recipe),
@@ -114,7 +114,7 @@ def score_dataset(
     }
     with folder.owned():
         folder.begin(run)
-        _finish(ds, work, folder, again)
+        _finish(ds, config, folder, again)
     return _results(folder)
 
 
@@ -139,13 +139,13 @@ def _check_columns(ds: Any, group: str, fields: Mapping[str, str]) -> None:
             )
 
 
-def _finish(ds: Dataset, work: ScoringConfig, folder: RunFolder, again: bool) -> None:
+def _finish(ds: Dataset, config: ScoringConfig, folder: RunFolder, again: bool) -> None:
     """Scores the shards that are not finished."""
     done = folder.finished()
     if ds.limit(1).count() == 0:
         return  # Ray's shuffle cannot sort blocks that have no columns.
     if done:
-        missing = _compared(ds, work.rows, folder, done)
+        missing = _compared(ds, config.rows, folder, done)
         redone = {shard for shard, note in done.items() if again and note.outcomes.get("invalid", 0)}
         log.info(
             "plaudit: %d shards are finished, %d are to do", len(done) - len(redone), len(missing | redone)
@@ -155,8 +155,8 @@ def _finish(ds: Dataset, work: ScoringConfig, folder: RunFolder, again: bool) ->
         for shard in redone:
             folder.forget(shard)
             del done[shard]
-    for row in _scored(ds, work, frozenset(done)).iter_rows():
-        if not folder.place(row["shard"]).exists():
+    for row in _scored(ds, config, frozenset(done)).iter_rows():
+        if not folder.results_path(row["shard"]).exists():
             raise RuntimeError(
                 f"an actor on {row['node']} has written shard {row['shard']} to {folder.path}, but it is not there on "
                 "this machine: out must be a folder that all machines of the cluster share"
@@ -202,11 +202,11 @@ def _scan(table: pa.Table, rows: Rows) -> pa.Table:
     )
 
 
-def _scored(ds: Dataset, work: ScoringConfig, done: frozenset[int]) -> Dataset:
+def _scored(ds: Dataset, config: ScoringConfig, done: frozenset[int]) -> Dataset:
     """The data set, scored but for the shards that are done."""
     from ray.data import ActorPoolStrategy
 
-    rows = work.rows
+    rows = config.rows
 
     def split(table: pa.Table) -> pa.Table:
         return _split(table, rows, done)
@@ -218,8 +218,8 @@ def _scored(ds: Dataset, work: ScoringConfig, done: frozenset[int]) -> Dataset:
         .map_groups(
             ShardScorer,
             batch_format="pyarrow",
-            compute=ActorPoolStrategy(size=work.actors),
-            fn_constructor_args=(work,),
+            compute=ActorPoolStrategy(size=config.actors),
+            fn_constructor_args=(config,),
             num_cpus=0,
         )
     )

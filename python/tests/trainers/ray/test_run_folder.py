@@ -32,7 +32,7 @@ def test_a_finished_shard_is_found_again(folder: RunFolder):
 def test_a_damaged_shard_is_not_finished(folder: RunFolder, damage: str):
     folder.finish(0, RESULTS, "0f", {"scored": 2})
     folder.finish(1, RESULTS, "0f", {"scored": 2})
-    place = folder.place(1)
+    place = folder.results_path(1)
     data = place.read_bytes()
     if damage == "cut":
         place.write_bytes(data[:-1])

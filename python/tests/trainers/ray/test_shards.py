@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from plaudit.ray.shards import Rows, check_fields, fingerprint, row_digests, with_ids
-from plaudit.ray.validation import unreadable
+from plaudit.ray.validation import row_errors
 
 
 def shards(table: pa.Table, group: str = "group", fields: dict[str, str] | None = None) -> list[int]:
@@ -103,8 +103,8 @@ def test_rows_that_cannot_be_read_are_found():
             "extra": ['{"a": 1}', "{}", "{}", "{}", "{}", "[1]"],
         }
     )
-    faults = unreadable(Rows(4, "group", {}).read(table))
-    codes = {at: code for at, (code, _) in faults.items()}
+    errors = row_errors(Rows(4, "group", {}).read(table))
+    codes = {at: code for at, (code, _) in errors.items()}
     assert codes == {
         1: "input.utf8",
         2: "input.tokens",
@@ -134,14 +134,14 @@ def test_fields_of_other_types_are_text_or_a_fault_of_their_own_rows(
         rows = Rows(4, "group", {})
         read = rows.read(table)
         assert read[name].to_pylist() == text
-        faults = unreadable(read)
-        assert sorted(faults) == broken
-        assert {code for code, _ in faults.values()} <= {"input.schema"}
-        assert all(f"{name}: text is wanted, not " in message for _, message in faults.values())
+        errors = row_errors(read)
+        assert sorted(errors) == broken
+        assert {code for code, _ in errors.values()} <= {"input.schema"}
+        assert all(f"{name}: text is wanted, not " in message for _, message in errors.values())
         assert len(rows.split(read)[0]) == 3
 
 
 @pytest.mark.parametrize("tokens", [["3", None], [[1], None], [True, None], [1.5, None]])
 def test_counts_of_other_types_are_a_fault_of_their_own_rows(tokens: list):
     read = Rows(4, "group", {}).read(pa.table({"response": ["a", "b"], "tokens": tokens}))
-    assert {at: code for at, (code, _) in unreadable(read).items()} == {0: "input.tokens"}
+    assert {at: code for at, (code, _) in row_errors(read).items()} == {0: "input.tokens"}
