@@ -204,7 +204,7 @@ def test_groups_of_many_clients_are_scored_whole(start: Callable[[Any], FakeActo
 def test_lost_calls_lose_and_double_nothing(
     start: Callable[[Any], FakeActor], monkeypatch: pytest.MonkeyPatch, recipe: Any, lost: str
 ):
-    monkeypatch.setattr(client_module, "MAX_ROLLOUTS", 16)
+    monkeypatch.setattr(client_module, "MAX_ITEMS", 16)
     monkeypatch.setattr(actor_module, "MAX_RESULTS", 16)
     actor, rollouts = start(recipe), groups(100, reference="a " * 100)
     chance, losses = random.Random(7), 0

@@ -14,9 +14,10 @@ import hashlib
 import itertools
 import json
 import logging
+import pickle
 import uuid
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 from plaudit.ray.actor import ActorConfig, Item, Rollout, SharedEngine, Withdrawal, result_of_error
 from plaudit.result import Result
@@ -26,9 +27,9 @@ log = logging.getLogger("plaudit")
 
 # Rollouts are gathered for this long before they are submitted together.
 GATHER_S = 0.001
-# A batch is closed at this many rollouts, or at this many characters of text: Ray sends arguments below 100 KB with the call,
-# and larger ones through its object store.
-MAX_ROLLOUTS, MAX_CHARACTERS = 256, 80_000
+# The most items and bytes of a batch: Ray sends arguments below 100 KB with the call, and larger ones through its object
+# store.
+MAX_ITEMS, MAX_BYTES = 256, 90_000
 # A call that takes longer is lost. The actor answers every call within 20 seconds.
 CALL_S = 60.0
 # Pause before a lost actor is looked for again.
@@ -78,9 +79,10 @@ class EngineClient:
         """The result of one rollout, by the deadline. A rollout that cannot be sent is invalid."""
         try:
             rollout = rollout._replace(prompt=plain(rollout.prompt), extra=plain(rollout.extra))
+            size = len(pickle.dumps(rollout))
         except Exception as error:  # noqa: BLE001 - one odd rollout must not fail the batch that it is sent with.
             return result_of_error(error)
-        result = await self._shard(rollout.group).submit(rollout)
+        result = await self._shard(rollout.group).submit(rollout, size)
         assert result is not None
         return result
 
@@ -90,6 +92,14 @@ class EngineClient:
 
     def _shard(self, group: str) -> ShardClient:
         return self.shards[zlib.crc32(group.encode("utf-8", "replace")) % len(self.shards)]
+
+
+class Pending(NamedTuple):
+    """An item that has no result yet."""
+
+    item: Rollout | Withdrawal
+    size: int
+    future: asyncio.Future[Result | None]
 
 
 class ShardClient:
@@ -103,18 +113,18 @@ class ShardClient:
         # Ray ends an actor that nobody holds a handle of.
         self.actor: Any = None
         self.numbers = itertools.count(1)
-        # What has no result yet, by number; a withdrawal is among them until the actor has confirmed it.
-        self.waiting: dict[int, tuple[Rollout | Withdrawal, asyncio.Future[Result | None]]] = {}
+        # By number. A withdrawal is among them until the actor has confirmed it.
+        self.waiting: dict[int, Pending] = {}
         self.unsent: list[int] = []
         self.has_unsent = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
         self.loss_logged = False
 
-    def submit(self, item: Rollout | Withdrawal) -> asyncio.Future[Result | None]:
-        """Queues an item. The future has its result by the deadline."""
+    def submit(self, item: Rollout | Withdrawal, size: int = 0) -> asyncio.Future[Result | None]:
+        """Queues an item of so many bytes. The future has its result by the deadline."""
         loop = asyncio.get_running_loop()
         number, future = next(self.numbers), loop.create_future()
-        self.waiting[number] = (item, future)
+        self.waiting[number] = Pending(item, size, future)
         timer = loop.call_later(self.deadline, self._expire, number)
 
         def forget(_: asyncio.Future[Result | None]) -> None:
@@ -151,7 +161,7 @@ class ShardClient:
         """Finds or starts the actor, and queues everything that waits, since any of it may be lost."""
         loop = asyncio.get_running_loop()
         self.actor = await loop.run_in_executor(None, get_or_start_actor, self.config, self.shard)
-        await self.actor.connect.remote(self.client)
+        await _within(CALL_S, self.actor.connect.remote(self.client))
         self.unsent = list(self.waiting)
         if self.loss_logged:
             self.loss_logged = False
@@ -169,6 +179,7 @@ class ShardClient:
         finally:
             for task in loops:
                 task.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
 
     async def _submit_batches(self) -> None:
         batch: list[Item] = []
@@ -180,36 +191,36 @@ class ShardClient:
                     await asyncio.sleep(GATHER_S)
                 batch = self._next_batch()
                 continue
-            if await asyncio.wait_for(self.actor.submit.remote(self.client, batch), CALL_S):
+            if await _within(CALL_S, self.actor.submit.remote(self.client, batch)):
                 batch = []
 
     def _next_batch(self) -> list[Item]:
         """Takes queued items that somebody still waits for."""
         batch: list[Item] = []
-        taken = characters = 0
+        taken = size = 0
         for number in self.unsent:
-            if len(batch) == MAX_ROLLOUTS or characters > MAX_CHARACTERS:
-                break
+            pending = self.waiting.get(number)
+            if pending is not None:
+                size += pending.size
+                if batch and (len(batch) == MAX_ITEMS or size > MAX_BYTES):
+                    break
+                batch.append((number, pending.item))
             taken += 1
-            if number in self.waiting:
-                item = self.waiting[number][0]
-                batch.append((number, item))
-                characters += len(item.response) if isinstance(item, Rollout) else 0
         del self.unsent[:taken]
         return batch
 
     async def _take_results(self) -> None:
         received: list[int] = []
         while True:
-            results = await asyncio.wait_for(self.actor.take_results.remote(self.client, received), CALL_S)
+            results = await _within(CALL_S, self.actor.take_results.remote(self.client, received))
             received = [number for number, _ in results]
             for number, result in results:
                 self._resolve(number, result)
 
     def _resolve(self, number: int, result: Result | None) -> None:
-        _, future = self.waiting.get(number, (None, None))
-        if future is not None and not future.done():
-            future.set_result(result)
+        pending = self.waiting.get(number)
+        if pending is not None and not pending.future.done():
+            pending.future.set_result(result)
 
     def _expire(self, number: int) -> None:
         message = "no answer from the shared engine before the deadline"
@@ -217,14 +228,26 @@ class ShardClient:
 
     def _fail_all(self, error: Exception) -> None:
         """Raises where anybody waits: an actor that cannot start will not start later."""
-        for item, future in list(self.waiting.values()):
-            if future.done():
-                continue
-            if isinstance(item, Withdrawal):
-                future.set_result(None)
-            else:
-                future.set_exception(RuntimeError(f"plaudit: the shared engine cannot start: {error}"))
+        for number, pending in list(self.waiting.items()):
+            if isinstance(pending.item, Withdrawal):
+                self._resolve(number, None)
+            elif not pending.future.done():
+                message = f"plaudit: the shared engine cannot start: {error}"
+                pending.future.set_exception(RuntimeError(message))
         self.waiting.clear()
+
+
+async def _within(seconds: float, reference: Any) -> Any:
+    """The result of a Ray call. Not `asyncio.wait_for`, which ignores a cancellation that comes with the result."""
+    call = asyncio.ensure_future(reference)
+    # Marks an exception as seen, where this was cancelled before.
+    call.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        if not (await asyncio.wait([call], timeout=seconds))[0]:
+            raise TimeoutError(f"no reply from the shared engine within {seconds:g} s")
+        return call.result()
+    finally:
+        call.cancel()
 
 
 def _shard_config(config: ActorConfig, shard: int, shards: int) -> ActorConfig:

@@ -13,6 +13,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from plaudit.result import fill_with_group_means
+
 
 def number(value: Any) -> float | None:
     """A finite float, or None where there is none."""
@@ -26,15 +28,7 @@ def fill(values: Sequence[float | None], groups: Sequence[Sequence[int]], *, acr
     """The values, with the group's mean where one is missing, or the batch's if `across`, or 0."""
     valid = [value for value in values if value is not None]
     fallback = statistics.fmean(valid) if across and valid else 0.0
-    filled = [fallback if value is None else value for value in values]
-    for rows in groups:
-        known = [value for value in (values[row] for row in rows) if value is not None]
-        if known and len(known) < len(rows):
-            mean = statistics.fmean(known)
-            for row in rows:
-                if values[row] is None:
-                    filled[row] = mean
-    return filled
+    return [fallback if value is None else value for value in fill_with_group_means(values, groups)]
 
 
 def column(values: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[Any]:
