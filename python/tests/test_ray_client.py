@@ -414,6 +414,27 @@ def test_odd_rollout_is_invalid_and_no_other(start: Callable[[Any], FakeActor]):
     assert outcomes == ["invalid"] * len(odd) + ["scored"] * len(good)
 
 
+def test_batches_are_bounded_by_items_and_bytes(
+    start: Callable[[Any], FakeActor], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(client_module, "MAX_ITEMS", 10)
+    monkeypatch.setattr(client_module, "MAX_BYTES", 5_000)
+    actor, sizes = start(RULES), []
+    submit = actor.engine.submit
+
+    async def measure(client: str, items: Any) -> bool:
+        sizes.append((len(items), sum(len(each.response) for _, each in items)))
+        return await submit(client, items)
+
+    actor.engine.submit = measure  # type: ignore[method-assign]
+    texts = ["x" * length for length in [1] * 40 + [3_000] * 4 + [100_000]]
+    rollouts = [Rollout(str(at), None, 1, text) for at, text in enumerate(texts)]
+    results = asyncio.run(score(EngineClient(actor.config, deadline=60), rollouts))
+    assert {result.outcome for result in results} == {"scored"}
+    assert sum(count for count, _ in sizes) == len(rollouts)
+    assert all(count <= 10 and (size <= 5_000 or count == 1) for count, size in sizes), sizes
+
+
 def test_reply_is_bounded_and_the_rest_follows(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(actor_module, "MAX_RESULTS", 10)
 
