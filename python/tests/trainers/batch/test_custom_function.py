@@ -153,7 +153,7 @@ def test_one_invalid_score_leaves_its_siblings_alone():
     assert answer.scores == [None, 0.3]
 
 
-def test_columns_are_aligned_and_the_name_that_verl_fills_is_changed():
+def test_columns_are_aligned_and_verls_own_name_is_changed():
     def compute_score(prompt, responses, extras):
         return [1.0, 2.0], {
             "reward": [1.0, 2.0],
@@ -166,7 +166,7 @@ def test_columns_are_aligned_and_the_name_that_verl_fills_is_changed():
     assert answer.info == {"own_reward": [1.0, 2.0], "mode": ["dgr", "dgr"], "lengths": [3, 4]}
 
 
-def test_the_reference_is_a_rival_whose_own_score_is_taken_out():
+def test_reference_is_scored_with_the_group_and_removed():
     seen = []
 
     def compute_score(prompt, responses, extras):
@@ -189,7 +189,7 @@ def test_a_comparison_score_decides_who_wins_where_there_is_one():
     assert answer.info == {"comparison_score": [0.9], "win": [1.0], "win_and": [1.0]}
 
 
-def test_a_rival_without_a_score_makes_no_wunwrap():
+def test_reference_without_a_score_makes_no_winner():
     (answer,) = score(lambda prompt, responses, extras: [0.1, None], groups(1, size=1, reference="r"))
     assert answer.scores == [0.1] and "win" not in answer.info
 

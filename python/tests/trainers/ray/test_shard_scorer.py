@@ -36,7 +36,7 @@ def test_results_do_not_depend_on_the_order_of_rows():
     assert results["id"].to_pylist() == sorted(table["id"].to_pylist())
 
 
-def test_a_shard_that_another_actor_has_finished_is_not_scored_again(tmp_path: Path, judge_sim):
+def test_shard_finished_by_another_actor_is_not_scored_again(tmp_path: Path, judge_sim):
     sim = judge_sim()
     table = shard(rollouts(groups=3, size=3))
 
@@ -51,7 +51,7 @@ def test_a_shard_that_another_actor_has_finished_is_not_scored_again(tmp_path: P
         assert score().equals(first) and len(sim.calls()) == 18
 
 
-def test_a_shard_without_a_row_that_can_be_read_is_invalid_and_not_lost():
+def test_shard_without_a_readable_row_is_invalid():
     table = pa.table({"id": ["b", "a"], "group": ["g", "g"], "response": pa.array([None, None], pa.string())})
     results = ShardScorer(work(RULES))(shard(table)).to_pylist()
     assert [row["id"] for row in results] == ["a", "b"]
@@ -59,7 +59,7 @@ def test_a_shard_without_a_row_that_can_be_read_is_invalid_and_not_lost():
     assert all(row["reason_code"] == "input.response" and row["group"] == "g" for row in results)
 
 
-def test_columns_are_kept_beside_the_results_of_their_own_row():
+def test_kept_columns_stay_with_their_row():
     table = rollouts(groups=3, size=3)
     table = table.append_column("copy", table["id"])
     responses = table["response"].to_pylist()
@@ -97,7 +97,7 @@ def test_an_actor_with_a_state_has_the_functions_of_the_driver(tmp_path: Path):
     assert ShardScorer(told).engine.score(None, ["a"]).totals.tolist() == [1.0]
 
 
-def test_there_are_no_more_actors_than_every_limit_can_be_divided_by(judge_sim):
+def test_actors_are_limited_by_the_judge_limits(judge_sim):
     def actors(wanted: int, state: str | None = None, **limits) -> int:
         return fit(plaudit.Engine(pairwise(judge_sim().judge(**limits))), wanted, state)
 

@@ -107,7 +107,7 @@ def test_too_few_workers_for_the_waiting_calls_are_refused(model: Any) -> None:
     check(model, *batch[:2], "reward.num_workers=19")
 
 
-def test_workers_that_suffice_but_at_worst_are_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_few_workers_at_worst_is_a_warning(model: Any, caplog: pytest.LogCaptureFixture) -> None:
     batch = ("data.train_batch_size=1024", "actor_rollout_ref.rollout.n=8")
     with caplog.at_level("WARNING", logger="plaudit"):
         check(model, *batch, "reward.num_workers=8")
@@ -135,7 +135,7 @@ def test_a_reward_model_that_bypasses_the_manager_is_refused(model: Any) -> None
     check(model, *judge, "reward.reward_model.enable_resource_pool=True")
 
 
-def test_ignored_keys_are_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_ignored_keys_are_a_warning(model: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "plaudit"):
         check(
             model,
@@ -183,7 +183,7 @@ def test_an_invalid_rollout_is_worth_what_was_chosen() -> None:
         assert scorer().reward_of(replace(failed, total=odd, siblings_mean=odd), False) == (0.0, True)
 
 
-def test_a_failure_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_failure_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     made = scorer()
     failed = Result.invalid("judge.timeout", "late")
     with caplog.at_level(logging.ERROR, "plaudit"):
@@ -195,7 +195,7 @@ def test_a_failure_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> No
     assert "nothing is known of its siblings" in caplog.text and "no rollout" not in caplog.text
 
 
-def test_a_validation_row_without_a_reference_says_where_it_was_looked_for(words: Any) -> None:
+def test_missing_validation_reference_names_its_places(words: Any) -> None:
     made = scorer(reference=["extra_info.gold", "extra_info.y"])
     made.reader = RolloutReader(words, made.options, 1)
     small = Result.invalid("group.too_small", "The group is too small.")
@@ -257,7 +257,7 @@ def test_a_rollout_without_a_group_is_refused(words: Any) -> None:
         reader(words).read({}, [], [])
 
 
-def test_the_size_of_a_group_is_read_from_the_row_that_must_have_it(words: Any) -> None:
+def test_group_size_is_read_from_the_row(words: Any) -> None:
     new = RolloutReader(words, options(), "extra_info.n")
     made = stage.rollout(words, "yes", uid="u", extra={"n": 3})
     assert new.read(*last_row(made)).size == 3
@@ -268,7 +268,7 @@ def test_the_size_of_a_group_is_read_from_the_row_that_must_have_it(words: Any) 
     assert new.read(*last_row(stage.rollout(words, "yes", uid="u", split="test"))).validate
 
 
-def test_a_size_that_is_not_the_trainers_is_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_size_other_than_the_trainers_is_a_warning(model: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "plaudit"):
         check(model, "actor_rollout_ref.rollout.n=4", size=4)
         assert "reward_kwargs.size" not in caplog.text
