@@ -387,8 +387,9 @@ def test_withdrawn_sibling_is_counted_once_though_calls_are_lost(start: Callable
     assert [result.group_size for result in asyncio.run(main())] == [2, 2]
 
 
-def test_odd_rollout_is_invalid_and_no_other(start: Callable[[Any], FakeActor]):
-    actor = start(RULES)
+@pytest.mark.parametrize("recipe", [COMPARED, RULES], ids=["compared", "single"])
+def test_odd_rollout_is_invalid_and_no_other(start: Callable[[Any], FakeActor], recipe: Any):
+    actor = start(recipe)
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -397,6 +398,7 @@ def test_odd_rollout_is_invalid_and_no_other(start: Callable[[Any], FakeActor]):
         "deep": Rollout("g", "c", 1, "c", extra={"x": deep}),
         "long": Rollout("g", "d", 1, "d", tokens=10**5000),
         "bytes": Rollout("g", "b", 1, b"b"),  # type: ignore[arg-type]
+        "member": Rollout("g", 7, 1, "b\ud800"),  # type: ignore[arg-type]
     }
     good = {
         "numpy": Rollout(
@@ -408,10 +410,14 @@ def test_odd_rollout_is_invalid_and_no_other(start: Callable[[Any], FakeActor]):
     }
 
     async def main() -> list[Result]:
-        return await score(EngineClient(actor.config, deadline=60), [*odd.values(), *good.values()])
+        rollouts = [each._replace(group=name) for name, each in (odd | good).items()]
+        return await score(EngineClient(actor.config, deadline=60), rollouts)
 
-    outcomes = [result.outcome for result in asyncio.run(main())]
-    assert outcomes == ["invalid"] * len(odd) + ["scored"] * len(good)
+    # In a recipe that compares, a group of one is too small; but it was read.
+    fine = "group.too_small" if recipe is COMPARED else None
+    codes = [result.reason["code"] if result.reason else None for result in asyncio.run(main())]
+    assert None not in codes[: len(odd)] and fine not in codes[: len(odd)]
+    assert codes[len(odd) :] == [fine] * len(good)
 
 
 def test_batches_are_bounded_by_items_and_bytes(

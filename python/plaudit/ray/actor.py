@@ -12,6 +12,7 @@ connects and submits again whatever has no result.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import logging
 import os
@@ -218,7 +219,8 @@ class SharedEngine:
         single: list[tuple[int, Rollout]] = []
         for number, item in items:
             if isinstance(item, Withdrawal):
-                self._withdraw(item)
+                self.siblings.withdraw(item.group, item.size)
+                self._leave_join(item.group, item.member)
                 state.put(number)
             elif self.completions is None or item.validate:
                 single.append((number, item))
@@ -228,10 +230,10 @@ class SharedEngine:
         for batch in [[item] for item in single] if self.score_singly else [single] if single else []:
             self._start(self._score_single(state, batch))
 
-    def _withdraw(self, withdrawal: Withdrawal) -> None:
-        self.siblings.withdraw(withdrawal.group, withdrawal.size)
+    def _leave_join(self, group: str, member: str | None) -> None:
         if self.join is not None:
-            self.join.leave(withdrawal.group, withdrawal.member)
+            with contextlib.suppress(TypeError):  # A name that the join does not take is no member.
+                self.join.leave(group, member)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -240,7 +242,7 @@ class SharedEngine:
 
     def _submit_to_join(self, state: ClientState, number: int, rollout: Rollout) -> None:
         """Submits a rollout that is compared with its siblings to the engine's join, which waits for them."""
-        assert self.completions is not None and self.join is not None
+        assert self.completions is not None
         self.joined += 1
         self.joining[self.joined] = (state, number, rollout.sample_key())
         group, member, size, response, prompt, reference, tokens, *_ = rollout
@@ -250,7 +252,7 @@ class SharedEngine:
                 self.joined, group, size, member, prompt, response, reference, tokens, extra
             )
         except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.
-            self.join.leave(group, member)
+            self._leave_join(group, member)
             self._finish_joined(self.joined, error)
 
     def _wake(self) -> None:
@@ -296,7 +298,7 @@ class SharedEngine:
         for (number, rollout), result in zip(items, results, strict=True):
             if not rollout.validate:
                 self.siblings.add(rollout.group, rollout.size, result.total)
-            if result.outcome == "invalid" and not rollout.validate and rollout.size > 1:
+            if result.total is None and not rollout.validate and rollout.size > 1:
                 self._start(self._wait_for_siblings(state, number, rollout, result))
             else:
                 self._finish(state, number, rollout.sample_key(), result)
@@ -337,7 +339,7 @@ class SharedEngine:
     async def _wait_for_siblings(
         self, state: ClientState, number: int, rollout: Rollout, result: Result
     ) -> None:
-        """Finishes an invalid rollout once its siblings are scored, because it gets their mean."""
+        """Finishes a rollout without a total once its siblings are scored, because it gets their mean."""
         began = time.monotonic()
         mean = await self.siblings.mean(rollout.group, rollout.size, self.timeout)
         waited = result.waited + time.monotonic() - began

@@ -197,9 +197,7 @@ def compute_score(prompt, responses, extras, **kwargs):
 """
 
 
-def test_custom_function_that_fails_or_hangs_stops_no_step(
-    batch, rollouts, tmp_path, caplog
-):
+def test_custom_function_that_fails_or_hangs_stops_no_step(batch, rollouts, tmp_path, caplog):
     function = tmp_path / "own_reward.py"
     function.write_text(OWN)
     rows = rollouts(groups=4, size=3)
@@ -272,9 +270,7 @@ def test_an_environment_variable_is_enough(tmp_path):
     assert {"plaudit", "rm_gallery", "dgr"} <= set(said.stdout.split()), said.stderr
 
 
-def test_new_or_pickled_manager_in_a_ray_task_scores_the_same(
-    batch, rollouts, judged, monkeypatch
-):
+def test_new_or_pickled_manager_in_a_ray_task_scores_the_same(batch, rollouts, judged, monkeypatch):
     ray = pytest.importorskip("ray")
     rows = rollouts(groups=3, size=4)
     data, tokenizer = batch(rows)
