@@ -35,7 +35,7 @@ _WRAP = 1 << 64
 
 
 class Rows(NamedTuple):
-    """How a data set says what its rows are."""
+    """The layout of a data set: shards, group column and field names."""
 
     shards: int
     group: str

@@ -83,7 +83,7 @@ def _all(table: pa.Table) -> Iterator[tuple[int, RowError]]:
 
 
 def _not_text(name: str, column: pa.ChunkedArray) -> Iterator[tuple[int, RowError]]:
-    """Text columns are read from files without a look at their bytes."""
+    """Finds texts that are not UTF-8, since text columns are read from files without a check."""
     if not (pa.types.is_large_string(column.type) or pa.types.is_string(column.type)):
         return
     try:

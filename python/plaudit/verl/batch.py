@@ -299,8 +299,8 @@ class PlauditBatchRewardManager:
         rows = read_batch(data, self.tokenizer, self.reward_fn_key, self.reference)
         # Versions that do not say whether they validate do so by a manager with `num_examine=1`, and train by
         # one with 0.
-        says = bool(data.meta_info.get("validate", self.num_examine == 1))
-        validate = says if self.is_val_mode is None else self.is_val_mode
+        default = bool(data.meta_info.get("validate", self.num_examine == 1))
+        validate = default if self.is_val_mode is None else self.is_val_mode
         given = (rows.prompts, rows.responses, rows.references, rows.groups, rows.tokens, rows.extras)
         scored = self.score_batch(*given, validate=validate, texts=rows.texts)
         responses = data.batch["responses"]
