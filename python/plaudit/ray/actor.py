@@ -33,7 +33,7 @@ log = logging.getLogger("plaudit")
 # A long poll returns empty after this time, so that a client notices a lost call.
 POLL_S = 20.0
 # Results are gathered for this long before they are sent together.
-GATHER_S = 0.001
+GATHER_S = 0.004
 # The most results of one reply.
 MAX_RESULTS = 1024
 # Back-pressure: a client with so many rollouts being scored, or results not acknowledged, must wait before it submits more.

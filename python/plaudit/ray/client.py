@@ -25,8 +25,9 @@ from plaudit.values import plain
 
 log = logging.getLogger("plaudit")
 
-# Rollouts are gathered for this long before they are submitted together.
-GATHER_S = 0.001
+# Rollouts are gathered for this long before they are submitted together: a Ray call costs more than scoring a rollout. A
+# group is scored when its last member has arrived, so this also delays each group.
+GATHER_S = 0.005
 # The most items and bytes of a batch: Ray sends arguments below 100 KB with the call, and larger ones through its object
 # store.
 MAX_ITEMS, MAX_BYTES = 256, 90_000
