@@ -8,8 +8,8 @@ use crate::summary::{short, whole};
 use crate::talk::{Style, printable};
 use crate::{GOOD, PARTLY};
 use clap::Args;
-use plaudit::court::Setup;
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
 use plaudit::outcome::Outcome;
 use plaudit::plan::Plan;
 use plaudit::report::Report;
@@ -117,7 +117,7 @@ fn recipe(mut plan: Plan) -> Vec<Check> {
     let mut checks = vec![Check::Good("recipe".to_owned(), summary)];
     let keys = |name: &str| std::env::var(name).ok();
     let began = Instant::now();
-    let scored = Engine::open(plan, &Setup { keys: &keys, ..Setup::default() })
+    let scored = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() })
         .and_then(|engine| engine.score(&group()).map(|report| (report, engine.tallies())));
     let (report, tallies) = match scored {
         Ok(scored) => scored,

@@ -8,16 +8,17 @@ use crate::state::State;
 use crate::summary::short;
 use crate::talk::{Style, Talk, printable};
 use clap::Args;
-use plaudit::court::{Exchange, Setup};
-use plaudit::engine::{Engine, Terms};
+use plaudit::engine::EngineOptions;
+use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
 use plaudit::input::Fields;
+use plaudit::judge::client::Network;
 use plaudit::judge::reply::Reply;
+use plaudit::judge::runner::CallTranscript;
 use plaudit::judge::{Side, Verdict};
 use plaudit::outcome::Outcome;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Network;
 use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
@@ -50,13 +51,13 @@ impl Explain {
         let state = State::existing(&self.state)?;
         let (kept, file) = state.last()?;
         let journal = Some(state.journal.clone());
-        let setup = Setup { journal, network: Network::Replay, ..Setup::default() };
+        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
         let engine = Engine::open(kept.plan()?, &setup)?;
         let rollouts = siblings(file.path(), &self.id, &engine)?;
-        let (report, exchanges) = engine.explain(&rollouts, &Terms::default())?;
+        let (report, exchanges) = engine.explain(&rollouts, &ScoreOptions::default())?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
         let Some(at) = at else { return Err(missing(&self.id)) };
-        let mine: Vec<&Exchange> =
+        let mine: Vec<&CallTranscript> =
             exchanges.iter().filter(|exchange| exchange.shown.contains(&Some(at))).collect();
         let text = match self.json {
             true => format!("{:#}", self.data(&report, at, &rollouts, &mine)),
@@ -66,8 +67,8 @@ impl Explain {
         Ok(GOOD)
     }
 
-    fn data(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&Exchange]) -> Value {
-        let exchange = |exchange: &&Exchange| {
+    fn data(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&CallTranscript]) -> Value {
+        let exchange = |exchange: &&CallTranscript| {
             let mut value = json!({
                 "component": exchange.component, "judge": exchange.judge, "shown": shown(exchange, rollouts),
                 "labels": exchange.labels, "form": exchange.form, "attempts": exchange.attempts,
@@ -84,7 +85,7 @@ impl Explain {
         })
     }
 
-    fn text(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&Exchange]) -> String {
+    fn text(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&CallTranscript]) -> String {
         let style = Style::of_stdout();
         let row = &report.rows[at];
         let mut lines = Vec::new();
@@ -118,7 +119,7 @@ impl Explain {
         lines.join("\n")
     }
 
-    fn exchange(&self, exchange: &Exchange, rollouts: &[Rollout<'_>], style: Style) -> Vec<String> {
+    fn exchange(&self, exchange: &CallTranscript, rollouts: &[Rollout<'_>], style: Style) -> Vec<String> {
         let who = shown(exchange, rollouts).join(" against ");
         let mut lines = vec![format!("    {}: {}", printable(&who), printable(&verdict(exchange, rollouts)))];
         let reply = reply(exchange);
@@ -159,7 +160,7 @@ fn component_line(name: &str, reward: &str, weight: f64, outcome: Option<&Outcom
 }
 
 /// The names of those that a call showed, in order.
-fn shown(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> Vec<String> {
+fn shown(exchange: &CallTranscript, rollouts: &[Rollout<'_>]) -> Vec<String> {
     let name = |member: &Option<usize>| match member {
         Some(at) => rollouts[*at].id.as_deref().unwrap_or("?").to_owned(),
         None => "the reference".to_owned(),
@@ -168,7 +169,7 @@ fn shown(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> Vec<String> {
 }
 
 /// What the judge decided, in words.
-fn verdict(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> String {
+fn verdict(exchange: &CallTranscript, rollouts: &[Rollout<'_>]) -> String {
     let names = shown(exchange, rollouts);
     match &exchange.verdict {
         Err(reason) => format!("{}: {}", reason.code, reason.message),
@@ -189,7 +190,7 @@ fn verdict(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> String {
 }
 
 /// The judge's own words.
-fn reply(exchange: &Exchange) -> Option<String> {
+fn reply(exchange: &CallTranscript) -> Option<String> {
     let body = exchange.reply.as_deref()?;
     match Reply::read(body) {
         Ok(reply) => Some(reply.content),

@@ -4,7 +4,7 @@ use crate::interrupt::Stopped;
 use plaudit::error::RunError;
 use plaudit::input::InputError;
 use plaudit::journal::JournalError;
-use plaudit::recipe::Mistakes;
+use plaudit::recipe::RecipeErrors;
 use std::fmt;
 use std::io;
 
@@ -12,7 +12,7 @@ use std::io;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The recipe has mistakes.
-    Recipe(Mistakes),
+    Recipe(RecipeErrors),
     /// Arguments that are wrong in a way that only shows when they are used.
     Arguments(String),
     /// The input as a whole cannot be read.
@@ -51,8 +51,8 @@ impl From<RunError> for Failure {
     }
 }
 
-impl From<Mistakes> for Failure {
-    fn from(mistakes: Mistakes) -> Self {
+impl From<RecipeErrors> for Failure {
+    fn from(mistakes: RecipeErrors) -> Self {
         Self::Recipe(mistakes)
     }
 }

@@ -11,13 +11,14 @@ use crate::stream::{Sink, Stream};
 use crate::summary::{short, whole};
 use crate::talk::{Style, Talk, printable};
 use clap::Args;
-use plaudit::court::{Foreseen, Setup, TooLarge};
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
+use plaudit::exec::Pool;
 use plaudit::journal::Store;
+use plaudit::judge::client::Network;
+use plaudit::judge::runner::{CostEstimate, OversizedGroup};
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Network;
-use plaudit::schedule::Pool;
 use serde_json::json;
 
 const EXAMPLES: &str = "\
@@ -73,7 +74,8 @@ impl Plan {
         let begun = self.state.as_deref().filter(|place| State::is_begun(place));
         let state = begun.map(State::existing).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());
-        let setup = Setup { journal, network: Network::Replay, dry: true, ..Setup::default() };
+        let setup =
+            EngineOptions { journal, network: Network::Replay, dry: true, ..EngineOptions::default() };
         let engine = Engine::open(self.recipe.recipe()?.plan()?, &setup)?;
         let fields = crate::scoring::fields(&self.fields, false)?;
         let mut run = Run {
@@ -90,11 +92,11 @@ impl Plan {
         let (talk, interrupt) = (Talk::errors(), Interrupt::default());
         let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, &interrupt)
             .run(&mut run.source, &run.fields)?;
-        let foreseen = engine.foreseen();
+        let estimates = engine.estimates();
         engine.plan().warnings.iter().for_each(|warning| talk.warning(&printable(&warning.to_string())));
         let text = match self.json {
-            true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": foreseen })),
-            false => table(&foreseen, done.statistics.rollouts, done.statistics.groups.count),
+            true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": estimates })),
+            false => table(&estimates, done.statistics.rollouts, done.statistics.groups.count),
         };
         print(&text)?;
         Ok(GOOD)
@@ -102,8 +104,8 @@ impl Plan {
 }
 
 /// That groups are larger than an aggregate takes.
-fn too_large(one: &Foreseen, large: &TooLarge) -> String {
-    let TooLarge { method, limit, groups, group, size } = large;
+fn too_large(one: &CostEstimate, large: &OversizedGroup) -> String {
+    let OversizedGroup { method, limit, groups, group, size } = large;
     let others = match groups {
         0 | 1 => String::new(),
         2 => ", and so has another group".to_owned(),
@@ -118,16 +120,16 @@ fn too_large(one: &Foreseen, large: &TooLarge) -> String {
     )
 }
 
-fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
+fn table(estimates: &[CostEstimate], rollouts: u64, groups: u64) -> String {
     let style = Style::of_stdout();
     let mut lines = vec![format!("{} rollouts in {} groups", whole(rollouts), whole(groups))];
-    if foreseen.is_empty() {
+    if estimates.is_empty() {
         lines.push("no judge would be asked".to_owned());
         return lines.join("\n");
     }
     lines.push(String::new());
     let head = ["component", "judge", "calls", "known", "prompt tokens", "reply tokens", "cost"];
-    let row = |one: &Foreseen| {
+    let row = |one: &CostEstimate| {
         let most = if one.exact { "" } else { "≤ " };
         let cost = one.cost.map_or_else(|| "no price".to_owned(), |cost| format!("{most}{}", short(cost)));
         [
@@ -140,7 +142,7 @@ fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
             cost,
         ]
     };
-    let rows: Vec<[String; 7]> = foreseen.iter().map(row).collect();
+    let rows: Vec<[String; 7]> = estimates.iter().map(row).collect();
     let width = |at: usize| {
         let cells = rows.iter().map(|row| row[at].chars().count());
         cells.chain([head[at].len()]).max().unwrap_or(0)
@@ -155,12 +157,12 @@ fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
     };
     lines.push(style.dim(line(head.to_vec())));
     lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
-    for (one, large) in foreseen.iter().filter_map(|one| Some((one, one.too_large.as_ref()?))) {
+    for (one, large) in estimates.iter().filter_map(|one| Some((one, one.too_large.as_ref()?))) {
         lines.push(String::new());
         lines.push(style.yellow(too_large(one, large)));
     }
-    if foreseen.iter().any(|one| one.duplicates > 0) {
-        let duplicates = foreseen.iter().map(|one| one.duplicates).max().unwrap_or(0);
+    if estimates.iter().any(|one| one.duplicates > 0) {
+        let duplicates = estimates.iter().map(|one| one.duplicates).max().unwrap_or(0);
         lines.push(String::new());
         lines.push(format!(
             "{} rollouts repeat another of their group and are judged with it",

@@ -6,10 +6,10 @@ use crate::scoring::Scoring;
 use crate::stream::Sink;
 use crate::summary::whole;
 use clap::Args;
+use plaudit::exec::Pool;
 use plaudit::group::{self, Group};
 use plaudit::report::{Report, RowResult};
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Pool;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use std::io::Write as _;
 

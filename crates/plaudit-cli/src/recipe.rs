@@ -9,7 +9,7 @@ use crate::{FAILED, GOOD};
 use clap::{Args, Subcommand};
 use plaudit::compose::Combine;
 use plaudit::plan::{Branch, Plan};
-use plaudit::recipe::{self, Mistake, Mistakes, closest};
+use plaudit::recipe::{self, RecipeError, RecipeErrors, closest};
 use plaudit::reward::Range;
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ impl Check {
     }
 }
 
-fn wrong(mistakes: &Mistakes) -> Value {
+fn wrong(mistakes: &RecipeErrors) -> Value {
     json!({ "ok": false, "mistakes": mistakes })
 }
 
@@ -139,7 +139,8 @@ fn meaning(plan: &Plan, style: Style) -> String {
         }
         lines.extend(rows(branch, style));
     }
-    let warning = |warning: &Mistake| style.yellow(format!("warning: {}", printable(&warning.to_string())));
+    let warning =
+        |warning: &RecipeError| style.yellow(format!("warning: {}", printable(&warning.to_string())));
     lines.extend(plan.warnings.iter().map(warning));
     lines.join("\n")
 }

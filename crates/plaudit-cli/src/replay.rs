@@ -5,10 +5,10 @@ use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
 use crate::scoring::{Account, Run, writes};
 use crate::state::State;
 use clap::Args;
-use plaudit::court::Setup;
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
 use plaudit::input::Fields;
-use plaudit::schedule::Network;
+use plaudit::judge::client::Network;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +45,7 @@ impl Replay {
         let state = State::existing(&self.state)?;
         let (kept, rollouts) = state.last()?;
         let journal = Some(state.journal.clone());
-        let setup = Setup { journal, network: Network::Replay, ..Setup::default() };
+        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
         let engine = Engine::open(kept.plan()?, &setup)?;
         let source = Source::open(rollouts.path())?;
         let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
@@ -60,8 +60,8 @@ impl Replay {
             parts: self.out.iter().chain(&self.summary).filter_map(|path| Output::part(path)).collect(),
             out: self.out.as_deref(),
         };
-        let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
-        run.through(sink, &account, |lines| {
+        let usage = Account { summary: self.summary.as_deref(), quiet: self.quiet };
+        run.through(sink, &usage, |lines| {
             lines.output.finish()?;
             Ok(None)
         })

@@ -1,4 +1,4 @@
-//! What do `score` and `rank` have in common? The rollouts, the recipe, where results go, and the account at the end.
+//! What do `score` and `rank` have in common? The rollouts, the recipe, where results go, and the usage at the end.
 
 use crate::copy::RolloutCopy;
 use crate::failure::Failure;
@@ -10,13 +10,13 @@ use crate::summary::{self, Summary};
 use crate::talk::{Talk, printable};
 use crate::{GOOD, PARTLY};
 use clap::Args;
-use plaudit::court::Setup;
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
 use plaudit::input::{FIELDS, Fields};
 use plaudit::journal::Store;
 use plaudit::outcome::OutcomeKind;
 use plaudit::plan::Plan;
-use plaudit::recipe::{Mistakes, Recipe, closest, shipped};
+use plaudit::recipe::{Recipe, RecipeErrors, closest, shipped};
 use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
 use std::path::PathBuf;
@@ -75,21 +75,21 @@ impl Chosen {
     }
 
     /// The recipe with its overrides, or every mistake of them.
-    pub(crate) fn recipe(&self) -> Result<Recipe, Mistakes> {
+    pub(crate) fn recipe(&self) -> Result<Recipe, RecipeErrors> {
         overridden(&self.recipe, &self.set)
     }
 }
 
 /// A recipe with overrides, or every mistake of both.
-fn overridden(name: &str, overrides: &[(String, String)]) -> Result<Recipe, Mistakes> {
+fn overridden(name: &str, overrides: &[(String, String)]) -> Result<Recipe, RecipeErrors> {
     let mut recipe = Recipe::named(name)?;
     let mistakes = overrides.iter().filter_map(|(key, value)| recipe.set(key, value).err());
-    Mistakes::none(mistakes.flatten().collect())?;
+    RecipeErrors::none(mistakes.flatten().collect())?;
     Ok(recipe)
 }
 
 /// The plan of a recipe with overrides, or every mistake of both.
-pub(crate) fn plan(name: &str, overrides: &[(String, String)]) -> Result<Plan, Mistakes> {
+pub(crate) fn plan(name: &str, overrides: &[(String, String)]) -> Result<Plan, RecipeErrors> {
     overridden(name, overrides)?.plan()
 }
 
@@ -125,7 +125,7 @@ impl Scoring {
         let state = self.state.as_deref().map(|place| State::open(place, &talk)).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());
         let keys = |name: &str| std::env::var(name).ok();
-        let setup = Setup { journal, keys: &keys, ..Setup::default() };
+        let setup = EngineOptions { journal, keys: &keys, ..EngineOptions::default() };
         let engine = Engine::open(plan, &setup)?;
         Ok(Prepared { engine, state, kept, source: Source::open(&self.rollouts)? })
     }
@@ -177,8 +177,8 @@ impl Scoring {
             parts: self.parts(state.as_ref()),
             out: self.out.as_deref(),
         };
-        let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
-        let code = run.through(sink, &account, finish)?;
+        let usage = Account { summary: self.summary.as_deref(), quiet: self.quiet };
+        let code = run.through(sink, &usage, finish)?;
         if let (Some(state), Some(copy), Some(kept)) = (&state, copy, kept) {
             state.keep(&kept, copy)?;
         }
@@ -227,7 +227,7 @@ pub(crate) struct Run<'r> {
     pub(crate) out: Option<&'r str>,
 }
 
-/// Where the account of a run goes.
+/// Where the usage of a run goes.
 pub(crate) struct Account<'r> {
     /// The file of the summary.
     pub(crate) summary: Option<&'r str>,
@@ -235,17 +235,17 @@ pub(crate) struct Account<'r> {
 }
 
 impl Run<'_> {
-    /// Scores all rollouts into a sink, and gives an account of it.
+    /// Scores all rollouts into a sink, and gives an usage of it.
     pub(crate) fn through<S: Sink>(
         mut self,
         mut sink: S,
-        account: &Account<'_>,
+        usage: &Account<'_>,
         finish: impl FnOnce(S) -> Result<Option<String>, Failure>,
     ) -> Result<u8, Failure> {
-        let summary_file = account.summary.map(Output::open).transpose()?;
+        let summary_file = usage.summary.map(Output::open).transpose()?;
         // How far a judged run has come is told by its calls: all of the file is read long before they are made.
         let length = self.source.length().filter(|_| self.engine.plan().judges.is_empty());
-        let mut talk = Talk::of_run(account.quiet, length);
+        let mut talk = Talk::of_run(usage.quiet, length);
         let started = Instant::now();
         let breakdown = self.by.map(Breakdown::by);
         let interrupt = Interrupt::default();

@@ -8,7 +8,7 @@ use crate::summary::whole;
 use crate::talk::Talk;
 use plaudit::journal::{LastRun, Recovered, Redis, Store};
 use plaudit::plan::Plan;
-use plaudit::recipe::{Mistakes, Recipe, Source};
+use plaudit::recipe::{Recipe, RecipeErrors, Source};
 use serde::{Deserialize, Serialize};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ impl Kept {
     }
 
     /// What the run does.
-    pub(crate) fn plan(&self) -> Result<Plan, Mistakes> {
+    pub(crate) fn plan(&self) -> Result<Plan, RecipeErrors> {
         let mut recipe = Recipe::from_source(self.recipe.clone())?;
         for (key, value) in &self.set {
             recipe.set(key, value)?;

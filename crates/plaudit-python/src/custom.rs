@@ -131,7 +131,7 @@ pub(crate) fn kinds(functions: Vec<Function<'_>>) -> PyResult<Vec<CustomKind>> {
 fn kind((name, page, schema, compares, ask): Function<'_>) -> PyResult<CustomKind> {
     let schema = Value::Object(crate::engine::parameters(&schema)?);
     let ask = Arc::new(ask);
-    let build = move |parameters| -> Result<Box<dyn Custom>, Vec<plaudit::error::Refusal>> {
+    let build = move |parameters| -> Result<Box<dyn Custom>, Vec<plaudit::error::ParamError>> {
         Ok(Box::new(PythonReward { ask: Arc::clone(&ask), parameters, compares }))
     };
     Ok(CustomKind { name, page, schema, build: Box::new(build) })
@@ -147,7 +147,7 @@ pub(crate) fn register(
     ask: Py<PyAny>,
 ) -> PyResult<()> {
     let kind = kind((name, page, schema, compares, ask))?;
-    let reserved = plaudit::recipe::written::reserved();
+    let reserved = plaudit::recipe::file::reserved();
     let own = kind.schema["properties"].as_object();
     if let Some(taken) = own.and_then(|own| own.keys().find(|key| reserved.contains(key))) {
         return Err(error::value(format_args!(

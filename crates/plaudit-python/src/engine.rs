@@ -7,14 +7,14 @@ use crate::journals::{self, JournalHandle};
 use crate::report::{PyReport, json};
 use crate::value::from_value;
 use plaudit::compose::Combine;
-use plaudit::court::Setup;
-use plaudit::engine::{Engine, Terms};
+use plaudit::engine::EngineOptions;
+use plaudit::engine::{Engine, ScoreOptions};
+use plaudit::exec::CancelToken;
 use plaudit::journal::Store;
 use plaudit::plan::{Gate, Plan, Scorer};
-use plaudit::recipe::{Mistake, Mistakes, Recipe, Source};
+use plaudit::recipe::{Recipe, RecipeError, RecipeErrors, Source};
 use plaudit::report::Report;
 use plaudit::rule::custom::CustomKind;
-use plaudit::schedule::Halt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value};
@@ -50,14 +50,14 @@ pub(crate) struct PyEngine {
 /// A call under way, which can be let go of.
 #[pyclass(frozen, module = "plaudit._plaudit")]
 pub(crate) struct Call {
-    halt: Halt,
+    cancel: CancelToken,
 }
 
 #[pymethods]
 impl Call {
     /// Lets go of the call: no judge is asked any more for it.
     fn cancel(&self) {
-        self.halt.raise();
+        self.cancel.cancel();
     }
 }
 
@@ -86,13 +86,14 @@ impl PyEngine {
         }
         let (lease, doubts) = state.map(|state| journals::open(py, state)).transpose()?.unzip();
         let journal = lease.as_ref().map(|lease| lease.0.clone());
-        let told = |warning: &Mistake| {
-            Mistake { line: warning.line.filter(|_| lines), ..warning.clone() }.to_string()
+        let told = |warning: &RecipeError| {
+            RecipeError { line: warning.line.filter(|_| lines), ..warning.clone() }.to_string()
         };
         let mut doubts: Vec<String> = doubts.into_iter().flatten().collect();
         doubts.extend(plan.warnings.iter().map(told));
         let engine = py.detach(|| {
-            let setup = Setup { journal, keys: &|name| std::env::var(name).ok(), ..Setup::default() };
+            let setup =
+                EngineOptions { journal, keys: &|name| std::env::var(name).ok(), ..EngineOptions::default() };
             Engine::open(plan, &setup)
         });
         let engine = engine.map_err(|stopped| error::run(py, &stopped))?;
@@ -253,9 +254,9 @@ impl PyEngine {
         let busy = self.busy(py)?;
         let columns = Columns { prompts, responses, references, groups, tokens, extras, ids };
         let batch = Arc::new(Batch::take(&columns)?);
-        let halt = Halt::default();
+        let cancel = CancelToken::default();
         let validated = validate.unwrap_or(self.engine.plan().validates);
-        let terms = Terms { validate, halt: Some(halt.clone()) };
+        let terms = ScoreOptions { validate, cancel: Some(cancel.clone()) };
         if batch.bytes() <= QUICK && self.is_quick() {
             let (report, seconds) = py.detach(|| timed(&self.engine, &batch, &terms));
             py.check_signals()?;
@@ -285,7 +286,7 @@ impl PyEngine {
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     if let Err(interrupted) = py.check_signals() {
-                        halt.raise();
+                        cancel.cancel();
                         return Err(interrupted);
                     }
                 }
@@ -319,14 +320,14 @@ impl PyEngine {
         let busy = self.busy(py)?;
         let columns = Columns { prompts, responses, references, groups, tokens, extras, ids };
         let batch = Arc::new(Batch::take(&columns)?);
-        let halt = Halt::default();
+        let cancel = CancelToken::default();
         let validated = validate.unwrap_or(self.engine.plan().validates);
-        let terms = Terms { validate, halt: Some(halt.clone()) };
+        let terms = ScoreOptions { validate, cancel: Some(cancel.clone()) };
         let began = Instant::now();
         if self.engine.plan().judges.is_empty() {
             let engine = Arc::clone(&self.engine);
             spawn(move || {
-                let report = engine.score_on(&batch.rollouts(), &terms);
+                let report = engine.score_with(&batch.rollouts(), &terms);
                 finish(&done, &engine, (batch, validated), report, began);
                 drop(busy);
             })?;
@@ -339,7 +340,7 @@ impl PyEngine {
             };
             self.engine.submit(rollouts, terms, done);
         }
-        Ok(Call { halt })
+        Ok(Call { cancel })
     }
 }
 
@@ -368,7 +369,7 @@ fn load(
     text: Option<String>,
     overrides: &[(String, String)],
     brought: &[CustomKind],
-) -> Result<(Plan, Value), Mistakes> {
+) -> Result<(Plan, Value), RecipeErrors> {
     let mut recipe = match text {
         Some(text) => {
             let name = name.to_owned();
@@ -386,11 +387,11 @@ fn load(
 fn timed(
     engine: &Engine,
     batch: &Batch,
-    terms: &Terms,
+    terms: &ScoreOptions,
 ) -> (Result<Report, plaudit::error::RunError>, Duration) {
     let rollouts = batch.rollouts();
     let began = Instant::now();
-    let report = engine.score_on(&rollouts, terms);
+    let report = engine.score_with(&rollouts, terms);
     let seconds = began.elapsed();
     (report.map(|report| batch.complete(engine, report)), seconds)
 }

@@ -1,7 +1,7 @@
 //! What is raised? Python's own exceptions for wrong arguments, and the package's for recipes and runs.
 
 use plaudit::error::RunError as Stopped;
-use plaudit::recipe::Mistakes;
+use plaudit::recipe::RecipeErrors;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ create_exception!(
 create_exception!(plaudit, RunError, PlauditError, "A run that could not be done. `code` is stable.");
 
 /// Everything that is wrong with a recipe, as one exception.
-pub(crate) fn recipe(py: Python<'_>, mistakes: Mistakes, lines: bool) -> PyErr {
+pub(crate) fn recipe(py: Python<'_>, mistakes: RecipeErrors, lines: bool) -> PyErr {
     // What came as a dict has no lines.
     let mistakes = if lines { mistakes } else { mistakes.without_lines() };
     let error = RecipeError::new_err(mistakes.to_string());

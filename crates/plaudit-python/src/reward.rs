@@ -12,7 +12,7 @@ use plaudit::aggregate::{Comparison, Method};
 use plaudit::engine::Engine;
 use plaudit::outcome::Outcome;
 use plaudit::reason::Code;
-use plaudit::recipe::{Mistake, Mistakes, Recipe};
+use plaudit::recipe::{Recipe, RecipeError, RecipeErrors};
 use plaudit::registry::Entry;
 use plaudit::rollout::Rollout;
 use pyo3::exceptions::{PyTypeError, PyUnicodeError};
@@ -99,17 +99,17 @@ impl PyReward {
     }
 }
 
-/// Mistakes as the caller wrote them: the parameters of a reward, and no recipe around it.
-fn alone(mistakes: Mistakes) -> Mistakes {
+/// RecipeErrors as the caller wrote them: the parameters of a reward, and no recipe around it.
+fn alone(mistakes: RecipeErrors) -> RecipeErrors {
     let around = format!("components.{ONLY}.");
-    let own = |mut mistake: Mistake| {
+    let own = |mut mistake: RecipeError| {
         if let Some(path) = mistake.path.strip_prefix(&around) {
             mistake.path = path.to_owned();
         }
         mistake
     };
     let whole = mistakes.clone();
-    Mistakes::none(mistakes.into_iter().map(own).collect()).err().unwrap_or(whole)
+    RecipeErrors::none(mistakes.into_iter().map(own).collect()).err().unwrap_or(whole)
 }
 
 /// The texts of a call and the rest of its rollout; or which of them is not valid Unicode, as an engine would say of a rollout.

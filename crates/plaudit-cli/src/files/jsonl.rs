@@ -4,8 +4,8 @@
 use super::{Entry, Parsed, foreign};
 use crate::failure::Failure;
 use crate::talk::Talk;
+use plaudit::exec::Pool;
 use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
-use plaudit::schedule::Pool;
 use std::io::{ErrorKind, Read};
 
 /// What an entry is called.

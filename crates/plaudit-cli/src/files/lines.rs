@@ -3,9 +3,9 @@
 use super::Output;
 use crate::failure::Failure;
 use crate::stream::Sink;
+use plaudit::exec::Pool;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Pool;
 use serde::Serialize;
 use std::io::{self, Write as _};
 use std::ops::Range;

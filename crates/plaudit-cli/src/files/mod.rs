@@ -15,9 +15,9 @@ pub(crate) use table::Table;
 
 use crate::failure::Failure;
 use crate::talk::Talk;
+use plaudit::exec::Pool;
 use plaudit::group::Key;
 use plaudit::input::{Fields, InputError, Rollouts};
-use plaudit::schedule::Pool;
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::os::fd::AsFd as _;

@@ -10,13 +10,13 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
+use plaudit::exec::Pool;
 use plaudit::group::Key;
 use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::plan::Plan;
 use plaudit::reason::Code;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Pool;
 use std::io;
 use std::sync::Arc;
 

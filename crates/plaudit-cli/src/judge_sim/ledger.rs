@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The status of a request whose client has gone away before the reply.
 const GONE: u16 = 499;
 
-/// The account of a run.
+/// The usage of a run.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     file: Option<(String, Mutex<File>)>,
@@ -45,7 +45,7 @@ struct Line {
 }
 
 impl Ledger {
-    /// An empty account; a file of that name is made anew.
+    /// An empty usage; a file of that name is made anew.
     pub(crate) fn open(path: Option<&str>) -> Result<Self, Failure> {
         let open = |path: &str| match File::create(path) {
             Ok(file) => Ok((path.to_owned(), Mutex::new(file))),
@@ -91,7 +91,7 @@ impl Ledger {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// The account in one line, or why there is none.
+    /// The usage in one line, or why there is none.
     pub(crate) fn close(&self) -> Result<String, Failure> {
         if let Some(error) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let name = self.file.as_ref().map_or("", |(name, _)| name);

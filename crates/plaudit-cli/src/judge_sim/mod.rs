@@ -141,10 +141,10 @@ impl JudgeSim {
                 .map_err(|error| Failure::writing("stdout", error))?;
             Arc::clone(&server).serve(listener, ending).await.map_err(failure)
         })?;
-        // What is still under way when the time is up is dropped here, and enters the account.
+        // What is still under way when the time is up is dropped here, and enters the usage.
         drop(runtime);
-        let account = server.ledger().close()?;
-        let _ = writeln!(io::stderr(), "{account}");
+        let usage = server.ledger().close()?;
+        let _ = writeln!(io::stderr(), "{usage}");
         Ok(GOOD)
     }
 

@@ -1,8 +1,8 @@
 //! What does the operator say? Which recipes and judges there are, what the service may hold, and what it keeps.
 
 use crate::failure::Failure;
-use plaudit::recipe::judges::WrittenJudge;
-use plaudit::recipe::{Mistakes, Node, check};
+use plaudit::recipe::judges::JudgeConfig;
+use plaudit::recipe::{Node, RecipeErrors, check};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(crate) struct Config {
     /// The recipes that clients may name: names of shipped ones, or files beside this one. All shipped ones where nothing is said.
     pub(crate) recipes: Vec<String>,
     /// Judges that take the place of those of the same name in every recipe.
-    pub(crate) judges: BTreeMap<String, WrittenJudge>,
+    pub(crate) judges: BTreeMap<String, JudgeConfig>,
     /// Names under which the service may be asked, beside those of this machine.
     pub(crate) hosts: Vec<String>,
     /// What the service may hold at once.
@@ -139,7 +139,7 @@ impl Config {
         let node = Node::from_yaml(text)?;
         let mut mistakes = Vec::new();
         check(&node, &schema(), "", &mut mistakes);
-        Mistakes::none(mistakes)?;
+        RecipeErrors::none(mistakes)?;
         let config: Self =
             serde_json::from_value(node.to_value()).map_err(|error| Failure::Arguments(error.to_string()))?;
         let Limits { body, bodies, .. } = config.limits;

@@ -15,7 +15,7 @@ use super::run::{Left, Meetings, Run, clock};
 use super::tokens::{Tokens, hex, random};
 use super::watch::Watch;
 use crate::failure::Failure;
-use plaudit::schedule::Network;
+use plaudit::judge::client::Network;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::IpAddr;

@@ -4,12 +4,12 @@ use super::config::Config;
 use super::log;
 use super::reply::Refusal;
 use crate::failure::Failure;
-use plaudit::court::{Setup, Shared};
 use plaudit::engine::Engine;
+use plaudit::engine::{EngineOptions, SharedResources};
 use plaudit::journal::Store;
+use plaudit::judge::client::{ErrorSink, Network};
 use plaudit::plan::Plan;
 use plaudit::recipe::{Recipe, closest, shipped};
-use plaudit::schedule::{Confidant, Network};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,9 +22,9 @@ const AGAIN: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Recipes {
     offers: BTreeMap<String, Offer>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedResources>,
     /// The same for engines that only look up what was asked, which does not count.
-    replayed: Arc<Shared>,
+    replayed: Arc<SharedResources>,
     journal: Store,
 }
 
@@ -43,9 +43,9 @@ impl Recipes {
         set: &[(String, String)],
         journal: Store,
     ) -> Result<(Self, Vec<String>), Failure> {
-        let shared = Arc::new(Shared::discreet(confidant()));
+        let shared = Arc::new(SharedResources::discreet(error_sink()));
         // That an answer is not in the journal is no news: why there is none was said when it was asked for.
-        let replayed = Arc::new(Shared::discreet(Arc::new(|_, _| ())));
+        let replayed = Arc::new(SharedResources::discreet(Arc::new(|_, _| ())));
         let mut recipes = Self { offers: BTreeMap::new(), shared, replayed, journal };
         let mut left_out = Vec::new();
         let all: Vec<String> = shipped().iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -84,7 +84,7 @@ impl Recipes {
     }
 
     /// What the engines have in common.
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &SharedResources {
         &self.shared
     }
 
@@ -147,7 +147,7 @@ impl Recipes {
             Network::Live => Arc::clone(&self.shared),
             Network::Replay => Arc::clone(&self.replayed),
         };
-        let setup = Setup {
+        let setup = EngineOptions {
             journal: Some(self.journal.clone()),
             network,
             keys: &keys,
@@ -159,7 +159,7 @@ impl Recipes {
 }
 
 /// Who is told what judges say of their failures: the operator, once a minute for each judge and kind of failure.
-fn confidant() -> Confidant {
+fn error_sink() -> ErrorSink {
     let told: Mutex<BTreeMap<(String, &'static str), Instant>> = Mutex::default();
     Arc::new(move |judge, reason| {
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// How many bad lines are told one by one.
 const TOLD: u64 = 20;
 
-/// The account of the lines of a run.
+/// The usage of the lines of a run.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// How many lines were read, blank ones included.

@@ -13,7 +13,7 @@ const WORD_MAX: usize = 64;
 
 /// One thing that the author of a recipe has to change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mistake {
+pub struct RecipeError {
     /// A stable code such as `recipe.unknown_key`.
     pub code: &'static str,
     /// The dotted path of the key; empty for the recipe as a whole.
@@ -26,7 +26,7 @@ pub struct Mistake {
     pub fix: Option<String>,
 }
 
-impl Mistake {
+impl RecipeError {
     /// The same with control characters escaped: a recipe's keys reach a terminal in it.
     fn printable(self) -> Self {
         Self {
@@ -53,7 +53,7 @@ fn escape_controls(text: String) -> String {
     })
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for RecipeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.line, self.path.as_str()) {
             (Some(line), "") => write!(f, "line {line}: ")?,
@@ -72,49 +72,49 @@ impl fmt::Display for Mistake {
 /// All the mistakes of a recipe: at least one, sorted by line, then by path. Those without a line come last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Mistakes(Vec<Mistake>);
+pub struct RecipeErrors(Vec<RecipeError>);
 
-impl Mistakes {
-    /// `Ok` where the list is empty, so that a reader can end with `Mistakes::none(found)?`.
-    pub fn none(mut found: Vec<Mistake>) -> Result<(), Self> {
+impl RecipeErrors {
+    /// `Ok` where the list is empty, so that a reader can end with `RecipeErrors::none(found)?`.
+    pub fn none(mut found: Vec<RecipeError>) -> Result<(), Self> {
         if found.is_empty() {
             return Ok(());
         }
         found.sort_by(|a, b| {
-            let key = |m: &Mistake| (m.line.is_none(), m.line);
+            let key = |m: &RecipeError| (m.line.is_none(), m.line);
             key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path)).then_with(|| a.code.cmp(b.code))
         });
-        Err(Self(found.into_iter().map(Mistake::printable).collect()))
+        Err(Self(found.into_iter().map(RecipeError::printable).collect()))
     }
 
     /// The same mistakes without lines, for a recipe that did not come from a file.
     #[must_use]
     pub fn without_lines(self) -> Self {
-        Self(self.0.into_iter().map(|mistake| Mistake { line: None, ..mistake }).collect())
+        Self(self.0.into_iter().map(|mistake| RecipeError { line: None, ..mistake }).collect())
     }
 
     /// The mistakes in order.
-    pub fn as_slice(&self) -> &[Mistake] {
+    pub fn as_slice(&self) -> &[RecipeError] {
         &self.0
     }
 }
 
-impl From<Mistake> for Mistakes {
-    fn from(mistake: Mistake) -> Self {
+impl From<RecipeError> for RecipeErrors {
+    fn from(mistake: RecipeError) -> Self {
         Self(vec![mistake.printable()])
     }
 }
 
-impl IntoIterator for Mistakes {
-    type Item = Mistake;
-    type IntoIter = std::vec::IntoIter<Mistake>;
+impl IntoIterator for RecipeErrors {
+    type Item = RecipeError;
+    type IntoIter = std::vec::IntoIter<RecipeError>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
     }
 }
 
-impl fmt::Display for Mistakes {
+impl fmt::Display for RecipeErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, mistake) in self.0.iter().enumerate() {
             if i > 0 {
@@ -129,7 +129,7 @@ impl fmt::Display for Mistakes {
     }
 }
 
-impl std::error::Error for Mistakes {}
+impl std::error::Error for RecipeErrors {}
 
 /// The candidate that `word` was probably meant to be: at most a third of its letters differ, letter case aside.
 /// Of equally close candidates the first is taken.
@@ -201,13 +201,13 @@ fn edits(a: &[char], b: &[char]) -> usize {
 mod tests {
     use super::*;
 
-    fn mistake(line: Option<u32>, path: &str) -> Mistake {
-        Mistake { code: "recipe.type", path: path.into(), line, message: "wrong".into(), fix: None }
+    fn mistake(line: Option<u32>, path: &str) -> RecipeError {
+        RecipeError { code: "recipe.type", path: path.into(), line, message: "wrong".into(), fix: None }
     }
 
     #[test]
     fn reads_as_a_sentence() {
-        let mistake = Mistake {
+        let mistake = RecipeError {
             code: "recipe.unknown_key",
             path: "components.format.wieght".into(),
             line: Some(7),
@@ -218,18 +218,21 @@ mod tests {
             mistake.to_string(),
             "line 7, components.format.wieght: unknown key (recipe.unknown_key); did you mean \"weight\"?"
         );
-        assert_eq!(super::Mistake { path: String::new(), line: None, ..mistake }.to_string().find(':'), None);
+        assert_eq!(
+            super::RecipeError { path: String::new(), line: None, ..mistake }.to_string().find(':'),
+            None
+        );
     }
 
     #[test]
     fn sorted_by_line_then_path() {
         let found =
             vec![mistake(None, "a"), mistake(Some(9), "b"), mistake(Some(2), "d"), mistake(Some(2), "c")];
-        let mistakes = Mistakes::none(found).unwrap_err();
+        let mistakes = RecipeErrors::none(found).unwrap_err();
         let order: Vec<_> = mistakes.as_slice().iter().map(|m| m.path.as_str()).collect();
         assert_eq!(order, ["c", "d", "b", "a"]);
         assert_eq!(mistakes.to_string().lines().count(), 4);
-        assert_eq!(Mistakes::none(vec![]), Ok(()));
+        assert_eq!(RecipeErrors::none(vec![]), Ok(()));
     }
 
     #[test]
@@ -264,7 +267,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        let mistakes = Mistakes::none(vec![mistake(Some(1), "components.f\u{1b}[31m")]).unwrap_err();
+        let mistakes = RecipeErrors::none(vec![mistake(Some(1), "components.f\u{1b}[31m")]).unwrap_err();
         assert!(mistakes.to_string().contains("components.f\\u{1b}[31m"), "{mistakes}");
     }
 

@@ -1,7 +1,7 @@
 //! May an endpoint be asked now? Its breaker, its pause, and the one probe of an endpoint that is not known to work.
 
-use super::fault::Health;
-use super::pace::Dice;
+use super::call_error::Health;
+use super::rate_limit::Dice;
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -1,6 +1,6 @@
 //! What does a failed call mean? Whether to ask again, when, and whether it may have been paid for.
 
-use super::wire::{Broken, Reply};
+use super::transport::{Broken, Reply};
 use crate::reason::{Code, Reason};
 use std::time::{Duration, SystemTime};
 

@@ -1,11 +1,11 @@
 //! When may a call to a judge start, and at which endpoint? One queue a judge, in the order of asking.
 
-use super::asked::JudgeSpec;
+use super::breaker::{Endpoint, When};
 use super::budget::{Budget, Purse, today};
-use super::endpoint::{Endpoint, When};
-use super::fault::Health;
-use super::pace::{Dice, Latencies, Limit, Pace};
+use super::call_error::Health;
+use super::config::JudgeSpec;
 use super::permit::Permit;
+use super::rate_limit::{Dice, Latencies, Limit, Pace};
 use super::record::held;
 use super::tally::Tally;
 use crate::judge::Form;

@@ -1,7 +1,7 @@
 //! How are the caller's own rewards asked? All groups at once, so that a batched function is called once.
 
 use super::Engine;
-use super::judged::Half;
+use super::judged::RuleResults;
 use crate::group::Group;
 use crate::outcome::Outcome;
 use crate::plan::Scorer;
@@ -22,27 +22,28 @@ impl Engine {
     }
 
     /// Asks every reward that the caller brought about the members whose gates are open.
-    pub(super) fn ask_brought<'r, R: Borrow<Rollout<'r>>>(
+    pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
         &self,
         rollouts: &[R],
         groups: &[Group],
-        halves: &mut [Half],
+        rule_results: &mut [RuleResults],
     ) {
         for (index, branch) in self.plan.branches.iter().enumerate() {
             for (at, component) in branch.components.iter().enumerate() {
                 let Scorer::Custom(custom) = &component.scorer else { continue };
-                let asked: Vec<Vec<usize>> = (halves.iter())
-                    .map(|half| {
+                let asked: Vec<Vec<usize>> = (rule_results.iter())
+                    .map(|rule_result| {
                         let open = |row: &usize| {
-                            half.rows[*row].branch == Some(index) && half.rows[*row].closed_by.is_none()
+                            rule_result.rows[*row].branch == Some(index)
+                                && rule_result.rows[*row].closed_by.is_none()
                         };
-                        (0..half.rows.len()).filter(open).collect()
+                        (0..rule_result.rows.len()).filter(open).collect()
                     })
                     .collect();
                 let outcomes = ask(custom.as_ref(), rollouts, groups, &asked, self.plan.groups.timeout);
-                for ((half, asked), outcomes) in halves.iter_mut().zip(asked).zip(outcomes) {
+                for ((rule_result, asked), outcomes) in rule_results.iter_mut().zip(asked).zip(outcomes) {
                     for (row, outcome) in asked.into_iter().zip(outcomes) {
-                        half.rows[row].outcomes[at] = Some(outcome);
+                        rule_result.rows[row].outcomes[at] = Some(outcome);
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! How does a request reach a judge? One HTTP/1.1 exchange, with everything that the other side sends bounded.
 
-use super::asked::{JudgeSpec, Unusable};
+use super::config::{JudgeSpec, Unusable};
 use crate::judge::Request;
 use crate::reason::Code;
 use futures_util::future::BoxFuture;
@@ -179,7 +179,9 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
 
 /// The innermost cause in words, which names no URL and no header.
 fn deepest(error: &(dyn Error + 'static)) -> String {
-    causes(error).last().map_or_else(String::new, |cause| super::fault::scrub(cause.to_string().as_bytes()))
+    causes(error)
+        .last()
+        .map_or_else(String::new, |cause| super::call_error::scrub(cause.to_string().as_bytes()))
 }
 
 /// Which of our codes an error of the client is. The libraries keep some of their kinds to themselves, so that their
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn a_key_that_no_header_can_carry_is_refused_without_showing_it() {
         let mut spec = JudgeSpec::at("judge", "http://127.0.0.1:1/v1");
-        spec.api_key = Some(super::super::asked::Secret::new("hid\nden"));
+        spec.api_key = Some(super::super::config::Secret::new("hid\nden"));
         let error = Http::new(&spec).err().expect("refused");
         assert!(!error.to_string().contains("hid"), "{error}");
     }

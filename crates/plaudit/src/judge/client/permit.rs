@@ -1,8 +1,8 @@
 //! What does a call hold, and what does its end teach? The permit, which frees everything however the call ends.
 
+use super::admission::{Gate, Place, Wish};
 use super::budget::Budget;
-use super::fault::{Fault, Health};
-use super::gate::{Gate, Place, Wish};
+use super::call_error::{Fault, Health};
 use super::record::held;
 use crate::judge::{Form, Usage};
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Do the state machines of the caller hold? A judge in memory and a paused clock.
 
-use super::asked::{Asked, JudgeSpec, Price, Secret};
-use super::caller::Caller;
-use super::record::{NoRecord, Record, held};
-use super::wire::{Broken, Parcel, Reply, Wire};
+use super::JudgeClient;
+use super::config::{CallOutcome, JudgeSpec, Price, Secret};
+use super::record::{MemoryRecord, Record, held};
+use super::transport::{Broken, Parcel, Reply, Wire};
 use crate::judge::{Form, Usage, Verdict};
 use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
@@ -112,7 +112,7 @@ fn wait(seconds: &str) -> Result<Reply, Broken> {
 }
 
 struct Stage {
-    caller: Caller,
+    caller: JudgeClient,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -121,7 +121,7 @@ impl Stage {
         spec: JudgeSpec,
         script: impl Fn(usize, &Call) -> (u64, Result<Reply, Broken>) + Send + Sync + 'static,
     ) -> Self {
-        Self::with(spec, Arc::new(NoRecord::default()), script)
+        Self::with(spec, Arc::new(MemoryRecord::default()), script)
     }
 
     fn with(
@@ -131,15 +131,15 @@ impl Stage {
     ) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let wire = Memory { start: Instant::now(), seen: Arc::clone(&seen), script: Box::new(script) };
-        Self { caller: Caller::over(spec, Box::new(wire), record), seen }
+        Self { caller: JudgeClient::over(spec, Box::new(wire), record), seen }
     }
 
-    async fn ask(&self, queries: &[Number], seconds: u64) -> Vec<Asked> {
+    async fn ask(&self, queries: &[Number], seconds: u64) -> Vec<CallOutcome> {
         let deadline = Instant::now() + Duration::from_secs(seconds);
         join_all(queries.iter().map(|query| self.caller.ask(0, query, deadline))).await
     }
 
-    async fn ask_all(&self, count: usize, seconds: u64) -> Vec<Asked> {
+    async fn ask_all(&self, count: usize, seconds: u64) -> Vec<CallOutcome> {
         self.ask(&(0..count).map(number).collect::<Vec<_>>(), seconds).await
     }
 
@@ -156,11 +156,11 @@ fn spec() -> JudgeSpec {
     JudgeSpec::at("judge", "http://127.0.0.1:1/v1")
 }
 
-fn scored(asked: &[Asked]) -> usize {
+fn scored(asked: &[CallOutcome]) -> usize {
     asked.iter().filter(|asked| asked.verdict == Ok(Verdict::Score(1.0))).count()
 }
 
-fn failed(asked: &[Asked], code: Code) -> usize {
+fn failed(asked: &[CallOutcome], code: Code) -> usize {
     asked.iter().filter(|asked| asked.verdict.as_ref().is_err_and(|reason| reason.code == code)).count()
 }
 
@@ -292,7 +292,7 @@ async fn a_refused_key_fails_all_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn equal_questions_are_asked_once_and_a_second_run_asks_nothing() {
-    let record: Arc<dyn Record> = Arc::new(NoRecord::default());
+    let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let stage = Stage::with(spec(), Arc::clone(&record), |_, _| (10, good()));
     let same: Vec<Number> = (0..50).map(|at| number(at % 5)).collect();
     assert_eq!(scored(&stage.ask(&same, 60).await), 50);
@@ -316,7 +316,7 @@ async fn a_question_whose_asker_leaves_is_asked_by_the_next() {
 
 #[tokio::test(start_paused = true)]
 async fn answers_without_a_verdict_are_kept_and_the_chain_is_the_same_again() {
-    let record: Arc<dyn Record> = Arc::new(NoRecord::default());
+    let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let script = |_: usize, call: &Call| {
         (10, reply(200, if call.body.ends_with("1") { "{\"good\":1}" } else { "{}" }))
     };
@@ -328,14 +328,15 @@ async fn answers_without_a_verdict_are_kept_and_the_chain_is_the_same_again() {
     let again = Stage::with(spec(), record, script);
     let second = again.ask_all(100, 60).await;
     assert_eq!(again.calls().len(), 0);
-    let verdicts = |asked: &[Asked]| asked.iter().map(|asked| asked.verdict.clone()).collect::<Vec<_>>();
+    let verdicts =
+        |asked: &[CallOutcome]| asked.iter().map(|asked| asked.verdict.clone()).collect::<Vec<_>>();
     assert_eq!(verdicts(&first), verdicts(&second));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_form_is_found_by_one_call_and_remembered() {
     for refusal in [400, 200] {
-        let record: Arc<dyn Record> = Arc::new(NoRecord::default());
+        let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
         let script = move |_: usize, call: &Call| {
             let refused = call.body.contains("Logprobs");
             (10, if refused { reply(refusal, "{\"good\":2}") } else { reply(200, "{\"good\":2}") })
@@ -354,7 +355,7 @@ async fn the_form_is_found_by_one_call_and_remembered() {
 
 #[tokio::test(start_paused = true)]
 async fn the_budget_of_calls_is_exact_over_restarts() {
-    let record: Arc<dyn Record> = Arc::new(NoRecord::default());
+    let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let spec = JudgeSpec { budget_calls: Some(50), ..spec() };
     let script = |at: usize, _: &Call| (10, if at % 7 == 6 { reply(500, "") } else { good() });
     let stage = Stage::with(spec.clone(), Arc::clone(&record), script);
@@ -370,7 +371,7 @@ async fn the_budget_of_calls_is_exact_over_restarts() {
 async fn the_budget_of_cost_holds_and_is_used_up() {
     let price = Some(Price { input: 0.0, cached: 0.0, output: 10.0 });
     let spec = JudgeSpec { budget_cost: Some(0.1), price, ..spec() };
-    let record: Arc<dyn Record> = Arc::new(NoRecord::default());
+    let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let stage = Stage::with(spec, Arc::clone(&record), |_, _| (10, good()));
     let asked = stage.ask_all(200, 60).await;
     let cost = stage.caller.tallies()[0].cost.unwrap();

@@ -1,6 +1,6 @@
 //! May one more call be made? Calls and cost that hold exactly, and the shares for retries and hedges.
 
-use super::asked::{JudgeSpec, Price};
+use super::config::{JudgeSpec, Price};
 use crate::judge::Usage;
 use std::time::{SystemTime, UNIX_EPOCH};
 

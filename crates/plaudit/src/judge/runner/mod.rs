@@ -1,23 +1,24 @@
 //! How are the judges asked about all groups at once? Every group's calls go out together; whatever fails is data.
 
-mod account;
-mod foresee;
+mod estimate;
 mod queue;
 mod shared;
+mod usage;
 
-pub use account::Account;
-pub use foresee::{Foreseen, TooLarge};
-pub use shared::Shared;
+pub use estimate::{CostEstimate, OversizedGroup};
+pub use shared::SharedResources;
+pub use usage::JudgeUsage;
 
 use crate::error::RunError;
+use crate::exec::CancelToken;
 use crate::journal::Store;
+use crate::judge::client::{CallOutcome, JudgeClient, JudgeSpec, Network, Price, Record, Secret, Tally};
 use crate::judge::inquiry::{Answer, Inquiry};
 use crate::judge::query::Voice;
 use crate::judge::{Form, Query, Verdict};
 use crate::plan::Plan;
 use crate::plan::judges::Judge;
 use crate::reason::{Code, Reason};
-use crate::schedule::{Asked, Caller, Halt, JudgeSpec, Network, Price, Record, Secret, Tally};
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use queue::{Place, Queue};
 use std::fmt;
@@ -29,8 +30,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-/// What a court needs from outside: keys, a journal, and whether judges may be asked at all.
-pub struct Setup<'s> {
+/// What a runner needs from outside: keys, a journal, and whether judges may be asked at all.
+pub struct EngineOptions<'s> {
     /// Where judgments are kept; without it, they live as long as the process.
     pub journal: Option<Store>,
     /// Whether judges may be asked, or only the journal.
@@ -40,10 +41,10 @@ pub struct Setup<'s> {
     /// What an environment variable holds.
     pub keys: &'s dyn Fn(&str) -> Option<String>,
     /// What the engine has in common with others.
-    pub shared: Option<Arc<Shared>>,
+    pub shared: Option<Arc<SharedResources>>,
 }
 
-impl Default for Setup<'_> {
+impl Default for EngineOptions<'_> {
     fn default() -> Self {
         Self { journal: None, network: Network::Live, dry: false, keys: &|_| None, shared: None }
     }
@@ -51,7 +52,7 @@ impl Default for Setup<'_> {
 
 /// One group's questions, and whom they go to.
 #[derive(Debug)]
-pub(crate) struct Hearing {
+pub(crate) struct JudgeTask {
     /// The component that asks.
     pub(crate) component: String,
     /// The name of the group, where it is larger than the method takes.
@@ -64,20 +65,20 @@ pub(crate) struct Hearing {
     pub(crate) again: bool,
 }
 
-/// What came of a hearing: the inquiry with its answers, or why it has none.
-pub(crate) type Heard = Result<Inquiry, Code>;
+/// What came of a task: the inquiry with its answers, or why it has none.
+pub(crate) type JudgeTaskResult = Result<Inquiry, Code>;
 
 /// The same, with the calls that were made.
-type Told = Result<(Inquiry, Vec<Exchange>), Code>;
+type Told = Result<(Inquiry, Vec<CallTranscript>), Code>;
 
-/// What came of the task of a hearing.
+/// What came of the task of a task.
 fn landed(task: Result<Told, JoinError>) -> Told {
     task.unwrap_or(Err(Code::Panic))
 }
 
 /// One call as a person may want to read it.
 #[derive(Debug, Clone)]
-pub struct Exchange {
+pub struct CallTranscript {
     /// The component that asks.
     pub component: String,
     /// The judge's name.
@@ -101,32 +102,32 @@ pub struct Exchange {
 }
 
 /// The judges of a plan, ready to be asked.
-pub(crate) struct Court {
-    caller: Caller,
+pub(crate) struct JudgeRunner {
+    caller: JudgeClient,
     record: Arc<dyn Record>,
     secret: [u8; 32],
-    shared: Arc<Shared>,
-    accounts: Vec<Mutex<Account>>,
+    shared: Arc<SharedResources>,
+    accounts: Vec<Mutex<JudgeUsage>>,
     /// How many questions have been answered.
     answered: AtomicU64,
     timeout: Duration,
     /// How many calls each judge has before it.
     queues: Vec<Queue>,
     /// What would be asked, where calls are only counted.
-    foreseen: Option<Mutex<Vec<Foreseen>>>,
+    estimates: Option<Mutex<Vec<CostEstimate>>>,
     /// Whether calls in flight are waited for no longer.
     abandoned: watch::Sender<bool>,
 }
 
-impl fmt::Debug for Court {
+impl fmt::Debug for JudgeRunner {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Court").field("queues", &self.queues).finish_non_exhaustive()
+        out.debug_struct("JudgeRunner").field("queues", &self.queues).finish_non_exhaustive()
     }
 }
 
-impl Court {
-    /// The court of a plan; none where the plan asks no judge.
-    pub(crate) fn new(plan: &Plan, setup: &Setup<'_>) -> Result<Option<Self>, RunError> {
+impl JudgeRunner {
+    /// The runner of a plan; none where the plan asks no judge.
+    pub(crate) fn new(plan: &Plan, setup: &EngineOptions<'_>) -> Result<Option<Self>, RunError> {
         if plan.judges.is_empty() {
             return Ok(None);
         }
@@ -168,21 +169,21 @@ impl Court {
             Some(journal) => journal.secret(),
             None => random()?,
         };
-        let shared = setup.shared.clone().unwrap_or_else(|| Arc::new(Shared::default()));
+        let shared = setup.shared.clone().unwrap_or_else(|| Arc::new(SharedResources::default()));
         let record: Arc<dyn Record> = match &setup.journal {
             Some(journal) => journal.record(),
             None => Arc::clone(&shared.record) as Arc<dyn Record>,
         };
-        let account = |judge: &Judge| {
+        let usage = |judge: &Judge| {
             let price = judge.price.map(|(input, cached, output)| Price { input, cached, output });
-            Mutex::new(Account::none(&judge.name, price))
+            Mutex::new(JudgeUsage::none(&judge.name, price))
         };
-        let accounts = plan.judges.iter().map(account).collect();
-        let caller = Caller::of(specs, Arc::clone(&record), setup.network, &shared.panel)
+        let accounts = plan.judges.iter().map(usage).collect();
+        let caller = JudgeClient::of(specs, Arc::clone(&record), setup.network, &shared.registry)
             .map_err(|unusable| RunError::NoConnections(unusable.to_string()))?;
         let queues = plan.judges.iter().map(|judge| Queue::of(judge.concurrency)).collect();
         let timeout = plan.groups.timeout;
-        let foreseen = setup.dry.then(|| Mutex::new(Vec::new()));
+        let estimates = setup.dry.then(|| Mutex::new(Vec::new()));
         let abandoned = watch::Sender::new(false);
         let answered = AtomicU64::new(0);
         Ok(Some(Self {
@@ -194,14 +195,14 @@ impl Court {
             answered,
             timeout,
             queues,
-            foreseen,
+            estimates,
             abandoned,
         }))
     }
 
     /// Whether calls are only counted.
     pub(crate) fn is_dry(&self) -> bool {
-        self.foreseen.is_some()
+        self.estimates.is_some()
     }
 
     /// What fences, letters and nonces are derived from.
@@ -215,8 +216,8 @@ impl Court {
     }
 
     /// What was asked since the last time that this was asked, judge by judge.
-    pub(crate) fn take_accounts(&self) -> Vec<Account> {
-        let take = |account: &Mutex<Account>| account.lock().unwrap_or_else(PoisonError::into_inner).take();
+    pub(crate) fn take_usage(&self) -> Vec<JudgeUsage> {
+        let take = |usage: &Mutex<JudgeUsage>| usage.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.accounts.iter().map(take).collect()
     }
 
@@ -238,19 +239,19 @@ impl Court {
 
     /// Asks all questions of all groups, and gives back what was heard, in their order. Where `read` is given, it gets
     /// every call of the groups as well, in the order of asking.
-    pub(crate) fn hear(
+    pub(crate) fn run(
         self: &Arc<Self>,
         plan: &Arc<Plan>,
-        hearings: Vec<Hearing>,
-        halt: Option<&Halt>,
-        mut read: Option<&mut Vec<Exchange>>,
-    ) -> Vec<Heard> {
-        let (runtime, hearings) = match self.ready(plan, hearings) {
+        tasks: Vec<JudgeTask>,
+        cancel: Option<&CancelToken>,
+        mut read: Option<&mut Vec<CallTranscript>>,
+    ) -> Vec<JudgeTaskResult> {
+        let (runtime, tasks) = match self.ready(plan, tasks) {
             Ok(ready) => ready,
             Err(unheard) => return unheard,
         };
         let told = read.is_some();
-        let tasks = self.begin(runtime, plan, hearings, halt, told);
+        let tasks = self.begin(runtime, plan, tasks, cancel, told);
         let heard = runtime.block_on(futures_util::future::join_all(tasks));
         let mut keep = |(inquiry, exchanges)| {
             if let Some(read) = read.as_deref_mut() {
@@ -261,40 +262,43 @@ impl Court {
         heard.into_iter().map(landed).map(|heard| heard.map(&mut keep)).collect()
     }
 
-    /// As [`Court::hear`], but without a thread that waits: `then` gets what was heard, on a thread of the court's that it
+    /// As [`JudgeRunner::run`], but without a thread that waits: `then` gets what was heard, on a thread of the runner's that it
     /// must not hold up.
-    pub(crate) fn hear_then(
+    pub(crate) fn spawn(
         self: &Arc<Self>,
         plan: &Arc<Plan>,
-        hearings: Vec<Hearing>,
-        halt: Option<&Halt>,
-        then: impl FnOnce(Vec<Heard>) + Send + 'static,
+        tasks: Vec<JudgeTask>,
+        cancel: Option<&CancelToken>,
+        then: impl FnOnce(Vec<JudgeTaskResult>) + Send + 'static,
     ) {
-        let (runtime, hearings) = match self.ready(plan, hearings) {
+        let (runtime, tasks) = match self.ready(plan, tasks) {
             Ok(ready) => ready,
             Err(unheard) => return then(unheard),
         };
-        let tasks = self.begin(runtime, plan, hearings, halt, false);
+        let tasks = self.begin(runtime, plan, tasks, cancel, false);
         runtime.spawn(async move {
             let heard = futures_util::future::join_all(tasks).await;
             then(heard.into_iter().map(landed).map(|heard| heard.map(|(inquiry, _)| inquiry)).collect());
         });
     }
 
-    /// What the hearings run on, or what they come to where nobody is asked.
-    fn ready(&self, plan: &Plan, hearings: Vec<Hearing>) -> Result<(&Runtime, Vec<Hearing>), Vec<Heard>> {
-        let unheard =
-            |hearings: Vec<Hearing>| hearings.into_iter().map(|hearing| Ok(hearing.inquiry)).collect();
-        let Some(runtime) = self.shared.runtime() else { return Err(unheard(hearings)) };
+    /// What the tasks run on, or what they come to where nobody is asked.
+    fn ready(
+        &self,
+        plan: &Plan,
+        tasks: Vec<JudgeTask>,
+    ) -> Result<(&Runtime, Vec<JudgeTask>), Vec<JudgeTaskResult>> {
+        let unheard = |tasks: Vec<JudgeTask>| tasks.into_iter().map(|task| Ok(task.inquiry)).collect();
+        let Some(runtime) = self.shared.runtime() else { return Err(unheard(tasks)) };
         if !self.is_dry() {
-            return Ok((runtime, hearings));
+            return Ok((runtime, tasks));
         }
         runtime.block_on(async {
-            for hearing in &hearings {
-                self.foresee(plan, hearing).await;
+            for task in &tasks {
+                self.foresee(plan, task).await;
             }
         });
-        Err(unheard(hearings))
+        Err(unheard(tasks))
     }
 
     /// Starts a task a group, so that a reply is read on the thread that it came in on.
@@ -302,27 +306,27 @@ impl Court {
         self: &Arc<Self>,
         runtime: &Runtime,
         plan: &Arc<Plan>,
-        hearings: Vec<Hearing>,
-        halt: Option<&Halt>,
+        tasks: Vec<JudgeTask>,
+        cancel: Option<&CancelToken>,
         told: bool,
     ) -> Vec<JoinHandle<Told>> {
-        let task = |hearing| {
-            let (court, plan, halt) = (Arc::clone(self), Arc::clone(plan), halt.cloned());
+        let task = |task| {
+            let (runner, plan, cancel) = (Arc::clone(self), Arc::clone(plan), cancel.cloned());
             runtime.spawn(async move {
-                let hearing = court.hear_one(&plan, hearing, told);
-                let Some(halt) = halt else { return Ok(hearing.await) };
+                let task = runner.run_task(&plan, task, told);
+                let Some(cancel) = cancel else { return Ok(task.await) };
                 tokio::select! {
                     biased;
-                    () = halt.raised() => Err(Code::Stopped),
-                    heard = hearing => Ok(heard),
+                    () = cancel.cancelled() => Err(Code::Stopped),
+                    heard = task => Ok(heard),
                 }
             })
         };
-        hearings.into_iter().map(task).collect()
+        tasks.into_iter().map(task).collect()
     }
 
-    async fn hear_one(&self, plan: &Plan, hearing: Hearing, told: bool) -> (Inquiry, Vec<Exchange>) {
-        let Hearing { component, mut inquiry, asks: (judge, prior), again, .. } = hearing;
+    async fn run_task(&self, plan: &Plan, task: JudgeTask, told: bool) -> (Inquiry, Vec<CallTranscript>) {
+        let JudgeTask { component, mut inquiry, asks: (judge, prior), again, .. } = task;
         let mut exchanges = Vec::new();
         // The time of a group begins when it is taken up, so that waiting behind other groups is not held against it.
         self.queues[judge].admit().await;
@@ -352,7 +356,7 @@ impl Court {
                         None => None,
                     };
                     let attempt = asked.attempts.saturating_sub(1);
-                    exchanges.push(Exchange {
+                    exchanges.push(CallTranscript {
                         component: component.clone(),
                         judge: plan.judges[judge].name.clone(),
                         shown: call.shown.iter().map(|at| inquiry.case.entries[*at].member).collect(),
@@ -395,7 +399,7 @@ impl Court {
     }
 
     /// Asks all of a wave.
-    async fn ask_all<Q: Query>(&self, judge: usize, calls: &[Q], deadline: Instant) -> Vec<Asked> {
+    async fn ask_all<Q: Query>(&self, judge: usize, calls: &[Q], deadline: Instant) -> Vec<CallOutcome> {
         // All are counted before the first is sent, so that the next group sees them.
         let places: Vec<Place<'_>> = calls.iter().map(|_| self.queues[judge].begin()).collect();
         let asks = calls.iter().zip(places).map(|(call, place)| async {
@@ -411,7 +415,7 @@ impl Court {
         tokio::select! {
             biased;
             asked = asked => asked,
-            _ = abandoned.wait_for(|abandoned| *abandoned) => calls.iter().map(|_| Asked::stopped()).collect(),
+            _ = abandoned.wait_for(|abandoned| *abandoned) => calls.iter().map(|_| CallOutcome::stopped()).collect(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where in the recipe is a reader, and what has it found wrong on the way?
 
-use super::mistake::{MISTAKES_MAX, Mistake};
+use super::error::{MISTAKES_MAX, RecipeError};
 
 /// Collections inside collections, at most so deep. The deepest shipped recipe needs five; the limit keeps
 /// everything that recurses over a tree within the stack.
@@ -16,7 +16,7 @@ enum Step {
 pub(super) struct Trail {
     base: String,
     steps: Vec<Step>,
-    pub(super) mistakes: Vec<Mistake>,
+    pub(super) mistakes: Vec<RecipeError>,
 }
 
 impl Trail {
@@ -69,7 +69,7 @@ impl Trail {
     ) {
         if !self.is_full() {
             let path = self.path();
-            self.mistakes.push(Mistake { code, path, line, message: message.into(), fix });
+            self.mistakes.push(RecipeError { code, path, line, message: message.into(), fix });
         }
     }
 

@@ -1,7 +1,7 @@
 //! How is one value of a recipe replaced from outside, as by `--set components.format.weight=0.1`?
 
-use super::mistake::{Mistake, Mistakes};
-use super::trail::{DEPTH_MAX, Trail, dotted, shorten};
+use super::error::{RecipeError, RecipeErrors};
+use super::path::{DEPTH_MAX, Trail, dotted, shorten};
 use super::tree::{Key, Node, Tree};
 use super::yaml;
 
@@ -9,13 +9,13 @@ impl Node {
     /// Overrides one value: `components.format.weight` and `0.1`. The text is read like a value in a recipe, so that
     /// `0.1` is a number, `[a, b]` a list and `"012"` text. Missing maps are made; a number in the path is the place
     /// in a list. On a mistake nothing is changed.
-    pub fn set(&mut self, path: &str, text: &str) -> Result<(), Mistakes> {
+    pub fn set(&mut self, path: &str, text: &str) -> Result<(), RecipeErrors> {
         let value = read_override(path, text)?;
         self.put(path, value)
     }
 
     /// Overrides one value by a tree, by the same paths as [`Node::set`].
-    pub fn put(&mut self, path: &str, value: Self) -> Result<(), Mistakes> {
+    pub fn put(&mut self, path: &str, value: Self) -> Result<(), RecipeErrors> {
         let segments: Vec<&str> = path.split('.').take(DEPTH_MAX + 1).collect();
         if segments.iter().any(|segment| segment.is_empty()) {
             return Err(unset(
@@ -32,7 +32,7 @@ impl Node {
         }
         let mut trail = Trail::new(&dotted(path));
         audit(&value, &mut trail);
-        Mistakes::none(trail.mistakes)?;
+        RecipeErrors::none(trail.mistakes)?;
         let mut node = self;
         for segment in segments {
             node = node.step(segment, path)?;
@@ -43,7 +43,7 @@ impl Node {
 
     /// The child that a part of a path names. It fails only on what is there already: below a new map everything
     /// can be made, so a failed override leaves nothing behind.
-    fn step(&mut self, segment: &str, path: &str) -> Result<&mut Self, Mistakes> {
+    fn step(&mut self, segment: &str, path: &str) -> Result<&mut Self, RecipeErrors> {
         if self.value == Tree::Null {
             self.value = Tree::Map(Vec::new());
         }
@@ -85,7 +85,7 @@ impl Node {
 
 /// Reads the value of an override. It must be written on its own: what YAML would cut off as a comment or take apart
 /// as a block is refused, since nobody who typed `--set prompt="Rate this: good"` meant a map.
-fn read_override(path: &str, text: &str) -> Result<Node, Mistakes> {
+fn read_override(path: &str, text: &str) -> Result<Node, RecipeErrors> {
     let quoted = Some("put the value in quotes of its own");
     let first = text.trim_start().chars().next();
     let closed = matches!(first, Some('"' | '\'' | '[' | '{'));
@@ -97,11 +97,11 @@ fn read_override(path: &str, text: &str) -> Result<Node, Mistakes> {
             match mistake.code {
                 "recipe.empty" => mistake.fix = Some("write null or \"\" for nothing".to_owned()),
                 "recipe.syntax" | "recipe.documents" => mistake.fix = quoted.map(str::to_owned),
-                _ => return Mistake { line: None, ..mistake },
+                _ => return RecipeError { line: None, ..mistake },
             }
-            Mistake { code: "recipe.set", line: None, ..mistake }
+            RecipeError { code: "recipe.set", line: None, ..mistake }
         });
-        Mistakes::none(found.collect())
+        RecipeErrors::none(found.collect())
             .err()
             .unwrap_or_else(|| unset(path, "the value cannot be read", quoted))
     })?;
@@ -123,10 +123,16 @@ fn without_lines(node: Node) -> Node {
     Node { line: None, value }
 }
 
-fn unset(path: &str, message: &str, fix: Option<&str>) -> Mistakes {
+fn unset(path: &str, message: &str, fix: Option<&str>) -> RecipeErrors {
     let path = dotted(path);
-    Mistake { code: "recipe.set", path, line: None, message: message.to_owned(), fix: fix.map(str::to_owned) }
-        .into()
+    RecipeError {
+        code: "recipe.set",
+        path,
+        line: None,
+        message: message.to_owned(),
+        fix: fix.map(str::to_owned),
+    }
+    .into()
 }
 
 /// What holds for the values of a recipe holds for those that are put into it.

@@ -4,22 +4,22 @@
 //! What a rule says is kept in the row. What a judge is asked here, it is asked again when the group is scored, in the very
 //! same words, because those never depend on the other members: the record then answers, or the call in flight does.
 
-use super::{Engine, Terms};
+use super::{Engine, ScoreOptions};
+use crate::exec::CancelToken;
 use crate::judge::case::Member;
 use crate::plan::{Component, Scorer};
 use crate::report::Row;
 use crate::rollout::Rollout;
 use crate::rule::Sample;
-use crate::schedule::Halt;
 use crate::text::Text;
 use std::borrow::Borrow;
 use std::sync::{Arc, OnceLock};
 
 /// What has been found out about a rollout that still waits for its group. It is empty at first.
 #[derive(Debug, Clone, Default)]
-pub struct Begun(Arc<OnceLock<Row>>);
+pub struct Prescored(Arc<OnceLock<Row>>);
 
-impl Begun {
+impl Prescored {
     /// What has been found out, where the work is done.
     pub(super) fn row(&self) -> Option<&Row> {
         self.0.get()
@@ -33,23 +33,25 @@ impl Begun {
 
 impl Engine {
     /// Begins with a rollout whose group is not complete yet. What is found out is put into `begun`, which goes to
-    /// [`Engine::submit_begun`] later. It comes back at once.
+    /// [`Engine::submit_prescored`] later. It comes back at once.
     pub fn begin<R: Borrow<Rollout<'static>> + Send + 'static>(
         self: &Arc<Self>,
         rollout: R,
-        terms: &Terms,
-        begun: &Begun,
+        terms: &ScoreOptions,
+        begun: &Prescored,
     ) {
         let (engine, terms, begun) = (Arc::clone(self), terms.clone(), begun.clone());
         self.pool.spawn(move || {
             // Where nobody else holds it any more, the group has been scored in the meantime.
-            if Arc::strong_count(&begun.0) > 1 && !terms.halt.as_ref().is_some_and(Halt::is_raised) {
-                engine.look_at(rollout.borrow(), &terms, &begun);
+            if Arc::strong_count(&begun.0) > 1
+                && !terms.cancel.as_ref().is_some_and(CancelToken::is_cancelled)
+            {
+                engine.prescore_one(rollout.borrow(), &terms, &begun);
             }
         });
     }
 
-    fn look_at(&self, rollout: &Rollout<'_>, terms: &Terms, begun: &Begun) {
+    fn prescore_one(&self, rollout: &Rollout<'_>, terms: &ScoreOptions, begun: &Prescored) {
         let text = Text::new(&*rollout.response);
         let reference = rollout.reference.as_deref().map(Text::new);
         let sample = Sample {
@@ -67,17 +69,18 @@ impl Engine {
         let mut rows = [row.clone()];
         // It cannot have been set before, because only this job holds it to be filled.
         let _ = begun.0.set(row);
-        let Some((index, court)) = rows[0].branch.zip(self.court.as_ref().filter(|court| !court.is_dry()))
+        let Some((index, runner)) =
+            rows[0].branch.zip(self.runner.as_ref().filter(|runner| !runner.is_dry()))
         else {
             return;
         };
         let members = [Member { rollout, text: &text }];
         let branch = &self.plan.branches[index];
         let alone = |component: &Component| self.asks_alone(component);
-        let hearings = self.call_hearings(index, branch, &members, &mut rows, terms, alone);
-        if !hearings.is_empty() {
-            let hearings = hearings.into_iter().map(|(_, hearing)| hearing).collect();
-            court.hear_then(&self.plan, hearings, terms.halt.as_ref(), drop);
+        let tasks = self.build_judge_tasks(index, branch, &members, &mut rows, terms, alone);
+        if !tasks.is_empty() {
+            let tasks = tasks.into_iter().map(|(_, task)| task).collect();
+            runner.spawn(&self.plan, tasks, terms.cancel.as_ref(), drop);
         }
     }
 

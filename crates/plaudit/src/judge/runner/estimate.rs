@@ -1,6 +1,6 @@
 //! What would be asked? Calls, tokens and cost, counted before a token is spent.
 
-use super::{Court, Hearing};
+use super::{JudgeRunner, JudgeTask};
 use crate::judge::query::Call;
 use crate::plan::{Judge, Plan};
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 
 /// What a component would ask.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Foreseen {
+pub struct CostEstimate {
     /// The component that asks.
     pub component: String,
     /// The judge that it asks.
@@ -32,12 +32,12 @@ pub struct Foreseen {
     pub exact: bool,
     /// Groups that are larger than the component's aggregate takes. No call is made about them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub too_large: Option<TooLarge>,
+    pub too_large: Option<OversizedGroup>,
 }
 
 /// Groups that are larger than a component's aggregate takes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TooLarge {
+pub struct OversizedGroup {
     /// The aggregate.
     pub method: &'static str,
     /// How many different responses it takes, the reference included where that takes part.
@@ -50,42 +50,47 @@ pub struct TooLarge {
     pub size: usize,
 }
 
-impl Court {
+impl JudgeRunner {
     /// What would be asked, where calls are only counted.
-    pub(crate) fn foreseen(&self) -> Vec<Foreseen> {
-        let foreseen = self.foreseen.as_ref();
-        foreseen.map_or_else(Vec::new, |all| all.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    pub(crate) fn estimates(&self) -> Vec<CostEstimate> {
+        let estimates = self.estimates.as_ref();
+        estimates.map_or_else(Vec::new, |all| all.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// Counts what a hearing would ask.
-    pub(super) async fn foresee(&self, plan: &Plan, hearing: &Hearing) {
-        let inquiry = &hearing.inquiry;
-        let (judge, prior) = hearing.asks;
+    /// Counts what a task would ask.
+    pub(super) async fn foresee(&self, plan: &Plan, task: &JudgeTask) {
+        let inquiry = &task.inquiry;
+        let (judge, prior) = task.asks;
         if let Some((size, limit)) = inquiry.too_large() {
-            self.foresee_too_large(plan, hearing, (size, limit));
+            self.foresee_too_large(plan, task, (size, limit));
             return;
         }
         if let (Some(prior), Some(wave)) = (prior, inquiry.prior()) {
             let voice = &plan.judges[prior].voice;
             let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.prior_call(voice, shown)).collect();
-            self.count(plan, hearing, (prior, &calls, calls.len())).await;
+            self.count(plan, task, (prior, &calls, calls.len())).await;
         }
         let wave = inquiry.next();
         let voice = &plan.judges[judge].voice;
         let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
         let most = inquiry.most_calls().max(calls.len());
-        self.count(plan, hearing, (judge, &calls, most)).await;
+        self.count(plan, task, (judge, &calls, most)).await;
     }
 
     /// Counts a group that is larger than the aggregate takes.
-    fn foresee_too_large(&self, plan: &Plan, hearing: &Hearing, (size, limit): (usize, usize)) {
-        let Some(foreseen) = &self.foreseen else { return };
-        let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
-        let one = entry(&mut foreseen, hearing, &plan.judges[hearing.asks.0]);
-        let group = hearing.group.as_deref().unwrap_or("").to_owned();
-        let method = hearing.inquiry.method();
-        let seen =
-            one.too_large.get_or_insert(TooLarge { method, limit, groups: 0, group: String::new(), size: 0 });
+    fn foresee_too_large(&self, plan: &Plan, task: &JudgeTask, (size, limit): (usize, usize)) {
+        let Some(estimates) = &self.estimates else { return };
+        let mut estimates = estimates.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = entry(&mut estimates, task, &plan.judges[task.asks.0]);
+        let group = task.group.as_deref().unwrap_or("").to_owned();
+        let method = task.inquiry.method();
+        let seen = one.too_large.get_or_insert(OversizedGroup {
+            method,
+            limit,
+            groups: 0,
+            group: String::new(),
+            size: 0,
+        });
         seen.groups += 1;
         if size > seen.size {
             (seen.group, seen.size) = (group, size);
@@ -93,13 +98,13 @@ impl Court {
     }
 
     /// Counts the calls of a wave, of which there would be so many at most.
-    async fn count(&self, plan: &Plan, hearing: &Hearing, (judge, calls, most): (usize, &[Call<'_>], usize)) {
+    async fn count(&self, plan: &Plan, task: &JudgeTask, (judge, calls, most): (usize, &[Call<'_>], usize)) {
         let known = calls.iter().map(|call| self.caller.is_known(judge, call));
         let known: Vec<bool> = known.collect::<FuturesOrdered<_>>().collect().await;
-        let Some(foreseen) = &self.foreseen else { return };
-        let mut foreseen = foreseen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(estimates) = &self.estimates else { return };
+        let mut estimates = estimates.lock().unwrap_or_else(PoisonError::into_inner);
         let settings = &plan.judges[judge];
-        let one = entry(&mut foreseen, hearing, settings);
+        let one = entry(&mut estimates, task, settings);
         let unknown: Vec<&Call<'_>> =
             calls.iter().zip(&known).filter(|(_, known)| !**known).map(|(call, _)| call).collect();
         let known = calls.len() - unknown.len();
@@ -113,8 +118,8 @@ impl Court {
             asked => (tokens as f64 * (most - known) as f64 / asked as f64) as u64,
         };
         let (read, written) = (grown(read), grown(written));
-        one.rollouts += hearing.inquiry.case.standings.len() as u64;
-        one.duplicates += hearing.inquiry.case.duplicates();
+        one.rollouts += task.inquiry.case.standings.len() as u64;
+        one.duplicates += task.inquiry.case.duplicates();
         one.calls += most as u64;
         one.known += known as u64;
         one.prompt_tokens += read;
@@ -127,11 +132,11 @@ impl Court {
 }
 
 /// What a component would ask of a judge, which is added where nothing has been counted of it.
-fn entry<'f>(foreseen: &'f mut Vec<Foreseen>, hearing: &Hearing, judge: &Judge) -> &'f mut Foreseen {
-    let known = |one: &Foreseen| one.component == hearing.component && one.judge == judge.name;
-    let place = foreseen.iter().position(known).unwrap_or_else(|| {
-        foreseen.push(Foreseen {
-            component: hearing.component.clone(),
+fn entry<'f>(estimates: &'f mut Vec<CostEstimate>, task: &JudgeTask, judge: &Judge) -> &'f mut CostEstimate {
+    let known = |one: &CostEstimate| one.component == task.component && one.judge == judge.name;
+    let place = estimates.iter().position(known).unwrap_or_else(|| {
+        estimates.push(CostEstimate {
+            component: task.component.clone(),
             judge: judge.name.clone(),
             rollouts: 0,
             duplicates: 0,
@@ -143,7 +148,7 @@ fn entry<'f>(foreseen: &'f mut Vec<Foreseen>, hearing: &Hearing, judge: &Judge) 
             exact: true,
             too_large: None,
         });
-        foreseen.len() - 1
+        estimates.len() - 1
     });
-    &mut foreseen[place]
+    &mut estimates[place]
 }

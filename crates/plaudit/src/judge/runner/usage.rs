@@ -1,13 +1,13 @@
-//! What has one engine asked of a judge, which others may ask as well? An account of its own questions.
+//! What has one engine asked of a judge, which others may ask as well? An usage of its own questions.
 
 use crate::judge::Usage;
-use crate::schedule::{Asked, Price};
+use crate::judge::client::{CallOutcome, Price};
 use crate::statistics::distribution::Distribution;
 use serde::Serialize;
 
 /// What one engine has asked of one judge.
 #[derive(Debug, Clone, Serialize)]
-pub struct Account {
+pub struct JudgeUsage {
     /// Which judge.
     pub judge: String,
     /// Questions.
@@ -28,7 +28,7 @@ pub struct Account {
     price: Option<Price>,
 }
 
-impl Account {
+impl JudgeUsage {
     /// Of nothing so far.
     pub(super) fn none(judge: &str, price: Option<Price>) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Account {
         }
     }
 
-    pub(super) fn observe(&mut self, asked: &Asked) {
+    pub(super) fn observe(&mut self, asked: &CallOutcome) {
         self.asked += 1;
         self.cached += u64::from(asked.cached);
         self.calls += u64::from(asked.attempts);

@@ -1,23 +1,41 @@
-//! How is a question put to a judge, and what becomes of it? The chain from a question to its verdict.
+//! The judge client: sends requests to LLM judges, at most once per key, within concurrency, rate, retry and cost limits.
 
-use super::asked::{Asked, JudgeSpec, Network, Secret, Unusable};
-use super::budget::today;
-use super::fault::Fault;
-use super::flight::Flights;
-use super::gate::{Barred, Gate, Wish, with_last};
-use super::panel::{Confidant, Panel};
-use super::purchase::Question;
-use super::record::{Record, held};
-use super::tally::Tally;
-use super::wire::{Broken, Reply, Wire};
+mod admission;
+mod breaker;
+mod budget;
+mod call_error;
+mod config;
+mod permit;
+mod rate_limit;
+mod record;
+mod registry;
+mod request;
+mod single_flight;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+pub use config::{CallOutcome, JudgeSpec, Network, Price, Secret, Unusable};
+pub use record::{Allowance, Claim, Leave, MemoryRecord, Record};
+pub use registry::{ErrorSink, JudgeRegistry};
+pub use tally::Tally;
+
 use crate::judge::{Form, Usage, Verdict};
 use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
+use admission::{Barred, Gate, Wish, with_last};
+use budget::today;
+use call_error::Fault;
+use record::held;
+use request::Question;
+use single_flight::Flights;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
+use transport::{Broken, Reply, Wire};
 
 /// What the keys of judgments begin with. It changes when the meaning of a judgment does.
 const PROTOCOL: &[u8] = b"plaudit judgment 1";
@@ -26,43 +44,43 @@ const PROTOCOL: &[u8] = b"plaudit judgment 1";
 const LONG_KEY: usize = 16;
 
 /// One judge, and all that is known of it.
-pub(super) struct Judge {
-    pub(super) spec: JudgeSpec,
-    pub(super) gate: Gate,
-    pub(super) wire: Box<dyn Wire>,
-    pub(super) flights: Flights,
+struct Judge {
+    spec: JudgeSpec,
+    gate: Gate,
+    wire: Box<dyn Wire>,
+    flights: Flights,
     /// Who alone is told what it says of its failures.
-    pub(super) confidant: Option<Confidant>,
+    error_sink: Option<ErrorSink>,
     /// Set when what is known from before has been read.
     begun: OnceCell<()>,
 }
 
-/// Asks judges. It starts nothing of its own: all work is done by the futures of [`Caller::ask`], so that dropping one
+/// Asks judges. It starts nothing of its own: all work is done by the futures of [`JudgeClient::ask`], so that dropping one
 /// closes its socket and frees what it held.
-pub struct Caller {
+pub struct JudgeClient {
     judges: Vec<Arc<Judge>>,
-    pub(super) record: Arc<dyn Record>,
-    pub(super) network: Network,
+    record: Arc<dyn Record>,
+    network: Network,
 }
 
 /// How far a question has come; what remains of it when its deadline passes.
 #[derive(Debug)]
-pub(super) struct Progress {
-    pub(super) form: Form,
-    pub(super) key: Option<[u8; 32]>,
-    pub(super) cached: bool,
-    pub(super) latency: Option<Duration>,
-    pub(super) usage: Option<Usage>,
+struct Progress {
+    form: Form,
+    key: Option<[u8; 32]>,
+    cached: bool,
+    latency: Option<Duration>,
+    usage: Option<Usage>,
     /// How often it was sent, waits that the judge asked for aside.
-    pub(super) tries: u32,
+    tries: u32,
     /// How often it was sent in all.
-    pub(super) sends: u32,
+    sends: u32,
     /// How it failed the last time.
-    pub(super) last: Option<Reason>,
+    last: Option<Reason>,
 }
 
 /// The key of a judgment: what was asked of whom, and nothing about when or where.
-pub(super) fn key(identity: &str, request: &Request) -> [u8; 32] {
+fn key(identity: &str, request: &Request) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for part in [PROTOCOL, identity.as_bytes(), request.path.as_bytes(), &request.body] {
         hasher.update(&(part.len() as u64).to_le_bytes());
@@ -74,13 +92,13 @@ pub(super) fn key(identity: &str, request: &Request) -> [u8; 32] {
 const FORMS: [(Form, &str); 3] = [(Form::Logprobs, "logprobs"), (Form::Json, "json"), (Form::Tag, "tag")];
 
 impl Judge {
-    pub(super) fn new(spec: JudgeSpec, wire: Box<dyn Wire>) -> Self {
+    fn new(spec: JudgeSpec, wire: Box<dyn Wire>) -> Self {
         let gate = Gate::new(&spec);
-        Self { spec, gate, wire, flights: Flights::default(), confidant: None, begun: OnceCell::new() }
+        Self { spec, gate, wire, flights: Flights::default(), error_sink: None, begun: OnceCell::new() }
     }
 
     /// A reply without the key that it was asked with, which some servers repeat.
-    pub(super) fn without_key(&self, mut reply: Reply) -> Reply {
+    fn without_key(&self, mut reply: Reply) -> Reply {
         // A short key may stand in a good answer by chance, and that is read before it is shown.
         let shown = !(200..300).contains(&reply.status);
         let hide = |key: &&Secret| shown || key.reveal().len() >= LONG_KEY;
@@ -92,23 +110,23 @@ impl Judge {
         reply
     }
 
-    /// A failure as everybody may know it: without the judge's own words, where only a confidant is told them.
-    pub(super) fn discreet(&self, status: u16, mut fault: Fault) -> Fault {
-        if let Some(confidant) = self.confidant.as_ref().filter(|_| !(200..300).contains(&status)) {
-            confidant(&self.spec.name, &fault.reason);
-            fault.reason.message = super::fault::sentence(status, b"").into();
+    /// A failure as everybody may know it: without the judge's own words, where only a error_sink is told them.
+    fn discreet(&self, status: u16, mut fault: Fault) -> Fault {
+        if let Some(error_sink) = self.error_sink.as_ref().filter(|_| !(200..300).contains(&status)) {
+            error_sink(&self.spec.name, &fault.reason);
+            fault.reason.message = call_error::sentence(status, b"").into();
         }
         fault
     }
 
-    /// A call that broke on its way. Where it went to is said as well: to the confidant, where only that is to know.
-    pub(super) fn broken(&self, endpoint: usize, broken: Broken) -> Fault {
+    /// A call that broke on its way. Where it went to is said as well: to the error_sink, where only that is to know.
+    fn broken(&self, endpoint: usize, broken: Broken) -> Fault {
         let mut fault = Fault::broken(broken);
         let place = self.spec.base_urls.get(endpoint).map_or("", String::as_str);
         let located = format!("{} It was asked at {place}.", fault.reason.message);
         let located = Reason::new(fault.reason.code, located);
-        match &self.confidant {
-            Some(confidant) => confidant(&self.spec.name, &located),
+        match &self.error_sink {
+            Some(error_sink) => error_sink(&self.spec.name, &located),
             None => fault.reason = located,
         }
         fault
@@ -119,8 +137,8 @@ impl Judge {
         if let Some(key) = &self.spec.api_key {
             reason.message = key.hidden(&reason.message).into_owned().into();
         }
-        let Some(confidant) = &self.confidant else { return reason };
-        confidant(&self.spec.name, &reason);
+        let Some(error_sink) = &self.error_sink else { return reason };
+        error_sink(&self.spec.name, &reason);
         match reason.code.as_str().starts_with("engine.") {
             true => reason.code.into(),
             false => reason,
@@ -128,7 +146,7 @@ impl Judge {
     }
 
     /// What has been counted so far.
-    pub(super) fn tally(&self) -> Tally {
+    fn tally(&self) -> Tally {
         let state = held(&self.gate.state);
         let openings = state.endpoints.iter().map(|endpoint| endpoint.openings).sum();
         Tally { limit: state.limit.calls(), openings, ..state.tally.clone() }
@@ -157,7 +175,7 @@ impl Judge {
     }
 
     /// The name under which what is spent on it is written down: a new one each day, where its budget is a day's.
-    pub(super) fn purse(&self) -> String {
+    fn purse(&self) -> String {
         match self.spec.budget_daily {
             true => format!("{}@{}", self.spec.name, today()),
             false => self.spec.name.clone(),
@@ -170,7 +188,7 @@ impl Judge {
     }
 
     /// Writes down which forms it takes, so that a run that is resumed asks in the same ones.
-    pub(super) fn remember_forms(&self, record: &dyn Record) {
+    fn remember_forms(&self, record: &dyn Record) {
         let state = held(&self.gate.state);
         let sign = |form| match (state.works.contains(&form), state.refused.contains(&form)) {
             (true, _) => Some('+'),
@@ -199,37 +217,37 @@ impl Judge {
         }
     }
 
-    pub(super) fn refuses(&self, form: Form) -> bool {
+    fn refuses(&self, form: Form) -> bool {
         held(&self.gate.state).refused.contains(&form)
     }
 }
 
-impl Caller {
+impl JudgeClient {
     /// A caller of these judges, which are then known by their places.
     pub fn new(judges: Vec<JudgeSpec>, record: Arc<dyn Record>, network: Network) -> Result<Self, Unusable> {
-        Self::of(judges, record, network, &Panel::default())
+        Self::of(judges, record, network, &JudgeRegistry::default())
     }
 
-    /// The same, where a judge that another caller of the panel asks already is that one, with all its limits.
+    /// The same, where a judge that another caller of the registry asks already is that one, with all its limits.
     pub fn of(
         judges: Vec<JudgeSpec>,
         record: Arc<dyn Record>,
         network: Network,
-        panel: &Panel,
+        registry: &JudgeRegistry,
     ) -> Result<Self, Unusable> {
-        let judges = judges.into_iter().map(|spec| panel.judge(spec)).collect::<Result<_, _>>()?;
+        let judges = judges.into_iter().map(|spec| registry.judge(spec)).collect::<Result<_, _>>()?;
         Ok(Self { judges, record, network })
     }
 
     /// A caller of one judge over a wire of the test's own.
     #[cfg(test)]
-    pub(super) fn over(spec: JudgeSpec, wire: Box<dyn Wire>, record: Arc<dyn Record>) -> Self {
+    fn over(spec: JudgeSpec, wire: Box<dyn Wire>, record: Arc<dyn Record>) -> Self {
         let judges = vec![Arc::new(Judge::new(spec, wire))];
         Self { judges, record, network: Network::Live }
     }
 
     /// Asks a judge, and comes back by the deadline, whatever the judge does.
-    pub async fn ask(&self, judge: usize, query: &dyn Query, deadline: Instant) -> Asked {
+    pub async fn ask(&self, judge: usize, query: &dyn Query, deadline: Instant) -> CallOutcome {
         let mut progress = Progress {
             form: query.forms().first().copied().unwrap_or(Form::Tag),
             key: None,
@@ -254,7 +272,7 @@ impl Caller {
                 })
             }
         };
-        Asked {
+        CallOutcome {
             verdict,
             key: progress.key,
             form: progress.form,

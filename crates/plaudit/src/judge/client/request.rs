@@ -1,13 +1,13 @@
 //! How is one judgment bought, and only once? The record, the flight, the attempts and the hedge.
 
-use super::asked::Network;
-use super::caller::{Caller, Judge, Progress};
-use super::fault::{Again, Fault};
-use super::flight::{Ticket, follow};
-use super::gate::{Barred, LONGEST_WAIT, Wish};
+use super::admission::{Barred, LONGEST_WAIT, Wish};
+use super::call_error::{Again, Fault};
+use super::config::Network;
 use super::permit::{Answer, Permit, Taken};
 use super::record::{Allowance, Claim, Leave, Record, held};
-use super::wire::{Broken, Parcel};
+use super::single_flight::{Ticket, follow};
+use super::transport::{Broken, Parcel};
+use super::{Judge, JudgeClient, Progress};
 use crate::judge::Usage;
 use crate::judge::{Query, Request};
 use crate::reason::{Code, Reason};
@@ -81,7 +81,7 @@ struct Patience {
     retries: u32,
 }
 
-impl Caller {
+impl JudgeClient {
     /// The judgment of a question: from an equal one in flight, from the record, or from the judge.
     pub(super) async fn buy(
         &self,

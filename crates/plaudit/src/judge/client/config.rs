@@ -180,7 +180,7 @@ pub enum Network {
 
 /// What came of a question.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct CallOutcome {
     /// The verdict, or why there is none.
     pub verdict: Result<Verdict, Reason>,
     /// The key of the last judgment that was looked for.
@@ -197,7 +197,7 @@ pub struct Asked {
     pub usage: Option<Usage>,
 }
 
-impl Asked {
+impl CallOutcome {
     /// Of a question that nobody waits for any more.
     pub fn stopped() -> Self {
         Self {

@@ -1,32 +1,10 @@
-//! When and where does work run? Groups side by side on threads of the engine's own, each with a deadline; and calls to
-//! judges, which are the one thing here that is worth money.
+//! Execution primitives of the engine: the thread pool, clocks, deadlines and cancellation tokens.
 
-mod asked;
-mod budget;
-mod caller;
-#[cfg(test)]
-mod caller_tests;
-mod endpoint;
-mod fault;
-mod flight;
-mod gate;
-mod halt;
-mod pace;
-mod panel;
-mod permit;
+mod cancel;
 mod pool;
-mod purchase;
-mod record;
-mod tally;
-mod wire;
 
-pub use asked::{Asked, JudgeSpec, Network, Price, Secret, Unusable};
-pub use caller::Caller;
-pub use halt::Halt;
-pub use panel::{Confidant, Panel};
+pub use cancel::CancelToken;
 pub use pool::Pool;
-pub use record::{Allowance, Claim, Leave, NoRecord, Record};
-pub use tally::Tally;
 
 use crate::reason::Code;
 use std::fmt;
@@ -80,13 +58,13 @@ pub(crate) struct Limit<'c> {
     /// The group's deadline.
     pub(crate) deadline: Deadline<'c>,
     /// The caller's flag, where it has one.
-    pub(crate) halt: Option<&'c Halt>,
+    pub(crate) cancel: Option<&'c CancelToken>,
 }
 
 impl Limit<'_> {
     /// Why nothing more may be started, where that is so.
     pub(crate) fn reached(&self) -> Option<Code> {
-        if self.halt.is_some_and(Halt::is_raised) {
+        if self.cancel.is_some_and(CancelToken::is_cancelled) {
             return Some(Code::Stopped);
         }
         self.deadline.has_passed().then_some(Code::GroupDeadline)

@@ -83,7 +83,7 @@ pub trait Record: Send + Sync {
     fn spend(&self, judge: &str, reserved: f64, cost: f64);
 }
 
-/// The most bytes of replies that [`NoRecord`] holds in each of its two generations.
+/// The most bytes of replies that [`MemoryRecord`] holds in each of its two generations.
 const HELD: usize = 32 << 20;
 /// The most facts of each generation, such as that no further attempt followed a reply.
 const FACTS: usize = 100_000;
@@ -91,7 +91,7 @@ const FACTS: usize = 100_000;
 /// A record that lasts as long as the process and holds what was asked lately, so that its memory does not grow with the
 /// run: equal questions are bought once as long as they are not far apart, and nothing is written to disk.
 #[derive(Debug, Default)]
-pub struct NoRecord {
+pub struct MemoryRecord {
     memory: Mutex<Memory>,
 }
 
@@ -135,7 +135,7 @@ impl<K: Ord, V> Generations<K, V> {
     }
 }
 
-impl NoRecord {
+impl MemoryRecord {
     fn memory(&self) -> MutexGuard<'_, Memory> {
         held(&self.memory)
     }
@@ -146,7 +146,7 @@ pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Record for NoRecord {
+impl Record for MemoryRecord {
     fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
         Box::pin(ready(Ok(self.memory().judgments.get(key).cloned())))
     }

@@ -2,7 +2,7 @@
 
 use crate::compose::Combine;
 use crate::group::Partial;
-use crate::recipe::judges::{WrittenJudge, WrittenValidation};
+use crate::recipe::judges::{JudgeConfig, ValidationConfig};
 use crate::registry::Entry;
 use crate::reward::inline_schema;
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// A plaudit recipe: which components, weights and policies make the total of a rollout.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Written {
+pub struct RecipeFile {
     /// The name of the recipe, in reports.
     pub name: Option<String>,
     /// What the recipe is for, in a sentence.
@@ -25,18 +25,18 @@ pub struct Written {
     /// The number that stands for an invalid total where a trainer must be given a number.
     pub invalid_value: Option<f64>,
     /// The judges, each under a name of its own by which components ask them.
-    pub judges: BTreeMap<String, WrittenJudge>,
+    pub judges: BTreeMap<String, JudgeConfig>,
     /// What happens beside training.
-    pub validation: WrittenValidation,
+    pub validation: ValidationConfig,
     /// How groups are handled.
-    pub groups: WrittenGroups,
+    pub groups: GroupsConfig,
     /// What a response may not exceed.
-    pub limits: WrittenLimits,
+    pub limits: LimitsConfig,
     /// Sends rollouts to other recipes by a field.
-    pub route: Option<WrittenRoute>,
+    pub route: Option<RouteConfig>,
 }
 
-impl Default for Written {
+impl Default for RecipeFile {
     fn default() -> Self {
         Self {
             name: None,
@@ -45,9 +45,9 @@ impl Default for Written {
             combine: Combine::Sum,
             invalid_value: None,
             judges: BTreeMap::new(),
-            validation: WrittenValidation::default(),
-            groups: WrittenGroups::default(),
-            limits: WrittenLimits::default(),
+            validation: ValidationConfig::default(),
+            groups: GroupsConfig::default(),
+            limits: LimitsConfig::default(),
             route: None,
         }
     }
@@ -56,7 +56,7 @@ impl Default for Written {
 /// How groups are handled.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct WrittenGroups {
+pub struct GroupsConfig {
     /// How many groups are scored at once; one a core where nothing is said.
     #[schemars(range(min = 1, max = 1024))]
     pub parallel: Option<usize>,
@@ -75,7 +75,7 @@ pub struct WrittenGroups {
     pub remember: usize,
 }
 
-impl Default for WrittenGroups {
+impl Default for GroupsConfig {
     fn default() -> Self {
         Self {
             parallel: None,
@@ -91,13 +91,13 @@ impl Default for WrittenGroups {
 /// What a response may not exceed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct WrittenLimits {
+pub struct LimitsConfig {
     /// The longest response in bytes; a longer one gets every component's floor.
     #[schemars(range(min = 1, max = 8_388_608))]
     pub response_bytes: usize,
 }
 
-impl Default for WrittenLimits {
+impl Default for LimitsConfig {
     fn default() -> Self {
         Self { response_bytes: 1024 * 1024 }
     }
@@ -106,7 +106,7 @@ impl Default for WrittenLimits {
 /// Sends rollouts to other recipes by a field of `extra`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WrittenRoute {
+pub struct RouteConfig {
     /// The field that decides, such as `extra.data_source`.
     pub by: String,
     /// Values of that field, and the recipes that they lead to: shipped ones by name, or files beside this one.
@@ -120,7 +120,7 @@ pub struct WrittenRoute {
 /// What every component may say, whatever its reward; all other keys are the reward's own parameters.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WrittenComponent {
+pub struct ComponentConfig {
     /// The name of the reward; `plaudit rewards` lists them.
     pub reward: String,
     /// How much the value counts in the total; 0 measures it without adding it.
@@ -134,13 +134,13 @@ pub struct WrittenComponent {
     pub floor: Option<f64>,
     /// Makes the component a gate: asked first, and able to settle the total alone.
     #[serde(default)]
-    pub gate: Option<WrittenGate>,
+    pub gate: Option<GateConfig>,
 }
 
 /// A gate.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WrittenGate {
+pub struct GateConfig {
     /// Below this value the gate is closed and the other components are not asked.
     pub min: f64,
     /// The total of a rollout whose gate is closed; where nothing is said, what the gates alone give.
@@ -154,7 +154,7 @@ fn one() -> f64 {
 
 /// The schema of a component of one reward: what every component may say, and the reward's parameters.
 pub fn component_schema(entry: Entry<'_>) -> Value {
-    let mut whole = inline_schema::<WrittenComponent>();
+    let mut whole = inline_schema::<ComponentConfig>();
     let own = entry.schema();
     if let (Some(properties), Some(parameters)) =
         (whole["properties"].as_object_mut(), own["properties"].as_object())
@@ -171,13 +171,13 @@ pub fn component_schema(entry: Entry<'_>) -> Value {
 
 /// The parameters that every component has, which no reward may use for its own.
 pub fn reserved() -> Vec<String> {
-    let schema = inline_schema::<WrittenComponent>();
+    let schema = inline_schema::<ComponentConfig>();
     schema["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect()
 }
 
 /// The schema of a recipe as a whole, in which nothing is said of single rewards.
 pub(crate) fn outline() -> Value {
-    inline_schema::<Written>()
+    inline_schema::<RecipeFile>()
 }
 
 /// The JSON schema of recipes, for editors: every reward with its parameters.

@@ -1,36 +1,36 @@
-//! How do several engines ask the same judges without asking more than one may? Through a panel, which knows every judge once.
+//! How do several engines ask the same judges without asking more than one may? Through a registry, which knows every judge once.
 
-use super::asked::{JudgeSpec, Unusable};
-use super::caller::Judge;
+use super::Judge;
+use super::config::{JudgeSpec, Unusable};
 use super::record::held;
 use super::tally::Tally;
-use super::wire::Http;
+use super::transport::Http;
 use crate::reason::Reason;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// Who is told what a judge says of a failure: its name, and the reason in its words.
-pub type Confidant = Arc<dyn Fn(&str, &Reason) + Send + Sync>;
+pub type ErrorSink = Arc<dyn Fn(&str, &Reason) + Send + Sync>;
 
-/// Judges that are known once, whoever asks them: limits, breakers and budgets hold over all callers of a panel.
+/// Judges that are known once, whoever asks them: limits, breakers and budgets hold over all callers of a registry.
 #[derive(Default)]
-pub struct Panel {
+pub struct JudgeRegistry {
     /// By everything that is said of them.
     judges: Mutex<BTreeMap<String, Arc<Judge>>>,
-    confidant: Option<Confidant>,
+    error_sink: Option<ErrorSink>,
 }
 
-impl fmt::Debug for Panel {
+impl fmt::Debug for JudgeRegistry {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_list().entries(held(&self.judges).values().map(|judge| &judge.spec.name)).finish()
     }
 }
 
-impl Panel {
-    /// A panel whose judges' words about failures are told to one alone, and do not stand in reasons.
-    pub fn discreet(confidant: Confidant) -> Self {
-        Self { judges: Mutex::default(), confidant: Some(confidant) }
+impl JudgeRegistry {
+    /// A registry whose judges' words about failures are told to one alone, and do not stand in reasons.
+    pub fn discreet(error_sink: ErrorSink) -> Self {
+        Self { judges: Mutex::default(), error_sink: Some(error_sink) }
     }
 
     /// The judge of that description, which is made where nobody has asked it yet.
@@ -48,7 +48,7 @@ impl Panel {
         }
         let wire = Http::new(&spec)?;
         let mut judge = Judge::new(spec, Box::new(wire));
-        judge.confidant = self.confidant.clone();
+        judge.error_sink = self.error_sink.clone();
         let judge = Arc::new(judge);
         judges.insert(description, Arc::clone(&judge));
         Ok(judge)
@@ -66,12 +66,12 @@ mod tests {
 
     #[test]
     fn a_judge_is_known_once_and_another_one_apart() {
-        let panel = Panel::default();
+        let registry = JudgeRegistry::default();
         let spec = || JudgeSpec::at("main", "http://127.0.0.1:1");
-        let (one, same) = (panel.judge(spec()).unwrap(), panel.judge(spec()).unwrap());
-        let other = panel.judge(JudgeSpec { concurrency: 7, ..spec() }).unwrap();
+        let (one, same) = (registry.judge(spec()).unwrap(), registry.judge(spec()).unwrap());
+        let other = registry.judge(JudgeSpec { concurrency: 7, ..spec() }).unwrap();
         assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
-        assert_eq!(panel.tallies().len(), 2);
-        assert!(panel.judge(JudgeSpec { budget_cost: Some(1.0), ..spec() }).is_err());
+        assert_eq!(registry.tallies().len(), 2);
+        assert!(registry.judge(JudgeSpec { budget_cost: Some(1.0), ..spec() }).is_err());
     }
 }
