@@ -94,7 +94,7 @@ class Rewards:
         if settings.size is not None:
             self.engine.check_group_size(settings.size)
         if settings.score is not None and settings.score not in self.engine.components:
-            raise ValueError(
+            raise plaudit.ArgumentError(
                 f"PLAUDIT_SCORE names `{settings.score}`, but the recipe has {list(self.engine.components)}"
             )
         self.join = self.engine.join()
@@ -116,7 +116,7 @@ class Rewards:
     def size(self) -> int:
         """How many samples of a prompt `reward_func` brings together; raises where it must be said and is not."""
         if self.settings.size is None and self.engine.compares_groups:
-            raise ValueError(
+            raise plaudit.ArgumentError(
                 "the recipe compares the responses of a prompt: set PLAUDIT_GROUP_SIZE to --rollout.n_samples_per_prompt, or "
                 "give this file as --train.agent_func_path"
             )
@@ -273,7 +273,7 @@ def response_of(query: str, prompt: str) -> str:
     kept = _overlap(prompt, query)
     if kept >= 16:
         return query[kept:]
-    raise ValueError(
+    raise plaudit.ArgumentError(
         "the query does not begin with its prompt, so the response cannot be told from it; give this file as "
         "--train.agent_func_path instead, which sees the tokens"
     )

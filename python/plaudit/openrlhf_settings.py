@@ -9,6 +9,8 @@ import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from plaudit._plaudit import ArgumentError
+
 _ENDS = (
     "<|im_end|>",
     "<|endoftext|>",
@@ -61,19 +63,19 @@ class Settings(NamedTuple):
         said = {name: environment.get(f"PLAUDIT_{name}") or None for name in KNOWN}
         recipe, join, timeout, invalid = (said[name] for name in ("RECIPE", "JOIN", "TIMEOUT", "INVALID"))
         if recipe is None:
-            raise ValueError("PLAUDIT_RECIPE must name a recipe, such as `math` or the path of a file")
+            raise ArgumentError("PLAUDIT_RECIPE must name a recipe, such as `math` or the path of a file")
         for name in ("GROUP_SIZE", "SHARE"):
             number = said[name]
             if number is not None and not (number.isdecimal() and int(number) > 0):
-                raise ValueError(f"PLAUDIT_{name} must be a whole number above 0, not `{number}`")
+                raise ArgumentError(f"PLAUDIT_{name} must be a whole number above 0, not `{number}`")
         if join not in (None, "ray"):
-            raise ValueError(f"PLAUDIT_JOIN is `ray` or not set, not `{join}`")
+            raise ArgumentError(f"PLAUDIT_JOIN is `ray` or not set, not `{join}`")
         try:
             seconds = float(timeout or 1800.0)
         except ValueError:
-            raise ValueError(f"PLAUDIT_TIMEOUT is a number of seconds, not `{timeout}`") from None
+            raise ArgumentError(f"PLAUDIT_TIMEOUT is a number of seconds, not `{timeout}`") from None
         if invalid not in (None, "mean", "raise"):
-            raise ValueError(f"PLAUDIT_INVALID is `mean` or `raise`, not `{invalid}`")
+            raise ArgumentError(f"PLAUDIT_INVALID is `mean` or `raise`, not `{invalid}`")
         return cls(
             recipe=recipe,
             overrides=dict(_override(word) for word in shlex.split(said["SET"] or "")),
@@ -104,7 +106,7 @@ def unknown(environment: Mapping[str, str] = os.environ) -> list[str]:
 def _override(word: str) -> tuple[str, object]:
     key, equals, value = word.partition("=")
     if not equals:
-        raise ValueError(f"PLAUDIT_SET takes KEY=VALUE, not `{word}`")
+        raise ArgumentError(f"PLAUDIT_SET takes KEY=VALUE, not `{word}`")
     try:
         return key, json.loads(value)
     except ValueError:

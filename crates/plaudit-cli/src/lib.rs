@@ -25,6 +25,9 @@ mod summary;
 mod talk;
 mod token;
 
+pub use explain::explanation;
+pub use replay::replay;
+
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::ffi::OsString;

@@ -1,14 +1,20 @@
 //! `plaudit replay`: what did the last run give? Its results once more, from the journal alone.
 
 use crate::failure::Failure;
-use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
+use crate::files::{Lines, Output, Role, Source, in_chunks, refuse_format, refuse_overlap};
+use crate::interrupt::Interrupt;
 use crate::scoring::{Account, Run, writes};
 use crate::state::State;
+use crate::stream::{Sink, Stream};
+use crate::talk::Talk;
 use clap::Args;
 use plaudit::engine::Engine;
 use plaudit::engine::EngineOptions;
+use plaudit::exec::Pool;
 use plaudit::input::Fields;
 use plaudit::judge::client::Network;
+use plaudit::report::Report;
+use plaudit::rollout::Rollout;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,5 +71,46 @@ impl Replay {
             lines.output.finish()?;
             Ok(None)
         })
+    }
+}
+
+/// The results of the last finished run of a state, each as a line of JSON; or a code and a message. For the Python package.
+pub fn replay(state: &str) -> Result<Vec<String>, (&'static str, String)> {
+    collect(state).map_err(|failure| (failure.code(), failure.to_string()))
+}
+
+fn collect(state: &str) -> Result<Vec<String>, Failure> {
+    let state = State::existing(state)?;
+    let (kept, rollouts) = state.last()?;
+    let journal = Some(state.journal.clone());
+    let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
+    let engine = Engine::open(kept.plan()?, &setup)?;
+    let (mut collected, talk, interrupt) = (Collected(Vec::new()), Talk::errors(), Interrupt::default());
+    Stream::new(&engine, &mut collected, &talk, kept.hold, &interrupt)
+        .run(&mut Source::open(rollouts.path())?, &Fields::own())?;
+    Ok(collected.0)
+}
+
+/// Results in memory.
+struct Collected(Vec<String>);
+
+impl Sink for Collected {
+    type Piece = String;
+
+    fn render(&self, pool: &Pool, rollouts: &[Rollout<'_>], report: &Report) -> Result<Vec<String>, Failure> {
+        in_chunks(pool, rollouts.len(), |at| {
+            let rollout = &rollouts[at];
+            let result = report.result(at, rollout.id.as_deref().unwrap_or(""), rollout);
+            serde_json::to_string(&result).map_err(|error| Failure::Arguments(error.to_string()))
+        })
+    }
+
+    fn bytes(piece: &String) -> usize {
+        piece.len()
+    }
+
+    fn write(&mut self, piece: String) -> Result<(), Failure> {
+        self.0.push(piece);
+        Ok(())
     }
 }
