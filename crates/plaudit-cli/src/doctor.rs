@@ -1,11 +1,11 @@
 //! `plaudit doctor`: a self-check of the machine, a recipe, its judges and a state, with the remedy beside each fault.
 
-use crate::failure::Failure;
+use crate::console::{Style, printable};
+use crate::error::CliError;
 use crate::rewards::print;
-use crate::scoring::Chosen;
+use crate::scoring::RecipeArgs;
 use crate::state::State;
 use crate::summary::{short, whole};
-use crate::talk::{Style, printable};
 use crate::{GOOD, PARTLY};
 use clap::Args;
 use plaudit::engine::Engine;
@@ -29,7 +29,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {
     #[command(flatten)]
-    recipe: Chosen,
+    recipe: RecipeArgs,
     /// Check this state as well: a folder, or redis://host:port/database
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
@@ -63,7 +63,7 @@ impl Check {
 }
 
 impl Doctor {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         let mut checks = machine();
         if let Some(place) = &self.state {
             checks.push(state(place));

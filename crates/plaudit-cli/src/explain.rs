@@ -1,12 +1,12 @@
-//! `plaudit explain`: how did one number come about? Every component, every comparison, and the judge's own words.
+//! `plaudit explain`: how one total came about, with every component, every comparison and the judge's replies.
 
 use crate::GOOD;
-use crate::failure::Failure;
+use crate::console::{Console, Style, printable};
+use crate::error::CliError;
 use crate::files::Source;
 use crate::rewards::print;
 use crate::state::State;
 use crate::summary::short;
-use crate::talk::{Style, Talk, printable};
 use clap::Args;
 use plaudit::engine::EngineOptions;
 use plaudit::engine::{Engine, ScoreOptions};
@@ -47,12 +47,12 @@ pub(crate) struct Explain {
 }
 
 impl Explain {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         let state = State::existing(&self.state)?;
-        let (kept, file) = state.last()?;
+        let (manifest, file) = state.last()?;
         let journal = Some(state.journal.clone());
         let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
-        let engine = Engine::open(kept.plan()?, &setup)?;
+        let engine = Engine::open(manifest.plan()?, &setup)?;
         let rollouts = siblings(file.path(), &self.id, &engine)?;
         let (report, exchanges) = engine.explain(&rollouts, &ScoreOptions::default())?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
@@ -211,10 +211,10 @@ fn reply(exchange: &CallTranscript) -> Option<String> {
 }
 
 /// The rollout of that id with all of its group.
-fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static>>, Failure> {
-    let all = |keep: &mut dyn FnMut(Rollout<'static>)| -> Result<(), Failure> {
+fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static>>, CliError> {
+    let all = |keep: &mut dyn FnMut(Rollout<'static>)| -> Result<(), CliError> {
         let mut source = Source::open(file)?;
-        while let Some(block) = source.next(engine.pool(), &Fields::own(), &Talk::errors())? {
+        while let Some(block) = source.next(engine.pool(), &Fields::own(), &Console::errors())? {
             for entry in block {
                 entry.rollouts.into_iter().flat_map(|parsed| parsed.rollouts).for_each(&mut *keep);
             }
@@ -241,6 +241,6 @@ fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static
     Ok(group)
 }
 
-fn missing(id: &str) -> Failure {
-    Failure::Arguments(format!("the last run has no rollout {id:?}"))
+fn missing(id: &str) -> CliError {
+    CliError::Arguments(format!("the last run has no rollout {id:?}"))
 }

@@ -1,15 +1,15 @@
-//! `plaudit plan`: what would be asked? Calls, tokens and cost, before a token is spent.
+//! `plaudit plan`: estimates calls, tokens and cost before a run.
 
 use crate::GOOD;
-use crate::failure::Failure;
+use crate::console::{Console, Style, printable};
+use crate::error::CliError;
 use crate::files::Source;
 use crate::interrupt::Interrupt;
 use crate::rewards::print;
-use crate::scoring::{Chosen, Run, pair};
+use crate::scoring::{RecipeArgs, Run, pair};
 use crate::state::State;
 use crate::stream::{Sink, Stream};
 use crate::summary::{short, whole};
-use crate::talk::{Style, Talk, printable};
 use clap::Args;
 use plaudit::engine::Engine;
 use plaudit::engine::EngineOptions;
@@ -20,6 +20,7 @@ use plaudit::judge::runner::{CostEstimate, OversizedGroup};
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use serde_json::json;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +37,7 @@ pub(crate) struct Plan {
     /// The rollouts: a file of JSON lines or Parquet, or - for JSON lines from stdin
     rollouts: String,
     #[command(flatten)]
-    recipe: Chosen,
+    recipe: RecipeArgs,
     /// Read a field from another name, such as prompt=question
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
     fields: Vec<(String, String)>,
@@ -54,7 +55,7 @@ struct Nowhere;
 impl Sink for Nowhere {
     type Piece = ();
 
-    fn render(&self, _: &Pool, rollouts: &[Rollout<'_>], _: &Report) -> Result<Vec<()>, Failure> {
+    fn render(&self, _: &Pool, rollouts: &[Rollout<'_>], _: &Report) -> Result<Vec<()>, CliError> {
         Ok(vec![(); rollouts.len()])
     }
 
@@ -62,21 +63,21 @@ impl Sink for Nowhere {
         0
     }
 
-    fn write(&mut self, (): ()) -> Result<(), Failure> {
+    fn write(&mut self, (): ()) -> Result<(), CliError> {
         Ok(())
     }
 }
 
 impl Plan {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         // A run that has not begun has paid for nothing, and a plan makes no folder.
         self.state.as_deref().map_or(Ok(()), Store::check)?;
-        let begun = self.state.as_deref().filter(|place| State::is_begun(place));
+        let begun = self.state.as_deref().filter(|place| State::may_exist(place));
         let state = begun.map(State::existing).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());
         let setup =
             EngineOptions { journal, network: Network::Replay, dry: true, ..EngineOptions::default() };
-        let engine = Engine::open(self.recipe.recipe()?.plan()?, &setup)?;
+        let engine = Arc::new(Engine::open(self.recipe.recipe()?.plan()?, &setup)?);
         let fields = crate::scoring::fields(&self.fields, false)?;
         let mut run = Run {
             engine: &engine,
@@ -89,11 +90,11 @@ impl Plan {
             parts: Vec::new(),
             out: None,
         };
-        let (talk, interrupt) = (Talk::errors(), Interrupt::default());
-        let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, &interrupt)
+        let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
+        let done = Stream::new(&engine, &mut Nowhere, &console, run.hold, &interrupt)
             .run(&mut run.source, &run.fields)?;
         let estimates = engine.estimates();
-        engine.plan().warnings.iter().for_each(|warning| talk.warning(&printable(&warning.to_string())));
+        engine.plan().warnings.iter().for_each(|warning| console.warning(&printable(&warning.to_string())));
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": estimates })),
             false => table(&estimates, done.statistics.rollouts, done.statistics.groups.count),

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::log;
 use super::reply::Refusal;
-use crate::failure::Failure;
+use crate::error::CliError;
 use plaudit::engine::Engine;
 use plaudit::engine::{EngineOptions, SharedResources};
 use plaudit::journal::Store;
@@ -42,7 +42,7 @@ impl Recipes {
         config: &Config,
         set: &[(String, String)],
         journal: Store,
-    ) -> Result<(Self, Vec<String>), Failure> {
+    ) -> Result<(Self, Vec<String>), CliError> {
         let shared = Arc::new(SharedResources::discreet(error_sink()));
         // That an answer is not in the journal is no news: why there is none was said when it was asked for.
         let replayed = Arc::new(SharedResources::discreet(Arc::new(|_, _| ())));
@@ -73,12 +73,12 @@ impl Recipes {
                 return Err(error.into());
             }
             if recipes.offers.insert(named.clone(), offer).is_some() {
-                return Err(Failure::Arguments(format!("two recipes are called {named:?}")));
+                return Err(CliError::Arguments(format!("two recipes are called {named:?}")));
             }
         }
         if let Some(at) = used.iter().position(|used| !used) {
             let path = &set[at].0;
-            return Err(Failure::Arguments(format!("--set {path}: no recipe that is offered has this")));
+            return Err(CliError::Arguments(format!("--set {path}: no recipe that is offered has this")));
         }
         Ok((recipes, left_out))
     }
@@ -178,11 +178,12 @@ fn error_sink() -> ErrorSink {
 }
 
 /// Puts the operator's judges in the place of those of the recipe; a recipe that has none gets all.
-fn place_judges(recipe: &mut Recipe, value: &Value, config: &Config) -> Result<(), Failure> {
+fn place_judges(recipe: &mut Recipe, value: &Value, config: &Config) -> Result<(), CliError> {
     let own = value.get("judges").and_then(Value::as_object);
     for (name, judge) in &config.judges {
         if own.is_none_or(|own| own.contains_key(name)) {
-            let judge = serde_json::to_value(judge).map_err(|error| Failure::Arguments(error.to_string()))?;
+            let judge =
+                serde_json::to_value(judge).map_err(|error| CliError::Arguments(error.to_string()))?;
             recipe.put(&format!("judges.{name}"), &spare(judge))?;
         }
     }

@@ -1,4 +1,4 @@
-//! What does a person see of the judges? How they decided, and what asking them took.
+//! The judges' part of the summary: how they decided, and what the calls took.
 
 use super::{counted, short, whole};
 use plaudit::judge::client::Tally;

@@ -1,4 +1,4 @@
-//! How does the command speak to a person? On stderr: errors, warnings, a progress bar and colours on a terminal.
+//! Console output on stderr: errors, warnings, hints, the progress bar and colours.
 
 use crate::summary::whole;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -59,51 +59,51 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().flat_map(shown).collect()
 }
 
-/// The voice of one run.
+/// The console of one run.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct Console {
     pub(crate) style: Style,
     quiet: bool,
     bar: Option<ProgressBar>,
 }
 
-impl Talk {
-    /// A voice that only tells errors.
+impl Console {
+    /// A console that prints errors only.
     pub(crate) fn errors() -> Self {
         Self { style: Style::of(std::io::stderr().is_terminal()), quiet: true, bar: None }
     }
 
-    /// A voice for a run over so many bytes, where that is known.
-    pub(crate) fn of_run(quiet: bool, bytes: Option<u64>) -> Self {
+    /// A console for a run over so many bytes, where the number is known.
+    pub(crate) fn for_run(quiet: bool, bytes: Option<u64>) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bar = (terminal && !quiet).then(|| progress(bytes)).flatten();
         Self { style: Style::of(terminal), quiet, bar }
     }
 
-    /// Says something that matters whatever was asked for.
+    /// Prints an error, `--quiet` or not.
     pub(crate) fn error(&self, text: &str) {
         self.print(&format!("{} {text}", self.style.red("error:")));
     }
 
-    /// Says something that may matter.
+    /// Prints a warning.
     pub(crate) fn warning(&self, text: &str) {
         self.print(&format!("{} {text}", self.style.yellow("warning:")));
     }
 
-    /// Says what may be done about the error before.
+    /// Prints how the error before may be mended.
     pub(crate) fn hint(&self, text: &str) {
         self.print(&format!("{} {text}", self.style.blue("hint:")));
     }
 
-    /// Says what `--quiet` silences.
-    pub(crate) fn say(&self, text: &str) {
+    /// Prints a line that `--quiet` suppresses.
+    pub(crate) fn info(&self, text: &str) {
         if !self.quiet {
             self.print(text);
         }
     }
 
     fn print(&self, text: &str) {
-        // There is nobody left to tell when stderr itself is gone.
+        // Where stderr itself is gone, there is nowhere left to print.
         let write = || {
             let _ = writeln!(std::io::stderr().lock(), "{text}");
         };
@@ -113,7 +113,7 @@ impl Talk {
         }
     }
 
-    /// Moves the progress bar; calls are counted only where somebody looks.
+    /// Moves the progress bar; `calls` is only evaluated where the bar is shown.
     pub(crate) fn progress(&self, bytes: u64, rollouts: u64, calls: impl FnOnce() -> Option<u64>) {
         if let Some(bar) = &self.bar {
             bar.set_position(bytes);
@@ -122,7 +122,7 @@ impl Talk {
         }
     }
 
-    /// Takes the progress bar away.
+    /// Removes the progress bar.
     pub(crate) fn end(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -1,17 +1,17 @@
-//! How do results come out in the order of the input? Each waits until all before it have been written.
+//! Reorder buffer: results wait until all earlier ones have been written.
 
 use std::collections::VecDeque;
 
 /// Results that wait for earlier ones.
 #[derive(Debug)]
-pub(crate) struct Queue<P> {
+pub(crate) struct ReorderBuffer<P> {
     /// The place of the first slot.
     first: u64,
     slots: VecDeque<Option<P>>,
     bytes: usize,
 }
 
-impl<P> Queue<P> {
+impl<P> ReorderBuffer<P> {
     /// Waiting for the result of place 0.
     pub(crate) fn new() -> Self {
         Self { first: 0, slots: VecDeque::new(), bytes: 0 }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn results_come_out_in_order() {
-        let mut queue = Queue::new();
+        let mut queue = ReorderBuffer::new();
         let mut written = Vec::new();
         for place in [2u64, 0, 3, 1, 5, 4] {
             queue.put(place, place, 1);

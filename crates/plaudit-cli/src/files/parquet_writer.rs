@@ -1,8 +1,8 @@
-//! How are results written as Parquet? In row groups of bounded size, with three columns and a reason a component.
+//! Parquet writer: row groups of bounded size, with three columns and a reason per component.
 
 use super::Output;
-use super::lines::in_chunks;
-use crate::failure::Failure;
+use super::jsonl_writer::in_chunks;
+use crate::error::CliError;
 use crate::stream::Sink;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
@@ -52,7 +52,7 @@ struct Cell {
 
 impl Table {
     /// A table with the columns of a plan.
-    pub(crate) fn new(output: Output, plan: &Plan) -> Result<Self, Failure> {
+    pub(crate) fn new(output: Output, plan: &Plan) -> Result<Self, CliError> {
         let name = output.name().to_owned();
         let columns: Vec<String> = plan.columns().into_iter().map(str::to_owned).collect();
         let level = ZstdLevel::try_new(3).map(Compression::ZSTD).unwrap_or(Compression::SNAPPY);
@@ -64,12 +64,12 @@ impl Table {
     }
 
     /// Writes the last rows and the footer, and gives the output back.
-    pub(crate) fn finish(mut self) -> Result<Output, Failure> {
+    pub(crate) fn finish(mut self) -> Result<Output, CliError> {
         self.write_rows()?;
         self.writer.into_inner().map_err(|error| failure(&self.name, error))
     }
 
-    fn write_rows(&mut self) -> Result<(), Failure> {
+    fn write_rows(&mut self) -> Result<(), CliError> {
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
         if rows.is_empty() {
@@ -121,7 +121,12 @@ impl Table {
 impl Sink for Table {
     type Piece = Record;
 
-    fn render(&self, pool: &Pool, rollouts: &[Rollout<'_>], report: &Report) -> Result<Vec<Record>, Failure> {
+    fn render(
+        &self,
+        pool: &Pool,
+        rollouts: &[Rollout<'_>],
+        report: &Report,
+    ) -> Result<Vec<Record>, CliError> {
         in_chunks(pool, rollouts.len(), |at| Ok(self.record(at, &rollouts[at], report)))
     }
 
@@ -133,7 +138,7 @@ impl Sink for Table {
         size_of::<Record>() + piece.id.len() + text(&piece.group) + reason + cells
     }
 
-    fn write(&mut self, piece: Record) -> Result<(), Failure> {
+    fn write(&mut self, piece: Record) -> Result<(), CliError> {
         self.bytes += Self::bytes(&piece);
         self.rows.push(piece);
         match self.rows.len() >= ROW_GROUP.0 || self.bytes >= ROW_GROUP.1 {
@@ -143,7 +148,7 @@ impl Sink for Table {
     }
 }
 
-fn failure(name: &str, error: ParquetError) -> Failure {
+fn failure(name: &str, error: ParquetError) -> CliError {
     let error = match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(error) => *error,
@@ -151,7 +156,7 @@ fn failure(name: &str, error: ParquetError) -> Failure {
         },
         other => io::Error::other(other),
     };
-    Failure::writing(name, error)
+    CliError::writing(name, error)
 }
 
 fn schema(columns: &[String]) -> Result<TypePtr, ParquetError> {

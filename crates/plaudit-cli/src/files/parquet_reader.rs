@@ -1,8 +1,8 @@
-//! How is Parquet read? Row by row, each as the object that a JSON line would hold.
+//! Parquet reader: each row becomes the object that a JSON line would hold.
 
 use super::{Entry, Parsed};
-use crate::failure::Failure;
-use crate::talk::Talk;
+use crate::console::Console;
+use crate::error::CliError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
@@ -34,9 +34,9 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn open(name: &str, file: File, bytes: u64) -> Result<Self, Failure> {
+    pub(crate) fn open(name: &str, file: File, bytes: u64) -> Result<Self, CliError> {
         let refuse =
-            |message: String| Failure::Input(name.to_owned(), InputError::new("input.parquet", message));
+            |message: String| CliError::Input(name.to_owned(), InputError::new("input.parquet", message));
         let reader = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)))
             .map_err(|_| refuse("the Parquet file is broken".to_owned()))?
             .map_err(|error| refuse(error.to_string()))?;
@@ -64,7 +64,11 @@ impl Rows {
     }
 
     /// The entries of the next rows.
-    pub(crate) fn next(&mut self, fields: &Fields, talk: &Talk) -> Result<Option<Vec<Entry>>, Failure> {
+    pub(crate) fn next(
+        &mut self,
+        fields: &Fields,
+        console: &Console,
+    ) -> Result<Option<Vec<Entry>>, CliError> {
         let mut entries = Vec::new();
         let mut weight = 0;
         while entries.len() < BLOCK.0 && weight < BLOCK.1 {
@@ -77,7 +81,7 @@ impl Rows {
             };
             self.read += 1;
             let before = weight;
-            let map = self.columns(row, fields, &mut weight, talk);
+            let map = self.columns(row, fields, &mut weight, console);
             let map = if weight - before > LONGEST_LINE { Err(too_long()) } else { map };
             let rollouts = map.and_then(|map| input::read_map(map, fields));
             let number = self.read;
@@ -92,14 +96,14 @@ impl Rows {
         row: Row,
         fields: &Fields,
         weight: &mut usize,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<Map<String, Value>, InputError> {
         let mut map = Map::new();
         for (name, field) in row.into_columns() {
             let mut cells = Cells { needed: fields.reads(&name), weight, left_out: false };
             let read = cells.entry(&mut map, name.clone(), field);
             if cells.left_out && self.left_out.insert(name.clone()) {
-                talk.warning(&format!(
+                console.warning(&format!(
                     "the column {name:?} holds bytes that are not text; they are left out"
                 ));
             }
@@ -111,9 +115,9 @@ impl Rows {
         Ok(map)
     }
 
-    fn broken(&self, message: &str) -> Failure {
+    fn broken(&self, message: &str) -> CliError {
         let message = format!("row {}: {message}", self.read + 1);
-        Failure::Input(self.name.clone(), InputError::new("input.parquet", message))
+        CliError::Input(self.name.clone(), InputError::new("input.parquet", message))
     }
 }
 

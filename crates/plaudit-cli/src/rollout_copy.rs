@@ -1,7 +1,6 @@
-//! Where do the rollouts of a run go, so that it can be replayed and explained? Into a file, or into memory where they are
-//! few enough to be kept elsewhere.
+//! The copy of a run's rollouts in its state, which replay and explain read: a file, or memory where Redis keeps it.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::files::Output;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -11,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The most bytes that are held in memory.
 const MOST: usize = 64 << 20;
 
-/// The rollouts of a run that has not finished.
+/// The rollouts of a run that is under way.
 pub(crate) enum RolloutCopy {
     File(Output),
     /// None where there were too many.
@@ -19,12 +18,12 @@ pub(crate) enum RolloutCopy {
 }
 
 impl RolloutCopy {
-    /// A copy that gives up where it would become large.
+    /// A copy in memory, which is dropped when it would become too large.
     pub(crate) fn small() -> Self {
         Self::Memory(Some(Vec::new()))
     }
 
-    /// What the copy is called in messages.
+    /// The name of the copy in messages.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::File(output) => output.name(),
@@ -32,8 +31,8 @@ impl RolloutCopy {
         }
     }
 
-    /// Gives a file its name; else the bytes, unless there were too many.
-    pub(crate) fn finish(self) -> Result<Option<Vec<u8>>, Failure> {
+    /// Completes the file; or gives back the bytes, unless there were too many.
+    pub(crate) fn finish(self) -> Result<Option<Vec<u8>>, CliError> {
         match self {
             Self::File(output) => output.finish().map(|()| None),
             Self::Memory(bytes) => Ok(bytes),
@@ -59,32 +58,32 @@ impl Write for RolloutCopy {
     }
 }
 
-/// The rollouts of a run that has finished, in a file.
-pub(crate) struct Rollouts {
+/// The rollouts of a finished run, as a file.
+pub(crate) struct SavedRollouts {
     path: String,
-    /// Whether the file is only there to be read now.
-    passing: bool,
+    /// Whether the file is removed when this is dropped.
+    temporary: bool,
 }
 
-impl Rollouts {
-    /// Those in a file that stays.
+impl SavedRollouts {
+    /// A file that stays.
     pub(crate) fn at(path: String) -> Self {
-        Self { path, passing: false }
+        Self { path, temporary: false }
     }
 
-    /// Those that were held elsewhere, in a file for as long as they are read.
-    pub(crate) fn beside(bytes: &[u8]) -> Result<Self, Failure> {
+    /// A temporary file with these bytes.
+    pub(crate) fn in_temp_file(bytes: &[u8]) -> Result<Self, CliError> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("plaudit-rollouts-{}-{number}.jsonl", std::process::id());
         let path = std::env::temp_dir().join(name).to_string_lossy().into_owned();
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(&path);
-        let failed = |error| Failure::File(path.clone(), error);
+        let failed = |error| CliError::File(path.clone(), error);
         let mut file = file.map_err(failed)?;
-        let kept = Self { path: path.clone(), passing: true };
+        let saved = Self { path: path.clone(), temporary: true };
         file.write_all(bytes).map_err(failed)?;
-        Ok(kept)
+        Ok(saved)
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -92,9 +91,9 @@ impl Rollouts {
     }
 }
 
-impl Drop for Rollouts {
+impl Drop for SavedRollouts {
     fn drop(&mut self) {
-        if self.passing {
+        if self.temporary {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -117,10 +116,10 @@ mod tests {
 
     #[test]
     fn what_is_beside_is_gone_when_it_was_read() {
-        let kept = Rollouts::beside(b"rows").expect("a file");
-        let path = kept.path().to_owned();
+        let saved = SavedRollouts::in_temp_file(b"rows").expect("a file");
+        let path = saved.path().to_owned();
         assert_eq!(std::fs::read(&path).expect("there"), b"rows");
-        drop(kept);
+        drop(saved);
         assert!(!std::path::Path::new(&path).exists());
     }
 }

@@ -1,9 +1,9 @@
-//! How are JSON lines read? In blocks of whole lines, whose lines are parsed side by side; no line is held that is
-//! too long to be read.
+//! JSON lines reader: reads blocks of whole lines and parses their lines in parallel. A line over the limit is skipped, not
+//! buffered.
 
-use super::{Entry, Parsed, foreign};
-use crate::failure::Failure;
-use crate::talk::Talk;
+use super::{Entry, Parsed, other_formats};
+use crate::console::Console;
+use crate::error::CliError;
 use plaudit::exec::Pool;
 use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
 use std::io::{ErrorKind, Read};
@@ -67,12 +67,12 @@ impl<R: Read> Reader<R> {
         &mut self,
         pool: &Pool,
         fields: &Fields,
-        talk: &Talk,
-    ) -> Result<Option<Vec<Entry>>, Failure> {
+        console: &Console,
+    ) -> Result<Option<Vec<Entry>>, CliError> {
         self.fill(BLOCK)?;
         if !self.started {
             self.started = true;
-            self.start(talk)?;
+            self.start(console)?;
         }
         if self.skipping {
             self.skip()?;
@@ -84,7 +84,7 @@ impl<R: Read> Reader<R> {
             whole = self.whole_lines();
         }
         if whole == 0 && !self.buffer.is_empty() {
-            // Nothing more fits, and no line ends: it is too long. It is told now, its end is looked for later.
+            // Nothing more fits, and no line ends: it is too long. It is reported now, its end is looked for later.
             self.buffer.clear();
             self.skipping = true;
             self.lines += 1;
@@ -100,7 +100,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads until the buffer holds so many bytes, or all there are.
-    fn fill(&mut self, size: usize) -> Result<(), Failure> {
+    fn fill(&mut self, size: usize) -> Result<(), CliError> {
         let mut filled = self.buffer.len();
         if self.ended || filled >= size {
             return Ok(());
@@ -114,7 +114,7 @@ impl<R: Read> Reader<R> {
                     self.position += count as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Failure::File(self.name.clone(), error)),
+                Err(error) => return Err(CliError::File(self.name.clone(), error)),
             }
         }
         self.buffer.truncate(filled);
@@ -131,9 +131,9 @@ impl<R: Read> Reader<R> {
     }
 
     /// Looks at the first bytes of all: is this what it should be?
-    fn start(&mut self, talk: &Talk) -> Result<(), Failure> {
+    fn start(&mut self, console: &Console) -> Result<(), CliError> {
         if self.buffer.starts_with(b"\xef\xbb\xbf") {
-            talk.warning("the input starts with a byte order mark, which was left out");
+            console.warning("the input starts with a byte order mark, which was left out");
             self.buffer.drain(..3);
         }
         let compressed = |what: &str| format!("the input is {what}; unpack it first");
@@ -147,7 +147,7 @@ impl<R: Read> Reader<R> {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
                 ("input.encoding", "the input is UTF-16; UTF-8 is wanted".to_owned())
             }
-            start if start.starts_with(super::rows::MAGIC) => {
+            start if start.starts_with(super::parquet_reader::MAGIC) => {
                 ("input.encoding", "Parquet cannot be read from a pipe; give the path of a file".to_owned())
             }
             _ if letters.next() == Some(&b'[') && letters.next() == Some(&b'{') => (
@@ -155,16 +155,16 @@ impl<R: Read> Reader<R> {
                 "the input is one JSON array; one object a line is wanted, as `jq -c '.[]'` makes it"
                     .to_owned(),
             ),
-            start => match foreign::told(&self.name, start) {
+            start => match other_formats::describe(&self.name, start) {
                 Some(message) => ("input.not_jsonl", message),
                 None => return Ok(()),
             },
         };
-        Err(Failure::Input(self.name.clone(), InputError::new(code, message)))
+        Err(CliError::Input(self.name.clone(), InputError::new(code, message)))
     }
 
     /// Throws the rest of a line away.
-    fn skip(&mut self) -> Result<(), Failure> {
+    fn skip(&mut self) -> Result<(), CliError> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer) {
                 self.buffer.drain(..=end);
@@ -219,7 +219,7 @@ mod tests {
     fn read(text: impl Read) -> (Vec<u64>, Vec<(u64, &'static str)>) {
         let mut reader = Reader::new("test".to_owned(), text, None);
         let (mut good, mut bad) = (Vec::new(), Vec::new());
-        while let Ok(Some(entries)) = reader.next(&Pool::new(Some(1)), &Fields::own(), &Talk::errors()) {
+        while let Ok(Some(entries)) = reader.next(&Pool::new(Some(1)), &Fields::own(), &Console::errors()) {
             assert!(reader.buffer.len() <= LONGEST_LINE + 2);
             for entry in entries {
                 match entry.rollouts {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_told_once() {
+    fn a_line_without_end_is_reported_once() {
         let endless = std::io::repeat(b'x').take(40 << 20).chain(&b"\n{\"response\":\"a\"}"[..]);
         assert_eq!(read(endless), (vec![2], vec![(1, "input.line_too_long")]));
         assert_eq!(read(std::io::repeat(b'x').take(40 << 20)), (vec![], vec![(1, "input.line_too_long")]));

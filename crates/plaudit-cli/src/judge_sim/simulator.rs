@@ -1,22 +1,23 @@
-//! What does the simulated endpoint reply to the body of a request? Faults and delays are drawn here, and not yet waited
-//! for.
+//! The simulated endpoint: makes the reply to a request body, with drawn faults and delays. It does not wait; the server
+//! does.
 
 use super::answer::Answer;
-use super::chance::{Chance, sigma};
+use super::caches::{AskCounts, Prefixes};
 use super::judge::Judge;
-use super::quality::quality;
-use super::question::Question;
-use super::recent::{Prefixes, Recent};
-use super::wire::{
-    Chat, Choice, Completion, Logprobs, Said, Score, Scored, Scores, Trouble, TroubleDetails, Usage, tokens,
+use super::prompt::Question;
+use super::protocol::{
+    Chat, Choice, Completion, ErrorBody, ErrorDetails, Logprobs, ReplyMessage, Score, Scored, Scores, Usage,
+    tokens,
 };
+use super::quality::quality;
+use super::random::{SeededRandom, sigma};
 use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The most choices a token that OpenAI's protocol allows to ask for.
 const MOST_TOP: u64 = 20;
-/// How much of a mistake in a request is told back.
+/// How much of the text of a request error is sent back.
 const MESSAGE: usize = 200;
 /// The longest delay in seconds.
 const LONGEST: f64 = 86_400.0;
@@ -39,10 +40,10 @@ pub(crate) struct Settings {
 
 /// A judge with an endpoint's habits.
 #[derive(Debug)]
-pub(crate) struct Court {
+pub(crate) struct Simulator {
     settings: Settings,
     /// How often each question was asked.
-    asked: Mutex<Recent>,
+    asked: Mutex<AskCounts>,
     /// The prefix cache.
     known: Mutex<Prefixes>,
 }
@@ -65,7 +66,7 @@ pub(crate) enum Shape {
 }
 
 /// What chance does to one request.
-struct Fate {
+struct Outcome {
     latency: Duration,
     failure: Option<Reply>,
     invalid: bool,
@@ -73,15 +74,15 @@ struct Fate {
 
 impl Reply {
     /// A refusal in OpenAI's shape, at once.
-    pub(crate) fn trouble(status: u16, message: &str, code: Option<&str>, param: Option<&str>) -> Self {
+    pub(crate) fn error(status: u16, message: &str, code: Option<&str>, param: Option<&str>) -> Self {
         let kind = match status {
             429 => "rate_limit_error",
             500.. => "server_error",
             _ => "invalid_request_error",
         };
         let short = &message[..message.floor_char_boundary(MESSAGE)];
-        let error = TroubleDetails { message: short, kind, param, code };
-        Self { status, body: bytes(&Trouble { error }), latency: Duration::ZERO, usage: None }
+        let error = ErrorDetails { message: short, kind, param, code };
+        Self { status, body: bytes(&ErrorBody { error }), latency: Duration::ZERO, usage: None }
     }
 }
 
@@ -91,12 +92,12 @@ fn bytes(reply: &impl Serialize) -> Vec<u8> {
 }
 
 fn unsupported(param: &str, message: &str) -> Reply {
-    Reply::trouble(400, message, Some("unsupported_parameter"), Some(param))
+    Reply::error(400, message, Some("unsupported_parameter"), Some(param))
 }
 
-impl Court {
+impl Simulator {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, asked: Mutex::new(Recent::new()), known: Mutex::new(Prefixes::new()) }
+        Self { settings, asked: Mutex::new(AskCounts::new()), known: Mutex::new(Prefixes::new()) }
     }
 
     /// The name of the model that is served.
@@ -111,9 +112,9 @@ impl Court {
 
     fn read(&self, body: &[u8]) -> Result<Chat, Reply> {
         let chat: Chat = serde_json::from_slice(body)
-            .map_err(|error| Reply::trouble(400, &error.to_string(), None, None))?;
+            .map_err(|error| Reply::error(400, &error.to_string(), None, None))?;
         if chat.messages.is_empty() {
-            return Err(Reply::trouble(400, "there are no messages", None, Some("messages")));
+            return Err(Reply::error(400, "there are no messages", None, Some("messages")));
         }
         if chat.stream == Some(true) {
             return Err(unsupported(
@@ -134,7 +135,7 @@ impl Court {
                 "unsupported parameter: this model has no response_format",
             ));
         }
-        let wrong = |param, message| Err(Reply::trouble(400, message, Some("invalid_value"), Some(param)));
+        let wrong = |param, message| Err(Reply::error(400, message, Some("invalid_value"), Some(param)));
         let top = chat.top_logprobs.unwrap_or(0);
         if top > MOST_TOP {
             return wrong("top_logprobs", "top_logprobs is at most 20");
@@ -153,11 +154,11 @@ impl Court {
         let question = Question::read(last.map_or("", |message| &message.content.0));
         let judge = &self.settings.judge;
         let chance = judge.chance(&question.asked, chat.seed);
-        let fate = self.fate(chance);
-        if let Some(failure) = fate.failure {
+        let outcome = self.outcome(chance);
+        if let Some(failure) = outcome.failure {
             return Err(failure);
         }
-        let answer = if fate.invalid {
+        let answer = if outcome.invalid {
             Answer::chatty()
         } else {
             Answer::new(&question.asked, question.form, judge.verdict(&question.asked, chance))
@@ -177,34 +178,34 @@ impl Court {
             model: self.named(chat.model.as_deref()),
             choices: [Choice {
                 index: 0,
-                message: Said { role: "assistant", content: &content, refusal: None },
+                message: ReplyMessage { role: "assistant", content: &content, refusal: None },
                 logprobs,
                 finish_reason: if cut { "length" } else { "stop" },
             }],
             usage,
         };
-        Ok(Reply { status: 200, body: bytes(&completion), latency: fate.latency, usage: Some(usage) })
+        Ok(Reply { status: 200, body: bytes(&completion), latency: outcome.latency, usage: Some(usage) })
     }
 
     /// The reply to a request for one number a text: its quality, or for a class the share that it makes.
     pub(crate) fn scores(&self, body: &[u8], shape: Shape) -> Reply {
         let request: Score = match serde_json::from_slice(body) {
             Ok(request) => request,
-            Err(error) => return Reply::trouble(400, &error.to_string(), None, None),
+            Err(error) => return Reply::error(400, &error.to_string(), None, None),
         };
         let texts = request.texts();
         if texts.is_empty() {
-            return Reply::trouble(400, "there is no input", None, Some("input"));
+            return Reply::error(400, "there is no input", None, Some("input"));
         }
-        let chance = Chance::new(self.settings.judge.seed).about(5);
+        let chance = SeededRandom::new(self.settings.judge.seed).about(5);
         let chance = texts.iter().fold(chance, |chance, text| chance.about_text(text.as_bytes()));
-        let fate = self.fate(chance);
-        if let Some(failure) = fate.failure {
+        let outcome = self.outcome(chance);
+        if let Some(failure) = outcome.failure {
             return failure;
         }
         let usage = self.usage(&texts, 0);
         // What a reward model says that has lost its way: nothing at all for any text.
-        let judged: &[&str] = if fate.invalid { &[] } else { &texts };
+        let judged: &[&str] = if outcome.invalid { &[] } else { &texts };
         let scored = |(index, text): (usize, &&str)| match (shape, quality(text)) {
             (Shape::Classify, q) => {
                 Scored::Class { index, label: "LABEL_0", probs: [sigma(q)], num_classes: 1 }
@@ -220,7 +221,7 @@ impl Court {
             data: judged.iter().enumerate().map(scored).collect(),
             usage,
         };
-        Reply { status: 200, body: bytes(&scores), latency: fate.latency, usage: Some(usage) }
+        Reply { status: 200, body: bytes(&scores), latency: outcome.latency, usage: Some(usage) }
     }
 
     /// The model's own name if it has one, else whatever the request calls it.
@@ -235,24 +236,24 @@ impl Court {
     }
 
     /// What becomes of a question, which depends on how often it was asked: a second try may fare better.
-    fn fate(&self, chance: Chance) -> Fate {
+    fn outcome(&self, chance: SeededRandom) -> Outcome {
         let settings = &self.settings;
         let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).add(chance.key());
         let chance = chance.about(6).about(u64::from(before));
         let happens = |what: u64, share: f64| chance.about(what).uniform() < share;
         if happens(1, settings.rate_limit_share) {
-            let limited = Reply::trouble(429, "too many requests", Some("rate_limit_exceeded"), None);
-            return Fate { latency: Duration::ZERO, failure: Some(limited), invalid: false };
+            let limited = Reply::error(429, "too many requests", Some("rate_limit_exceeded"), None);
+            return Outcome { latency: Duration::ZERO, failure: Some(limited), invalid: false };
         }
         let slow = if happens(2, settings.slow_share) { settings.slow_factor } else { 1.0 };
         let factor = (settings.jitter * chance.about(3).normal()).exp() * slow;
         let seconds = (settings.latency.as_secs_f64() * factor).min(LONGEST);
         let latency = Duration::from_secs_f64(seconds);
         let failure = happens(4, settings.error_rate).then(|| {
-            let failed = Reply::trouble(500, "the simulated judge has failed", Some("internal_error"), None);
+            let failed = Reply::error(500, "the simulated judge has failed", Some("internal_error"), None);
             Reply { latency, ..failed }
         });
-        Fate { latency, failure, invalid: happens(5, settings.invalid_rate) }
+        Outcome { latency, failure, invalid: happens(5, settings.invalid_rate) }
     }
 }
 
@@ -260,7 +261,7 @@ impl Court {
 mod tests {
     use super::*;
 
-    fn court(change: impl FnOnce(&mut Settings)) -> Court {
+    fn simulator(change: impl FnOnce(&mut Settings)) -> Simulator {
         let judge = Judge { seed: 1, temperature: 0.25, position_bias: 0.5, ties: 0.25, line_up_noise: 1.0 };
         let mut settings = Settings {
             judge,
@@ -276,14 +277,15 @@ mod tests {
             model: None,
         };
         change(&mut settings);
-        Court::new(settings)
+        Simulator::new(settings)
     }
 
     #[test]
     fn delays_are_lognormal_around_their_median_with_a_slow_share() {
-        let court = court(|settings| settings.slow_share = 0.1);
-        let mut delays: Vec<f64> =
-            (0..4000).map(|at| court.fate(Chance::new(at)).latency.as_secs_f64() * 1e3).collect();
+        let simulator = simulator(|settings| settings.slow_share = 0.1);
+        let mut delays: Vec<f64> = (0..4000)
+            .map(|at| simulator.outcome(SeededRandom::new(at)).latency.as_secs_f64() * 1e3)
+            .collect();
         delays.sort_by(f64::total_cmp);
         let slow = delays.iter().filter(|delay| **delay > 160.0).count();
         assert!((49.0..53.5).contains(&delays[2000]) && slow.abs_diff(400) < 60, "{} {slow}", delays[2000]);
@@ -293,11 +295,11 @@ mod tests {
 
     #[test]
     fn a_second_try_has_another_fate_and_the_same_verdict() {
-        let court = court(|settings| settings.error_rate = 0.5);
+        let simulator = simulator(|settings| settings.error_rate = 0.5);
         let body = |at: u64| format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{at}\"}}]}}");
         let (mut changed, mut delayed) = (0, 0);
         for at in 0..100 {
-            let tries: Vec<Reply> = (0..6).map(|_| court.chat(body(at).as_bytes())).collect();
+            let tries: Vec<Reply> = (0..6).map(|_| simulator.chat(body(at).as_bytes())).collect();
             changed += usize::from(tries[0].status != tries[1].status);
             delayed += usize::from(tries[0].latency != tries[1].latency);
             let mut said: Vec<&[u8]> =
@@ -310,10 +312,10 @@ mod tests {
 
     #[test]
     fn messages_may_come_in_parts_and_end_with_the_judge() {
-        let court = court(|_| {});
+        let simulator = simulator(|_| {});
         let body = r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a [[quality:"},
             {"type":"image_url","image_url":{}},{"type":"text","text":"8]]"}]},{"role":"assistant","content":null}]}"#;
-        let reply: serde_json::Value = serde_json::from_slice(&court.chat(body.as_bytes()).body).unwrap();
+        let reply: serde_json::Value = serde_json::from_slice(&simulator.chat(body.as_bytes()).body).unwrap();
         let content = reply["choices"][0]["message"]["content"].as_str().unwrap();
         assert!(content.starts_with("{\"score\": 0.99"), "{content}");
         assert_eq!(reply["usage"]["prompt_tokens"], 4);
@@ -321,8 +323,8 @@ mod tests {
 
     #[test]
     fn a_reward_model_that_has_lost_its_way_scores_nothing() {
-        let court = court(|settings| settings.invalid_rate = 1.0);
-        let reply = court.scores(b"{\"input\":\"a\"}", Shape::Pooling);
+        let simulator = simulator(|settings| settings.invalid_rate = 1.0);
+        let reply = simulator.scores(b"{\"input\":\"a\"}", Shape::Pooling);
         let reply: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
         assert_eq!(reply["data"], serde_json::json!([]));
     }

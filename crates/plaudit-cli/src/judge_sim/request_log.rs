@@ -1,7 +1,7 @@
-//! What has happened so far? The counts of a run, and one line a request in a file.
+//! Request log of the simulator: counters of a run, and one JSON line per request.
 
-use super::wire::Usage;
-use crate::failure::Failure;
+use super::protocol::Usage;
+use crate::error::CliError;
 use crate::summary::whole;
 use serde::Serialize;
 use std::fs::File;
@@ -13,9 +13,9 @@ use std::time::Duration;
 /// The status of a request whose client has gone away before the reply.
 const GONE: u16 = 499;
 
-/// The usage of a run.
+/// The requests of a run.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct RequestLog {
     file: Option<(String, Mutex<File>)>,
     broken: Mutex<Option<io::Error>>,
     arrived: AtomicU64,
@@ -29,8 +29,8 @@ pub(crate) struct Ledger {
 
 /// One request that is being answered. Where it is dropped before it is settled, its client has gone away.
 #[derive(Debug)]
-pub(crate) struct Visit<'l> {
-    ledger: &'l Ledger,
+pub(crate) struct LoggedRequest<'l> {
+    request_log: &'l RequestLog,
     line: Line,
     settled: bool,
 }
@@ -44,12 +44,12 @@ struct Line {
     in_flight: u64,
 }
 
-impl Ledger {
-    /// An empty usage; a file of that name is made anew.
-    pub(crate) fn open(path: Option<&str>) -> Result<Self, Failure> {
+impl RequestLog {
+    /// An empty log; an existing file is overwritten.
+    pub(crate) fn open(path: Option<&str>) -> Result<Self, CliError> {
         let open = |path: &str| match File::create(path) {
             Ok(file) => Ok((path.to_owned(), Mutex::new(file))),
-            Err(error) => Err(Failure::File(path.to_owned(), error)),
+            Err(error) => Err(CliError::File(path.to_owned(), error)),
         };
         let count = || AtomicU64::new(0);
         Ok(Self {
@@ -66,7 +66,7 @@ impl Ledger {
     }
 
     /// A request has arrived.
-    pub(crate) fn visit(&self, body: &[u8]) -> Visit<'_> {
+    pub(crate) fn visit(&self, body: &[u8]) -> LoggedRequest<'_> {
         let n = self.arrived.fetch_add(1, Relaxed) + 1;
         let in_flight = self.in_flight.fetch_add(1, Relaxed) + 1;
         // The key is only for the file, and a hash of megabytes is not free.
@@ -74,8 +74,8 @@ impl Ledger {
             .file
             .as_ref()
             .map_or_else(String::new, |_| format!("{:016x}", rapidhash::v3::rapidhash_v3(body)));
-        Visit {
-            ledger: self,
+        LoggedRequest {
+            request_log: self,
             line: Line { n, key, status: GONE, latency_ms: 0.0, in_flight },
             settled: false,
         }
@@ -91,11 +91,11 @@ impl Ledger {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// The usage in one line, or why there is none.
-    pub(crate) fn close(&self) -> Result<String, Failure> {
+    /// Closes the log: its totals in one line, or why it could not be written.
+    pub(crate) fn close(&self) -> Result<String, CliError> {
         if let Some(error) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let name = self.file.as_ref().map_or("", |(name, _)| name);
-            return Err(Failure::File(name.to_owned(), error));
+            return Err(CliError::File(name.to_owned(), error));
         }
         let shown = |count: &AtomicU64| whole(count.load(Relaxed));
         Ok(format!(
@@ -120,7 +120,7 @@ impl Ledger {
     }
 }
 
-impl Visit<'_> {
+impl LoggedRequest<'_> {
     /// How long the reply is held back.
     pub(crate) fn waits(&mut self, latency: Duration) {
         self.line.latency_ms = latency.as_micros() as f64 / 1e3;
@@ -130,23 +130,23 @@ impl Visit<'_> {
     pub(crate) fn settle(mut self, status: u16, usage: Option<&Usage>) {
         self.line.status = status;
         if let Some(usage) = usage {
-            self.ledger.read.fetch_add(usage.prompt_tokens, Relaxed);
-            self.ledger.cached.fetch_add(usage.cached(), Relaxed);
-            self.ledger.written.fetch_add(usage.completion_tokens, Relaxed);
+            self.request_log.read.fetch_add(usage.prompt_tokens, Relaxed);
+            self.request_log.cached.fetch_add(usage.cached(), Relaxed);
+            self.request_log.written.fetch_add(usage.completion_tokens, Relaxed);
         }
         self.end();
     }
 
     fn end(&mut self) {
         self.settled = true;
-        self.ledger.errors.fetch_add(u64::from(self.line.status >= 400), Relaxed);
-        self.ledger.in_flight.fetch_sub(1, Relaxed);
-        self.ledger.write(&self.line);
-        self.ledger.settled.fetch_add(1, Relaxed);
+        self.request_log.errors.fetch_add(u64::from(self.line.status >= 400), Relaxed);
+        self.request_log.in_flight.fetch_sub(1, Relaxed);
+        self.request_log.write(&self.line);
+        self.request_log.settled.fetch_add(1, Relaxed);
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for LoggedRequest<'_> {
     fn drop(&mut self) {
         if !self.settled {
             self.end();

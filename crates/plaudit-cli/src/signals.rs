@@ -1,21 +1,21 @@
-//! What tells the command to end before it is done? Ctrl-C, the signal to terminate, or a terminal that was closed.
+//! Signal handling: Ctrl-C, SIGTERM and SIGHUP.
 
 use std::io;
 
-/// A signal to end, as its number.
+/// The number of a signal that ends the process.
 pub(crate) type Signal = u8;
 
-/// Listens for signals. From when it is made, no such signal kills the process.
+/// Signal listener. Once it exists, these signals no longer kill the process.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     /// None where hangups are ignored.
     hangup: Option<tokio::signal::unix::Signal>,
 }
 
-impl Ending {
-    /// Begins to listen; it needs a runtime around it.
+impl Signals {
+    /// Starts to listen. Needs a tokio runtime.
     pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?;
@@ -27,7 +27,7 @@ impl Ending {
     }
 
     /// The next signal.
-    pub(crate) async fn told(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,

@@ -1,7 +1,7 @@
-//! How are results written as JSON lines? Rendered side by side, written in order.
+//! JSON lines writer: results are rendered in parallel and written in input order.
 
 use super::Output;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::stream::Sink;
 use plaudit::exec::Pool;
 use plaudit::report::Report;
@@ -26,7 +26,7 @@ impl Sink for Lines {
         pool: &Pool,
         rollouts: &[Rollout<'_>],
         report: &Report,
-    ) -> Result<Vec<Vec<u8>>, Failure> {
+    ) -> Result<Vec<Vec<u8>>, CliError> {
         let line = |at: usize| {
             let rollout = &rollouts[at];
             line(&report.result(at, rollout.id.as_deref().unwrap_or(""), rollout), self.output.name())
@@ -38,16 +38,16 @@ impl Sink for Lines {
         piece.len()
     }
 
-    fn write(&mut self, piece: Vec<u8>) -> Result<(), Failure> {
-        self.output.write_all(&piece).map_err(|error| Failure::writing(self.output.name(), error))
+    fn write(&mut self, piece: Vec<u8>) -> Result<(), CliError> {
+        self.output.write_all(&piece).map_err(|error| CliError::writing(self.output.name(), error))
     }
 }
 
 /// A value as a line of JSON.
-pub(crate) fn line(value: &impl Serialize, name: &str) -> Result<Vec<u8>, Failure> {
+pub(crate) fn line(value: &impl Serialize, name: &str) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::with_capacity(256);
     serde_json::to_writer(&mut bytes, value)
-        .map_err(|error| Failure::File(name.to_owned(), io::Error::other(error)))?;
+        .map_err(|error| CliError::File(name.to_owned(), io::Error::other(error)))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
@@ -56,11 +56,11 @@ pub(crate) fn line(value: &impl Serialize, name: &str) -> Result<Vec<u8>, Failur
 pub(crate) fn in_chunks<T: Send>(
     pool: &Pool,
     count: usize,
-    work: impl Fn(usize) -> Result<T, Failure> + Sync + Send,
-) -> Result<Vec<T>, Failure> {
+    work: impl Fn(usize) -> Result<T, CliError> + Sync + Send,
+) -> Result<Vec<T>, CliError> {
     let chunks: Vec<Range<usize>> =
         (0..count).step_by(CHUNK).map(|start| start..(start + CHUNK).min(count)).collect();
-    let done = pool.map(&chunks, |chunk| chunk.clone().map(&work).collect::<Result<Vec<T>, Failure>>());
+    let done = pool.map(&chunks, |chunk| chunk.clone().map(&work).collect::<Result<Vec<T>, CliError>>());
     let mut all = Vec::with_capacity(count);
     for chunk in done {
         all.extend(chunk?);

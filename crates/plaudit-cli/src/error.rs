@@ -1,4 +1,4 @@
-//! Why could a run not be done? What stops it as a whole, said so that the reader knows what to do.
+//! `CliError`: why a command could not be carried out.
 
 use crate::interrupt::Stopped;
 use plaudit::error::RunError;
@@ -8,29 +8,29 @@ use plaudit::recipe::RecipeErrors;
 use std::fmt;
 use std::io;
 
-/// A run that could not be done.
+/// Why a command could not be carried out.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CliError {
     /// The recipe has mistakes.
     Recipe(RecipeErrors),
-    /// Arguments that are wrong in a way that only shows when they are used.
+    /// Arguments that turn out wrong when they are used.
     Arguments(String),
     /// The input as a whole cannot be read.
     Input(String, InputError),
     /// A file could not be opened, read or written.
     File(String, io::Error),
-    /// Whoever read the output has gone away, which is no failure.
+    /// The reader of the output closed it, which is no error for the user.
     Closed,
-    /// A signal ended the run before it was done.
+    /// A signal stopped the run.
     Stopped(Stopped),
-    /// The engine gave up.
+    /// The engine could not score.
     Run(RunError),
     /// The state folder cannot be used.
     State(JournalError),
 }
 
-impl Failure {
-    /// A failure to write, which is none where nobody reads any more.
+impl CliError {
+    /// An error from writing; a closed pipe is `Closed`.
     pub(crate) fn writing(name: &str, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
@@ -39,7 +39,7 @@ impl Failure {
     }
 }
 
-impl Failure {
+impl CliError {
     /// The stable code, for a caller that is a program.
     pub(crate) fn code(&self) -> &'static str {
         match self {
@@ -53,25 +53,25 @@ impl Failure {
     }
 }
 
-impl From<JournalError> for Failure {
+impl From<JournalError> for CliError {
     fn from(error: JournalError) -> Self {
         Self::State(error)
     }
 }
 
-impl From<RunError> for Failure {
+impl From<RunError> for CliError {
     fn from(error: RunError) -> Self {
         Self::Run(error)
     }
 }
 
-impl From<RecipeErrors> for Failure {
+impl From<RecipeErrors> for CliError {
     fn from(mistakes: RecipeErrors) -> Self {
         Self::Recipe(mistakes)
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CliError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recipe(mistakes) => match mistakes.as_slice() {

@@ -1,10 +1,10 @@
-//! How can chance be the same in every run? Every draw is a hash of what it is about.
+//! Reproducible randomness: every draw is a hash of the seed and of what it is for.
 
 /// A place in the space of all draws; adding what a draw is about leads to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chance(u64);
+pub(crate) struct SeededRandom(u64);
 
-impl Chance {
+impl SeededRandom {
     pub(crate) fn new(seed: u64) -> Self {
         Self(scatter(seed ^ 0x6a09_e667_f3bc_c908))
     }
@@ -64,9 +64,9 @@ pub(crate) fn logit(share: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn moments(draw: impl Fn(Chance) -> f64) -> (f64, f64) {
+    fn moments(draw: impl Fn(SeededRandom) -> f64) -> (f64, f64) {
         let count = 20_000;
-        let draws: Vec<f64> = (0..count).map(|at| draw(Chance::new(7).about(at))).collect();
+        let draws: Vec<f64> = (0..count).map(|at| draw(SeededRandom::new(7).about(at))).collect();
         let mean = draws.iter().sum::<f64>() / count as f64;
         (mean, draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / count as f64)
     }
@@ -76,17 +76,17 @@ mod tests {
         let near = |found: (f64, f64), wanted: (f64, f64)| {
             assert!((found.0 - wanted.0).abs() < 0.03 && (found.1 - wanted.1).abs() < 0.06, "{found:?}");
         };
-        near(moments(Chance::uniform), (0.5, 1.0 / 12.0));
-        near(moments(Chance::normal), (0.0, 1.0));
-        near(moments(Chance::gumbel), (0.577, 1.645));
+        near(moments(SeededRandom::uniform), (0.5, 1.0 / 12.0));
+        near(moments(SeededRandom::normal), (0.0, 1.0));
+        near(moments(SeededRandom::gumbel), (0.577, 1.645));
     }
 
     #[test]
     fn what_a_draw_is_about_matters_in_its_order() {
-        let chance = Chance::new(1);
+        let chance = SeededRandom::new(1);
         assert_eq!(chance.about(1).about(2), chance.about(1).about(2));
         assert_ne!(chance.about(1).about(2), chance.about(2).about(1));
-        assert_ne!(chance.about_text(b"a"), Chance::new(2).about_text(b"a"));
+        assert_ne!(chance.about_text(b"a"), SeededRandom::new(2).about_text(b"a"));
     }
 
     #[test]

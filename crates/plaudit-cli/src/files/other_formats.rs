@@ -6,7 +6,7 @@ const LOOKED_AT: usize = 64 << 10;
 const LONGEST_NAME: usize = 64;
 
 /// What is said of an input that is not JSON lines, by its name and its first bytes; nothing where it may be.
-pub(super) fn told(name: &str, start: &[u8]) -> Option<String> {
+pub(super) fn describe(name: &str, start: &[u8]) -> Option<String> {
     let start = String::from_utf8_lossy(&start[..start.len().min(LOOKED_AT)]);
     let mut lines = start.lines().map(str::trim_end).filter(|line| !line.trim_start().is_empty());
     let (first, second) = (lines.next()?, lines.next().unwrap_or(""));

@@ -1,15 +1,15 @@
-//! What was wrong with the input? Every bad line is counted, and the first few are told one by one.
+//! Bad input lines: counts them by error code and prints the first few.
 
-use crate::talk::Talk;
+use crate::console::Console;
 use plaudit::input::InputError;
 use std::collections::BTreeMap;
 
-/// How many bad lines are told one by one.
-const TOLD: u64 = 20;
+/// How many bad lines are printed one by one.
+const MOST_PRINTED: u64 = 20;
 
-/// The usage of the lines of a run.
+/// The bad lines of a run.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct BadLines {
     /// How many lines were read, blank ones included.
     pub(crate) lines: u64,
     bad: BTreeMap<&'static str, u64>,
@@ -18,26 +18,26 @@ pub(crate) struct Ledger {
     hinted: bool,
 }
 
-impl Ledger {
-    /// Of nothing read.
+impl BadLines {
+    /// Nothing read yet.
     pub(crate) fn new() -> Self {
         Self { lines: 0, bad: BTreeMap::new(), count: 0, hinted: false }
     }
 
-    /// Takes a bad line in.
-    pub(crate) fn bad(&mut self, talk: &Talk, noun: &str, number: u64, error: &InputError) {
+    /// Counts a bad line, and prints it if it is among the first.
+    pub(crate) fn bad(&mut self, console: &Console, noun: &str, number: u64, error: &InputError) {
         self.count += 1;
         *self.bad.entry(error.code).or_insert(0) += 1;
-        if self.count <= TOLD {
-            talk.error(&format!("{noun} {number}: {error}"));
+        if self.count <= MOST_PRINTED {
+            console.error(&format!("{noun} {number}: {error}"));
         }
         if !error.renames.is_empty() && !self.hinted {
             self.hinted = true;
             let flags = error.renames.iter().map(|(field, name)| format!(" --field {field}={name}"));
-            talk.hint(&format!("try{}", flags.collect::<String>()));
+            console.hint(&format!("try{}", flags.collect::<String>()));
         }
-        if self.count == TOLD {
-            talk.error("further bad lines are only counted");
+        if self.count == MOST_PRINTED {
+            console.error("further bad lines are only counted");
         }
     }
 

@@ -1,7 +1,7 @@
-//! What has been seen lately? How often a question was asked, and which prompts are in the prefix cache; both bounded.
+//! Bounded caches of the simulator: how often a prompt was sent, and the prefix cache.
 
 use super::answer::TOKEN;
-use super::chance::Chance;
+use super::random::SeededRandom;
 use rapidhash::RapidHashMap;
 
 /// How many questions and how many blocks are remembered at most.
@@ -13,13 +13,13 @@ const BLOCK_BYTES: usize = BLOCK * TOKEN;
 /// Counts in two generations: when the younger is full, the older is forgotten as a whole, which costs next to nothing
 /// a key and needs no list of who was used last.
 #[derive(Debug)]
-pub(crate) struct Recent {
+pub(crate) struct AskCounts {
     young: RapidHashMap<u64, u32>,
     old: RapidHashMap<u64, u32>,
     limit: usize,
 }
 
-impl Recent {
+impl AskCounts {
     pub(crate) fn new() -> Self {
         Self::of(LIMIT)
     }
@@ -57,7 +57,7 @@ impl Prefixes {
     /// How many tokens of the prompt are in the cache; from now on all of its whole blocks are. The last token is never
     /// read from the cache, because a model has to look at one to go on.
     pub(crate) fn cached(&mut self, prompt: &[u8]) -> usize {
-        let (mut chance, mut hits, mut unbroken) = (Chance::new(2), 0, true);
+        let (mut chance, mut hits, mut unbroken) = (SeededRandom::new(2), 0, true);
         for block in prompt[..prompt.len().saturating_sub(1)].chunks_exact(BLOCK_BYTES) {
             chance = chance.about_text(block);
             let place = &mut self.0[chance.key() as usize % LIMIT];
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn no_more_is_held_than_the_limit() {
-        let mut recent = Recent::of(100);
+        let mut recent = AskCounts::of(100);
         for key in 0..10_000 {
             assert_eq!(recent.add(key), 0);
             assert!(recent.young.len() + recent.old.len() <= 100);

@@ -1,4 +1,4 @@
-//! What goes over the wire? The requests that are understood, and the replies, in the shapes of OpenAI, vLLM and SGLang.
+//! Request and reply bodies of the simulator, in the formats of OpenAI, vLLM and SGLang.
 
 use super::answer::{TOKEN, Token};
 use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
@@ -175,14 +175,14 @@ pub(crate) struct Completion<'r> {
 #[derive(Serialize)]
 pub(crate) struct Choice<'r> {
     pub(crate) index: u32,
-    pub(crate) message: Said<'r>,
+    pub(crate) message: ReplyMessage<'r>,
     pub(crate) logprobs: Option<Logprobs<'r>>,
     pub(crate) finish_reason: &'static str,
 }
 
 /// The message of the judge.
 #[derive(Serialize)]
-pub(crate) struct Said<'r> {
+pub(crate) struct ReplyMessage<'r> {
     pub(crate) role: &'static str,
     pub(crate) content: &'r str,
     pub(crate) refusal: Option<&'r str>,
@@ -219,13 +219,13 @@ pub(crate) enum Scored {
 
 /// What went wrong, in OpenAI's shape.
 #[derive(Serialize)]
-pub(crate) struct Trouble<'r> {
-    pub(crate) error: TroubleDetails<'r>,
+pub(crate) struct ErrorBody<'r> {
+    pub(crate) error: ErrorDetails<'r>,
 }
 
-/// The one field of [`Trouble`].
+/// The one field of [`ErrorBody`].
 #[derive(Serialize)]
-pub(crate) struct TroubleDetails<'r> {
+pub(crate) struct ErrorDetails<'r> {
     pub(crate) message: &'r str,
     #[serde(rename = "type")]
     pub(crate) kind: &'r str,

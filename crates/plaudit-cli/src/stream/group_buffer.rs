@@ -1,12 +1,13 @@
-//! When is a group complete? Nobody says so in a stream, so each is held until no member has come for a while.
+//! Group buffer: holds the members of a group until none has arrived for a while, because a stream does not say when a
+//! group is complete.
 
-use super::memory::Memory;
+use super::recent_ids::RecentIds;
 use rapidhash::RapidHashMap;
 use std::collections::VecDeque;
 
 /// How long groups are held, and what happens to a member that comes after its group has closed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Policy {
+pub(crate) struct BufferPolicy {
     /// A group closes when so many rollouts have been read since its last member.
     pub(crate) rollouts: u64,
     /// When more bytes are held, the group that has waited longest for a member closes.
@@ -19,31 +20,31 @@ pub(crate) struct Policy {
 
 /// What became of a member.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Taken<T> {
+pub(crate) enum Placement<T> {
     /// It waits with its group.
-    Held,
+    Buffered,
     /// Its group has closed; it waits in a new one.
-    Again,
+    Reopened,
     /// Its group has closed; here it is.
     Late(T),
 }
 
 /// Groups that wait for members.
 #[derive(Debug)]
-pub(crate) struct Hold<T> {
-    policy: Policy,
+pub(crate) struct GroupBuffer<T> {
+    policy: BufferPolicy,
     /// How many rollouts have been read.
     now: u64,
-    held: RapidHashMap<u64, Held<T>>,
+    held: RapidHashMap<u64, OpenGroup<T>>,
     /// Every member's time and group, oldest first; those that are not their group's last mean nothing.
     order: VecDeque<(u64, u64)>,
     bytes: usize,
     closed: VecDeque<Vec<T>>,
-    past: Memory,
+    past: RecentIds,
 }
 
 #[derive(Debug)]
-struct Held<T> {
+struct OpenGroup<T> {
     members: Vec<T>,
     bytes: usize,
     first: u64,
@@ -52,9 +53,9 @@ struct Held<T> {
     again: bool,
 }
 
-impl<T> Hold<T> {
+impl<T> GroupBuffer<T> {
     /// Nothing held.
-    pub(crate) fn new(policy: Policy) -> Self {
+    pub(crate) fn new(policy: BufferPolicy) -> Self {
         Self {
             policy,
             now: 0,
@@ -62,20 +63,20 @@ impl<T> Hold<T> {
             order: VecDeque::new(),
             bytes: 0,
             closed: VecDeque::new(),
-            past: Memory::new(policy.memory),
+            past: RecentIds::new(policy.memory),
         }
     }
 
     /// Takes a member in: the hash of its group, itself, and how many bytes it has.
-    pub(crate) fn take(&mut self, group: u64, member: T, bytes: usize) -> Taken<T> {
+    pub(crate) fn take(&mut self, group: u64, member: T, bytes: usize) -> Placement<T> {
         self.now += 1;
         let late = !self.held.contains_key(&group) && self.past.contains(group);
         if late && self.policy.refuse_late {
             self.expire();
-            return Taken::Late(member);
+            return Placement::Late(member);
         }
         let now = self.now;
-        let held = self.held.entry(group).or_insert(Held {
+        let held = self.held.entry(group).or_insert(OpenGroup {
             members: Vec::new(),
             bytes: 0,
             first: now,
@@ -90,7 +91,7 @@ impl<T> Hold<T> {
         self.order.push_back((now, group));
         self.expire();
         while self.bytes > self.policy.bytes && self.close_longest() {}
-        if again { Taken::Again } else { Taken::Held }
+        if again { Placement::Reopened } else { Placement::Buffered }
     }
 
     /// Counts a rollout that belongs to no group.
@@ -152,22 +153,22 @@ impl<T> Hold<T> {
 mod tests {
     use super::*;
 
-    fn hold(rollouts: u64, bytes: usize, refuse_late: bool) -> Hold<u32> {
-        Hold::new(Policy { rollouts, bytes, refuse_late, memory: 100 })
+    fn hold(rollouts: u64, bytes: usize, refuse_late: bool) -> GroupBuffer<u32> {
+        GroupBuffer::new(BufferPolicy { rollouts, bytes, refuse_late, memory: 100 })
     }
 
-    fn closed(hold: &mut Hold<u32>) -> Vec<Vec<u32>> {
+    fn closed(hold: &mut GroupBuffer<u32>) -> Vec<Vec<u32>> {
         std::iter::from_fn(|| hold.closed()).collect()
     }
 
     #[test]
     fn a_group_closes_when_no_member_has_come_for_a_while() {
         let mut hold = hold(2, 1000, true);
-        assert_eq!(hold.take(7, 1, 1), Taken::Held);
-        assert_eq!(hold.take(8, 2, 1), Taken::Held);
-        assert_eq!(hold.take(7, 3, 1), Taken::Held);
+        assert_eq!(hold.take(7, 1, 1), Placement::Buffered);
+        assert_eq!(hold.take(8, 2, 1), Placement::Buffered);
+        assert_eq!(hold.take(7, 3, 1), Placement::Buffered);
         assert!(closed(&mut hold).is_empty());
-        assert_eq!(hold.take(9, 4, 1), Taken::Held);
+        assert_eq!(hold.take(9, 4, 1), Placement::Buffered);
         assert_eq!(closed(&mut hold), [vec![2]]);
         hold.pass();
         assert_eq!(closed(&mut hold), [vec![1, 3]]);
@@ -181,12 +182,12 @@ mod tests {
         let mut refusing = hold(1, 1000, true);
         refusing.take(7, 1, 1);
         refusing.take(8, 2, 1);
-        assert_eq!(refusing.take(7, 3, 1), Taken::Late(3));
+        assert_eq!(refusing.take(7, 3, 1), Placement::Late(3));
         let mut lenient = hold(1, 1000, false);
         lenient.take(7, 1, 1);
         lenient.take(8, 2, 1);
-        assert_eq!(lenient.take(7, 3, 1), Taken::Again);
-        assert_eq!(lenient.take(7, 4, 1), Taken::Again);
+        assert_eq!(lenient.take(7, 3, 1), Placement::Reopened);
+        assert_eq!(lenient.take(7, 4, 1), Placement::Reopened);
         lenient.end();
         assert_eq!(closed(&mut lenient), [vec![1], vec![2], vec![3, 4]]);
     }
