@@ -25,7 +25,9 @@ __all__ = [
     "recipes",
     "register",
     "replay",
+    "response_of",
     "rewards",
+    "strip_end_of_turn",
 ]
 VERSION: str
 
@@ -199,4 +201,6 @@ def register(
     call: Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]],
 ) -> None: ...
 def replay(state: str) -> list[str]: ...
+def response_of(transcript: str, prompt: str) -> str | None: ...
 def rewards() -> list[str]: ...
+def strip_end_of_turn(text: str, more: Sequence[str]) -> str: ...

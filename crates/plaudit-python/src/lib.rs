@@ -41,6 +41,8 @@ mod _plaudit {
     use super::report::{PyReport, fill_with_group_means};
     #[pymodule_export]
     use super::reward::{PyReward, aggregate, recipes, rewards};
+    #[pymodule_export]
+    use super::text::{response_of, strip_end_of_turn};
 
     /// The version of the package.
     #[pymodule_export]

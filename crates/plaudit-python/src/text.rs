@@ -269,3 +269,15 @@ fn unfit(place: &str, number: &dyn Display, allowed: NumbersAsText) -> PyErr {
 pub(crate) fn type_name(item: &Bound<'_, PyAny>) -> String {
     item.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
 }
+
+/// The response in a decoded transcript; None where the prompt is not found.
+#[pyfunction]
+pub(crate) fn response_of(transcript: &str, prompt: &str) -> Option<String> {
+    plaudit::text::transcript::response_of(transcript, prompt).map(str::to_owned)
+}
+
+/// The text without the tokens at its end that end a turn, nor any of `more`.
+#[pyfunction]
+pub(crate) fn strip_end_of_turn(text: &str, more: Vec<String>) -> &str {
+    plaudit::text::transcript::strip_end_of_turn(text, &more)
+}
