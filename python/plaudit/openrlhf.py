@@ -40,8 +40,7 @@ import plaudit
 from plaudit.openrlhf_settings import Settings, unknown
 
 if TYPE_CHECKING:
-    from plaudit.ray.actor import Answer
-    from plaudit.ray.calls import SharedCalls
+    from plaudit.ray.sync_client import SyncClient
 
 _log = logging.getLogger("plaudit.openrlhf")
 
@@ -81,14 +80,14 @@ class Rewards:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.shared: SharedCalls | None = None
+        self.shared: SyncClient | None = None
         if settings.join == "ray":
-            from plaudit.ray.calls import SharedCalls
-            from plaudit.ray.connection import Terms
+            from plaudit.ray.actor import ActorConfig
+            from plaudit.ray.sync_client import SyncClient
 
-            terms = Terms(settings.recipe, settings.overrides or None, settings.state)
-            self.engine = terms.engine(state=False)
-            self.shared = SharedCalls(terms, deadline=settings.timeout)
+            config = ActorConfig(settings.recipe, settings.overrides or None, settings.state)
+            self.engine = config.engine(state=False)
+            self.shared = SyncClient(config, deadline=settings.timeout)
         else:
             self.engine = _open_engine(settings)
         if settings.size is not None:
@@ -184,7 +183,7 @@ class Rewards:
         """Lets the siblings of a sample go on whose generation failed."""
         cohort.settle(None)
         if self.shared is not None:
-            self.shared.leave(cohort.key, cohort.members)
+            self.shared.withdraw(cohort.key, cohort.members)
         else:
             self.join.leave(cohort.key)
 
@@ -217,7 +216,7 @@ class Rewards:
             if self._gathering.get(key) is cohort and self.engine.compares_groups:
                 del self._gathering[key]
 
-    def _answer(self, result: plaudit.Result | Answer, cohort: _Cohort, size: int) -> dict[str, Any]:
+    def _answer(self, result: plaudit.Result, cohort: _Cohort, size: int) -> dict[str, Any]:
         """A result as OpenRLHF reads it: the same keys for every sample, and finite numbers alone."""
         reward = self._mean_of_siblings(result, cohort, size) if result.total is None else result.total
         score = reward
@@ -235,7 +234,7 @@ class Rewards:
             logs[f"plaudit/{component}_missing"] = float(value is None)
         return {"rewards": reward, "scores": score, "extra_logs": logs}
 
-    def _mean_of_siblings(self, result: plaudit.Result | Answer, cohort: _Cohort, size: int) -> float:
+    def _mean_of_siblings(self, result: plaudit.Result, cohort: _Cohort, size: int) -> float:
         """The number for a sample without one. OpenRLHF must be given a number, and this one gives no advantage."""
         mean = None
         if self.settings.invalid == "mean":

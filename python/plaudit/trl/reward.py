@@ -30,7 +30,6 @@ from .service import Remote
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from plaudit.ray.actor import Answer
     from plaudit.result import Result
 
     from .columns import AsyncColumn, Column
@@ -279,11 +278,11 @@ class Reward:
         return self._ranks if joins else self._alone
 
     def _reach_cluster(self, timeout: float) -> Cluster:
-        from plaudit.ray.actor import Terms
+        from plaudit.ray.actor import ActorConfig
 
         recipe = os.fspath(self._recipe) if isinstance(self._recipe, os.PathLike) else self._recipe
         overrides = dict(self._overrides) if self._overrides else None
-        return Cluster(Terms(recipe, overrides, self._state), self._ranks, timeout)
+        return Cluster(ActorConfig(recipe, overrides, self._state), self._ranks, timeout)
 
     def _reach_service(self, url: str, token: str | None, token_env: str | None, run: str | None) -> Remote:
         from plaudit.remote import Service
@@ -306,7 +305,7 @@ class Reward:
             "validate": True if self._validates(call, here) else None,
         }
 
-    def _hand_in(self, call: Call, here: Mapping[int, Row]) -> dict[int, Future[Answer]]:
+    def _hand_in(self, call: Call, here: Mapping[int, Row]) -> dict[int, Future[Result]]:
         assert self._cluster is not None
         return self._cluster.hand_in(call, here, self._validates(call, here))
 
@@ -334,7 +333,7 @@ class Reward:
             for at, place in enumerate(here)
         }
 
-    def _of_answers(self, answers: Mapping[int, Result] | Mapping[int, Answer]) -> dict[int, Score]:
+    def _of_answers(self, answers: Mapping[int, Result]) -> dict[int, Score]:
         """What the shared engine says of each row."""
         return {
             place: self._score(
