@@ -546,6 +546,6 @@ def _json(argument: str, value: Any) -> str:
 def _share(share: Any) -> int:
     if isinstance(share, bool) or not isinstance(share, Integral):
         raise ArgumentError(f"share is a whole number of engines, not {share!r:.80}")
-    if not 1 <= share < 2**32:
+    if not 1 <= int(share) < 2**32:
         raise ArgumentError(f"share is 1 or more engines, not {share}")
     return int(share)

@@ -136,7 +136,7 @@ def _comparison(at: int, given: Any) -> tuple[int, int, int | None]:
 
 
 def _count(place: str, given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= given < 2**63:
+    if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) < 2**63:
         raise ArgumentError(f"{place}: a whole number from 0 is wanted, not {given!r:.80}")
     return int(given)
 

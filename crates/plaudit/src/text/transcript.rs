@@ -87,6 +87,19 @@ mod tests {
     }
 
     #[test]
+    fn the_overlap_is_the_longest() {
+        let slow = |prompt: &str, text: &str| {
+            let sizes = 0..=prompt.len().min(text.len());
+            sizes.rev().find(|size| prompt.ends_with(&text[..*size])).unwrap()
+        };
+        for prompt in ["", "a", "ab", "aab", "abab", "aaaa", "abcabc"] {
+            for text in ["", "a", "b", "aab", "abab", "ababab", "bcabc", "aaaaaa", "cabcx"] {
+                assert_eq!(overlap(prompt.as_bytes(), text.as_bytes()), slow(prompt, text), "{prompt} {text}");
+            }
+        }
+    }
+
+    #[test]
     fn tokens_that_end_a_turn_are_stripped() {
         assert_eq!(strip_end_of_turn("yes<|im_end|>\n<|endoftext|>", &[]), "yes");
         assert_eq!(strip_end_of_turn("yes<|stop|>", &[]), "yes<|stop|>");
