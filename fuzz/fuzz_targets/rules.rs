@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use plaudit::outcome::Outcome;
 use plaudit::rule::{KINDS, Sample, Scorer};
 use plaudit::text::Text;
-use plaudit::tokenizer::Shelf;
+use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, json};
 use std::cell::OnceCell;
 
@@ -17,7 +17,7 @@ fuzz_target!(|input: (&str, &str, u16)| {
     let (response, reference, tokens) = input;
     let extra = Map::new();
     RULES.with(|rules| {
-        let load = || KINDS.iter().filter_map(|kind| (kind.build)(json!({}), &mut Shelf::default()).ok()).collect();
+        let load = || KINDS.iter().filter_map(|kind| (kind.build)(json!({}), &mut ResourceCache::default()).ok()).collect();
         for rule in rules.get_or_init(load) {
             let (text, reference) = (Text::new(response), Text::new(reference));
             let sample = Sample {

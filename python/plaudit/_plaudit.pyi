@@ -1,6 +1,6 @@
-"""The extension. What it holds is for this package alone; use `plaudit` instead."""
+"""The extension. It is private to this package; use `plaudit` instead."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -8,35 +8,45 @@ import numpy.typing as npt
 
 __all__ = [
     "VERSION",
+    "ArgumentError",
     "Call",
-    "Engine",
     "CompletionQueue",
+    "Engine",
     "Join",
     "PlauditError",
     "RecipeError",
-    "RunError",
     "Report",
     "Reward",
+    "RunError",
     "aggregate",
     "check_state",
     "fill_with_group_means",
     "main",
     "recipes",
     "register",
+    "replay",
+    "response_of",
     "rewards",
+    "strip_end_of_turn",
 ]
 VERSION: str
 
-# Name, page, schema of the parameters, whether it compares a group, and what is called.
+# Name, page, schema of the parameters, whether it compares a group, and the callable.
 _Function = tuple[
     str, str, dict[str, Any], bool, Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]]
 ]
-
+# Prompts, responses, references, groups, tokens, extras and ids.
+_Columns = tuple[Any, Any, Any, Any, Any, Any, Any]
+# Prompt, response, reference, tokens and extra.
+_Rollout = tuple[Any, Any, Any, Any, Any]
 # Total, outcome, reason, components, and the evidence by component and fact.
 _Fields = tuple[float | None, str, dict[str, Any] | None, dict[str, float | None], dict[tuple[str, str], Any]]
 
 class PlauditError(Exception):
-    """What plaudit raises; the base of the others."""
+    """The base of all exceptions of plaudit."""
+
+class ArgumentError(PlauditError, TypeError, ValueError):
+    """An argument that cannot be used. The message names it and its place."""
 
 class RecipeError(PlauditError):
     """A recipe that cannot be loaded. `mistakes` lists everything that is wrong with it."""
@@ -62,6 +72,7 @@ class Engine:
         state: str | None,
         share: int,
         functions: Sequence[_Function],
+        dry: bool,
     ) -> Engine: ...
     @property
     def recipe(self) -> dict[str, Any]: ...
@@ -92,29 +103,15 @@ class Engine:
     def judges(self) -> dict[str, dict[str, Any]]: ...
     def tallies(self) -> list[dict[str, Any]]: ...
     def stop(self) -> None: ...
-    def score(
-        self,
-        prompts: Any,
-        responses: Any,
-        references: Any,
-        groups: Any,
-        tokens: Any,
-        extras: Any,
-        ids: Any,
-        validate: bool | None,
-    ) -> Report: ...
+    def cost_estimates(self) -> list[dict[str, Any]]: ...
+    def score(self, columns: _Columns, validate: bool | None) -> Report: ...
     def start(
         self,
         done: Callable[[Report | None, BaseException | None], None],
-        prompts: Any,
-        responses: Any,
-        references: Any,
-        groups: Any,
-        tokens: Any,
-        extras: Any,
-        ids: Any,
+        columns: _Columns,
         validate: bool | None,
     ) -> Call: ...
+    def explain(self, columns: _Columns, validate: bool | None, full: bool) -> list[dict[str, Any]]: ...
 
 @final
 class Report:
@@ -154,19 +151,15 @@ class Join:
     def submit(
         self,
         done: Callable[[Any, BaseException | None], None],
-        group: str,
+        group: str | int,
         size: int,
-        member: str | None,
+        member: str | int | None,
         timeout: float | None,
         validate: bool | None,
-        prompt: Any,
-        response: str,
-        reference: str | None,
-        tokens: int | None,
-        extra: Mapping[str, Any] | None,
+        fields: _Rollout,
     ) -> None: ...
     def completion_queue(self, wake: Callable[[], object]) -> CompletionQueue: ...
-    def leave(self, group: str, member: str | None) -> None: ...
+    def leave(self, group: str | int, member: str | int | None) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
@@ -179,24 +172,17 @@ class CompletionQueue:
         size: int,
         member: str | None,
         prompt: Any,
-        response: str,
-        reference: str | None,
-        tokens: int | None,
-        extra: Mapping[str, Any] | None,
+        response: Any,
+        reference: Any,
+        tokens: Any,
+        extra: Any,
     ) -> None: ...
     def take(self) -> list[tuple[int, Any]]: ...
 
 @final
 class Reward:
     def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Reward: ...
-    def score(
-        self,
-        response: str,
-        prompt: Any,
-        reference: str | float | None,
-        tokens: int | None,
-        extra: Mapping[str, Any] | None,
-    ) -> tuple[str, float | None, dict[str, Any] | None, dict[str, Any]]: ...
+    def score(self, fields: _Rollout) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any]]: ...
 
 def aggregate(
     name: str, n: int, comparisons: Sequence[tuple[int, int, int | None]], params: dict[str, Any]
@@ -212,6 +198,9 @@ def register(
     page: str,
     schema: dict[str, Any],
     compares: bool,
-    ask: Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]],
+    call: Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]],
 ) -> None: ...
-def rewards() -> list[tuple[str, str]]: ...
+def replay(state: str) -> list[str]: ...
+def response_of(transcript: str, prompt: str) -> str | None: ...
+def rewards() -> list[str]: ...
+def strip_end_of_turn(text: str, more: Sequence[str]) -> str: ...

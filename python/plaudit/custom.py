@@ -77,9 +77,9 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
         ValueError: the name is that of a shipped reward, or a parameter has a name that every component has, such as `weight`.
     """
     if not isinstance(name, str):
-        raise TypeError('a reward is registered under a name: @plaudit.register("NAME")')
+        raise _plaudit.ArgumentError('a reward is registered under a name: @plaudit.register("NAME")')
     if per not in ("batch", "group", "rollout"):
-        raise ValueError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
+        raise _plaudit.ArgumentError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
 
     def put(function: Function) -> Function:
         reward = CustomReward(name, function, per)
@@ -274,10 +274,10 @@ def _schema(reward: CustomReward) -> dict[str, Any]:
     ]
     spread = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     if len(positional) < len(_GIVEN) and not spread:
-        raise TypeError(f"a reward takes ({', '.join(_GIVEN)}), not {signature}")
+        raise _plaudit.ArgumentError(f"a reward takes ({', '.join(_GIVEN)}), not {signature}")
     for at, each in enumerate(positional[: len(_GIVEN)]):
         if _PLACES.get(each.name, at) != at:
-            raise TypeError(
+            raise _plaudit.ArgumentError(
                 f"a reward is called by position, ({', '.join(_GIVEN)}): {each.name!r} would get the {_GIVEN[at]}"
             )
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]

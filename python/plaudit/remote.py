@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from plaudit._plaudit import RunError
+from plaudit._plaudit import ArgumentError, RunError
 from plaudit.report import flat
 from plaudit.result import Result
 
@@ -80,11 +80,15 @@ class Service:
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url is the address of a service, such as http://127.0.0.1:7717, not {url!r}")
+            raise ArgumentError(
+                f"url is the address of a service, such as http://127.0.0.1:7717, not {url!r}"
+            )
         if parts.username or parts.password or parts.query:
-            raise ValueError("url has neither a password nor a query: give the token as token= or token_env=")
+            raise ArgumentError(
+                "url has neither a password nor a query: give the token as token= or token_env="
+            )
         if token is not None and token_env is not None:
-            raise ValueError("give token= or token_env=, not both")
+            raise ArgumentError("give token= or token_env=, not both")
         self.url = url.rstrip("/")
         self.timeout = timeout
         self._secure = parts.scheme == "https"

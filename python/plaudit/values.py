@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plaudit._plaudit import ArgumentError
+
 DEEPEST = 64
 """How deep a value may be nested; the engine takes no more."""
 
@@ -29,8 +31,8 @@ def plain(value: Any, *, strict: bool = False) -> Any:
         The same value, made of None, bool, int, float, str, list and dict.
 
     Raises:
-        TypeError: `strict`, and the value holds an object of another type.
-        ValueError: The value is nested deeper than the engine takes, or holds itself.
+        ArgumentError: `strict`, and the value holds an object of another type.
+            Or the value is nested deeper than the engine takes, as one that holds itself.
 
     Example:
         >>> plain({1: (True, None)})
@@ -43,7 +45,7 @@ def _at_depth(value: Any, strict: bool, depth: int) -> Any:
     if value is None or type(value) in _PLAIN:
         return value
     if depth > DEEPEST:
-        raise ValueError(f"nested deeper than {DEEPEST}")
+        raise ArgumentError(f"nested deeper than {DEEPEST}")
     if hasattr(value, "tolist"):
         return _at_depth(value.tolist(), strict, depth + 1)
     for kind in _PLAIN:
@@ -56,5 +58,5 @@ def _at_depth(value: Any, strict: bool, depth: int) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if strict:
-        raise TypeError(f"{type(value).__name__} is not text, a number, a list or a dict")
+        raise ArgumentError(f"{type(value).__name__} is not text, a number, a list or a dict")
     return re.sub(r" at 0x[0-9a-fA-F]+", "", str(value))

@@ -7,7 +7,7 @@
 //! It sends groups of rollouts with texts of their own, and prints one line of JSON. With `--engine RECIPE_FILE` the same groups go
 //! to an engine in this process instead, so that what a service adds can be told.
 
-use plaudit::engine::{Engine, Terms};
+use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::input::{Fields, read_line};
 use plaudit::recipe::Recipe;
 use plaudit::rollout::Rollout;
@@ -228,7 +228,7 @@ async fn alone(
         let rollouts: Vec<Rollout<'static>> =
             group(number, load.size, load.bytes).into_iter().filter_map(read).collect();
         let (send, receive) = tokio::sync::oneshot::channel();
-        engine.submit(rollouts, Terms::default(), move |_, report| {
+        engine.submit(rollouts, ScoreOptions::default(), move |_, report| {
             let _ = send.send(report.is_ok());
         });
         let good = receive.await.unwrap_or(false);

@@ -1,15 +1,15 @@
 //! `plaudit doctor`: a self-check of the machine, a recipe, its judges and a state, with the remedy beside each fault.
 
-use crate::failure::Failure;
+use crate::console::{Style, printable};
+use crate::error::CliError;
 use crate::rewards::print;
-use crate::scoring::Chosen;
+use crate::scoring::RecipeArgs;
 use crate::state::State;
 use crate::summary::{short, whole};
-use crate::talk::{Style, printable};
 use crate::{GOOD, PARTLY};
 use clap::Args;
-use plaudit::court::Setup;
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
 use plaudit::outcome::Outcome;
 use plaudit::plan::Plan;
 use plaudit::report::Report;
@@ -29,7 +29,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {
     #[command(flatten)]
-    recipe: Chosen,
+    recipe: RecipeArgs,
     /// Check this state as well: a folder, or redis://host:port/database
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
@@ -63,7 +63,7 @@ impl Check {
 }
 
 impl Doctor {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         let mut checks = machine();
         if let Some(place) = &self.state {
             checks.push(state(place));
@@ -117,7 +117,7 @@ fn recipe(mut plan: Plan) -> Vec<Check> {
     let mut checks = vec![Check::Good("recipe".to_owned(), summary)];
     let keys = |name: &str| std::env::var(name).ok();
     let began = Instant::now();
-    let scored = Engine::open(plan, &Setup { keys: &keys, ..Setup::default() })
+    let scored = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() })
         .and_then(|engine| engine.score(&group()).map(|report| (report, engine.tallies())));
     let (report, tallies) = match scored {
         Ok(scored) => scored,

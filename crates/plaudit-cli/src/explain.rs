@@ -1,23 +1,24 @@
-//! `plaudit explain`: how did one number come about? Every component, every comparison, and the judge's own words.
+//! `plaudit explain`: how one total came about, with every component, every comparison and the judge's replies.
 
 use crate::GOOD;
-use crate::failure::Failure;
+use crate::console::{Console, Style, printable};
+use crate::error::CliError;
 use crate::files::Source;
 use crate::rewards::print;
 use crate::state::State;
 use crate::summary::short;
-use crate::talk::{Style, Talk, printable};
 use clap::Args;
-use plaudit::court::{Exchange, Setup};
-use plaudit::engine::{Engine, Terms};
+use plaudit::engine::EngineOptions;
+use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
 use plaudit::input::Fields;
+use plaudit::judge::client::Network;
 use plaudit::judge::reply::Reply;
+use plaudit::judge::runner::CallTranscript;
 use plaudit::judge::{Side, Verdict};
 use plaudit::outcome::Outcome;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Network;
 use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
@@ -46,45 +47,25 @@ pub(crate) struct Explain {
 }
 
 impl Explain {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         let state = State::existing(&self.state)?;
-        let (kept, file) = state.last()?;
+        let (manifest, file) = state.last()?;
         let journal = Some(state.journal.clone());
-        let setup = Setup { journal, network: Network::Replay, ..Setup::default() };
-        let engine = Engine::open(kept.plan()?, &setup)?;
+        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
+        let engine = Engine::open(manifest.plan()?, &setup)?;
         let rollouts = siblings(file.path(), &self.id, &engine)?;
-        let (report, exchanges) = engine.explain(&rollouts, &Terms::default())?;
+        let (report, exchanges) = engine.explain(&rollouts, &ScoreOptions::default())?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
         let Some(at) = at else { return Err(missing(&self.id)) };
-        let mine: Vec<&Exchange> =
-            exchanges.iter().filter(|exchange| exchange.shown.contains(&Some(at))).collect();
         let text = match self.json {
-            true => format!("{:#}", self.data(&report, at, &rollouts, &mine)),
-            false => self.text(&report, at, &rollouts, &mine),
+            true => format!("{:#}", explanation(&report, at, &rollouts, &exchanges, self.full)),
+            false => self.text(&report, at, &rollouts, &of_rollout(&exchanges, at)),
         };
         print(&text)?;
         Ok(GOOD)
     }
 
-    fn data(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&Exchange]) -> Value {
-        let exchange = |exchange: &&Exchange| {
-            let mut value = json!({
-                "component": exchange.component, "judge": exchange.judge, "shown": shown(exchange, rollouts),
-                "labels": exchange.labels, "form": exchange.form, "attempts": exchange.attempts,
-                "verdict": verdict(exchange, rollouts), "reply": reply(exchange),
-            });
-            if self.full {
-                value["prompt"] = json!(exchange.prompt);
-            }
-            value
-        };
-        json!({
-            "result": report.result(at, &self.id, &rollouts[at]),
-            "exchanges": mine.iter().map(exchange).collect::<Vec<_>>(),
-        })
-    }
-
-    fn text(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&Exchange]) -> String {
+    fn text(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&CallTranscript]) -> String {
         let style = Style::of_stdout();
         let row = &report.rows[at];
         let mut lines = Vec::new();
@@ -118,7 +99,7 @@ impl Explain {
         lines.join("\n")
     }
 
-    fn exchange(&self, exchange: &Exchange, rollouts: &[Rollout<'_>], style: Style) -> Vec<String> {
+    fn exchange(&self, exchange: &CallTranscript, rollouts: &[Rollout<'_>], style: Style) -> Vec<String> {
         let who = shown(exchange, rollouts).join(" against ");
         let mut lines = vec![format!("    {}: {}", printable(&who), printable(&verdict(exchange, rollouts)))];
         let reply = reply(exchange);
@@ -136,6 +117,38 @@ impl Explain {
         }
         lines
     }
+}
+
+/// How the total of one rollout came about, as data: its result, and the judge calls that showed it. With `full`, every
+/// prompt too. Rollouts have their ids.
+pub fn explanation(
+    report: &Report,
+    at: usize,
+    rollouts: &[Rollout<'_>],
+    transcripts: &[CallTranscript],
+    full: bool,
+) -> Value {
+    let exchange = |exchange: &&CallTranscript| {
+        let mut value = json!({
+            "component": exchange.component, "judge": exchange.judge, "shown": shown(exchange, rollouts),
+            "labels": exchange.labels, "form": exchange.form, "attempts": exchange.attempts,
+            "verdict": verdict(exchange, rollouts), "reply": reply(exchange),
+        });
+        if full {
+            value["prompt"] = json!(exchange.prompt);
+        }
+        value
+    };
+    let id = rollouts[at].id.as_deref().unwrap_or("?");
+    json!({
+        "result": report.result(at, id, &rollouts[at]),
+        "exchanges": of_rollout(transcripts, at).iter().map(exchange).collect::<Vec<_>>(),
+    })
+}
+
+/// The judge calls that showed a rollout.
+fn of_rollout(transcripts: &[CallTranscript], at: usize) -> Vec<&CallTranscript> {
+    transcripts.iter().filter(|transcript| transcript.shown.contains(&Some(at))).collect()
 }
 
 fn component_line(name: &str, reward: &str, weight: f64, outcome: Option<&Outcome>, style: Style) -> String {
@@ -159,7 +172,7 @@ fn component_line(name: &str, reward: &str, weight: f64, outcome: Option<&Outcom
 }
 
 /// The names of those that a call showed, in order.
-fn shown(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> Vec<String> {
+fn shown(exchange: &CallTranscript, rollouts: &[Rollout<'_>]) -> Vec<String> {
     let name = |member: &Option<usize>| match member {
         Some(at) => rollouts[*at].id.as_deref().unwrap_or("?").to_owned(),
         None => "the reference".to_owned(),
@@ -168,7 +181,7 @@ fn shown(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> Vec<String> {
 }
 
 /// What the judge decided, in words.
-fn verdict(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> String {
+fn verdict(exchange: &CallTranscript, rollouts: &[Rollout<'_>]) -> String {
     let names = shown(exchange, rollouts);
     match &exchange.verdict {
         Err(reason) => format!("{}: {}", reason.code, reason.message),
@@ -189,7 +202,7 @@ fn verdict(exchange: &Exchange, rollouts: &[Rollout<'_>]) -> String {
 }
 
 /// The judge's own words.
-fn reply(exchange: &Exchange) -> Option<String> {
+fn reply(exchange: &CallTranscript) -> Option<String> {
     let body = exchange.reply.as_deref()?;
     match Reply::read(body) {
         Ok(reply) => Some(reply.content),
@@ -198,10 +211,10 @@ fn reply(exchange: &Exchange) -> Option<String> {
 }
 
 /// The rollout of that id with all of its group.
-fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static>>, Failure> {
-    let all = |keep: &mut dyn FnMut(Rollout<'static>)| -> Result<(), Failure> {
+fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static>>, CliError> {
+    let all = |keep: &mut dyn FnMut(Rollout<'static>)| -> Result<(), CliError> {
         let mut source = Source::open(file)?;
-        while let Some(block) = source.next(engine.pool(), &Fields::own(), &Talk::errors())? {
+        while let Some(block) = source.next(engine.pool(), &Fields::own(), &Console::errors())? {
             for entry in block {
                 entry.rollouts.into_iter().flat_map(|parsed| parsed.rollouts).for_each(&mut *keep);
             }
@@ -228,6 +241,6 @@ fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static
     Ok(group)
 }
 
-fn missing(id: &str) -> Failure {
-    Failure::Arguments(format!("the last run has no rollout {id:?}"))
+fn missing(id: &str) -> CliError {
+    CliError::Arguments(format!("the last run has no rollout {id:?}"))
 }

@@ -1,28 +1,29 @@
-//! What happens to a run on Ctrl-C? It stops asking judges, keeps what is still answered, takes unfinished files away, and
-//! says how to go on.
+//! Graceful shutdown of a run: on a signal it starts no judge call, waits for those in flight, removes partial files and
+//! says how to resume.
 
-use crate::ending::{Ending, Signal};
-use crate::failure::Failure;
+use crate::console::Console;
+use crate::error::CliError;
+use crate::signals::{Signal, Signals};
 use crate::summary::whole;
-use crate::talk::Talk;
 use plaudit::engine::Engine;
 use plaudit::journal::Store;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-/// How long calls in flight may take to land after a signal.
+/// How long calls in flight may take after a signal.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a run that asks nothing any more may take to end by itself.
+/// How long a run without calls in flight may take to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
-/// How often it is looked at.
+/// Polling interval.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Whether a run was told to stop, and whether it has anything under way.
+/// Whether a signal has stopped the run, and how many judged batches are under way.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupt {
     signal: AtomicU8,
@@ -30,24 +31,31 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Goes on unless the run was told to stop.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    /// An error once a signal has stopped the run.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
         match self.signal.load(SeqCst) {
             0 => Ok(()),
-            signal => Err(Failure::Stopped(Stopped { signal, left: Left::Nothing })),
+            signal => Err(CliError::Stopped(Stopped { signal, left: Left::Nothing })),
         }
     }
 
-    /// Does something that calls in flight are waited for in.
-    pub(crate) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+    /// Counts a batch whose judge calls a stopped run waits for, until the guard is dropped.
+    pub(crate) fn begin_batch(self: &Arc<Self>) -> BatchGuard {
         self.batches.fetch_add(1, SeqCst);
-        let done = work();
-        self.batches.fetch_sub(1, SeqCst);
-        done
+        BatchGuard(Arc::clone(self))
     }
 }
 
-/// A run that was stopped, and what is left of it.
+/// A batch that is under way.
+pub(crate) struct BatchGuard(Arc<Interrupt>);
+
+impl Drop for BatchGuard {
+    fn drop(&mut self) {
+        self.0.batches.fetch_sub(1, SeqCst);
+    }
+}
+
+/// A run that a signal stopped, and what it leaves behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stopped {
     signal: Signal,
@@ -59,9 +67,9 @@ pub(crate) struct Stopped {
 enum Left {
     /// A journal with so many judgments.
     Judgments(u64),
-    /// Nothing of what judges were asked.
+    /// No journal: judged answers are lost.
     Nothing,
-    /// Some results on stdout; there were no judges.
+    /// Results on stdout up to some line; there were no judges.
     Results,
     /// No file under this name; there were no judges.
     NoFile(String),
@@ -98,7 +106,7 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// A run that listens for signals.
+/// Runs the work while listening for signals.
 pub(crate) struct Watch<'w> {
     pub(crate) engine: &'w Engine,
     pub(crate) interrupt: &'w Interrupt,
@@ -110,19 +118,19 @@ pub(crate) struct Watch<'w> {
 }
 
 impl Watch<'_> {
-    /// Does the work of the run. Where it is stopped before it is done, that is said instead.
-    pub(crate) fn over<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        let Some((runtime, ending)) = listen() else { return work() };
+    /// Runs the work. Where a signal stops it, the error says so.
+    pub(crate) fn run<T>(&self, work: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
+        let Some((runtime, signals)) = listen() else { return work() };
         let done = std::thread::scope(|scope| {
-            let (over, told) = watch::channel(false);
-            scope.spawn(move || runtime.block_on(self.listen(ending, told)));
+            let (done_sender, done_receiver) = watch::channel(false);
+            scope.spawn(move || runtime.block_on(self.listen(signals, done_receiver)));
             let done = work();
-            over.send_replace(true);
+            done_sender.send_replace(true);
             done
         });
         match self.interrupt.signal.load(SeqCst) {
             0 => done,
-            signal => Err(Failure::Stopped(self.stopped(signal))),
+            signal => Err(CliError::Stopped(self.stopped(signal))),
         }
     }
 
@@ -140,10 +148,10 @@ impl Watch<'_> {
         !self.engine.plan().judges.is_empty()
     }
 
-    async fn listen(&self, mut ending: Ending, mut over: watch::Receiver<bool>) {
+    async fn listen(&self, mut signals: Signals, mut over: watch::Receiver<bool>) {
         let first = tokio::select! {
             _ = over.wait_for(|over| *over) => return,
-            signal = ending.told() => signal,
+            signal = signals.next() => signal,
         };
         self.interrupt.signal.store(first, SeqCst);
         self.engine.stop();
@@ -153,7 +161,7 @@ impl Watch<'_> {
         while self.is_judged() && idle.elapsed() < GRACE {
             let again = tokio::select! {
                 _ = over.wait_for(|over| *over) => return,
-                _ = ending.told() => true,
+                _ = signals.next() => true,
                 () = sleep(TICK) => false,
             };
             if again || Instant::now() > until {
@@ -166,25 +174,25 @@ impl Watch<'_> {
         }
         tokio::select! {
             _ = over.wait_for(|over| *over) => {}
-            _ = ending.told(), if !self.is_judged() => self.leave(first),
+            _ = signals.next(), if !self.is_judged() => self.leave(first),
             () = sleep(GRACE) => self.leave(first),
         }
     }
 
-    /// Ends the process although the run hangs, such as in a read from a pipe into which nobody writes.
+    /// Exits although the run is blocked, such as in a read from an idle pipe.
     fn leave(&self, signal: Signal) {
         for part in &self.parts {
             let _ = std::fs::remove_file(part);
         }
         let stopped = self.stopped(signal);
-        Talk::of_run(false, None).say(&stopped.to_string());
+        Console::for_run(false, None).info(&stopped.to_string());
         std::process::exit(i32::from(stopped.code()));
     }
 }
 
-/// A runtime for signals alone, and the signals; without them Ctrl-C kills, which loses nothing that was kept.
-fn listen() -> Option<(Runtime, Ending)> {
+/// A runtime for signals alone. Without it Ctrl-C kills the process, and the journal still keeps what was answered.
+fn listen() -> Option<(Runtime, Signals)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let ending = runtime.block_on(async { Ending::new() }).ok()?;
-    Some((runtime, ending))
+    let signals = runtime.block_on(async { Signals::new() }).ok()?;
+    Some((runtime, signals))
 }

@@ -1,12 +1,11 @@
-//! What does the command do? One verb a file; this is the program as one match.
+//! The command line: one file per verb; `main` is the program as one match.
 //!
 //! It is a library as well, so that the Python package can bring the command without a second binary.
 
-mod copy;
+mod console;
 mod doctor;
-mod ending;
+mod error;
 mod explain;
-mod failure;
 mod files;
 mod interrupt;
 mod judge_sim;
@@ -16,19 +15,23 @@ mod recipe;
 mod replay;
 mod report;
 mod rewards;
+mod rollout_copy;
 mod score;
 mod scoring;
 mod serve;
+mod signals;
 mod state;
 mod stream;
 mod summary;
-mod talk;
 mod token;
 
+pub use explain::explanation;
+pub use replay::replay;
+
 use clap::{Parser, Subcommand};
-use failure::Failure;
+use console::Console;
+use error::CliError;
 use std::ffi::OsString;
-use talk::Talk;
 
 /// Every rollout was scored.
 const GOOD: u8 = 0;
@@ -101,13 +104,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     match done {
         Ok(code) => code,
-        Err(Failure::Closed) => GOOD,
-        Err(Failure::Stopped(stopped)) => {
-            Talk::of_run(false, None).say(&stopped.to_string());
+        Err(CliError::Closed) => GOOD,
+        Err(CliError::Stopped(stopped)) => {
+            Console::for_run(false, None).info(&stopped.to_string());
             stopped.code()
         }
         Err(failure) => {
-            Talk::errors().error(&failure.to_string());
+            Console::errors().error(&failure.to_string());
             FAILED
         }
     }

@@ -1,24 +1,26 @@
-//! `plaudit plan`: what would be asked? Calls, tokens and cost, before a token is spent.
+//! `plaudit plan`: estimates calls, tokens and cost before a run.
 
 use crate::GOOD;
-use crate::failure::Failure;
+use crate::console::{Console, Style, printable};
+use crate::error::CliError;
 use crate::files::Source;
 use crate::interrupt::Interrupt;
 use crate::rewards::print;
-use crate::scoring::{Chosen, Run, pair};
+use crate::scoring::{RecipeArgs, Run, pair};
 use crate::state::State;
 use crate::stream::{Sink, Stream};
 use crate::summary::{short, whole};
-use crate::talk::{Style, Talk, printable};
 use clap::Args;
-use plaudit::court::{Foreseen, Setup, TooLarge};
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
+use plaudit::exec::Pool;
 use plaudit::journal::Store;
+use plaudit::judge::client::Network;
+use plaudit::judge::runner::{CostEstimate, OversizedGroup};
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Network;
-use plaudit::schedule::Pool;
 use serde_json::json;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +37,7 @@ pub(crate) struct Plan {
     /// The rollouts: a file of JSON lines or Parquet, or - for JSON lines from stdin
     rollouts: String,
     #[command(flatten)]
-    recipe: Chosen,
+    recipe: RecipeArgs,
     /// Read a field from another name, such as prompt=question
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
     fields: Vec<(String, String)>,
@@ -53,7 +55,7 @@ struct Nowhere;
 impl Sink for Nowhere {
     type Piece = ();
 
-    fn render(&self, _: &Pool, rollouts: &[Rollout<'_>], _: &Report) -> Result<Vec<()>, Failure> {
+    fn render(&self, _: &Pool, rollouts: &[Rollout<'_>], _: &Report) -> Result<Vec<()>, CliError> {
         Ok(vec![(); rollouts.len()])
     }
 
@@ -61,20 +63,21 @@ impl Sink for Nowhere {
         0
     }
 
-    fn write(&mut self, (): ()) -> Result<(), Failure> {
+    fn write(&mut self, (): ()) -> Result<(), CliError> {
         Ok(())
     }
 }
 
 impl Plan {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         // A run that has not begun has paid for nothing, and a plan makes no folder.
         self.state.as_deref().map_or(Ok(()), Store::check)?;
-        let begun = self.state.as_deref().filter(|place| State::is_begun(place));
+        let begun = self.state.as_deref().filter(|place| State::may_exist(place));
         let state = begun.map(State::existing).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());
-        let setup = Setup { journal, network: Network::Replay, dry: true, ..Setup::default() };
-        let engine = Engine::open(self.recipe.recipe()?.plan()?, &setup)?;
+        let setup =
+            EngineOptions { journal, network: Network::Replay, dry: true, ..EngineOptions::default() };
+        let engine = Arc::new(Engine::open(self.recipe.recipe()?.plan()?, &setup)?);
         let fields = crate::scoring::fields(&self.fields, false)?;
         let mut run = Run {
             engine: &engine,
@@ -87,14 +90,14 @@ impl Plan {
             parts: Vec::new(),
             out: None,
         };
-        let (talk, interrupt) = (Talk::errors(), Interrupt::default());
-        let done = Stream::new(&engine, &mut Nowhere, &talk, run.hold, &interrupt)
+        let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
+        let done = Stream::new(&engine, &mut Nowhere, &console, run.hold, &interrupt)
             .run(&mut run.source, &run.fields)?;
-        let foreseen = engine.foreseen();
-        engine.plan().warnings.iter().for_each(|warning| talk.warning(&printable(&warning.to_string())));
+        let estimates = engine.estimates();
+        engine.plan().warnings.iter().for_each(|warning| console.warning(&printable(&warning.to_string())));
         let text = match self.json {
-            true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": foreseen })),
-            false => table(&foreseen, done.statistics.rollouts, done.statistics.groups.count),
+            true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": estimates })),
+            false => table(&estimates, done.statistics.rollouts, done.statistics.groups.count),
         };
         print(&text)?;
         Ok(GOOD)
@@ -102,8 +105,8 @@ impl Plan {
 }
 
 /// That groups are larger than an aggregate takes.
-fn too_large(one: &Foreseen, large: &TooLarge) -> String {
-    let TooLarge { method, limit, groups, group, size } = large;
+fn too_large(one: &CostEstimate, large: &OversizedGroup) -> String {
+    let OversizedGroup { method, limit, groups, group, size } = large;
     let others = match groups {
         0 | 1 => String::new(),
         2 => ", and so has another group".to_owned(),
@@ -118,16 +121,16 @@ fn too_large(one: &Foreseen, large: &TooLarge) -> String {
     )
 }
 
-fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
+fn table(estimates: &[CostEstimate], rollouts: u64, groups: u64) -> String {
     let style = Style::of_stdout();
     let mut lines = vec![format!("{} rollouts in {} groups", whole(rollouts), whole(groups))];
-    if foreseen.is_empty() {
+    if estimates.is_empty() {
         lines.push("no judge would be asked".to_owned());
         return lines.join("\n");
     }
     lines.push(String::new());
     let head = ["component", "judge", "calls", "known", "prompt tokens", "reply tokens", "cost"];
-    let row = |one: &Foreseen| {
+    let row = |one: &CostEstimate| {
         let most = if one.exact { "" } else { "≤ " };
         let cost = one.cost.map_or_else(|| "no price".to_owned(), |cost| format!("{most}{}", short(cost)));
         [
@@ -140,7 +143,7 @@ fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
             cost,
         ]
     };
-    let rows: Vec<[String; 7]> = foreseen.iter().map(row).collect();
+    let rows: Vec<[String; 7]> = estimates.iter().map(row).collect();
     let width = |at: usize| {
         let cells = rows.iter().map(|row| row[at].chars().count());
         cells.chain([head[at].len()]).max().unwrap_or(0)
@@ -155,12 +158,12 @@ fn table(foreseen: &[Foreseen], rollouts: u64, groups: u64) -> String {
     };
     lines.push(style.dim(line(head.to_vec())));
     lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
-    for (one, large) in foreseen.iter().filter_map(|one| Some((one, one.too_large.as_ref()?))) {
+    for (one, large) in estimates.iter().filter_map(|one| Some((one, one.too_large.as_ref()?))) {
         lines.push(String::new());
         lines.push(style.yellow(too_large(one, large)));
     }
-    if foreseen.iter().any(|one| one.duplicates > 0) {
-        let duplicates = foreseen.iter().map(|one| one.duplicates).max().unwrap_or(0);
+    if estimates.iter().any(|one| one.duplicates > 0) {
+        let duplicates = estimates.iter().map(|one| one.duplicates).max().unwrap_or(0);
         lines.push(String::new());
         lines.push(format!(
             "{} rollouts repeat another of their group and are judged with it",

@@ -1,15 +1,15 @@
-//! `plaudit rank`: which rollouts of each group are the best?
+//! `plaudit rank`: keeps the best rollouts of each group.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::files::{Output, in_chunks, line};
-use crate::scoring::Scoring;
+use crate::scoring::ScoringArgs;
 use crate::stream::Sink;
 use crate::summary::whole;
 use clap::Args;
+use plaudit::exec::Pool;
 use plaudit::group::{self, Group};
 use plaudit::report::{Report, RowResult};
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Pool;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use std::io::Write as _;
 
@@ -30,11 +30,11 @@ pub(crate) struct Rank {
     #[arg(long, short, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     keep: u64,
     #[command(flatten)]
-    scoring: Scoring,
+    scoring: ScoringArgs,
 }
 
 impl Rank {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         self.scoring.refuse_format(false)?;
         let prepared = self.scoring.prepare()?;
         let keep = usize::try_from(self.keep).unwrap_or(usize::MAX);
@@ -73,7 +73,7 @@ impl Best {
     }
 
     /// The lines of one group.
-    fn group(&self, group: &Group, rollouts: &[Rollout<'_>], report: &Report) -> Result<Piece, Failure> {
+    fn group(&self, group: &Group, rollouts: &[Rollout<'_>], report: &Report) -> Result<Piece, CliError> {
         let total = |place: usize| report.rows[place].total.value().map(|value| (place, value));
         let mut ranked: Vec<(usize, f64)> = group.members.iter().filter_map(|place| total(*place)).collect();
         // The sort keeps the order of equals, which is that of the input.
@@ -93,7 +93,7 @@ impl Best {
 impl Sink for Best {
     type Piece = Piece;
 
-    fn render(&self, pool: &Pool, rollouts: &[Rollout<'_>], report: &Report) -> Result<Vec<Piece>, Failure> {
+    fn render(&self, pool: &Pool, rollouts: &[Rollout<'_>], report: &Report) -> Result<Vec<Piece>, CliError> {
         let groups = group::gather(rollouts);
         let ranked = in_chunks(pool, groups.len(), |at| self.group(&groups[at], rollouts, report))?;
         let nothing = || Piece { lines: Vec::new(), kept: 0, without: false };
@@ -108,10 +108,10 @@ impl Sink for Best {
         piece.lines.len()
     }
 
-    fn write(&mut self, piece: Piece) -> Result<(), Failure> {
+    fn write(&mut self, piece: Piece) -> Result<(), CliError> {
         self.kept += piece.kept;
         self.without += u64::from(piece.without);
-        self.output.write_all(&piece.lines).map_err(|error| Failure::writing(self.output.name(), error))
+        self.output.write_all(&piece.lines).map_err(|error| CliError::writing(self.output.name(), error))
     }
 }
 

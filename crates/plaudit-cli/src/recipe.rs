@@ -1,15 +1,15 @@
-//! `plaudit recipe`: is a recipe right, what does it mean, and which ones come along?
+//! `plaudit recipe`: checks and shows recipes, and lists the shipped ones.
 
-use crate::failure::Failure;
+use crate::console::{Style, printable};
+use crate::error::CliError;
 use crate::rewards::print;
 use crate::scoring::{pair, plan};
 use crate::summary::short;
-use crate::talk::{Style, printable};
 use crate::{FAILED, GOOD};
 use clap::{Args, Subcommand};
 use plaudit::compose::Combine;
 use plaudit::plan::{Branch, Plan};
-use plaudit::recipe::{self, Mistake, Mistakes, closest};
+use plaudit::recipe::{self, RecipeError, RecipeErrors, closest};
 use plaudit::reward::Range;
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ struct Check {
 }
 
 impl Recipe {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         match &self.verb {
             Verb::Check(check) => return check.run(),
             Verb::Show { name } => print(show(name)?.trim_end())?,
@@ -68,7 +68,7 @@ impl Recipe {
 }
 
 impl Check {
-    fn run(&self) -> Result<u8, Failure> {
+    fn run(&self) -> Result<u8, CliError> {
         let plan = plan(&self.recipe, &self.set);
         if !self.json {
             print(&meaning(&plan?, Style::of_stdout()))?;
@@ -83,11 +83,11 @@ impl Check {
     }
 }
 
-fn wrong(mistakes: &Mistakes) -> Value {
+fn wrong(mistakes: &RecipeErrors) -> Value {
     json!({ "ok": false, "mistakes": mistakes })
 }
 
-fn show(name: &str) -> Result<&'static str, Failure> {
+fn show(name: &str) -> Result<&'static str, CliError> {
     let known = recipe::shipped().iter().find(|(known, _)| *known == name);
     known.map(|(_, text)| *text).ok_or_else(|| {
         let names = recipe::shipped().iter().map(|(known, _)| *known);
@@ -95,7 +95,7 @@ fn show(name: &str) -> Result<&'static str, Failure> {
             Some(near) => format!("did you mean {near:?}?"),
             None => "`plaudit recipe list` lists them".to_owned(),
         };
-        Failure::Arguments(format!("there is no shipped recipe {name:?}; {hint}"))
+        CliError::Arguments(format!("there is no shipped recipe {name:?}; {hint}"))
     })
 }
 
@@ -139,7 +139,8 @@ fn meaning(plan: &Plan, style: Style) -> String {
         }
         lines.extend(rows(branch, style));
     }
-    let warning = |warning: &Mistake| style.yellow(format!("warning: {}", printable(&warning.to_string())));
+    let warning =
+        |warning: &RecipeError| style.yellow(format!("warning: {}", printable(&warning.to_string())));
     lines.extend(plan.warnings.iter().map(warning));
     lines.join("\n")
 }

@@ -1,14 +1,21 @@
-//! `plaudit replay`: what did the last run give? Its results once more, from the journal alone.
+//! `plaudit replay`: rebuilds the results of the last run from its journal.
 
-use crate::failure::Failure;
-use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
-use crate::scoring::{Account, Run, writes};
+use crate::console::Console;
+use crate::error::CliError;
+use crate::files::{Lines, Output, Role, Source, in_chunks, refuse_format, refuse_overlap};
+use crate::interrupt::Interrupt;
+use crate::scoring::{Run, SummaryArgs, writes};
 use crate::state::State;
+use crate::stream::{Sink, Stream};
 use clap::Args;
-use plaudit::court::Setup;
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
+use plaudit::exec::Pool;
 use plaudit::input::Fields;
-use plaudit::schedule::Network;
+use plaudit::judge::client::Network;
+use plaudit::report::Report;
+use plaudit::rollout::Rollout;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,33 +44,80 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         self.out.as_deref().map_or(Ok(()), |out| refuse_format(out, false))?;
-        let kept = State::paths(&self.state);
-        let reads: Vec<Role<'_>> = kept.iter().map(|file| ("a file of the state", &**file)).collect();
+        let manifest = State::paths(&self.state);
+        let reads: Vec<Role<'_>> = manifest.iter().map(|file| ("a file of the state", &**file)).collect();
         refuse_overlap(&reads, &writes(self.out.as_deref(), self.summary.as_deref()))?;
         let state = State::existing(&self.state)?;
-        let (kept, rollouts) = state.last()?;
+        let (manifest, rollouts) = state.last()?;
         let journal = Some(state.journal.clone());
-        let setup = Setup { journal, network: Network::Replay, ..Setup::default() };
-        let engine = Engine::open(kept.plan()?, &setup)?;
+        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
+        let engine = Arc::new(Engine::open(manifest.plan()?, &setup)?);
         let source = Source::open(rollouts.path())?;
         let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
         let run = Run {
             engine: &engine,
             source,
             fields: Fields::own(),
-            hold: kept.hold,
+            hold: manifest.hold,
             by: None,
             copy: None,
             journal: Some(state.journal.clone()),
             parts: self.out.iter().chain(&self.summary).filter_map(|path| Output::part(path)).collect(),
             out: self.out.as_deref(),
         };
-        let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
-        run.through(sink, &account, |lines| {
+        let summary_args = SummaryArgs { summary: self.summary.as_deref(), quiet: self.quiet };
+        run.through(sink, &summary_args, |lines| {
             lines.output.finish()?;
             Ok(None)
         })
+    }
+}
+
+/// The results of the last finished run of a state, each as a line of JSON; or a code and a message. For the Python package.
+pub fn replay(state: &str) -> Result<Vec<String>, (&'static str, String)> {
+    collect(state).map_err(|error| (error.code(), error.to_string()))
+}
+
+fn collect(state: &str) -> Result<Vec<String>, CliError> {
+    let state = State::existing(state)?;
+    let (run, rollouts) = state.last()?;
+    let journal = Some(state.journal.clone());
+    let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
+    let engine = Arc::new(Engine::open(run.plan()?, &setup)?);
+    let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
+    let mut collected = Collected(Vec::new());
+    Stream::new(&engine, &mut collected, &console, run.hold, &interrupt)
+        .run(&mut Source::open(rollouts.path())?, &Fields::own())?;
+    Ok(collected.0)
+}
+
+/// Results in memory.
+struct Collected(Vec<String>);
+
+impl Sink for Collected {
+    type Piece = String;
+
+    fn render(
+        &self,
+        pool: &Pool,
+        rollouts: &[Rollout<'_>],
+        report: &Report,
+    ) -> Result<Vec<String>, CliError> {
+        in_chunks(pool, rollouts.len(), |at| {
+            let rollout = &rollouts[at];
+            let result = report.result(at, rollout.id.as_deref().unwrap_or(""), rollout);
+            serde_json::to_string(&result).map_err(|error| CliError::Arguments(error.to_string()))
+        })
+    }
+
+    fn bytes(piece: &String) -> usize {
+        piece.len()
+    }
+
+    fn write(&mut self, piece: String) -> Result<(), CliError> {
+        self.0.push(piece);
+        Ok(())
     }
 }

@@ -1,9 +1,10 @@
-//! `plaudit report`: how did a run of the service go? Its steps in a terminal, or the dashboard as one file to send to a colleague.
+//! `plaudit report`: shows a run of the service in the terminal, or exports its dashboard as one HTML file.
 
 mod text;
 
 use crate::GOOD;
-use crate::failure::Failure;
+use crate::console::{Style, printable};
+use crate::error::CliError;
 use crate::files::Output;
 use crate::rewards::print;
 use crate::serve::kept::{self, About};
@@ -11,7 +12,6 @@ use crate::serve::page;
 use crate::serve::recount;
 use crate::serve::steps::identity;
 use crate::summary::{short, whole};
-use crate::talk::{Style, printable};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         let folder = self.state.join("runs");
         let runs = runs(&folder);
         let Some(name) = &self.run else {
@@ -61,7 +61,7 @@ impl Report {
         let meant =
             runs.iter().find(|run| run.id == *name).or_else(|| runs.iter().find(|run| run.name == *name));
         let Some(about) = meant else {
-            return Err(Failure::Arguments(format!(
+            return Err(CliError::Arguments(format!(
                 "{} holds no run {name:?}: `plaudit report` lists those there are",
                 folder.display()
             )));
@@ -73,7 +73,7 @@ impl Report {
             kept::spread(&mut steps, MOST_SPREAD);
             let mut out = Output::open(file)?;
             let page = html(about, &at, &steps)?;
-            out.write_all(page.as_bytes()).map_err(|error| Failure::writing(file, error))?;
+            out.write_all(page.as_bytes()).map_err(|error| CliError::writing(file, error))?;
             out.finish()?;
             return Ok(GOOD);
         }
@@ -87,8 +87,8 @@ impl Report {
     }
 }
 
-fn read<T>(at: &Path, done: std::io::Result<T>) -> Result<T, Failure> {
-    done.map_err(|error| Failure::File(at.display().to_string(), error))
+fn read<T>(at: &Path, done: std::io::Result<T>) -> Result<T, CliError> {
+    done.map_err(|error| CliError::File(at.display().to_string(), error))
 }
 
 /// Every run, the newest first.
@@ -128,7 +128,7 @@ fn list(runs: &[About], folder: &Path) -> String {
 }
 
 /// The dashboard with everything in it that it would ask the service for.
-fn html(about: &About, at: &Path, steps: &[String]) -> Result<String, Failure> {
+fn html(about: &About, at: &Path, steps: &[String]) -> Result<String, CliError> {
     let id = &about.id;
     let mut data = Map::new();
     let mut shown = json!(about);

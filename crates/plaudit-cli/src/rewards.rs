@@ -1,10 +1,10 @@
-//! `plaudit rewards`: which rewards are there, and what does one do?
+//! `plaudit rewards`: lists the rewards and shows the page of one.
 
 use crate::GOOD;
-use crate::failure::Failure;
+use crate::console::Style;
+use crate::error::CliError;
 use crate::files::Output;
 use crate::summary::short;
-use crate::talk::Style;
 use clap::Args;
 use plaudit::recipe::did_you_mean;
 use plaudit::registry::Entry;
@@ -29,7 +29,7 @@ pub(crate) struct Rewards {
 }
 
 impl Rewards {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         let text = match (&self.name, self.json) {
             (None, false) => list(Style::of_stdout()),
             (None, true) => format!("{:#}", Value::Array(Entry::all().map(data).collect())),
@@ -42,17 +42,17 @@ impl Rewards {
 }
 
 /// Writes text to stdout.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
     let mut out = Output::open("-")?;
-    writeln!(out, "{text}").map_err(|error| Failure::writing("stdout", error))?;
+    writeln!(out, "{text}").map_err(|error| CliError::writing("stdout", error))?;
     out.finish()
 }
 
-fn find(name: &str) -> Result<Entry<'static>, Failure> {
+fn find(name: &str) -> Result<Entry<'static>, CliError> {
     Entry::find(name).ok_or_else(|| {
         let hint = did_you_mean(name, Entry::names());
         let hint = hint.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
-        Failure::Arguments(format!("there is no reward {name:?}; {hint}"))
+        CliError::Arguments(format!("there is no reward {name:?}; {hint}"))
     })
 }
 

@@ -1,8 +1,8 @@
-//! `plaudit score`: what number does each rollout get?
+//! `plaudit score`: scores rollouts, one result per rollout in input order.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::files::{Lines, Output, Table};
-use crate::scoring::{Prepared, Scoring};
+use crate::scoring::{Prepared, ScoringArgs};
 use clap::{Args, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -24,7 +24,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Score {
     #[command(flatten)]
-    scoring: Scoring,
+    scoring: ScoringArgs,
     /// The format of the results [default: by the name of --out, else jsonl]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -37,7 +37,7 @@ enum Format {
 }
 
 impl Score {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         let named = self.scoring.out().is_some_and(|out| out.to_lowercase().ends_with(".parquet"));
         if self.format.is_none() {
             self.scoring.refuse_format(true)?;
@@ -54,7 +54,7 @@ impl Score {
         }
     }
 
-    fn table(&self, prepared: Prepared, output: Output) -> Result<u8, Failure> {
+    fn table(&self, prepared: Prepared, output: Output) -> Result<u8, CliError> {
         let table = Table::new(output, prepared.engine.plan())?;
         self.scoring.run(prepared, table, |table| {
             table.finish()?.finish()?;

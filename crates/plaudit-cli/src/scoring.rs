@@ -1,34 +1,35 @@
-//! What do `score` and `rank` have in common? The rollouts, the recipe, where results go, and the account at the end.
+//! What `score` and `rank` share: arguments, preparation, the run itself and its summary.
 
-use crate::copy::RolloutCopy;
-use crate::failure::Failure;
+use crate::console::{Console, printable};
+use crate::error::CliError;
 use crate::files::{Output, Role, Source, refuse_format, refuse_overlap};
 use crate::interrupt::{Interrupt, Watch};
-use crate::state::{Kept, State};
-use crate::stream::{Done, Ledger, Sink, Stream};
+use crate::rollout_copy::RolloutCopy;
+use crate::state::{RunManifest, State};
+use crate::stream::{BadLines, Done, Sink, Stream};
 use crate::summary::{self, Summary};
-use crate::talk::{Talk, printable};
 use crate::{GOOD, PARTLY};
 use clap::Args;
-use plaudit::court::Setup;
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
 use plaudit::input::{FIELDS, Fields};
 use plaudit::journal::Store;
 use plaudit::outcome::OutcomeKind;
 use plaudit::plan::Plan;
-use plaudit::recipe::{Mistakes, Recipe, closest, shipped};
+use plaudit::recipe::{Recipe, RecipeErrors, closest, shipped};
 use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The flags of a run over rollouts.
 #[derive(Debug, Args)]
-pub(crate) struct Scoring {
+pub(crate) struct ScoringArgs {
     /// The rollouts: a file of JSON lines or Parquet, or - for JSON lines from stdin
     rollouts: String,
     #[command(flatten)]
-    pub(crate) recipe: Chosen,
+    pub(crate) recipe: RecipeArgs,
     /// Read a field from another name, such as prompt=question; a dot leads into an object or a list
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
     fields: Vec<(String, String)>,
@@ -58,7 +59,7 @@ pub(crate) struct Scoring {
 
 /// Which recipe, with what changed.
 #[derive(Debug, Args)]
-pub(crate) struct Chosen {
+pub(crate) struct RecipeArgs {
     /// The recipe: the name of a shipped one, or a file
     #[arg(long, short, value_name = "RECIPE", default_value = "quickstart")]
     recipe: String,
@@ -67,7 +68,7 @@ pub(crate) struct Chosen {
     set: Vec<(String, String)>,
 }
 
-impl Chosen {
+impl RecipeArgs {
     /// The file of the recipe, where it is not a shipped one.
     fn file(&self) -> Option<&str> {
         let is_shipped = shipped().iter().any(|(known, _)| *known == self.recipe);
@@ -75,21 +76,21 @@ impl Chosen {
     }
 
     /// The recipe with its overrides, or every mistake of them.
-    pub(crate) fn recipe(&self) -> Result<Recipe, Mistakes> {
+    pub(crate) fn recipe(&self) -> Result<Recipe, RecipeErrors> {
         overridden(&self.recipe, &self.set)
     }
 }
 
 /// A recipe with overrides, or every mistake of both.
-fn overridden(name: &str, overrides: &[(String, String)]) -> Result<Recipe, Mistakes> {
+fn overridden(name: &str, overrides: &[(String, String)]) -> Result<Recipe, RecipeErrors> {
     let mut recipe = Recipe::named(name)?;
     let mistakes = overrides.iter().filter_map(|(key, value)| recipe.set(key, value).err());
-    Mistakes::none(mistakes.flatten().collect())?;
+    RecipeErrors::none(mistakes.flatten().collect())?;
     Ok(recipe)
 }
 
 /// The plan of a recipe with overrides, or every mistake of both.
-pub(crate) fn plan(name: &str, overrides: &[(String, String)]) -> Result<Plan, Mistakes> {
+pub(crate) fn plan(name: &str, overrides: &[(String, String)]) -> Result<Plan, RecipeErrors> {
     overridden(name, overrides)?.plan()
 }
 
@@ -101,9 +102,9 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-impl Scoring {
+impl ScoringArgs {
     /// Where results go.
-    pub(crate) fn output(&self) -> Result<Output, Failure> {
+    pub(crate) fn output(&self) -> Result<Output, CliError> {
         Output::open(self.out.as_deref().unwrap_or("-"))
     }
 
@@ -114,46 +115,46 @@ impl Scoring {
 
     /// Everything that is needed before the outputs are opened: nothing is left behind where it fails, or where a signal
     /// ends it.
-    pub(crate) fn prepare(&self) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare(&self) -> Result<Prepared, CliError> {
         let recipe = self.recipe.recipe()?;
         let plan = recipe.plan()?;
-        // What is kept is what was read here, whatever becomes of the file meanwhile.
-        let kept = Kept::of(&recipe, &self.recipe.set, self.hold);
+        // What is manifest is what was read here, whatever becomes of the file meanwhile.
+        let manifest = RunManifest::of(&recipe, &self.recipe.set, self.hold);
         self.refuse_overlap()?;
-        let talk = if self.quiet { Talk::errors() } else { Talk::of_run(false, None) };
-        plan.warnings.iter().for_each(|warning| talk.warning(&printable(&warning.to_string())));
-        let state = self.state.as_deref().map(|place| State::open(place, &talk)).transpose()?;
+        let console = if self.quiet { Console::errors() } else { Console::for_run(false, None) };
+        plan.warnings.iter().for_each(|warning| console.warning(&printable(&warning.to_string())));
+        let state = self.state.as_deref().map(|place| State::open(place, &console)).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());
         let keys = |name: &str| std::env::var(name).ok();
-        let setup = Setup { journal, keys: &keys, ..Setup::default() };
-        let engine = Engine::open(plan, &setup)?;
-        Ok(Prepared { engine, state, kept, source: Source::open(&self.rollouts)? })
+        let setup = EngineOptions { journal, keys: &keys, ..EngineOptions::default() };
+        let engine = Arc::new(Engine::open(plan, &setup)?);
+        Ok(Prepared { engine, state, manifest, source: Source::open(&self.rollouts)? })
     }
 
-    fn refuse_overlap(&self) -> Result<(), Failure> {
+    fn refuse_overlap(&self) -> Result<(), CliError> {
         let state = self.state.as_deref().map_or_else(Vec::new, State::paths);
         let mut reads: Vec<Role<'_>> = vec![("the input", &self.rollouts)];
         reads.extend(self.recipe.file().map(|file| ("the recipe", file)));
         // The state keeps a copy of the rollouts, and not over somebody's own.
-        let kept: Vec<Role<'_>> = state.iter().map(|file| ("the state's", &**file)).collect();
-        refuse_overlap(&reads, &kept)?;
+        let manifest: Vec<Role<'_>> = state.iter().map(|file| ("the state's", &**file)).collect();
+        refuse_overlap(&reads, &manifest)?;
         reads.extend(state.iter().map(|file| ("a file of the state", &**file)));
         refuse_overlap(&reads, &writes(self.out.as_deref(), self.summary.as_deref()))
     }
 
     /// Refuses the name of an output that says a format which is not written.
-    pub(crate) fn refuse_format(&self, tables: bool) -> Result<(), Failure> {
+    pub(crate) fn refuse_format(&self, tables: bool) -> Result<(), CliError> {
         self.out.as_deref().map_or(Ok(()), |out| refuse_format(out, tables))
     }
 
-    fn input_fields(&self) -> Result<Fields, Failure> {
+    fn input_fields(&self) -> Result<Fields, CliError> {
         fields(&self.fields, self.strict)
     }
 
     /// Where files are until they are whole.
     fn parts(&self, state: Option<&State>) -> Vec<PathBuf> {
-        let kept = state.map(State::files).into_iter().flatten();
-        let names = self.out.iter().chain(&self.summary).cloned().chain(kept);
+        let manifest = state.map(State::files).into_iter().flatten();
+        let names = self.out.iter().chain(&self.summary).cloned().chain(manifest);
         names.filter_map(|name| Output::part(&name)).collect()
     }
 
@@ -162,9 +163,9 @@ impl Scoring {
         &self,
         prepared: Prepared,
         sink: S,
-        finish: impl FnOnce(S) -> Result<Option<String>, Failure>,
-    ) -> Result<u8, Failure> {
-        let Prepared { engine, state, kept, source } = prepared;
+        finish: impl FnOnce(S) -> Result<Option<String>, CliError>,
+    ) -> Result<u8, CliError> {
+        let Prepared { engine, state, manifest, source } = prepared;
         let mut copy = state.as_ref().map(State::copy).transpose()?;
         let run = Run {
             engine: &engine,
@@ -177,17 +178,17 @@ impl Scoring {
             parts: self.parts(state.as_ref()),
             out: self.out.as_deref(),
         };
-        let account = Account { summary: self.summary.as_deref(), quiet: self.quiet };
-        let code = run.through(sink, &account, finish)?;
-        if let (Some(state), Some(copy), Some(kept)) = (&state, copy, kept) {
-            state.keep(&kept, copy)?;
+        let summary_args = SummaryArgs { summary: self.summary.as_deref(), quiet: self.quiet };
+        let code = run.through(sink, &summary_args, finish)?;
+        if let (Some(state), Some(copy), Some(manifest)) = (&state, copy, manifest) {
+            state.keep(&manifest, copy)?;
         }
         // A disk that is full may let no call begin, without any write that failed.
         let full = |journal: &Store| journal.has_room().err().filter(|_| code != GOOD);
         let stuck =
             state.as_ref().and_then(|state| state.journal.is_stuck().or_else(|| full(&state.journal)));
         if let Some(stuck) = stuck {
-            Talk::errors().error(&stuck.to_string());
+            Console::errors().error(&stuck.to_string());
         }
         Ok(code)
     }
@@ -195,10 +196,10 @@ impl Scoring {
 
 /// A run that can begin.
 pub(crate) struct Prepared {
-    pub(crate) engine: Engine,
+    pub(crate) engine: Arc<Engine>,
     state: Option<State>,
     /// The run as the state keeps it; none for a recipe that did not come as text.
-    kept: Option<Kept>,
+    manifest: Option<RunManifest>,
     source: Source,
 }
 
@@ -210,16 +211,16 @@ pub(crate) fn writes<'r>(out: Option<&'r str>, summary: Option<&'r str>) -> Vec<
 
 /// One run over one input.
 pub(crate) struct Run<'r> {
-    pub(crate) engine: &'r Engine,
+    pub(crate) engine: &'r Arc<Engine>,
     pub(crate) source: Source,
     pub(crate) fields: Fields,
     /// A group is held until so many rollouts have been read since its last member.
     pub(crate) hold: u64,
     /// The field that statistics are told by.
     pub(crate) by: Option<&'r str>,
-    /// Where the rollouts are kept.
+    /// Where the rollouts are manifest.
     pub(crate) copy: Option<&'r mut RolloutCopy>,
-    /// Where judgments are kept.
+    /// Where judgments are manifest.
     pub(crate) journal: Option<Store>,
     /// Where files are until they are whole.
     pub(crate) parts: Vec<PathBuf>,
@@ -227,43 +228,43 @@ pub(crate) struct Run<'r> {
     pub(crate) out: Option<&'r str>,
 }
 
-/// Where the account of a run goes.
-pub(crate) struct Account<'r> {
+/// Where the summary of a run goes.
+pub(crate) struct SummaryArgs<'r> {
     /// The file of the summary.
     pub(crate) summary: Option<&'r str>,
     pub(crate) quiet: bool,
 }
 
 impl Run<'_> {
-    /// Scores all rollouts into a sink, and gives an account of it.
+    /// Scores all rollouts into a sink, and prints its summary.
     pub(crate) fn through<S: Sink>(
         mut self,
         mut sink: S,
-        account: &Account<'_>,
-        finish: impl FnOnce(S) -> Result<Option<String>, Failure>,
-    ) -> Result<u8, Failure> {
-        let summary_file = account.summary.map(Output::open).transpose()?;
+        summary_args: &SummaryArgs<'_>,
+        finish: impl FnOnce(S) -> Result<Option<String>, CliError>,
+    ) -> Result<u8, CliError> {
+        let summary_file = summary_args.summary.map(Output::open).transpose()?;
         // How far a judged run has come is told by its calls: all of the file is read long before they are made.
         let length = self.source.length().filter(|_| self.engine.plan().judges.is_empty());
-        let mut talk = Talk::of_run(account.quiet, length);
+        let mut console = Console::for_run(summary_args.quiet, length);
         let started = Instant::now();
         let breakdown = self.by.map(Breakdown::by);
-        let interrupt = Interrupt::default();
+        let interrupt = Arc::new(Interrupt::default());
         let (journal, parts) = (self.journal.take(), std::mem::take(&mut self.parts));
         let watch = Watch { engine: self.engine, interrupt: &interrupt, journal, parts, out: self.out };
-        let done = watch.over(|| {
-            Stream::new(self.engine, &mut sink, &talk, self.hold, &interrupt)
-                .telling(breakdown)
-                .keeping(self.copy.take())
+        let done = watch.run(|| {
+            Stream::new(self.engine, &mut sink, &console, self.hold, &interrupt)
+                .with_breakdown(breakdown)
+                .with_copy(self.copy.take())
                 .run(&mut self.source, &self.fields)
         });
-        talk.end();
-        let Done { statistics, breakdown, ledger } = done?;
+        console.end();
+        let Done { statistics, breakdown, bad_lines } = done?;
         if let (Some(field), Some(breakdown)) = (self.by, &breakdown)
             && statistics.rollouts > 0
             && !breakdown.is_found()
         {
-            talk.warning(&format!("--by: no rollout has the field {field:?} in its extra"));
+            console.warning(&format!("--by: no rollout has the field {field:?} in its extra"));
         }
         let remark = finish(sink)?;
         let summary = Summary {
@@ -271,7 +272,7 @@ impl Run<'_> {
             statistics: &statistics,
             tallies: &self.engine.tallies(),
             by: self.by.zip(breakdown.as_ref()),
-            ledger: &ledger,
+            bad_lines: &bad_lines,
             bytes: self.source.position(),
             seconds: started.elapsed().as_secs_f64(),
         };
@@ -279,13 +280,13 @@ impl Run<'_> {
             summary.write(&mut file)?;
             file.finish()?;
         }
-        talk.say(&summary::text(&summary, remark.as_deref(), talk.style));
-        Ok(code(&statistics, &ledger))
+        console.info(&summary::text(&summary, remark.as_deref(), console.style));
+        Ok(code(&statistics, &bad_lines))
     }
 }
 
 /// The names that the fields of rollouts have in the input.
-pub(crate) fn fields(renamed: &[(String, String)], strict: bool) -> Result<Fields, Failure> {
+pub(crate) fn fields(renamed: &[(String, String)], strict: bool) -> Result<Fields, CliError> {
     let mut fields = Fields::own();
     for (field, name) in renamed {
         if !fields.map(field, name) {
@@ -293,7 +294,7 @@ pub(crate) fn fields(renamed: &[(String, String)], strict: bool) -> Result<Field
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("the fields are {}", FIELDS.join(", ")),
             };
-            return Err(Failure::Arguments(format!("--field: there is no field {field:?}; {hint}")));
+            return Err(CliError::Arguments(format!("--field: there is no field {field:?}; {hint}")));
         }
     }
     if strict {
@@ -302,7 +303,7 @@ pub(crate) fn fields(renamed: &[(String, String)], strict: bool) -> Result<Field
     Ok(fields)
 }
 
-fn code(statistics: &Statistics, ledger: &Ledger) -> u8 {
-    let clean = statistics.outcomes.of(OutcomeKind::Invalid) == 0 && ledger.count() == 0;
+fn code(statistics: &Statistics, bad_lines: &BadLines) -> u8 {
+    let clean = statistics.outcomes.of(OutcomeKind::Invalid) == 0 && bad_lines.count() == 0;
     if clean { GOOD } else { PARTLY }
 }

@@ -1,13 +1,13 @@
-//! What did a run look like as a whole? A table for a person, and the same as JSON.
+//! The summary of a run: a table for the terminal, and the same as JSON.
 
 mod judging;
 
-use crate::failure::Failure;
+use crate::console::{Style, printable};
+use crate::error::CliError;
 use crate::files::Output;
-use crate::stream::Ledger;
-use crate::talk::{Style, printable};
+use crate::stream::BadLines;
+use plaudit::judge::client::Tally;
 use plaudit::outcome::OutcomeKind;
-use plaudit::schedule::Tally;
 use plaudit::statistics::breakdown::{Breakdown, Part};
 use plaudit::statistics::distribution::Distribution;
 use plaudit::statistics::{Counts, Statistics};
@@ -29,7 +29,7 @@ pub(crate) struct Summary<'r> {
     pub(crate) tallies: &'r [Tally],
     /// The field and the statistics by it, where that was asked for.
     pub(crate) by: Option<(&'r str, &'r Breakdown)>,
-    pub(crate) ledger: &'r Ledger,
+    pub(crate) bad_lines: &'r BadLines,
     pub(crate) bytes: u64,
     pub(crate) seconds: f64,
 }
@@ -40,13 +40,13 @@ impl Summary<'_> {
     }
 
     /// Writes the summary as JSON.
-    pub(crate) fn write(&self, to: &mut Output) -> Result<(), Failure> {
+    pub(crate) fn write(&self, to: &mut Output) -> Result<(), CliError> {
         let mut value = json!({
             "recipe": self.recipe,
             "input": {
                 "rollouts": self.statistics.rollouts,
-                "lines": self.ledger.lines,
-                "bad": self.ledger.by_code(),
+                "lines": self.bad_lines.lines,
+                "bad": self.bad_lines.by_code(),
             },
             "statistics": self.statistics,
             "seconds": self.seconds,
@@ -58,7 +58,7 @@ impl Summary<'_> {
         if let Some((field, breakdown)) = self.by {
             value["by"] = json!({ "field": field, "parts": breakdown.parts() });
         }
-        writeln!(to, "{value:#}").map_err(|error| Failure::writing(to.name(), error))
+        writeln!(to, "{value:#}").map_err(|error| CliError::writing(to.name(), error))
     }
 }
 
@@ -96,9 +96,9 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
             }
         }
     }
-    if summary.ledger.count() > 0 {
-        let codes = counted(summary.ledger.by_code().iter().map(|(code, count)| (*code, *count)));
-        note("bad lines", style.red(format!("{}: {codes}", whole(summary.ledger.count()))));
+    if summary.bad_lines.count() > 0 {
+        let codes = counted(summary.bad_lines.by_code().iter().map(|(code, count)| (*code, *count)));
+        note("bad lines", style.red(format!("{}: {codes}", whole(summary.bad_lines.count()))));
     }
     if let Some(remark) = remark {
         note("kept", remark.to_owned());

@@ -1,10 +1,10 @@
-//! `plaudit token`: who may ask the service? Tokens are made, listed and taken back in the file that it reads.
+//! `plaudit token`: creates, lists and revokes the service's access tokens.
 
 use crate::GOOD;
-use crate::failure::Failure;
+use crate::console::{Style, printable};
+use crate::error::CliError;
 use crate::rewards::print;
 use crate::serve::tokens::{Entry, File, Scope, Wanted, now};
-use crate::talk::{Style, printable};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ struct Revoke {
 }
 
 impl Token {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         match &self.deed {
             Deed::Create(create) => {
                 let wanted = Wanted {

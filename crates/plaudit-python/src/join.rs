@@ -1,61 +1,59 @@
-//! How do Python callers hand in one rollout each? Every answer is told once: to a function of the caller's, or into a
-//! mailbox, whose owner is woken once and takes all that has come.
+//! The join for Python callers, who hand in one rollout each. Every result is delivered exactly once: to a callback of the
+//! caller's, or into a completion queue, whose owner is woken once and takes all results that have come.
 
+use crate::batch::{self, Fields};
 use crate::engine::PyEngine;
 use crate::error;
-use crate::report::json;
-use crate::value::{from_value, to_map, to_value};
+use crate::report;
+use crate::value::{from_value, json};
 use plaudit::join::{Arrival, Join, Joined, Policy};
-use plaudit::rollout::{Prompt, Rollout};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
-use serde_json::Value;
-use std::borrow::Cow;
 use std::mem;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
 
-/// A join and how it waits.
+/// A join and its policy.
 #[pyclass(frozen, name = "Join", module = "plaudit._plaudit")]
 pub(crate) struct PyJoin {
     join: Join,
     policy: Policy,
-    /// Held by every rollout that is not answered yet, as by the calls of its engine.
+    /// Held by every rollout that has no result yet, as by the calls of the engine.
     busy: Weak<()>,
     notifier: OnceLock<Sender<Notice>>,
 }
 
-/// What the notifier says, and to whom.
+/// What the notifier thread calls.
 enum Notice {
+    /// A callback, with its result.
     Result(Py<PyAny>, Joined),
+    /// The owner of a completion queue.
     Wake(Arc<Completions>),
 }
 
-/// Where the answers to many callers come in, each under the number that its rollout was handed in with.
+/// The results of many rollouts, each under the number that its caller gave it.
 #[pyclass(frozen, module = "plaudit._plaudit")]
 pub(crate) struct CompletionQueue {
     join: Py<PyJoin>,
     completions: Arc<Completions>,
 }
 
-/// What has come and was not taken yet, and what wakes the one who takes it.
+/// Results that were not taken yet, and the callback that wakes whoever takes them.
 struct Completions {
     wake: Py<PyAny>,
-    come: Mutex<Vec<(u64, Joined)>>,
+    results: Mutex<Vec<(u64, Joined)>>,
 }
 
 impl Completions {
-    fn come(&self) -> MutexGuard<'_, Vec<(u64, Joined)>> {
-        self.come.lock().unwrap_or_else(PoisonError::into_inner)
+    fn results(&self) -> MutexGuard<'_, Vec<(u64, Joined)>> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts an answer in, and says whether it is the first since all were taken.
-    fn put(&self, number: u64, joined: Joined) -> bool {
-        let mut come = self.come();
-        come.push((number, joined));
-        come.len() == 1
+    /// Adds a result. Returns whether it is the first since all were taken.
+    fn push(&self, number: u64, joined: Joined) -> bool {
+        let mut results = self.results();
+        results.push((number, joined));
+        results.len() == 1
     }
 }
 
@@ -65,20 +63,20 @@ impl PyJoin {
     fn new(
         py: Python<'_>,
         engine: &PyEngine,
-        timeout: Option<f64>,
-        quiet: Option<f64>,
-        remember: Option<usize>,
+        timeout: Option<&Bound<'_, PyAny>>,
+        quiet: Option<&Bound<'_, PyAny>>,
+        remember: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let busy = Arc::downgrade(&engine.busy(py)?);
         let mut policy = Policy::of(engine.engine.plan());
         if let Some(timeout) = timeout {
-            policy.timeout = seconds("timeout", timeout)?;
+            policy.timeout = batch::seconds("timeout", timeout)?;
         }
         if let Some(quiet) = quiet {
-            policy.quiet = Some(seconds("quiet", quiet)?);
+            policy.quiet = Some(batch::seconds("quiet", quiet)?);
         }
         if let Some(remember) = remember {
-            policy.remember = remember;
+            policy.remember = batch::size("remember", remember)?;
         }
         Ok(Self { join: Join::with(&engine.engine, policy), policy, busy, notifier: OnceLock::new() })
     }
@@ -97,57 +95,63 @@ impl PyJoin {
         from_value(py, &json(&self.join.status())?)
     }
 
-    /// Everything that has been scored so far, as JSON.
+    /// The statistics of everything that was scored, as JSON.
     fn statistics(&self) -> PyResult<String> {
-        serde_json::to_string(&self.join.statistics()).map_err(error::value)
+        serde_json::to_string(&self.join.statistics()).map_err(error::argument)
     }
 
-    /// Ends a step of the training, as JSON.
-    fn take_step(&self, step: u64) -> PyResult<String> {
-        serde_json::to_string(&self.join.take_step(step)).map_err(error::value)
+    /// Ends a step of the training and returns its statistics, as JSON.
+    fn take_step(&self, step: &Bound<'_, PyAny>) -> PyResult<String> {
+        let step = batch::size("step", step)? as u64;
+        serde_json::to_string(&self.join.take_step(step)).map_err(error::argument)
     }
 
     /// The step that ended last, as JSON.
     fn last_step(&self) -> PyResult<Option<String>> {
-        self.join.last_step().map(|step| serde_json::to_string(&step).map_err(error::value)).transpose()
+        self.join.last_step().map(|step| serde_json::to_string(&step).map_err(error::argument)).transpose()
     }
 
-    /// Hands one rollout in. `done` gets the fields of the answer and nothing else, on another thread.
-    #[pyo3(signature = (done, group, size, member, timeout, validate, prompt, response, reference, tokens, extra))]
-    #[allow(clippy::too_many_arguments, reason = "the fields of a rollout")]
+    /// Hands one rollout in. `done` is called on another thread, with the fields of the result or an error.
+    #[allow(clippy::too_many_arguments, reason = "what the caller says of a rollout")]
     fn submit(
         &self,
         done: Py<PyAny>,
-        group: String,
-        size: usize,
-        member: Option<String>,
-        timeout: Option<f64>,
-        validate: Option<bool>,
-        prompt: Option<&Bound<'_, PyAny>>,
-        response: PyBackedStr,
-        reference: Option<PyBackedStr>,
-        tokens: Option<u64>,
-        extra: Option<&Bound<'_, PyAny>>,
+        group: &Bound<'_, PyAny>,
+        size: &Bound<'_, PyAny>,
+        member: Option<&Bound<'_, PyAny>>,
+        timeout: Option<&Bound<'_, PyAny>>,
+        validate: Option<&Bound<'_, PyAny>>,
+        fields: Fields<'_>,
     ) -> PyResult<()> {
-        let rollout = read(member.as_deref(), prompt, &response, reference, tokens, extra)?;
-        let timeout = timeout.map(|timeout| seconds("timeout", timeout)).transpose()?;
+        let mut arrival = arrival(group, size, member, &fields)?;
+        arrival.timeout = timeout.map(|timeout| batch::seconds("timeout", timeout)).transpose()?;
+        arrival.validate = batch::flag("validate", validate)?;
         let (notifier, busy) = (self.notifier(), self.busy.upgrade());
-        // With the lock, because this takes microseconds, and whoever gives the lock away waits milliseconds to get it back.
-        // Where nobody tells any more, Python is going away.
-        self.join.hand_in(Arrival { group, member, size, timeout, validate, rollout }, move |joined| {
+        // Without releasing the interpreter's lock: this takes microseconds, and getting the lock back milliseconds.
+        self.join.hand_in(arrival, move |joined| {
+            // The receiver is gone only where the interpreter is.
             let _ = notifier.send(Notice::Result(done, joined));
             drop(busy);
         });
         Ok(())
     }
 
-    /// A mailbox for answers. `wake` is called without arguments, on another thread, when there is something to take.
+    /// A completion queue. `wake` is called without arguments, on another thread, when there is something to take.
     fn completion_queue(slf: Py<Self>, wake: Py<PyAny>) -> CompletionQueue {
-        CompletionQueue { join: slf, completions: Arc::new(Completions { wake, come: Mutex::default() }) }
+        let completions = Arc::new(Completions { wake, results: Mutex::default() });
+        CompletionQueue { join: slf, completions }
     }
 
-    fn leave(&self, py: Python<'_>, group: &str, member: Option<&str>) {
-        py.detach(|| self.join.leave(group, member));
+    fn leave(
+        &self,
+        py: Python<'_>,
+        group: &Bound<'_, PyAny>,
+        member: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let group = batch::name("group", group)?;
+        let member = member.map(|member| batch::name("member", member)).transpose()?;
+        py.detach(|| self.join.leave(&group, member.as_deref()));
+        Ok(())
     }
 
     fn flush(&self, py: Python<'_>) {
@@ -161,28 +165,27 @@ impl PyJoin {
 
 #[pymethods]
 impl CompletionQueue {
-    /// Hands one rollout in for training; its answer comes under this number.
-    #[pyo3(signature = (number, group, size, member, prompt, response, reference, tokens, extra))]
-    #[allow(clippy::too_many_arguments, reason = "the fields of a rollout")]
-    fn submit(
+    /// Hands one rollout in for training. Its result comes under this number.
+    #[allow(clippy::too_many_arguments, reason = "what the caller says of a rollout")]
+    fn submit<'py>(
         &self,
         number: u64,
-        group: String,
-        size: usize,
-        member: Option<String>,
-        prompt: Option<&Bound<'_, PyAny>>,
-        response: PyBackedStr,
-        reference: Option<PyBackedStr>,
-        tokens: Option<u64>,
-        extra: Option<&Bound<'_, PyAny>>,
+        group: &Bound<'py, PyAny>,
+        size: &Bound<'py, PyAny>,
+        member: Option<&Bound<'py, PyAny>>,
+        prompt: Option<Bound<'py, PyAny>>,
+        response: Option<Bound<'py, PyAny>>,
+        reference: Option<Bound<'py, PyAny>>,
+        tokens: Option<Bound<'py, PyAny>>,
+        extra: Option<Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        let rollout = read(member.as_deref(), prompt, &response, reference, tokens, extra)?;
-        let arrival = Arrival { group, member, size, timeout: None, validate: Some(false), rollout };
+        let mut arrival = arrival(group, size, member, &[prompt, response, reference, tokens, extra])?;
+        arrival.validate = Some(false);
         let join = self.join.get();
         let (notifier, completions) = (join.notifier(), Arc::clone(&self.completions));
         let busy = join.busy.upgrade();
         join.join.hand_in(arrival, move |joined| {
-            if completions.put(number, joined) {
+            if completions.push(number, joined) {
                 let _ = notifier.send(Notice::Wake(completions));
             }
             drop(busy);
@@ -190,98 +193,74 @@ impl CompletionQueue {
         Ok(())
     }
 
-    /// The answers that have come, each with its number: the fields of the answer, or what went wrong with it.
+    /// Takes the results that have come, each with its number: the fields of the result, or an exception.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u64, Bound<'py, PyAny>)>> {
-        let come = mem::take(&mut *self.completions.come());
-        let told = come.iter().map(|(number, joined)| match fields(py, joined) {
+        let results = mem::take(&mut *self.completions.results());
+        let taken = results.iter().map(|(number, joined)| match result_fields(py, joined) {
             Ok(fields) => Ok((*number, fields.into_any())),
             Err(error) => Ok((*number, error.into_pyobject(py)?.into_any())),
         });
-        told.collect()
+        taken.collect()
     }
 }
 
 impl PyJoin {
     fn notifier(&self) -> Sender<Notice> {
-        self.notifier.get_or_init(notifier).clone()
+        self.notifier.get_or_init(start_notifier).clone()
     }
 }
 
-fn read(
-    member: Option<&str>,
-    prompt: Option<&Bound<'_, PyAny>>,
-    response: &str,
-    reference: Option<PyBackedStr>,
-    tokens: Option<u64>,
-    extra: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Rollout<'static>> {
-    let mut rollout = Rollout::new(Cow::Owned(response.to_owned()));
-    rollout.id = member.map(|member| Cow::Owned(member.to_owned()));
-    rollout.prompt = asked(prompt)?;
-    rollout.reference = reference.map(|reference| Cow::Owned(reference.to_string()));
-    rollout.tokens = tokens;
-    if let Some(extra) = extra {
-        rollout.extra = to_map(extra, &|| "extra".to_owned())?;
-    }
-    Ok(rollout)
+fn arrival(
+    group: &Bound<'_, PyAny>,
+    size: &Bound<'_, PyAny>,
+    member: Option<&Bound<'_, PyAny>>,
+    fields: &Fields<'_>,
+) -> PyResult<Arrival> {
+    let member = member.map(|member| batch::name("member", member)).transpose()?;
+    let mut rollout = batch::rollout(fields)?;
+    rollout.id = member.clone().map(Into::into);
+    let (group, size) = (batch::name("group", group)?, batch::size("size", size)?);
+    Ok(Arrival { group, member, size, timeout: None, validate: None, rollout })
 }
 
-fn seconds(name: &str, given: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(given)
-        .map_err(|_| error::value(format_args!("{name}: {given} is no time to wait")))
-}
-
-/// A prompt: text, messages, or nothing.
-pub(crate) fn asked(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Prompt<'static>>> {
-    match given.map(|prompt| to_value(prompt, &|| "prompt".to_owned())).transpose()? {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(Prompt::Text(Cow::Owned(text)))),
-        Some(Value::Array(messages)) if messages.iter().all(Value::is_object) => {
-            Ok(Some(Prompt::Messages(messages)))
-        }
-        Some(_) => Err(error::value("prompt: text or a list of messages is wanted")),
-    }
-}
-
-/// A thread that tells callers their answers, all that there are at a time: a thread that wants the interpreter's lock waits
-/// for it some milliseconds, and a group has many members. It ends with the last one who could send to it.
-fn notifier() -> Sender<Notice> {
-    let (tell, told) = mpsc::channel::<Notice>();
+/// Starts the thread that calls back into Python, with all results that there are at a time: a thread waits milliseconds for
+/// the interpreter's lock, and a group has many members. It ends with the last sender.
+fn start_notifier() -> Sender<Notice> {
+    let (sender, receiver) = mpsc::channel::<Notice>();
     let thread = std::thread::Builder::new().name("plaudit-notify".to_owned());
     let _ = thread.spawn(move || {
-        while let Ok(first) = told.recv() {
-            let news: Vec<Notice> = std::iter::once(first).chain(told.try_iter()).collect();
-            let told = Python::try_attach(|py| news.iter().for_each(|each| tell_one(py, each)));
-            if told.is_none() {
+        while let Ok(first) = receiver.recv() {
+            let notices: Vec<Notice> = std::iter::once(first).chain(receiver.try_iter()).collect();
+            let attached = Python::try_attach(|py| notices.iter().for_each(|notice| notify(py, notice)));
+            if attached.is_none() {
                 return;
             }
         }
     });
-    tell
+    sender
 }
 
-fn tell_one(py: Python<'_>, news: &Notice) {
-    let (told, called) = match news {
+fn notify(py: Python<'_>, notice: &Notice) {
+    let (callback, called) = match notice {
         Notice::Wake(completions) => (&completions.wake, completions.wake.call0(py)),
         Notice::Result(done, joined) => (
             done,
-            match fields(py, joined) {
+            match result_fields(py, joined) {
                 Ok(fields) => done.call1(py, (fields, py.None())),
                 Err(error) => done.call1(py, (py.None(), error)),
             },
         ),
     };
     if let Err(error) = called {
-        error.write_unraisable(py, Some(told.bind(py)));
+        error.write_unraisable(py, Some(callback.bind(py)));
     }
 }
 
-/// The fields of a result, in the order in which the package's own class has them.
-fn fields<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyTuple>> {
-    let row = joined.row();
-    let (total, outcome, reason, components, info) = crate::report::fields(py, &joined.report, row)?;
+/// The fields of a result, in the order of the package's own class.
+fn result_fields<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyTuple>> {
+    let (total, outcome, reason, components, info) = report::fields(py, &joined.report, joined.row())?;
     let totals: Vec<Option<f64>> = std::iter::once(total).chain(joined.siblings()).collect();
-    let result = (
+    let fields = (
         total,
         outcome,
         reason,
@@ -295,5 +274,5 @@ fn fields<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyTuple>
         joined.siblings_mean(),
         totals,
     );
-    result.into_pyobject(py)
+    fields.into_pyobject(py)
 }

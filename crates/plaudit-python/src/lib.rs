@@ -1,4 +1,4 @@
-//! How does Python reach the engine? Conversions and exceptions, nothing else; what users see is in `python/plaudit`.
+//! The extension behind the Python package: conversions and exceptions, nothing else. What users see is in `python/plaudit`.
 
 mod batch;
 mod custom;
@@ -22,10 +22,13 @@ fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 
 #[pymodule]
 mod _plaudit {
+    use super::error::argument_error;
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::custom::register;
     #[pymodule_export]
-    use super::engine::{Call, PyEngine};
+    use super::engine::{Call, PyEngine, replay};
     #[pymodule_export]
     use super::error::{PlauditError, RecipeError, RunError};
     #[pymodule_export]
@@ -38,8 +41,15 @@ mod _plaudit {
     use super::report::{PyReport, fill_with_group_means};
     #[pymodule_export]
     use super::reward::{PyReward, aggregate, recipes, rewards};
+    #[pymodule_export]
+    use super::text::{response_of, strip_end_of_turn};
 
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("ArgumentError", argument_error(module.py())?)
+    }
 }

@@ -1,6 +1,7 @@
-//! What does a report look like from Python? Columns: numpy arrays for numbers, lists for words.
+//! A report for Python, as columns: numpy arrays for numbers, lists for words.
 
 use crate::batch::Batch;
+use crate::error;
 use numpy::PyArray1;
 use plaudit::outcome::{Fact, Outcome};
 use plaudit::plan::Scorer;
@@ -8,13 +9,12 @@ use plaudit::report::{Report, Row};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What every comparison tells. It stands among the evidence also where nothing could be compared.
+/// The evidence of every comparison. Its columns exist also where nothing could be compared.
 const COMPARED: [&str; 4] = ["comparisons", "wins", "losses", "ties"];
-/// What every comparison with the reference tells.
+/// The evidence of every comparison with the reference.
 const AGAINST_REFERENCE: [&str; 4] = ["comparison_score", "reference_score", "win", "win_and"];
 
 /// A report, with the batch that it is about.
@@ -59,7 +59,7 @@ impl PyReport {
         PyArray1::from_iter(py, filled.into_iter().map(|total| total.unwrap_or(f64::NAN)))
     }
 
-    /// One word a rollout.
+    /// The outcome of each rollout.
     fn outcomes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let words = self.report.rows.iter().map(|row| PyString::intern(py, row.total.kind().as_str()));
         PyList::new(py, words.collect::<Vec<_>>())
@@ -78,7 +78,7 @@ impl PyReport {
         Ok(PyArray1::from_iter(py, values))
     }
 
-    /// What one component says of every rollout, in a word.
+    /// The outcomes of one component.
     fn component_outcomes<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let places = self.places(name)?;
         let word = |row: &Row| outcome(row, &places).map_or("skipped", |outcome| outcome.kind().as_str());
@@ -158,7 +158,7 @@ impl PyReport {
 
     /// The statistics as JSON.
     fn statistics(&self) -> PyResult<String> {
-        serde_json::to_string(&self.report.statistics).map_err(crate::error::value)
+        serde_json::to_string(&self.report.statistics).map_err(error::argument)
     }
 
     /// One result as a line of JSON.
@@ -169,7 +169,7 @@ impl PyReport {
         let id = self.batch.id(at);
         let rollout = self.batch.rollout(at);
         let result = self.report.result(at, &id, &rollout);
-        serde_json::to_string(&result).map_err(crate::error::value)
+        serde_json::to_string(&result).map_err(error::argument)
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn fill_with_group_means(values: Vec<Option<f64>>, groups: Vec<Vec<us
     plaudit::report::fill_with_group_means(&values, groups.iter().map(Vec::as_slice))
 }
 
-/// A number in the 32 bits that trainers work with. What is too large for them is the largest there is, since a number is finite.
+/// A number in the 32 bits that trainers compute with. One beyond their range becomes the largest, so that it stays finite.
 #[allow(clippy::cast_possible_truncation, reason = "the bounds are those of the narrower type")]
 fn narrow(value: f64) -> f32 {
     value.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
@@ -235,7 +235,7 @@ fn reason<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResult<Option<B
     Ok(Some(dict))
 }
 
-/// What a component says of a row, whichever branch that took.
+/// The outcome of a component in a row, whichever branch the row took.
 fn outcome<'r>(row: &'r Row, places: &[Option<usize>]) -> Option<&'r Outcome> {
     row.outcomes.get((*places.get(row.branch?)?)?)?.as_ref()
 }
@@ -251,9 +251,4 @@ pub(crate) fn from_fact<'py>(py: Python<'py>, fact: &Fact) -> PyResult<Bound<'py
         Fact::Numbers(numbers) => PyList::new(py, numbers)?.into_any(),
         Fact::Texts(texts) => PyList::new(py, texts)?.into_any(),
     })
-}
-
-/// A JSON value of anything that can be written.
-pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<Value> {
-    serde_json::to_value(value).map_err(crate::error::value)
 }

@@ -1,10 +1,10 @@
-//! How does a column of text come over without a copy? Python's own strings lend their UTF-8, Arrow arrays their buffers.
+//! Columns of text from Python, without a copy: Python's strings lend their UTF-8, Arrow arrays their buffers.
 
+use crate::error::{self, ReadError};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyFrozenSet, PyInt, PySet, PyString};
@@ -12,13 +12,29 @@ use pyo3_arrow::input::AnyArray;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// The first whole number that a number with a point may stand for although another was meant: 2 to the power of 53.
+/// From 2 to the power of 53 on, a float may stand for more than one whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What keeps a rollout from being scored at all, by its place.
+/// The rollouts whose text is not valid Unicode, by their place, with the message.
 pub(crate) type Unreadable = BTreeMap<usize, String>;
 
-/// Which numbers stand for a text.
+/// What was read; nothing where its text is not valid Unicode, which is noted for the rollout at this place.
+pub(crate) fn or_note<T>(
+    read: Result<T, ReadError>,
+    at: usize,
+    unreadable: &mut Unreadable,
+) -> PyResult<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(ReadError::Argument(error)) => Err(error),
+        Err(ReadError::NotUnicode(message)) => {
+            unreadable.entry(at).or_insert(message);
+            Ok(None)
+        }
+    }
+}
+
+/// Which numbers are taken as their decimal text.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum NumbersAsText {
     /// Whole ones, as in names.
@@ -49,7 +65,7 @@ pub(crate) enum ArrowStrings {
 impl ArrowStrings {
     /// The texts of an array. Numbers become their digits, because names and answers are often numbers.
     fn of(array: &ArrayRef, name: &str, start: usize, allowed: NumbersAsText) -> PyResult<Self> {
-        let wrong = |error: ArrowError| PyValueError::new_err(format!("{name}: {error}"));
+        let wrong = |error: ArrowError| error::argument(format!("{name}: {error}"));
         match array.data_type() {
             DataType::Dictionary(_, values) => {
                 Self::of(&arrow_cast::cast(array, values).map_err(wrong)?, name, start, allowed)
@@ -75,7 +91,7 @@ impl ArrowStrings {
             DataType::LargeUtf8 => Ok(Self::Large(array.as_string::<i64>().clone())),
             DataType::Utf8View => Ok(Self::View(array.as_string_view().clone())),
             DataType::Null => Ok(Self::Null),
-            other => Err(PyTypeError::new_err(format!("{name}: a column of text is wanted, not of {other}"))),
+            other => Err(error::argument(format!("{name}: a column of text is wanted, not of {other}"))),
         }
     }
 
@@ -91,23 +107,20 @@ impl ArrowStrings {
 
 impl TextColumn {
     /// A column from a Python sequence or an Arrow array.
-    pub(crate) fn take(
+    pub(crate) fn read(
         name: &str,
         given: Option<&Bound<'_, PyAny>>,
         allowed: NumbersAsText,
         unreadable: &mut Unreadable,
     ) -> PyResult<Self> {
-        let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Self::Absent) };
+        let Some(given) = given else { return Ok(Self::Absent) };
         if let Some(array) = arrow(given)? {
             return Self::arrow(name, array, allowed);
         }
         let mut held = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items(name, given)?.enumerate() {
-            let text = text(&|| format!("{name}[{at}]"), &item?, allowed)?;
-            held.push(text.unwrap_or_else(|fault| {
-                unreadable.entry(at).or_insert(fault);
-                None
-            }));
+            let text = text(&|| format!("{name}[{at}]"), &item?, allowed);
+            held.push(or_note(text, at, unreadable)?.flatten());
         }
         Ok(Self::Held(held))
     }
@@ -149,15 +162,15 @@ impl TextColumn {
 /// cannot hold together is such a sequence, too.
 pub(crate) fn arrow(given: &Bound<'_, PyAny>) -> PyResult<Option<AnyArray>> {
     let py = given.py();
-    let speaks = given.hasattr(pyo3::intern!(py, "__arrow_c_array__"))?
+    let is_arrow = given.hasattr(pyo3::intern!(py, "__arrow_c_array__"))?
         || given.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))?;
-    Ok(if speaks { given.extract().ok() } else { None })
+    Ok(if is_arrow { given.extract().ok() } else { None })
 }
 
-/// The chunks of a column. Files of Arrow's may hold bytes that are no text, and nobody has looked so far.
+/// The chunks of a column, validated: an Arrow file may hold bytes that are not UTF-8.
 pub(crate) fn arrays(name: &str, given: AnyArray) -> PyResult<Vec<ArrayRef>> {
-    let wrong = |error: ArrowError| PyValueError::new_err(format!("{name}: {error}"));
-    let reader = given.into_reader().map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
+    let wrong = |error: ArrowError| error::argument(format!("{name}: {error}"));
+    let reader = given.into_reader().map_err(|error| error::argument(format!("{name}: {error}")))?;
     let checked = reader.map(|array| {
         let array = array.map_err(wrong)?;
         array.to_data().validate_full().map_err(wrong)?;
@@ -166,54 +179,56 @@ pub(crate) fn arrays(name: &str, given: AnyArray) -> PyResult<Vec<ArrayRef>> {
     checked.collect()
 }
 
-/// The items of a sequence. A string is one, but was surely not meant as one.
+/// The items of a sequence. A single string is refused, since its letters are surely not meant.
 pub(crate) fn items<'py>(
     name: &str,
     given: &Bound<'py, PyAny>,
 ) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + use<'py>> {
     if given.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err(format!("{name}: a list is wanted, not one string")));
+        return Err(error::argument(format!("{name}: a list is wanted, not one string")));
     }
     let unordered = given.is_instance_of::<PySet>() || given.is_instance_of::<PyFrozenSet>();
     if unordered || given.is_instance_of::<PyDict>() {
-        return Err(PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))));
+        return Err(error::argument(format!("{name}: a list is wanted, not {}", type_name(given))));
     }
     given
         .try_iter()
-        .map_err(|_| PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))))
+        .map_err(|_| error::argument(format!("{name}: a list is wanted, not {}", type_name(given))))
 }
 
-/// One text, or nothing; a number becomes its digits, because names and answers are often numbers. What is not valid Unicode is
-/// a fault of its rollout, and is told as such.
+/// One text, or nothing; a number becomes its digits, because names and answers are often numbers.
 pub(crate) fn text(
     place: &dyn Fn() -> String,
     item: &Bound<'_, PyAny>,
     allowed: NumbersAsText,
-) -> PyResult<Result<Option<PyBackedStr>, String>> {
+) -> Result<Option<PyBackedStr>, ReadError> {
     if is_nothing(item) {
-        return Ok(Ok(None));
+        return Ok(None);
     }
     if let Ok(found) = item.cast::<PyString>() {
-        return Ok(unicode(place, found).map(Some));
+        return unicode(place, found).map(Some);
     }
-    let kind = kind(item);
+    let kind = type_name(item);
     let decimal = kind == "Decimal" && allowed == NumbersAsText::Any;
     if item.is_instance_of::<PyInt>() || kind.starts_with("int") || kind.starts_with("uint") || decimal {
-        return Ok(Ok(Some(item.str()?.try_into()?)));
+        return Ok(Some(item.str()?.try_into()?));
     }
     if kind.starts_with("float") {
-        // By its own words: numpy's numbers of 32 bits are others in 64.
+        // By its own digits: numpy's numbers of 32 bits are others in 64.
         let digits = digits(item.extract()?, allowed, || Ok(item.str()?.to_string()))?;
         let digits = digits.ok_or_else(|| unfit(&place(), item, allowed))?;
-        return Ok(Ok(Some(PyString::new(item.py(), &digits).try_into()?)));
+        return Ok(Some(PyString::new(item.py(), &digits).try_into()?));
     }
-    Err(PyTypeError::new_err(format!("{}: text is wanted, not {kind}", place())))
+    Err(error::argument(format_args!("{}: text is wanted, not {kind}", place())).into())
 }
 
-/// The text of a string, or that it is not valid Unicode.
-pub(crate) fn unicode(place: &dyn Fn() -> String, text: &Bound<'_, PyString>) -> Result<PyBackedStr, String> {
+/// The text of a string.
+pub(crate) fn unicode(
+    place: &dyn Fn() -> String,
+    text: &Bound<'_, PyString>,
+) -> Result<PyBackedStr, ReadError> {
     let found = text.clone().try_into();
-    found.map_err(|error: PyErr| format!("{} is not valid Unicode: {error}", place()))
+    found.map_err(|error: PyErr| ReadError::NotUnicode(format!("{} is not valid Unicode: {error}", place())))
 }
 
 /// Whether there is nothing: `None`, and what pandas puts where a value is missing.
@@ -221,7 +236,7 @@ pub(crate) fn is_nothing(item: &Bound<'_, PyAny>) -> bool {
     if item.is_none() || item.is_instance_of::<PyString>() {
         return item.is_none();
     }
-    let kind = kind(item);
+    let kind = type_name(item);
     kind == "NAType" || (kind.starts_with("float") && item.extract::<f64>().is_ok_and(f64::is_nan))
 }
 
@@ -247,10 +262,22 @@ fn unfit(place: &str, number: &dyn Display, allowed: NumbersAsText) -> PyErr {
         NumbersAsText::Whole => "text or a whole number",
         NumbersAsText::Any => "text or a finite number",
     };
-    PyTypeError::new_err(format!("{place}: {wanted} is wanted, not {number}"))
+    error::argument(format!("{place}: {wanted} is wanted, not {number}"))
 }
 
 /// The name of an object's type, for messages.
-pub(crate) fn kind(item: &Bound<'_, PyAny>) -> String {
+pub(crate) fn type_name(item: &Bound<'_, PyAny>) -> String {
     item.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+}
+
+/// The response in a decoded transcript; None where the prompt is not found.
+#[pyfunction]
+pub(crate) fn response_of(transcript: &str, prompt: &str) -> Option<String> {
+    plaudit::text::transcript::response_of(transcript, prompt).map(str::to_owned)
+}
+
+/// The text without the tokens at its end that end a turn, nor any of `more`.
+#[pyfunction]
+pub(crate) fn strip_end_of_turn(text: &str, more: Vec<String>) -> &str {
+    plaudit::text::transcript::strip_end_of_turn(text, &more)
 }

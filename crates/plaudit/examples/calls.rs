@@ -2,9 +2,9 @@
 //! of so many bytes: `cargo run --release --example calls -- http://127.0.0.1:8000/v1 256 20000 4096`.
 
 use futures_util::StreamExt as _;
+use plaudit::judge::client::{JudgeClient, JudgeSpec, MemoryRecord, Network};
 use plaudit::judge::{Form, Query, Request, Usage, Verdict};
 use plaudit::reason::Reason;
-use plaudit::schedule::{Caller, JudgeSpec, Network, NoRecord};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (concurrency.parse()?, count.parse()?, bytes.parse()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let spec = JudgeSpec { concurrency, hedge: 0.0, ..JudgeSpec::at("judge", url) };
-    let caller = Caller::new(vec![spec], Arc::new(NoRecord::default()), Network::Live)?;
+    let caller = JudgeClient::new(vec![spec], Arc::new(MemoryRecord::default()), Network::Live)?;
     let (start, before) = (Instant::now(), cpu());
     let deadline = start + Duration::from_secs(3600);
     let asked = runtime.block_on(async {

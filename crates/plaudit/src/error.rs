@@ -90,14 +90,14 @@ impl std::error::Error for RunError {}
 
 /// A value of a parameter that its type allows and the rule does not.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
+pub struct ParamError {
     /// The parameter.
     pub key: &'static str,
     /// What is wrong with it, and what would be right.
     pub message: String,
 }
 
-impl Refusal {
+impl ParamError {
     /// A refusal of one parameter.
     pub fn new(key: &'static str, message: impl Into<String>) -> Self {
         Self { key, message: message.into() }

@@ -29,9 +29,9 @@
 
 pub mod aggregate;
 pub mod compose;
-pub mod court;
 pub mod engine;
 pub mod error;
+pub mod exec;
 pub mod group;
 pub mod input;
 pub mod join;
@@ -46,7 +46,6 @@ pub mod report;
 pub mod reward;
 pub mod rollout;
 pub mod rule;
-pub mod schedule;
 pub mod statistics;
 pub mod text;
 pub mod tokenizer;

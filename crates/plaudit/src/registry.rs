@@ -1,10 +1,10 @@
 //! Which rewards are there? The rules, the judges and what callers brought, in one list, found by name.
 
 use crate::judge;
-use crate::reward::{Range, Refusal, Stated};
+use crate::reward::{ParamError, Range, Stated};
 use crate::rule;
 use crate::rule::custom::{Custom, CustomKind};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use serde_json::{Value, json};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -71,9 +71,9 @@ static BROUGHT: RwLock<Vec<&'static CustomKind>> = RwLock::new(Vec::new());
 
 /// Puts a reward of the caller's into the registry of this process, in the place of an earlier one of that name. A name
 /// that the engine itself gives a reward is refused.
-pub fn register(kind: CustomKind) -> Result<(), Refusal> {
+pub fn register(kind: CustomKind) -> Result<(), ParamError> {
     if Entry::own().any(|entry| entry.name() == kind.name || entry.aliases().contains(&kind.name.as_str())) {
-        return Err(Refusal::new("name", format!("{:?} is a reward of the engine's own", kind.name)));
+        return Err(ParamError::new("name", format!("{:?} is a reward of the engine's own", kind.name)));
     }
     let mut brought = BROUGHT.write().unwrap_or_else(PoisonError::into_inner);
     brought.retain(|known| known.name != kind.name);
@@ -148,13 +148,13 @@ impl<'k> Entry<'k> {
     }
 
     /// Loads the reward from parameters that the schema allows.
-    pub fn build(self, parameters: Value, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    pub fn build(self, parameters: Value, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         match self {
-            Self::Rule(kind) => Ok(match (kind.build)(parameters, shelf)? {
+            Self::Rule(kind) => Ok(match (kind.build)(parameters, cache)? {
                 rule::Scorer::Each(rule) => Scorer::Each(rule),
                 rule::Scorer::Group(rule) => Scorer::Group(rule),
             }),
-            Self::Judge(kind) => Ok(Scorer::Judged(Arc::new((kind.build)(parameters, shelf)?))),
+            Self::Judge(kind) => Ok(Scorer::Judged(Arc::new((kind.build)(parameters, cache)?))),
             Self::Custom(kind) => Ok(Scorer::Custom((kind.build)(parameters)?)),
         }
     }
@@ -162,7 +162,7 @@ impl<'k> Entry<'k> {
     /// The range and the floor with default parameters, and whether it compares the members of a group; none where the
     /// defaults alone make no reward.
     pub fn stated(self) -> Option<(Range, f64, bool)> {
-        let scorer = self.build(json!({}), &mut Shelf::default()).ok()?;
+        let scorer = self.build(json!({}), &mut ResourceCache::default()).ok()?;
         Some((scorer.stated().range(), scorer.stated().floor(), scorer.compares()))
     }
 }

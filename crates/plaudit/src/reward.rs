@@ -1,7 +1,7 @@
 //! What is a reward, whatever asks for it? A name, a page, parameters with a schema, and a statement of what it can give.
 
-pub use crate::error::Refusal;
-use crate::tokenizer::Shelf;
+pub use crate::error::ParamError;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -63,7 +63,7 @@ pub struct Kind<S> {
     /// The JSON schema of its parameters, with their documentation.
     pub schema: fn() -> Value,
     /// Loads the reward from parameters that the schema allows.
-    pub build: fn(Value, &mut Shelf) -> Result<S, Vec<Refusal>>,
+    pub build: fn(Value, &mut ResourceCache) -> Result<S, Vec<ParamError>>,
 }
 
 impl<S> Kind<S> {
@@ -81,8 +81,8 @@ impl<S> Kind<S> {
 }
 
 /// Parameters as the type that holds them, or why they are none.
-pub(crate) fn parameters<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Refusal>> {
-    serde_json::from_value(value).map_err(|error| vec![Refusal::new("", error.to_string())])
+pub(crate) fn parameters<T: DeserializeOwned>(value: Value) -> Result<T, Vec<ParamError>> {
+    serde_json::from_value(value).map_err(|error| vec![ParamError::new("", error.to_string())])
 }
 
 /// The JSON schema of a type with everything that it is made of in place, so that schemas can be put together.

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from plaudit._plaudit import ArgumentError
+
 from .call import Call, Row
 from .ranks import Ranks, world
 
@@ -84,7 +86,7 @@ def _sizes(call: Call, groups: list[int]) -> dict[int, int]:
     _, ranks = world()
     if ranks > 1:
         if call.size is None or not call.in_order:
-            raise ValueError(
+            raise ArgumentError(
                 "join='ray' on several ranks needs the completions of a prompt next to one another, and size="
             )
         rows = ranks * len(call.rows)

@@ -1,23 +1,23 @@
-//! Where do rollouts come from and results go? Files and pipes, as JSON lines or as Parquet.
+//! Input and output files: rollouts from JSON lines or Parquet, results as JSON lines or Parquet.
 
-mod foreign;
-mod jsonl;
-mod lines;
+mod jsonl_reader;
+mod jsonl_writer;
+mod other_formats;
 mod output;
 mod overlap;
-mod rows;
-mod table;
+mod parquet_reader;
+mod parquet_writer;
 
-pub(crate) use lines::{Lines, in_chunks, line};
+pub(crate) use jsonl_writer::{Lines, in_chunks, line};
 pub(crate) use output::Output;
 pub(crate) use overlap::{Role, refuse_format, refuse_overlap};
-pub(crate) use table::Table;
+pub(crate) use parquet_writer::Table;
 
-use crate::failure::Failure;
-use crate::talk::Talk;
+use crate::console::Console;
+use crate::error::CliError;
+use plaudit::exec::Pool;
 use plaudit::group::Key;
 use plaudit::input::{Fields, InputError, Rollouts};
-use plaudit::schedule::Pool;
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::os::fd::AsFd as _;
@@ -54,11 +54,11 @@ impl Parsed {
 const STDIN: &str = "stdin";
 
 /// A regular file, up to the size that it has now: one that grows meanwhile is not followed.
-fn sized(name: &str, file: impl Read + 'static, length: u64) -> jsonl::Reader<Box<dyn Read>> {
-    jsonl::Reader::new(name.to_owned(), Box::new(file.take(length)), Some(length))
+fn sized(name: &str, file: impl Read + 'static, length: u64) -> jsonl_reader::Reader<Box<dyn Read>> {
+    jsonl_reader::Reader::new(name.to_owned(), Box::new(file.take(length)), Some(length))
 }
 
-fn stdin() -> jsonl::Reader<Box<dyn Read>> {
+fn stdin() -> jsonl_reader::Reader<Box<dyn Read>> {
     // Where stdin is a file, others may have read some of it before.
     let left = || -> io::Result<Option<u64>> {
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -70,7 +70,7 @@ fn stdin() -> jsonl::Reader<Box<dyn Read>> {
     };
     match left() {
         Ok(Some(length)) => sized(STDIN, io::stdin(), length),
-        _ => jsonl::Reader::new(STDIN.to_owned(), Box::new(io::stdin()), None),
+        _ => jsonl_reader::Reader::new(STDIN.to_owned(), Box::new(io::stdin()), None),
     }
 }
 
@@ -84,7 +84,7 @@ fn open(path: &str) -> io::Result<File> {
         let (opened, waiting) = channel::<()>();
         scope.spawn(move || {
             if waiting.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
-                Talk::errors().warning(&format!("waiting for a writer to open the pipe {path:?}"));
+                Console::errors().warning(&format!("waiting for a writer to open the pipe {path:?}"));
             }
         });
         let file = File::open(path);
@@ -96,38 +96,38 @@ fn open(path: &str) -> io::Result<File> {
 /// An open input.
 pub(crate) enum Source {
     /// JSON lines.
-    Lines(jsonl::Reader<Box<dyn Read>>),
+    Lines(jsonl_reader::Reader<Box<dyn Read>>),
     /// Parquet.
-    Rows(rows::Rows),
+    Rows(parquet_reader::Rows),
 }
 
 impl Source {
-    /// Opens a path, or stdin for `-`. What a file holds is told by its first bytes, not by its name.
-    pub(crate) fn open(path: &str) -> Result<Self, Failure> {
-        let failure = |error: io::Error| Failure::File(path.to_owned(), error);
+    /// Opens a path, or stdin for `-`. The format is recognised by its first bytes, not by its name.
+    pub(crate) fn open(path: &str) -> Result<Self, CliError> {
+        let failure = |error: io::Error| CliError::File(path.to_owned(), error);
         if path == "-" {
             return Ok(Self::Lines(stdin()));
         }
         let mut file = open(path).map_err(failure)?;
         let about = file.metadata().map_err(failure)?;
         if about.is_dir() {
-            return Err(Failure::Arguments(format!("{path:?} is a folder; a file of rollouts is wanted")));
+            return Err(CliError::Arguments(format!("{path:?} is a folder; a file of rollouts is wanted")));
         }
         if about.is_file() {
             let mut start = Vec::with_capacity(4);
             (&mut file).take(4).read_to_end(&mut start).map_err(failure)?;
             file.rewind().map_err(failure)?;
-            if start == rows::MAGIC {
-                return Ok(Self::Rows(rows::Rows::open(path, file, about.len())?));
+            if start == parquet_reader::MAGIC {
+                return Ok(Self::Rows(parquet_reader::Rows::open(path, file, about.len())?));
             }
             if path.ends_with(".parquet") {
                 let error = InputError::new("input.parquet", "the file does not start as Parquet files do");
-                return Err(Failure::Input(path.to_owned(), error));
+                return Err(CliError::Input(path.to_owned(), error));
             }
         }
         Ok(Self::Lines(match about.is_file() {
             true => sized(path, file, about.len()),
-            false => jsonl::Reader::new(path.to_owned(), Box::new(file), None),
+            false => jsonl_reader::Reader::new(path.to_owned(), Box::new(file), None),
         }))
     }
 
@@ -145,19 +145,19 @@ impl Source {
         &mut self,
         pool: &Pool,
         fields: &Fields,
-        talk: &Talk,
-    ) -> Result<Option<Vec<Entry>>, Failure> {
+        console: &Console,
+    ) -> Result<Option<Vec<Entry>>, CliError> {
         match self {
-            Self::Lines(lines) => lines.next(pool, fields, talk),
-            Self::Rows(rows) => rows.next(fields, talk),
+            Self::Lines(lines) => lines.next(pool, fields, console),
+            Self::Rows(rows) => rows.next(fields, console),
         }
     }
 
     /// What one entry is called.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
-            Self::Lines(_) => jsonl::NOUN,
-            Self::Rows(_) => rows::NOUN,
+            Self::Lines(_) => jsonl_reader::NOUN,
+            Self::Rows(_) => parquet_reader::NOUN,
         }
     }
 

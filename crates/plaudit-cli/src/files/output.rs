@@ -1,6 +1,6 @@
-//! Where are results written? To stdout, or to a file that appears under its name only when it is whole.
+//! Output files: stdout, or a file that is written under a temporary name and renamed when it is complete.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Drop for Part {
 
 impl Output {
     /// Opens a path, or stdout for `-`. A symbolic link stays: the file that it leads to is written.
-    pub(crate) fn open(path: &str) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &str) -> Result<Self, CliError> {
         let wrap = |target: Target, part: Option<Part>| {
             let name = if is_stdout(path) { "stdout" } else { path };
             Self { name: name.to_owned(), to: BufWriter::with_capacity(BUFFER, target), part }
@@ -47,10 +47,10 @@ impl Output {
         if is_stdout(path) {
             return Ok(wrap(Target::Stdout(io::stdout()), None));
         }
-        let failure = |error: io::Error| Failure::File(path.to_owned(), error);
+        let failure = |error: io::Error| CliError::File(path.to_owned(), error);
         let target = Path::new(path);
         if target.is_dir() {
-            return Err(Failure::Arguments(format!("{path:?} is a folder; the name of a file is wanted")));
+            return Err(CliError::Arguments(format!("{path:?} is a folder; the name of a file is wanted")));
         }
         if target.exists() && !target.is_file() {
             // A pipe or a device has no half state to hide.
@@ -59,7 +59,7 @@ impl Output {
         let target = resolved(target).map_err(failure)?;
         let temporary = beside(&target);
         let temporary =
-            temporary.ok_or_else(|| Failure::Arguments(format!("{path:?} is no name of a file")))?;
+            temporary.ok_or_else(|| CliError::Arguments(format!("{path:?} is no name of a file")))?;
         tidy(&target);
         let file = begin(&temporary).map_err(failure)?;
         let part = Part { temporary, path: target, done: false };
@@ -67,12 +67,12 @@ impl Output {
     }
 
     /// Opens a path for what only its owner may read.
-    pub(crate) fn private(path: &str) -> Result<Self, Failure> {
+    pub(crate) fn private(path: &str) -> Result<Self, CliError> {
         let output = Self::open(path)?;
         if let Target::File(file) = output.to.get_ref() {
             use std::os::unix::fs::PermissionsExt as _;
             let set = file.set_permissions(fs::Permissions::from_mode(0o600));
-            set.map_err(|error| Failure::File(path.to_owned(), error))?;
+            set.map_err(|error| CliError::File(path.to_owned(), error))?;
         }
         Ok(output)
     }
@@ -88,7 +88,7 @@ impl Output {
     }
 
     /// Writes what is left, and gives the file its name.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self) -> Result<(), CliError> {
         let done = self.to.flush().and_then(|()| match &mut self.part {
             None => Ok(()),
             Some(part) => {
@@ -100,7 +100,7 @@ impl Output {
                 Ok(())
             }
         });
-        done.map_err(|error| Failure::writing(&self.name, error))
+        done.map_err(|error| CliError::writing(&self.name, error))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Refuses outputs that would overwrite what a run reads, or one another, and names of formats that are not written.
 
 use super::output::{is_stdout, resolved};
-use crate::failure::Failure;
+use crate::error::CliError;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
@@ -55,7 +55,7 @@ pub(super) fn about(stream: impl AsFd) -> io::Result<Metadata> {
 }
 
 /// Refuses outputs that are the same file as something that is read, or as another output.
-pub(crate) fn refuse_overlap(reads: &[Role<'_>], writes: &[Role<'_>]) -> Result<(), Failure> {
+pub(crate) fn refuse_overlap(reads: &[Role<'_>], writes: &[Role<'_>]) -> Result<(), CliError> {
     let shown = |(flag, path): &Role<'_>| match is_stdout(path) {
         true => format!("{flag} (stdout)"),
         false => format!("{flag} {path:?}"),
@@ -66,20 +66,20 @@ pub(crate) fn refuse_overlap(reads: &[Role<'_>], writes: &[Role<'_>]) -> Result<
         if let Some((what, _)) = read {
             let message =
                 format!("{} is also {what}: give another file, so that it is not overwritten", shown(output));
-            return Err(Failure::Arguments(message));
+            return Err(CliError::Arguments(message));
         }
         let other =
             writes[..at].iter().find(|(_, path)| Identity::of_output(path).as_ref() == Some(&written));
         if let Some((flag, _)) = other {
             let message = format!("{} is also {flag}: give each a file of its own", shown(output));
-            return Err(Failure::Arguments(message));
+            return Err(CliError::Arguments(message));
         }
     }
     Ok(())
 }
 
 /// Refuses the name of an output that says another format than the one that is written.
-pub(crate) fn refuse_format(path: &str, tables: bool) -> Result<(), Failure> {
+pub(crate) fn refuse_format(path: &str, tables: bool) -> Result<(), CliError> {
     let written = if tables { "the formats are jsonl and parquet" } else { "JSON lines are written" };
     let extension = Path::new(path).extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let message = match extension.as_deref() {
@@ -96,5 +96,5 @@ pub(crate) fn refuse_format(path: &str, tables: bool) -> Result<(), Failure> {
         }
         _ => return Ok(()),
     };
-    Err(Failure::Arguments(message))
+    Err(CliError::Arguments(message))
 }

@@ -1,14 +1,14 @@
-//! How does the simulated judge say a verdict? As text in the form that was asked for, and as tokens with chances.
+//! Writes a verdict as the simulated judge's reply: text in the requested format, and tokens with log-probabilities.
 
 use super::judge::Verdict;
-use super::question::{Asked, Form};
+use super::prompt::{Asked, Form};
 use serde::Serialize;
 
 /// How much of the chance goes to the labels; the rest goes to words that are no verdict.
 const MASS: f64 = 0.99;
 /// What else the judge might have said, with its share of the rest.
 const OTHERS: [(&str, f64); 3] = [("The", 0.6), ("Response", 0.3), ("I", 0.1)];
-/// The smallest chance that is told, because the logarithm of none is no number.
+/// The smallest probability that is reported, because the logarithm of 0 is no number.
 const LEAST: f64 = 1e-12;
 /// Bytes of a token, in the simulation's way of counting.
 pub(crate) const TOKEN: usize = 4;
@@ -107,12 +107,12 @@ impl Answer {
             let mut all: Vec<(&str, f64)> = labels.chain(others).collect();
             all.sort_by(|(_, left), (_, right)| right.total_cmp(left));
             all.truncate(top);
-            let told = |(token, chance): (&'t str, f64)| Top {
+            let top = |(token, chance): (&'t str, f64)| Top {
                 token,
                 logprob: chance.max(LEAST).ln(),
                 bytes: token.as_bytes(),
             };
-            tops = all.into_iter().map(told).collect();
+            tops = all.into_iter().map(top).collect();
         } else if top > 0 {
             tops.push(Top { token: text, logprob, bytes: text.as_bytes() });
         }
@@ -146,7 +146,7 @@ fn reason(asked: &Asked<'_>, best: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::question::Shown;
+    use super::super::prompt::Shown;
     use super::*;
 
     fn verdict() -> Verdict {

@@ -1,10 +1,10 @@
-//! What does the simulated judge think? Chances by hidden quality, and the one verdict that is drawn from them.
+//! The judge model of the simulator: probabilities by hidden quality, and the verdict drawn from them.
 
-use super::chance::{Chance, logit, sigma};
+use super::prompt::{Asked, Shown};
 use super::quality::{fingerprint, quality};
-use super::question::{Asked, Shown};
+use super::random::{SeededRandom, logit, sigma};
 
-/// The farthest whole number from the middle of a score whose chance is told.
+/// The farthest whole number from the middle of a score whose probability is reported.
 const REACH: u64 = 20;
 
 /// What kind of judge it is.
@@ -33,11 +33,11 @@ pub(crate) struct Verdict {
 impl Judge {
     /// What is drawn about a question: it depends on the texts in their order and on the sampling seed, not on labels,
     /// fences or the form of the verdict.
-    pub(crate) fn chance(&self, asked: &Asked<'_>, sampling: Option<i64>) -> Chance {
+    pub(crate) fn chance(&self, asked: &Asked<'_>, sampling: Option<i64>) -> SeededRandom {
         let all = |shown: &[Shown<'_>], kind: u64| {
-            shown
-                .iter()
-                .fold(Chance::new(self.seed).about(kind), |chance, one| chance.about(fingerprint(one.text)))
+            shown.iter().fold(SeededRandom::new(self.seed).about(kind), |chance, one| {
+                chance.about(fingerprint(one.text))
+            })
         };
         let chance = match asked {
             Asked::Score { shown, .. } => all(&[*shown], 1),
@@ -49,7 +49,7 @@ impl Judge {
     }
 
     /// The verdict on a question.
-    pub(crate) fn verdict(&self, asked: &Asked<'_>, chance: Chance) -> Verdict {
+    pub(crate) fn verdict(&self, asked: &Asked<'_>, chance: SeededRandom) -> Verdict {
         match asked {
             Asked::Score { shown, scale } => self.score(quality(shown.text), *scale, chance),
             Asked::Pair { shown, tie } => self.pair(shown, *tie, chance),
@@ -62,11 +62,11 @@ impl Judge {
     }
 
     /// Quality with the noise of one look at one response, which is half that of a comparison.
-    fn latent(&self, quality: f64, chance: Chance) -> f64 {
+    fn latent(&self, quality: f64, chance: SeededRandom) -> f64 {
         quality + self.temperature / 2.0 * logit(chance.uniform())
     }
 
-    fn score(&self, quality: f64, scale: u64, chance: Chance) -> Verdict {
+    fn score(&self, quality: f64, scale: u64, chance: SeededRandom) -> Verdict {
         let whole = scale as f64;
         let number = |latent: f64| (whole * sigma(latent)).round() as u64;
         let drawn = vec![number(self.latent(quality, chance)).min(scale).to_string()];
@@ -82,7 +82,7 @@ impl Judge {
         Verdict { drawn, chances: near.map(|at| (at.to_string(), chance_of(at))).collect() }
     }
 
-    fn pair(&self, shown: &[Shown<'_>; 2], tie: Option<&str>, chance: Chance) -> Verdict {
+    fn pair(&self, shown: &[Shown<'_>; 2], tie: Option<&str>, chance: SeededRandom) -> Verdict {
         let [first, second] = shown;
         let gap = (quality(first.text) - quality(second.text)) / self.temperature + self.position_bias;
         let width = if tie.is_some() { self.ties } else { 0.0 };
@@ -100,7 +100,7 @@ impl Judge {
         Verdict { drawn: vec![label.to_owned()], chances }
     }
 
-    fn ranking(&self, shown: &[Shown<'_>], chance: Chance) -> Verdict {
+    fn ranking(&self, shown: &[Shown<'_>], chance: SeededRandom) -> Verdict {
         // From half the bias for the first place to minus half for the last, so that two differ as in a pair.
         let last = (shown.len().max(2) - 1) as f64;
         let slot = |at: usize| self.position_bias * (0.5 - at as f64 / last);
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn pairs_are_drawn_by_their_chances() {
         for (gap, tie) in [(0.0, Some("T")), (0.3, Some("T")), (-0.5, Some("T")), (0.1, None)] {
-            for (found, told) in shares(gap, tie) {
-                assert!((found - told).abs() < 0.03, "{gap}: {found} against {told}");
+            for (found, expected) in shares(gap, tie) {
+                assert!((found - expected).abs() < 0.03, "{gap}: {found} against {expected}");
             }
         }
         let even = shares(0.0, Some("T"));
@@ -171,17 +171,18 @@ mod tests {
     #[test]
     fn scores_stay_in_range_and_follow_their_chances() {
         for (quality, scale) in [(0.0, 10), (9e8, 10), (-9e8, 10), (0.7, 1), (0.2, u64::MAX)] {
-            let verdict = JUDGE.score(quality, scale, Chance::new(3));
+            let verdict = JUDGE.score(quality, scale, SeededRandom::new(3));
             assert!(verdict.drawn[0].parse::<u64>().unwrap() <= scale);
             assert!(verdict.chances.iter().all(|(_, chance)| (0.0..=1.0).contains(chance)));
         }
         let count = 4000;
-        let draw = |at: u64| JUDGE.score(0.3, 10, Chance::new(at)).drawn[0].parse::<f64>().unwrap();
+        let draw = |at: u64| JUDGE.score(0.3, 10, SeededRandom::new(at)).drawn[0].parse::<f64>().unwrap();
         let mean = (0..count).map(draw).sum::<f64>() / count as f64;
-        let chances = JUDGE.score(0.3, 10, Chance::new(0)).chances;
-        let told: f64 = chances.iter().map(|(number, chance)| number.parse::<f64>().unwrap() * chance).sum();
+        let chances = JUDGE.score(0.3, 10, SeededRandom::new(0)).chances;
+        let expected: f64 =
+            chances.iter().map(|(number, chance)| number.parse::<f64>().unwrap() * chance).sum();
         let mass: f64 = chances.iter().map(|(_, chance)| chance).sum();
-        assert!((mass - 1.0).abs() < 1e-9 && (mean - told).abs() < 0.05, "{mass} {mean} {told}");
+        assert!((mass - 1.0).abs() < 1e-9 && (mean - expected).abs() < 0.05, "{mass} {mean} {expected}");
     }
 
     #[test]
@@ -190,10 +191,10 @@ mod tests {
         let labels = ["A", "B", "C", "D", "E", "F"];
         let shown: Vec<Shown<'_>> =
             texts.iter().zip(labels).map(|(text, label)| Shown { label, text }).collect();
-        let verdict = JUDGE.ranking(&shown, Chance::new(1));
+        let verdict = JUDGE.ranking(&shown, SeededRandom::new(1));
         assert_eq!(verdict.drawn, ["F", "E", "D", "C", "B", "A"]);
         assert!(verdict.chances[5].1 > 0.99);
-        let none = Judge { line_up_noise: 0.0, ..JUDGE }.ranking(&shown[..1], Chance::new(1));
+        let none = Judge { line_up_noise: 0.0, ..JUDGE }.ranking(&shown[..1], SeededRandom::new(1));
         assert_eq!((none.drawn, none.chances), (vec!["A".to_owned()], vec![("A".to_owned(), 1.0)]));
     }
 }

@@ -1,24 +1,24 @@
-//! `plaudit judge-sim`: what would a judge say, if there were one? An endpoint with known chances and no model.
+//! `plaudit judge-sim`: an OpenAI-compatible endpoint that judges with known probabilities and no model.
 
 mod answer;
-mod chance;
-mod court;
+mod caches;
 mod judge;
-mod ledger;
+mod prompt;
+mod protocol;
 mod quality;
-mod question;
-mod recent;
+mod random;
+mod request_log;
 mod server;
-mod wire;
+mod simulator;
 
 use crate::GOOD;
-use crate::ending::Ending;
-use crate::failure::Failure;
+use crate::error::CliError;
+use crate::signals::Signals;
 use clap::Args;
-use court::{Court, Settings};
 use judge::Judge;
-use ledger::Ledger;
+use request_log::RequestLog;
 use server::Server;
+use simulator::{Settings, Simulator};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -62,8 +62,8 @@ pub(crate) struct JudgeSim {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
     /// Write a JSON line a request: n, key, status, latency_ms, in_flight; 499 is a client that went away
-    #[arg(long, value_name = "FILE")]
-    ledger: Option<String>,
+    #[arg(long = "ledger", value_name = "FILE")]
+    request_log: Option<String>,
     #[command(flatten, next_help_heading = "Verdicts")]
     verdicts: Verdicts,
     #[command(flatten, next_help_heading = "Delays and faults")]
@@ -120,11 +120,11 @@ struct Faults {
 }
 
 impl JudgeSim {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let ledger = Ledger::open(self.ledger.as_deref())?;
-        let server = Arc::new(Server::new(Court::new(self.settings()), ledger, self.requests));
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
+        let request_log = RequestLog::open(self.request_log.as_deref())?;
+        let server = Arc::new(Server::new(Simulator::new(self.settings()), request_log, self.requests));
         let address = SocketAddr::new(self.bind, self.port);
-        let failure = |error: io::Error| Failure::File(address.to_string(), error);
+        let failure = |error: io::Error| CliError::File(address.to_string(), error);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .enable_all()
@@ -134,17 +134,17 @@ impl JudgeSim {
             let listener = tokio::net::TcpListener::bind(address).await.map_err(failure)?;
             let address = listener.local_addr().map_err(failure)?;
             // Whoever reads the address may send a signal at once.
-            let ending = Ending::new().map_err(failure)?;
+            let ending = Signals::new().map_err(failure)?;
             let mut stdout = io::stdout();
             writeln!(stdout, "http://{address}/v1")
                 .and_then(|()| stdout.flush())
-                .map_err(|error| Failure::writing("stdout", error))?;
+                .map_err(|error| CliError::writing("stdout", error))?;
             Arc::clone(&server).serve(listener, ending).await.map_err(failure)
         })?;
-        // What is still under way when the time is up is dropped here, and enters the account.
+        // Requests that are still under way at the time limit are dropped here, and logged.
         drop(runtime);
-        let account = server.ledger().close()?;
-        let _ = writeln!(io::stderr(), "{account}");
+        let usage = server.request_log().close()?;
+        let _ = writeln!(io::stderr(), "{usage}");
         Ok(GOOD)
     }
 

@@ -1,6 +1,6 @@
-//! How good is a response, as the simulated judge sees it?
+//! The hidden quality of a response, which the simulated judge decides by.
 
-use super::chance::Chance;
+use super::random::SeededRandom;
 use memchr::memmem;
 
 /// What a mark of quality begins with; `[[quality:1.5]]` is a whole one.
@@ -17,7 +17,7 @@ const LIMIT: f64 = 1e9;
 pub(crate) fn quality(text: &str) -> f64 {
     let marks = memmem::rfind_iter(text.as_bytes(), MARK.as_bytes());
     let mut numbers = marks.filter_map(|at| number(&text[at + MARK.len()..]));
-    numbers.next().unwrap_or_else(|| Chance::new(0).about(fingerprint(text)).normal())
+    numbers.next().unwrap_or_else(|| SeededRandom::new(0).about(fingerprint(text)).normal())
 }
 
 /// The number of a mark, given what stands after its beginning.
@@ -31,7 +31,7 @@ fn number(rest: &str) -> Option<f64> {
 /// A hash of the text that does not see white space at the ends of lines, nor blank lines.
 pub(crate) fn fingerprint(text: &str) -> u64 {
     let lines = text.split('\n').map(str::trim).filter(|line| !line.is_empty());
-    lines.fold(Chance::new(1), |chance, line| chance.about_text(line.as_bytes())).key()
+    lines.fold(SeededRandom::new(1), |chance, line| chance.about_text(line.as_bytes())).key()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! How does the simulated judge listen? Paths, bodies, delays, and an orderly end.
+//! HTTP server of the simulator: routes, body limits, delays and graceful shutdown.
 
-use super::court::{Court, Reply, Shape};
-use super::ledger::Ledger;
-use crate::ending::Ending;
+use super::request_log::RequestLog;
+use super::simulator::{Reply, Shape, Simulator};
+use crate::signals::Signals;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -28,24 +28,24 @@ const GRACE: Duration = Duration::from_secs(1);
 /// A judge that listens.
 #[derive(Debug)]
 pub(crate) struct Server {
-    court: Court,
-    ledger: Ledger,
+    simulator: Simulator,
+    request_log: RequestLog,
     /// After how many requests it ends.
     requests: Option<u64>,
     stop: watch::Sender<bool>,
 }
 
 impl Server {
-    pub(crate) fn new(court: Court, ledger: Ledger, requests: Option<u64>) -> Self {
-        Self { court, ledger, requests, stop: watch::Sender::new(false) }
+    pub(crate) fn new(simulator: Simulator, request_log: RequestLog, requests: Option<u64>) -> Self {
+        Self { simulator, request_log, requests, stop: watch::Sender::new(false) }
     }
 
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.ledger
+    pub(crate) fn request_log(&self) -> &RequestLog {
+        &self.request_log
     }
 
-    /// Serves until it is told to end or has answered as many requests as it should.
-    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, mut ending: Ending) -> io::Result<()> {
+    /// Serves until a signal arrives or it has answered as many requests as it should.
+    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, mut ending: Signals) -> io::Result<()> {
         let listener = listener.tap_io(|stream| {
             // A reply is small and complete; a socket that refuses the option is only slower.
             let _ = stream.set_nodelay(true);
@@ -58,7 +58,7 @@ impl Server {
         let mut stopped = self.stop.subscribe();
         let late = async {
             tokio::select! {
-                _ = ending.told() => { self.stop.send_replace(true); }
+                _ = ending.next() => { self.stop.send_replace(true); }
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
             tokio::time::sleep(GRACE).await;
@@ -70,18 +70,18 @@ impl Server {
     }
 
     async fn answer(&self, body: Result<Bytes, BytesRejection>, think: impl Fn(&[u8]) -> Reply) -> Response {
-        let mut visit = self.ledger.visit(body.as_deref().unwrap_or(b""));
+        let mut visit = self.request_log.visit(body.as_deref().unwrap_or(b""));
         let reply = match &body {
             Ok(body) => think(body),
-            Err(error) => Reply::trouble(error.status().as_u16(), &error.body_text(), None, None),
+            Err(error) => Reply::error(error.status().as_u16(), &error.body_text(), None, None),
         };
         visit.waits(reply.latency);
         if !reply.latency.is_zero() {
             tokio::time::sleep(reply.latency.saturating_sub(ROUNDING)).await;
         }
         visit.settle(reply.status, reply.usage.as_ref());
-        let enough = self.requests.is_some_and(|requests| self.ledger.settled() >= requests);
-        if enough || self.ledger.is_broken() {
+        let enough = self.requests.is_some_and(|requests| self.request_log.settled() >= requests);
+        if enough || self.request_log.is_broken() {
             self.stop.send_replace(true);
         }
         respond(reply)
@@ -92,11 +92,11 @@ type Body = Result<Bytes, BytesRejection>;
 
 fn router(server: Arc<Server>) -> Router {
     let chat = |State(server): State<Arc<Server>>, body: Body| async move {
-        server.answer(body, |body| server.court.chat(body)).await
+        server.answer(body, |body| server.simulator.chat(body)).await
     };
     let scores = |shape: Shape| {
         move |State(server): State<Arc<Server>>, body: Body| async move {
-            server.answer(body, |body| server.court.scores(body, shape)).await
+            server.answer(body, |body| server.simulator.scores(body, shape)).await
         }
     };
     Router::new()
@@ -108,9 +108,9 @@ fn router(server: Arc<Server>) -> Router {
         .route("/v1/embeddings", post(scores(Shape::Embeddings)))
         .route("/v1/models", get(models))
         .route("/health", get(|| async { StatusCode::OK }))
-        .fallback(|| async { respond(Reply::trouble(404, "there is nothing under this path", None, None)) })
+        .fallback(|| async { respond(Reply::error(404, "there is nothing under this path", None, None)) })
         .method_not_allowed_fallback(|| async {
-            respond(Reply::trouble(405, "this path does not take this method", None, None))
+            respond(Reply::error(405, "this path does not take this method", None, None))
         })
         .layer(DefaultBodyLimit::max(LARGEST))
         .with_state(server)
@@ -118,7 +118,7 @@ fn router(server: Arc<Server>) -> Router {
 
 async fn models(State(server): State<Arc<Server>>) -> Response {
     let model = serde_json::json!({
-        "id": server.court.model(), "object": "model", "created": 0, "owned_by": "plaudit",
+        "id": server.simulator.model(), "object": "model", "created": 0, "owned_by": "plaudit",
     });
     let body = serde_json::json!({ "object": "list", "data": [model] }).to_string().into_bytes();
     respond(Reply { status: 200, body, latency: Duration::ZERO, usage: None })

@@ -1,15 +1,15 @@
-//! How is a run told in a terminal? What is wrong, a line a step, and the last steps in every detail, in 100 columns.
+//! Renders a run of the service as text of 100 columns: alarms, a line per step, and the last steps in detail.
 
+use crate::console::{Style, printable};
 use crate::rewards::wrap;
 use crate::serve::kept::About;
 use crate::summary::{cut, number, short, whole};
-use crate::talk::{Style, printable};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many steps have a line, the newest ones.
 const LINES: usize = 40;
-/// How many steps are told in detail.
+/// How many steps are shown in detail.
 const DETAILED: usize = 4;
 /// How wide everything is, the names of rows, and the cells.
 const WIDTH: usize = 100;
@@ -327,8 +327,8 @@ mod tests {
     fn everything_is_said_in_a_hundred_columns() {
         let last = 1_700_000_000_999;
         let steps: Vec<Value> = (last - 8..=last).map(|at| step(at, true)).collect();
-        let told = text(&about(), &steps, Style::of(false));
-        for line in told.lines() {
+        let shown = text(&about(), &steps, Style::of(false));
+        for line in shown.lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
         for words in [
@@ -342,13 +342,13 @@ mod tests {
             "25.0 %",
             "20 ms",
         ] {
-            assert!(told.contains(words), "{words}\n{told}");
+            assert!(shown.contains(words), "{words}\n{shown}");
         }
-        assert!(!told.contains("cost") && !told.contains("floored\n  ") && !told.contains('\u{1b}'));
+        assert!(!shown.contains("cost") && !shown.contains("floored\n  ") && !shown.contains('\u{1b}'));
     }
 
     #[test]
-    fn a_run_without_steps_is_told_in_a_line() {
+    fn a_run_without_steps_is_one_line() {
         assert_eq!(text(&about(), &[], Style::of(false)).lines().count(), 1);
         assert!(!text(&about(), &[step(3, false)], Style::of(false)).contains('!'));
     }

@@ -6,7 +6,7 @@ use super::reply::Refusal;
 use super::run::clock;
 use super::tokens::{Holder, Scope};
 use super::{kept, log};
-use crate::failure::Failure;
+use crate::error::CliError;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -40,8 +40,8 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     /// Takes up what lies in the folder; what was not done goes on.
-    pub(crate) fn open(folder: &Path, config: &Config) -> Result<Self, Failure> {
-        kept::private_folder(folder).map_err(|error| Failure::File(folder.display().to_string(), error))?;
+    pub(crate) fn open(folder: &Path, config: &Config) -> Result<Self, CliError> {
+        kept::private_folder(folder).map_err(|error| CliError::File(folder.display().to_string(), error))?;
         let mut all = BTreeMap::new();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();

@@ -1,8 +1,8 @@
 //! What does the operator say? Which recipes and judges there are, what the service may hold, and what it keeps.
 
-use crate::failure::Failure;
-use plaudit::recipe::judges::WrittenJudge;
-use plaudit::recipe::{Mistakes, Node, check};
+use crate::error::CliError;
+use plaudit::recipe::judges::JudgeConfig;
+use plaudit::recipe::{Node, RecipeErrors, check};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(crate) struct Config {
     /// The recipes that clients may name: names of shipped ones, or files beside this one. All shipped ones where nothing is said.
     pub(crate) recipes: Vec<String>,
     /// Judges that take the place of those of the same name in every recipe.
-    pub(crate) judges: BTreeMap<String, WrittenJudge>,
+    pub(crate) judges: BTreeMap<String, JudgeConfig>,
     /// Names under which the service may be asked, beside those of this machine.
     pub(crate) hosts: Vec<String>,
     /// What the service may hold at once.
@@ -114,12 +114,12 @@ impl Default for Keep {
 
 impl Config {
     /// The configuration in a file; every mistake in it at once.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::File(name.clone(), error))?;
+        let text = std::fs::read_to_string(path).map_err(|error| CliError::File(name.clone(), error))?;
         let mut config = Self::parse(&text).map_err(|failure| {
             let text = failure.to_string().replacen("the recipe has", "the configuration has", 1);
-            Failure::Arguments(format!("{name}: {text}"))
+            CliError::Arguments(format!("{name}: {text}"))
         })?;
         // A recipe that is a file lies beside the configuration.
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -132,22 +132,22 @@ impl Config {
         Ok(config)
     }
 
-    fn parse(text: &str) -> Result<Self, Failure> {
+    fn parse(text: &str) -> Result<Self, CliError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
         let node = Node::from_yaml(text)?;
         let mut mistakes = Vec::new();
         check(&node, &schema(), "", &mut mistakes);
-        Mistakes::none(mistakes)?;
-        let config: Self =
-            serde_json::from_value(node.to_value()).map_err(|error| Failure::Arguments(error.to_string()))?;
+        RecipeErrors::none(mistakes)?;
+        let config: Self = serde_json::from_value(node.to_value())
+            .map_err(|error| CliError::Arguments(error.to_string()))?;
         let Limits { body, bodies, .. } = config.limits;
         if (bodies as u64) < body {
             let message = format!(
                 "limits.bodies is {bodies} and limits.body is {body}: bodies of that length could never be held"
             );
-            return Err(Failure::Arguments(message));
+            return Err(CliError::Arguments(message));
         }
         Ok(config)
     }

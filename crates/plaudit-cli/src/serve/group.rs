@@ -2,9 +2,9 @@
 
 use super::kept::Brief;
 use super::run::clock;
-use plaudit::court::Exchange;
-use plaudit::engine::{Engine, Terms};
+use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
+use plaudit::judge::runner::CallTranscript;
 use plaudit::judge::{Reply, Side, Verdict};
 use plaudit::outcome::OutcomeKind;
 use plaudit::reason::{Code, Reason};
@@ -53,7 +53,7 @@ impl Sample {
 
     /// Why a call has no verdict. The journal has no answers of calls that failed, so the reason is that of a rollout that the call
     /// was about, or that of all calls of the component.
-    fn why(&self, exchange: &Exchange, reason: &Reason) -> (Value, Value) {
+    fn why(&self, exchange: &CallTranscript, reason: &Reason) -> (Value, Value) {
         if reason.code != Code::JudgeNotRecorded {
             return (json!(reason.code), json!(reason.message));
         }
@@ -78,7 +78,7 @@ impl Sample {
 
     /// The line that is written. What judges were asked is derived again from the journal, and nobody is asked for it.
     pub(crate) fn line(&self) -> String {
-        let terms = Terms { validate: self.validate, halt: None };
+        let terms = ScoreOptions { validate: self.validate, cancel: None };
         let explained = self.engine.as_ref().and_then(|engine| engine.explain(&self.rollouts, &terms).ok());
         let exchanges: Vec<Value> = explained.map_or_else(Vec::new, |(_, exchanges)| {
             exchanges.iter().map(|one| exchange(self, one)).collect()
@@ -134,7 +134,7 @@ fn failed(report: &Report) -> Vec<(String, Code)> {
     one.collect()
 }
 
-fn exchange(sample: &Sample, exchange: &Exchange) -> Value {
+fn exchange(sample: &Sample, exchange: &CallTranscript) -> Value {
     let verdict = match &exchange.verdict {
         Err(reason) => {
             let (code, message) = sample.why(exchange, reason);

@@ -14,8 +14,8 @@ use super::reply::Refusal;
 use super::run::{Left, Meetings, Run, clock};
 use super::tokens::{Tokens, hex, random};
 use super::watch::Watch;
-use crate::failure::Failure;
-use plaudit::schedule::Network;
+use crate::error::CliError;
+use plaudit::judge::client::Network;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -83,8 +83,8 @@ impl House {
         folder: &Path,
         bind: IpAddr,
         complain: impl Fn(&str) + Send + Sync + 'static,
-    ) -> Result<Arc<Self>, Failure> {
-        let failure = |path: &Path, error| Failure::File(path.display().to_string(), error);
+    ) -> Result<Arc<Self>, CliError> {
+        let failure = |path: &Path, error| CliError::File(path.display().to_string(), error);
         let lock = own(folder)?;
         let runs_folder = folder.join("runs");
         kept::private_folder(&runs_folder).map_err(|error| failure(&runs_folder, error))?;
@@ -450,8 +450,8 @@ fn kept_runs(folder: &Path) -> BTreeMap<String, About> {
 }
 
 /// Takes the folder, or says who has it.
-fn own(folder: &Path) -> Result<std::fs::File, Failure> {
-    let failure = |error| Failure::File(folder.display().to_string(), error);
+fn own(folder: &Path) -> Result<std::fs::File, CliError> {
+    let failure = |error| CliError::File(folder.display().to_string(), error);
     let path = folder.join("lock");
     let open = std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
     let mut lock = open.map_err(failure)?;
@@ -460,7 +460,7 @@ fn own(folder: &Path) -> Result<std::fs::File, Failure> {
         Err(std::fs::TryLockError::Error(error)) => return Err(failure(error)),
         Err(std::fs::TryLockError::WouldBlock) => {
             let pid = std::fs::read_to_string(&path).unwrap_or_else(|_| String::new());
-            return Err(Failure::Arguments(format!(
+            return Err(CliError::Arguments(format!(
                 "{} is in use by another service, process {}: give --state another folder",
                 folder.display(),
                 pid.trim()

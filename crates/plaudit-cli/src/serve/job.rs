@@ -2,7 +2,7 @@
 
 use super::log;
 use super::run::clock;
-use plaudit::schedule::Halt;
+use plaudit::exec::CancelToken;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) folder: PathBuf,
-    pub(super) halt: Halt,
+    pub(super) cancel: CancelToken,
     pub(super) scored: AtomicU64,
     /// What it takes on the disk: what was asked while it is open, and then its results.
     pub(super) bytes: AtomicU64,
@@ -91,7 +91,7 @@ impl Job {
         let scored = if written.state == Stage::Done { written.rollouts } else { 0 };
         let job = Self {
             folder,
-            halt: Halt::new(),
+            cancel: CancelToken::new(),
             scored: AtomicU64::new(scored as u64),
             bytes: AtomicU64::new(0),
             leaving: AtomicBool::new(false),
@@ -228,7 +228,7 @@ impl Job {
     pub(super) fn disown(&self) {
         let message = "its token has been revoked or has expired";
         if self.end(Stage::Cancelled, Some(message.to_owned())) {
-            self.halt.raise();
+            self.cancel.cancel();
         }
     }
 

@@ -122,7 +122,7 @@ pub(crate) async fn cancel(house: &Arc<House>, holder: &Holder, id: &str) -> Res
     let house = Arc::clone(house);
     let work = tokio::task::spawn_blocking(move || {
         if job.end(Stage::Cancelled, None) {
-            job.halt.raise();
+            job.cancel.cancel();
         } else {
             let id = job.written().job.clone();
             house.jobs.all().remove(&id);

@@ -195,10 +195,10 @@ fn turn_away(mut stream: TcpStream) {
 pub(crate) async fn bind(
     address: SocketAddr,
     files: Option<(&std::path::Path, &std::path::Path)>,
-) -> Result<(TcpListener, Option<TlsAcceptor>), crate::failure::Failure> {
+) -> Result<(TcpListener, Option<TlsAcceptor>), crate::error::CliError> {
     let tls = files.map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()?;
     let listener = TcpListener::bind(address)
         .await
-        .map_err(|error| crate::failure::Failure::File(address.to_string(), error))?;
+        .map_err(|error| crate::error::CliError::File(address.to_string(), error))?;
     Ok((listener, tls))
 }

@@ -2,7 +2,7 @@
 //!
 //! A thread of its own writes, so that nobody waits for whoever reads it: a pipe that is full would else stop the service.
 
-use crate::talk::printable;
+use crate::console::printable;
 use serde_json::{Map, Value};
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::OnceLock;

@@ -2,9 +2,9 @@
 
 use super::gauges;
 use super::house::House;
+use plaudit::judge::client::Tally;
 use plaudit::outcome::OutcomeKind;
 use plaudit::report::Report;
-use plaudit::schedule::Tally;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

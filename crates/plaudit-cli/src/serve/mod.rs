@@ -36,9 +36,9 @@ pub(crate) mod tokens;
 mod turn;
 mod watch;
 
-use crate::ending::Ending;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::scoring::pair;
+use crate::signals::Signals;
 use crate::{FAILED, GOOD};
 use clap::Args;
 use config::Config;
@@ -108,15 +108,15 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    pub(crate) fn run(&self) -> Result<u8, CliError> {
         let code = self.run_to_the_end();
         log::settle();
         code
     }
 
-    fn run_to_the_end(&self) -> Result<u8, Failure> {
+    fn run_to_the_end(&self) -> Result<u8, CliError> {
         if !self.bind.ip().is_loopback() && self.token_file.is_none() {
-            return Err(Failure::Arguments(format!(
+            return Err(CliError::Arguments(format!(
                 "{} can be reached by others: give --token-file, made by `plaudit token create`",
                 self.bind
             )));
@@ -125,7 +125,7 @@ impl Serve {
             .thread_name("plaudit-serve")
             .enable_all()
             .build()
-            .map_err(|error| Failure::File("threads".to_owned(), error))?;
+            .map_err(|error| CliError::File("threads".to_owned(), error))?;
         let house = self.house()?;
         let code = runtime.block_on(self.serve(&house));
         // What is still under way after its time is over is let go of.
@@ -134,7 +134,7 @@ impl Serve {
         code
     }
 
-    fn config(&self) -> Result<Config, Failure> {
+    fn config(&self) -> Result<Config, CliError> {
         let mut config = match &self.config {
             Some(path) => Config::read(path)?,
             None => Config::default(),
@@ -144,16 +144,16 @@ impl Serve {
         Ok(config)
     }
 
-    fn house(&self) -> Result<Arc<House>, Failure> {
+    fn house(&self) -> Result<Arc<House>, CliError> {
         let config = self.config()?;
         let tokens = Tokens::open(self.token_file.as_deref())?;
-        let failure = |error| Failure::File(self.state.display().to_string(), error);
+        let failure = |error| CliError::File(self.state.display().to_string(), error);
         let state = self.state.to_string_lossy();
         Store::check(&state)?;
         if Store::is_redis(&state) {
             let fix =
                 "the service keeps its runs in a folder of its own; for judgments in a Redis use --journal";
-            return Err(Failure::Arguments(format!("--state names a folder: {fix}")));
+            return Err(CliError::Arguments(format!("--state names a folder: {fix}")));
         }
         kept::private_folder(&self.state).map_err(failure)?;
         let place = match &self.journal {
@@ -161,7 +161,7 @@ impl Serve {
             None => self.state.join("judgments").display().to_string(),
         };
         let (journal, found) = Store::open(&place)?;
-        crate::state::told(&found, &crate::talk::Talk::of_run(false, None));
+        crate::state::print_recovery(&found, &crate::console::Console::for_run(false, None));
         let (recipes, left_out) = Recipes::load(&config, &self.set, journal)?;
         for line in left_out {
             log::say("warning", &line, &[]);
@@ -170,32 +170,32 @@ impl Serve {
         House::open(config, (recipes, tokens), &self.state, self.bind.ip(), complain)
     }
 
-    async fn serve(&self, house: &Arc<House>) -> Result<u8, Failure> {
+    async fn serve(&self, house: &Arc<House>) -> Result<u8, CliError> {
         let files = self.tls_cert.as_deref().zip(self.tls_key.as_deref());
         let (listener, tls) = listen::bind(self.bind, files).await?;
-        let failure = |error: io::Error| Failure::File(self.bind.to_string(), error);
+        let failure = |error: io::Error| CliError::File(self.bind.to_string(), error);
         let address = listener.local_addr().map_err(failure)?;
         // Whoever reads the address may send a signal at once.
-        let mut ending = Ending::new().map_err(failure)?;
+        let mut ending = Signals::new().map_err(failure)?;
         // A file that may grow no more is an error like a full disk, and not the end.
         let _too_large = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
         let scheme = if tls.is_some() { "https" } else { "http" };
         let mut stdout = io::stdout();
         writeln!(stdout, "{scheme}://{address}")
             .and_then(|()| stdout.flush())
-            .map_err(|error| Failure::writing("stdout", error))?;
+            .map_err(|error| CliError::writing("stdout", error))?;
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let jobs = tokio::spawn(turn::work(Arc::clone(house)));
         let ticking = tokio::spawn(tick(Arc::clone(house)));
         let mut serving = tokio::spawn(listen::serve(Arc::clone(house), listener, tls, stopped));
-        ending.told().await;
+        ending.next().await;
         house.drain();
         log::say("info", "ending: requests under way are finished", &[]);
         stop.send_replace(true);
         let done = tokio::select! {
             _ = &mut serving => true,
             () = tokio::time::sleep(GRACE) => false,
-            _ = ending.told() => false,
+            _ = ending.next() => false,
         };
         jobs.abort();
         ticking.abort();

@@ -3,13 +3,13 @@
 use super::config::Config;
 use super::log;
 use super::reply::Refusal;
-use crate::failure::Failure;
-use plaudit::court::{Setup, Shared};
+use crate::error::CliError;
 use plaudit::engine::Engine;
+use plaudit::engine::{EngineOptions, SharedResources};
 use plaudit::journal::Store;
+use plaudit::judge::client::{ErrorSink, Network};
 use plaudit::plan::Plan;
 use plaudit::recipe::{Recipe, closest, shipped};
-use plaudit::schedule::{Confidant, Network};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,9 +22,9 @@ const AGAIN: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Recipes {
     offers: BTreeMap<String, Offer>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedResources>,
     /// The same for engines that only look up what was asked, which does not count.
-    replayed: Arc<Shared>,
+    replayed: Arc<SharedResources>,
     journal: Store,
 }
 
@@ -42,10 +42,10 @@ impl Recipes {
         config: &Config,
         set: &[(String, String)],
         journal: Store,
-    ) -> Result<(Self, Vec<String>), Failure> {
-        let shared = Arc::new(Shared::discreet(confidant()));
+    ) -> Result<(Self, Vec<String>), CliError> {
+        let shared = Arc::new(SharedResources::discreet(error_sink()));
         // That an answer is not in the journal is no news: why there is none was said when it was asked for.
-        let replayed = Arc::new(Shared::discreet(Arc::new(|_, _| ())));
+        let replayed = Arc::new(SharedResources::discreet(Arc::new(|_, _| ())));
         let mut recipes = Self { offers: BTreeMap::new(), shared, replayed, journal };
         let mut left_out = Vec::new();
         let all: Vec<String> = shipped().iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -73,18 +73,18 @@ impl Recipes {
                 return Err(error.into());
             }
             if recipes.offers.insert(named.clone(), offer).is_some() {
-                return Err(Failure::Arguments(format!("two recipes are called {named:?}")));
+                return Err(CliError::Arguments(format!("two recipes are called {named:?}")));
             }
         }
         if let Some(at) = used.iter().position(|used| !used) {
             let path = &set[at].0;
-            return Err(Failure::Arguments(format!("--set {path}: no recipe that is offered has this")));
+            return Err(CliError::Arguments(format!("--set {path}: no recipe that is offered has this")));
         }
         Ok((recipes, left_out))
     }
 
     /// What the engines have in common.
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &SharedResources {
         &self.shared
     }
 
@@ -147,7 +147,7 @@ impl Recipes {
             Network::Live => Arc::clone(&self.shared),
             Network::Replay => Arc::clone(&self.replayed),
         };
-        let setup = Setup {
+        let setup = EngineOptions {
             journal: Some(self.journal.clone()),
             network,
             keys: &keys,
@@ -159,7 +159,7 @@ impl Recipes {
 }
 
 /// Who is told what judges say of their failures: the operator, once a minute for each judge and kind of failure.
-fn confidant() -> Confidant {
+fn error_sink() -> ErrorSink {
     let told: Mutex<BTreeMap<(String, &'static str), Instant>> = Mutex::default();
     Arc::new(move |judge, reason| {
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,11 +178,12 @@ fn confidant() -> Confidant {
 }
 
 /// Puts the operator's judges in the place of those of the recipe; a recipe that has none gets all.
-fn place_judges(recipe: &mut Recipe, value: &Value, config: &Config) -> Result<(), Failure> {
+fn place_judges(recipe: &mut Recipe, value: &Value, config: &Config) -> Result<(), CliError> {
     let own = value.get("judges").and_then(Value::as_object);
     for (name, judge) in &config.judges {
         if own.is_none_or(|own| own.contains_key(name)) {
-            let judge = serde_json::to_value(judge).map_err(|error| Failure::Arguments(error.to_string()))?;
+            let judge =
+                serde_json::to_value(judge).map_err(|error| CliError::Arguments(error.to_string()))?;
             recipe.put(&format!("judges.{name}"), &spare(judge))?;
         }
     }

@@ -295,7 +295,7 @@ impl Run {
     /// at hand.
     pub(crate) fn steps(&self, after: Option<u64>, most: usize) -> (Vec<String>, bool) {
         self.count_loose();
-        let accounts = self.engine.take_accounts();
+        let accounts = self.engine.take_usage();
         let mut state = self.state();
         state.absorb(&accounts);
         let (mut steps, older) = state.after(after);
@@ -306,7 +306,7 @@ impl Run {
     /// Ends the steps that are over, and writes down where the others stand.
     pub(crate) fn tick(&self, now: f64, all: bool) {
         self.count_loose();
-        let accounts = self.engine.take_accounts();
+        let accounts = self.engine.take_usage();
         let mut state = self.state();
         state.absorb(&accounts);
         let ended = state.end_those_over(now, all);

@@ -8,12 +8,12 @@ use super::reply::{Refusal, Reply, json_bytes};
 use super::run::Run;
 use super::tokens::{Holder, Taken};
 use hyper::StatusCode;
-use plaudit::engine::Terms;
+use plaudit::engine::ScoreOptions;
 use plaudit::error::RunError;
+use plaudit::exec::CancelToken;
 use plaudit::input::{self, Fields, InputError};
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Halt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -154,11 +154,11 @@ pub(crate) fn read<T>(
 
 /// Lets go of what is being scored when nobody waits for it any more. Judgments that have been bought are kept.
 #[derive(Debug)]
-pub(crate) struct Waiting(pub(crate) Halt);
+pub(crate) struct Waiting(pub(crate) CancelToken);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.raise();
+        self.0.cancel();
     }
 }
 
@@ -217,9 +217,9 @@ pub(crate) async fn answer(
     let count = read.rollouts.len();
     let step = run.begin(step)?;
     let watched = house.watch.begin("its judges", &run.id, format!("{count} rollouts of step {step}"));
-    let halt = Halt::new();
-    let waiting = Waiting(halt.clone());
-    let terms = Terms { validate, halt: Some(halt) };
+    let cancel = CancelToken::new();
+    let waiting = Waiting(cancel.clone());
+    let terms = ScoreOptions { validate, cancel: Some(cancel) };
     let (send, receive) = oneshot::channel();
     let (house, scored) = (Arc::clone(house), Arc::clone(&run));
     run.engine.submit(read.rollouts, terms, move |rollouts, report| {

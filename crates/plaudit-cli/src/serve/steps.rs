@@ -2,9 +2,9 @@
 
 use super::alarms::{self, Alarm, Before, ENOUGH};
 use super::kept::{About, number};
-use plaudit::court::Account;
 use plaudit::engine::Engine;
 use plaudit::join::Join;
+use plaudit::judge::runner::JudgeUsage;
 use plaudit::outcome::OutcomeKind;
 use plaudit::statistics::Statistics;
 use plaudit::statistics::distribution::Distribution;
@@ -45,7 +45,7 @@ pub(super) struct Steps {
     /// The totals of the last steps.
     totals: VecDeque<Distribution>,
     /// What was asked before any step was open.
-    spare: Vec<Account>,
+    spare: Vec<JudgeUsage>,
     pub(super) touched: Instant,
     /// Whether something has come since it was last written down.
     pub(super) fresh: bool,
@@ -65,7 +65,7 @@ pub(super) struct Open {
     touched: Instant,
     pub(super) statistics: Statistics,
     pub(super) join: Option<Arc<Join>>,
-    accounts: Vec<Account>,
+    accounts: Vec<JudgeUsage>,
     /// How many of its groups are kept, and how many because something in them is invalid.
     pub(super) kept: usize,
     pub(super) bad: usize,
@@ -89,7 +89,7 @@ struct Shown<'s> {
     to: f64,
     open: bool,
     statistics: &'s Statistics,
-    judges: &'s [Account],
+    judges: &'s [JudgeUsage],
     alarms: Vec<Alarm>,
 }
 
@@ -202,7 +202,7 @@ impl Steps {
     }
 
     /// Takes in what judges were asked.
-    pub(super) fn absorb(&mut self, accounts: &[Account]) {
+    pub(super) fn absorb(&mut self, accounts: &[JudgeUsage]) {
         let into = self.open.values_mut().next_back().map_or(&mut self.spare, |open| &mut open.accounts);
         if into.is_empty() {
             into.extend_from_slice(accounts);

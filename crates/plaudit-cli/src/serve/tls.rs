@@ -1,6 +1,6 @@
 //! How is the service reached over TLS? With a certificate and a key from files, by rustls.
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::Path;
@@ -8,9 +8,10 @@ use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
 /// What answers connections with a certificate chain and its key, both in PEM.
-pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Failure> {
-    let refuse =
-        |path: &Path, what: &dyn std::fmt::Display| Failure::Arguments(format!("{}: {what}", path.display()));
+pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, CliError> {
+    let refuse = |path: &Path, what: &dyn std::fmt::Display| {
+        CliError::Arguments(format!("{}: {what}", path.display()))
+    };
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
         .map_err(|error| refuse(certificate, &error))?;

@@ -1,7 +1,7 @@
 //! Who is asking? Tokens in a file, of which only hashes are kept; the service sees within a second when one is added or revoked.
 
 use super::reply::Refusal;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::files::Output;
 use blake3::Hash;
 use clap::ValueEnum;
@@ -111,26 +111,26 @@ impl File {
         Self(path.into())
     }
 
-    fn read(&self) -> Result<Listed, Failure> {
-        let failure = |error| Failure::File(self.0.display().to_string(), error);
+    fn read(&self) -> Result<Listed, CliError> {
+        let failure = |error| CliError::File(self.0.display().to_string(), error);
         let text = std::fs::read_to_string(&self.0).map_err(failure)?;
         serde_json::from_str(&text).map_err(|error| {
-            Failure::Arguments(format!("{}: this is no file of tokens: {error}", self.0.display()))
+            CliError::Arguments(format!("{}: this is no file of tokens: {error}", self.0.display()))
         })
     }
 
-    fn write(&self, listed: &Listed) -> Result<(), Failure> {
+    fn write(&self, listed: &Listed) -> Result<(), CliError> {
         let name = self.0.display().to_string();
         let text =
-            serde_json::to_string_pretty(listed).map_err(|error| Failure::Arguments(error.to_string()))?;
+            serde_json::to_string_pretty(listed).map_err(|error| CliError::Arguments(error.to_string()))?;
         let mut file = Output::private(&name)?;
-        writeln!(file, "{text}").map_err(|error| Failure::writing(&name, error))?;
+        writeln!(file, "{text}").map_err(|error| CliError::writing(&name, error))?;
         file.finish()
     }
 
     /// Keeps others from changing the file until it is dropped; who comes meanwhile waits.
-    fn lock(&self) -> Result<std::fs::File, Failure> {
-        let failure = |error| Failure::File(self.0.display().to_string(), error);
+    fn lock(&self) -> Result<std::fs::File, CliError> {
+        let failure = |error| CliError::File(self.0.display().to_string(), error);
         let name = self.0.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         // A file of its own, as that of the tokens is replaced by each change.
         let path = self.0.with_file_name(format!(".{name}.lock"));
@@ -141,13 +141,13 @@ impl File {
     }
 
     /// Every token there is.
-    pub(crate) fn list(&self) -> Result<Vec<Entry>, Failure> {
+    pub(crate) fn list(&self) -> Result<Vec<Entry>, CliError> {
         self.read().map(|listed| listed.tokens)
     }
 
     /// Makes a token and gives it out, this once.
-    pub(crate) fn create(&self, wanted: Wanted) -> Result<(String, Entry), Failure> {
-        check_name(&wanted.name).map_err(Failure::Arguments)?;
+    pub(crate) fn create(&self, wanted: Wanted) -> Result<(String, Entry), CliError> {
+        check_name(&wanted.name).map_err(CliError::Arguments)?;
         let _lock = self.lock()?;
         let mut listed = if self.0.exists() { self.read()? } else { Listed::default() };
         let (token, id) = (format!("{PREFIX}{}", hex(&random::<32>()?)), hex(&random::<4>()?));
@@ -160,7 +160,7 @@ impl File {
     }
 
     /// Takes a token back, by its id or by its name where only one has it.
-    pub(crate) fn revoke(&self, who: &str) -> Result<Entry, Failure> {
+    pub(crate) fn revoke(&self, who: &str) -> Result<Entry, CliError> {
         // Where there is no file, nothing is put beside it.
         self.read()?;
         let _lock = self.lock()?;
@@ -173,7 +173,7 @@ impl File {
                 0 => format!("there is no token {who:?}: `plaudit token list` shows them"),
                 many => format!("{many} tokens are called {who:?}: name one by its id"),
             };
-            return Err(Failure::Arguments(message));
+            return Err(CliError::Arguments(message));
         };
         let gone = listed.tokens.remove(at);
         self.write(&listed)?;
@@ -307,7 +307,7 @@ type Look = (SystemTime, u64, u64);
 
 impl Tokens {
     /// The tokens of a file; without one, everybody is let in.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, CliError> {
         let tokens = Self {
             path: path.map(Path::to_path_buf),
             known: RwLock::new((Vec::new(), None)),
@@ -343,26 +343,26 @@ impl Tokens {
     }
 
     /// Reads the file again where it has changed. One that cannot be read changes nothing.
-    pub(crate) fn refresh(&self) -> Result<(), Failure> {
+    pub(crate) fn refresh(&self) -> Result<(), CliError> {
         let read = self.read();
         self.unread.store(read.is_err(), Ordering::Release);
         read
     }
 
-    fn read(&self) -> Result<(), Failure> {
+    fn read(&self) -> Result<(), CliError> {
         let Some(path) = &self.path else { return Ok(()) };
         let look = |path: &Path| {
             let about = std::fs::metadata(path)?;
             let which = std::os::unix::fs::MetadataExt::ino(&about);
             Ok((about.modified()?, about.len(), which))
         };
-        let seen = look(path).map_err(|error| Failure::File(path.display().to_string(), error))?;
+        let seen = look(path).map_err(|error| CliError::File(path.display().to_string(), error))?;
         if self.known.read().unwrap_or_else(PoisonError::into_inner).1 == Some(seen) {
             return Ok(());
         }
         let entries = File::at(path).list()?;
         for entry in &entries {
-            let refuse = |why| Failure::Arguments(format!("{}: token {}: {why}", path.display(), entry.id));
+            let refuse = |why| CliError::Arguments(format!("{}: token {}: {why}", path.display(), entry.id));
             check_name(&entry.name).map_err(refuse)?;
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -410,10 +410,10 @@ impl Tokens {
 }
 
 /// Bytes that nobody can guess.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], CliError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::Arguments(format!("the system gives no random numbers: {error}")))?;
+        .map_err(|error| CliError::Arguments(format!("the system gives no random numbers: {error}")))?;
     Ok(bytes)
 }
 

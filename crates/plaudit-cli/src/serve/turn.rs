@@ -10,7 +10,7 @@ use super::score::{self, Unread};
 use super::tokens::{SOON, Taken};
 use super::watch::Watched;
 use hyper::StatusCode;
-use plaudit::engine::{Engine, Terms};
+use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group;
 use plaudit::rollout::Rollout;
 use serde_json::json;
@@ -80,7 +80,7 @@ pub(crate) async fn work(house: Arc<House>) {
                 if let Err(refusal) = begin(&house, &job).await
                     && !house.is_draining()
                 {
-                    job.halt.raise();
+                    job.cancel.cancel();
                     let ending = move || job.end(Stage::Failed, Some(refusal.message.into_owned()));
                     let _ = tokio::task::spawn_blocking(ending).await;
                 }
@@ -113,7 +113,7 @@ async fn begin(house: &Arc<House>, job: &Arc<Job>) -> Result<(), Refusal> {
             // It has been accepted: that there is no room now is no reason not to do it.
             Err(refusal) if refusal.status == StatusCode::TOO_MANY_REQUESTS => {
                 tokio::time::sleep(PAUSE).await;
-                if job.halt.is_raised() || house.is_draining() {
+                if job.cancel.is_cancelled() || house.is_draining() {
                     return Ok(());
                 }
                 if house.jobs.must_leave(job) {
@@ -248,7 +248,7 @@ impl Turn {
                 () = tokio::time::sleep(LOOK) => {}
             }
             // What is under way when the service ends may still be answered, and goes on after the next start.
-            if self.job.halt.is_raised() || self.house.is_draining() {
+            if self.job.cancel.is_cancelled() || self.house.is_draining() {
                 return Ok(());
             }
             if looked.elapsed() < LOOK {
@@ -286,7 +286,7 @@ impl Turn {
 
     async fn score(self: Arc<Self>, (part, taken, inside): Entered) -> Result<Lines, Refusal> {
         let (places, rollouts): (Vec<usize>, Vec<Rollout<'static>>) = part.into_iter().unzip();
-        let terms = Terms { validate: self.validate, halt: Some(self.job.halt.clone()) };
+        let terms = ScoreOptions { validate: self.validate, cancel: Some(self.job.cancel.clone()) };
         let (send, receive) = oneshot::channel();
         let turn = Arc::clone(&self);
         self.run.engine.submit(rollouts, terms, move |rollouts, report| {
@@ -297,7 +297,7 @@ impl Turn {
                     Some((place, serde_json::to_string(&result).ok()?))
                 };
                 let lines: Lines = places.into_iter().enumerate().filter_map(line).collect();
-                if !turn.job.halt.is_raised() {
+                if !turn.job.cancel.is_cancelled() {
                     turn.run.observe(turn.step, &rollouts, &report, turn.validate);
                     turn.house.meters.scored(&report.plan.name, &report);
                     turn.job.scored.fetch_add(lines.len() as u64, Ordering::Relaxed);

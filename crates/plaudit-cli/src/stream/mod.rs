@@ -1,33 +1,35 @@
-//! How does a file of any size become results in constant memory? Read, hold groups, score in batches, write in order.
+//! Streaming pipeline of `score` and `rank`: read, buffer groups, score in batches, write in input order, in constant
+//! memory.
 
-mod hold;
-mod lanes;
-mod ledger;
-mod memory;
-mod queue;
+mod bad_lines;
+mod group_buffer;
+mod in_flight;
+mod recent_ids;
+mod reorder;
 
-pub(crate) use ledger::Ledger;
+pub(crate) use bad_lines::BadLines;
 
-use crate::copy::RolloutCopy;
-use crate::failure::Failure;
+use crate::console::Console;
+use crate::error::CliError;
 use crate::files::{Entry, Parsed, Source, line};
 use crate::interrupt::Interrupt;
-use crate::talk::Talk;
-use hold::{Hold, Policy, Taken};
-use lanes::{Lanes, Pushed, Scored};
-use memory::{GENERATION, Memory};
+use crate::rollout_copy::RolloutCopy;
+use group_buffer::{BufferPolicy, GroupBuffer, Placement};
+use in_flight::{InFlight, Scored};
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
+use plaudit::exec::Pool;
 use plaudit::group::{self, Key};
 use plaudit::input::{Fields, InputError};
 use plaudit::reason::Code;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Pool;
 use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
-use queue::Queue;
+use recent_ids::{GENERATION, RecentIds};
+use reorder::ReorderBuffer;
 use std::io::Write as _;
+use std::sync::Arc;
 
 /// The most text that groups hold while they wait for members.
 const MOST_HELD: usize = 64 << 20;
@@ -50,13 +52,13 @@ pub(crate) trait Sink: Sync {
         pool: &Pool,
         rollouts: &[Rollout<'_>],
         report: &Report,
-    ) -> Result<Vec<Self::Piece>, Failure>;
+    ) -> Result<Vec<Self::Piece>, CliError>;
 
     /// About how many bytes a piece takes.
     fn bytes(piece: &Self::Piece) -> usize;
 
     /// Writes the next piece in the order of the input.
-    fn write(&mut self, piece: Self::Piece) -> Result<(), Failure>;
+    fn write(&mut self, piece: Self::Piece) -> Result<(), CliError>;
 }
 
 /// Rollouts on their way, with their places in the input.
@@ -92,28 +94,28 @@ pub(crate) struct Done {
     pub(crate) statistics: Statistics,
     /// The same by a field, where that was asked for.
     pub(crate) breakdown: Option<Breakdown>,
-    pub(crate) ledger: Ledger,
+    pub(crate) bad_lines: BadLines,
 }
 
 /// One run over one source.
 pub(crate) struct Stream<'r, S: Sink> {
-    engine: &'r Engine,
+    engine: &'r Arc<Engine>,
     sink: &'r mut S,
-    talk: &'r Talk,
-    ledger: Ledger,
-    ids: Memory,
-    hold: Hold<Member>,
+    console: &'r Console,
+    bad_lines: BadLines,
+    ids: RecentIds,
+    buffer: GroupBuffer<Member>,
     /// What is to be scored next.
     batch: Batch,
     /// What is being scored.
-    lanes: Lanes<'r>,
-    /// Where every rollout is kept as it was read, where it is.
+    in_flight: InFlight,
+    /// Where every rollout is copied to.
     copy: Option<&'r mut RolloutCopy>,
-    /// Whether it has been told to stop.
-    interrupt: &'r Interrupt,
-    /// What came too late.
+    /// Whether a signal has stopped the run.
+    interrupt: &'r Arc<Interrupt>,
+    /// Members that arrived after their group had closed.
     late: Batch,
-    queue: Queue<S::Piece>,
+    reorder: ReorderBuffer<S::Piece>,
     statistics: Statistics,
     breakdown: Option<Breakdown>,
     /// How many rollouts have been read.
@@ -127,13 +129,13 @@ pub(crate) struct Stream<'r, S: Sink> {
 impl<'r, S: Sink> Stream<'r, S> {
     /// A run that has not begun. A group is held until `patience` rollouts have been read since its last member.
     pub(crate) fn new(
-        engine: &'r Engine,
+        engine: &'r Arc<Engine>,
         sink: &'r mut S,
-        talk: &'r Talk,
+        console: &'r Console,
         patience: u64,
-        interrupt: &'r Interrupt,
+        interrupt: &'r Arc<Interrupt>,
     ) -> Self {
-        let policy = Policy {
+        let policy = BufferPolicy {
             rollouts: patience,
             bytes: MOST_HELD,
             refuse_late: engine.plan().compares_groups(),
@@ -142,16 +144,16 @@ impl<'r, S: Sink> Stream<'r, S> {
         Self {
             engine,
             sink,
-            talk,
-            ledger: Ledger::new(),
-            ids: Memory::new(GENERATION),
-            hold: Hold::new(policy),
+            console,
+            bad_lines: BadLines::new(),
+            ids: RecentIds::new(GENERATION),
+            buffer: GroupBuffer::new(policy),
             batch: Batch::default(),
-            lanes: Lanes::new(engine, interrupt),
+            in_flight: InFlight::new(),
             copy: None,
             interrupt,
             late: Batch::default(),
-            queue: Queue::new(),
+            reorder: ReorderBuffer::new(),
             statistics: Statistics::of(engine.plan()),
             breakdown: None,
             read: 0,
@@ -160,45 +162,42 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
     }
 
-    /// The same run, which tells its statistics by a field as well.
-    pub(crate) fn telling(mut self, breakdown: Option<Breakdown>) -> Self {
+    /// The same run, with statistics by a field as well.
+    pub(crate) fn with_breakdown(mut self, breakdown: Option<Breakdown>) -> Self {
         self.breakdown = breakdown;
         self
     }
 
-    /// The same run, which keeps every rollout that it reads as a line of `copy`.
-    pub(crate) fn keeping(mut self, copy: Option<&'r mut RolloutCopy>) -> Self {
+    /// The same run, which writes every rollout that it reads to `copy`.
+    pub(crate) fn with_copy(mut self, copy: Option<&'r mut RolloutCopy>) -> Self {
         self.copy = copy;
         self
     }
 
     /// Reads all of the source and writes all results.
-    pub(crate) fn run(mut self, source: &mut Source, fields: &Fields) -> Result<Done, Failure> {
-        let (engine, interrupt) = (self.engine, self.interrupt);
-        let threads = self.lanes.threads();
-        std::thread::scope(|scope| {
-            threads.start(engine, interrupt, scope);
-            let done = self.run_through(source, fields);
-            if done.is_err() {
-                // What is under way is of no use to anybody any more.
-                engine.stop();
-            }
-            done
-        })
+    pub(crate) fn run(mut self, source: &mut Source, fields: &Fields) -> Result<Done, CliError> {
+        let done = self.read_all(source, fields);
+        if done.is_err() {
+            self.engine.stop();
+            // Calls in flight are paid for: they land in the journal before the run ends.
+            while self.oldest().is_some() {}
+        }
+        done?;
+        Ok(Done { statistics: self.statistics, breakdown: self.breakdown, bad_lines: self.bad_lines })
     }
 
-    fn run_through(mut self, source: &mut Source, fields: &Fields) -> Result<Done, Failure> {
-        while let Some(block) = source.next(self.engine.pool(), fields, self.talk)? {
+    fn read_all(&mut self, source: &mut Source, fields: &Fields) -> Result<(), CliError> {
+        while let Some(block) = source.next(self.engine.pool(), fields, self.console)? {
             self.interrupt.check()?;
             for entry in block {
-                self.enter(source.noun(), entry)?;
+                self.add_line(source.noun(), entry)?;
             }
             self.position = source.position();
             self.progress();
         }
-        self.ledger.lines = source.lines();
-        self.hold.end();
-        while let Some(group) = self.hold.closed() {
+        self.bad_lines.lines = source.lines();
+        self.buffer.end();
+        while let Some(group) = self.buffer.closed() {
             self.schedule(group)?;
         }
         self.score()?;
@@ -207,26 +206,26 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
         self.write()?;
         self.statistics.reconcile(self.read)?;
-        if self.read == 0 && self.ledger.count() == 0 {
-            self.talk.warning(&format!("{} holds no rollouts", source.label()));
+        if self.read == 0 && self.bad_lines.count() == 0 {
+            self.console.warning(&format!("{} holds no rollouts", source.label()));
         }
-        Ok(Done { statistics: self.statistics, breakdown: self.breakdown, ledger: self.ledger })
+        Ok(())
     }
 
-    /// Takes one line in: numbers its rollouts, and puts each with its group.
-    fn enter(&mut self, noun: &str, entry: Entry) -> Result<(), Failure> {
+    /// Adds one line: numbers its rollouts and buffers each with its group.
+    fn add_line(&mut self, noun: &str, entry: Entry) -> Result<(), CliError> {
         let Parsed { rollouts, group } = match entry.rollouts.and_then(|parsed| self.refuse_known_ids(parsed))
         {
             Ok(parsed) => parsed,
             Err(error) => {
-                self.ledger.bad(self.talk, noun, entry.number, &error);
+                self.bad_lines.bad(self.console, noun, entry.number, &error);
                 return Ok(());
             }
         };
         for rollout in rollouts {
             if let Some(copy) = &mut self.copy {
                 let line = line(&rollout.to_value(), copy.name())?;
-                copy.write_all(&line).map_err(|error| Failure::writing(copy.name(), error))?;
+                copy.write_all(&line).map_err(|error| CliError::writing(copy.name(), error))?;
             }
             let member = Member { place: self.read, bytes: rollout.bytes(), rollout };
             self.read += 1;
@@ -247,16 +246,16 @@ impl<'r, S: Sink> Stream<'r, S> {
         Ok(parsed)
     }
 
-    fn place(&mut self, group: Option<u64>, member: Member) -> Result<(), Failure> {
+    fn place(&mut self, group: Option<u64>, member: Member) -> Result<(), CliError> {
         let Some(group) = group else {
-            self.hold.pass();
+            self.buffer.pass();
             return self.schedule(vec![member]);
         };
         let bytes = member.bytes;
-        match self.hold.take(group, member, bytes) {
-            Taken::Held => {}
-            Taken::Again => self.statistics.groups.split += 1,
-            Taken::Late(member) => {
+        match self.buffer.take(group, member, bytes) {
+            Placement::Buffered => {}
+            Placement::Reopened => self.statistics.groups.split += 1,
+            Placement::Late(member) => {
                 self.statistics.groups.split += 1;
                 self.late.push(member);
                 if self.late.is_full(false) {
@@ -264,22 +263,22 @@ impl<'r, S: Sink> Stream<'r, S> {
                 }
             }
         }
-        while let Some(group) = self.hold.closed() {
+        while let Some(group) = self.buffer.closed() {
             self.schedule(group)?;
         }
         Ok(())
     }
 
     /// Puts a group that has closed into the batch, and scores the batch when it is large enough.
-    fn schedule(&mut self, group: Vec<Member>) -> Result<(), Failure> {
+    fn schedule(&mut self, group: Vec<Member>) -> Result<(), CliError> {
         group.into_iter().for_each(|member| self.batch.push(member));
         if !self.batch.is_full(!self.engine.plan().judges.is_empty()) {
             return Ok(());
         }
         self.score()?;
         // One group that never ends must not make all later results wait.
-        while self.queue.bytes() > MOST_WAITING && self.hold.close_first() {
-            while let Some(group) = self.hold.closed() {
+        while self.reorder.bytes() > MOST_WAITING && self.buffer.close_first() {
+            while let Some(group) = self.buffer.closed() {
                 group.into_iter().for_each(|member| self.batch.push(member));
             }
             self.score()?;
@@ -288,64 +287,74 @@ impl<'r, S: Sink> Stream<'r, S> {
     }
 
     /// Scores what is scheduled, and writes every result whose turn it is.
-    fn score(&mut self) -> Result<(), Failure> {
+    fn score(&mut self) -> Result<(), CliError> {
         let batch = std::mem::take(&mut self.batch);
         if !batch.rollouts.is_empty() {
-            let scored = match self.lanes.push(batch) {
-                Pushed::Done(scored) => Some(*scored),
-                Pushed::Full => self.oldest(),
-                Pushed::Taken => None,
-            };
-            scored.map_or(Ok(()), |scored| self.finish_scored(scored))?;
+            self.in_flight.submit(self.engine, self.interrupt, batch);
+            if self.in_flight.is_full()
+                && let Some(scored) = self.oldest()
+            {
+                self.finish_scored(scored)?;
+            }
         }
         let late = std::mem::take(&mut self.late);
         if !late.rollouts.is_empty() {
             let report = self.engine.refuse(&late.rollouts, Code::GroupSplit);
-            self.finish(&late, &report)?;
+            self.finish(&late.places, &late.rollouts, &report)?;
         }
         self.write()
     }
 
     /// The oldest batch that is under way, once it is done; a person sees how it comes along.
     fn oldest(&mut self) -> Option<Scored> {
-        let (talk, engine, position, read) = (self.talk, self.engine, self.position, self.read);
-        self.lanes.oldest(|| talk.progress(position, read, || calls(engine)))
+        let (console, engine, position, read) = (self.console, self.engine, self.position, self.read);
+        self.in_flight.oldest(|| console.progress(position, read, || calls(engine)))
     }
 
     fn progress(&self) {
-        self.talk.progress(self.position, self.read, || calls(self.engine));
+        self.console.progress(self.position, self.read, || calls(self.engine));
     }
 
-    fn finish_scored(&mut self, (batch, report): Scored) -> Result<(), Failure> {
+    fn finish_scored(&mut self, scored: Scored) -> Result<(), CliError> {
         self.interrupt.check()?;
-        let report = report?;
-        self.refuse_uneven(&batch, &report)?;
-        self.finish(&batch, &report)
+        let report = scored.report?;
+        self.refuse_uneven(&scored.places, &scored.rollouts, &report)?;
+        self.finish(&scored.places, &scored.rollouts, &report)
     }
 
     /// Writes every result whose turn it is.
-    fn write(&mut self) -> Result<(), Failure> {
-        while let Some(piece) = self.queue.next(S::bytes) {
+    fn write(&mut self) -> Result<(), CliError> {
+        while let Some(piece) = self.reorder.next(S::bytes) {
             self.sink.write(piece)?;
         }
         Ok(())
     }
 
-    fn finish(&mut self, batch: &Batch, report: &Report) -> Result<(), Failure> {
+    fn finish(
+        &mut self,
+        places: &[u64],
+        rollouts: &[Rollout<'static>],
+        report: &Report,
+    ) -> Result<(), CliError> {
         self.statistics.merge(&report.statistics);
         if let Some(breakdown) = &mut self.breakdown {
-            breakdown.observe(report, &batch.rollouts);
+            breakdown.observe(report, rollouts);
         }
-        let pieces = self.sink.render(self.engine.pool(), &batch.rollouts, report)?;
-        for (place, piece) in batch.places.iter().zip(pieces) {
+        let pieces = self.sink.render(self.engine.pool(), rollouts, report)?;
+        for (place, piece) in places.iter().zip(pieces) {
             let bytes = S::bytes(&piece);
-            self.queue.put(*place, piece, bytes);
+            self.reorder.put(*place, piece, bytes);
         }
         Ok(())
     }
 
     /// The engine compares the groups of one batch; here a batch is compared with those before.
-    fn refuse_uneven(&mut self, batch: &Batch, report: &Report) -> Result<(), RunError> {
+    fn refuse_uneven(
+        &mut self,
+        places: &[u64],
+        rollouts: &[Rollout<'static>],
+        report: &Report,
+    ) -> Result<(), RunError> {
         if !self.engine.plan().groups.same_size {
             return Ok(());
         }
@@ -355,10 +364,10 @@ impl<'r, S: Sink> Stream<'r, S> {
             return Ok(());
         }
         let name = |place: usize| {
-            let key = Key::of(&batch.rollouts[place]).map(|key| key.label().into_owned());
-            key.unwrap_or_else(|| format!("rollout {}", batch.places[place] + 1))
+            let key = Key::of(&rollouts[place]).map(|key| key.label().into_owned());
+            key.unwrap_or_else(|| format!("rollout {}", places[place] + 1))
         };
-        let groups = group::gather(&batch.rollouts);
+        let groups = group::gather(rollouts);
         let odd = groups.iter().map(|group| (name(group.members[0]), group.members.len())).collect();
         Err(RunError::UnevenGroups { usual: usual as usize, odd })
     }

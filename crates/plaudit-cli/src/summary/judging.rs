@@ -1,7 +1,7 @@
-//! What does a person see of the judges? How they decided, and what asking them took.
+//! The judges' part of the summary: how they decided, and what the calls took.
 
 use super::{counted, short, whole};
-use plaudit::schedule::Tally;
+use plaudit::judge::client::Tally;
 use plaudit::statistics::judging::{Judging, Share};
 
 /// How a component's verdicts look: sides, ties, circles, the reference.

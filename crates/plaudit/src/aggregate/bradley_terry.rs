@@ -3,7 +3,7 @@
 
 use super::mixture::Posteriors;
 use super::{AggregateError, Aggregated, Observed};
-use crate::error::Refusal;
+use crate::error::ParamError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,9 +47,9 @@ const NO_SPREAD: f64 = 0.6;
 
 impl BradleyTerry {
     /// The bounds keep the curvature of the posterior within what doubles can decompose.
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), ParamError> {
         let within = |value: f64, min: f64, max: f64| value >= min && value <= max;
-        let refuse = |key, message| Err(Refusal::new(key, message));
+        let refuse = |key, message| Err(ParamError::new(key, message));
         if !(1..=32).contains(&self.scales.len())
             || !self.scales.iter().all(|scale| within(*scale, 1e-3, 20.0))
         {

@@ -1,7 +1,7 @@
 //! Which ratings would chess players have after these games? Elo's update, repeated until it settles.
 
 use super::{AggregateError, Aggregated, Comparison, stretched};
-use crate::error::Refusal;
+use crate::error::ParamError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,19 +35,22 @@ const MOST_ITERATIONS: u64 = 10_000;
 
 impl Elo {
     /// The bounds keep every rating far from the numbers where adding a point to it is lost.
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), ParamError> {
         let within = |value: f64, min: f64, max: f64| value >= min && value <= max;
         if !within(self.elo_initial_rating, -1e6, 1e6) {
-            return Err(Refusal::new("elo_initial_rating", "must be between -1e6 and 1e6"));
+            return Err(ParamError::new("elo_initial_rating", "must be between -1e6 and 1e6"));
         }
         if !within(self.elo_k_factor, 1e-3, 1e4) {
-            return Err(Refusal::new("elo_k_factor", "must be between 0.001 and 10000"));
+            return Err(ParamError::new("elo_k_factor", "must be between 0.001 and 10000"));
         }
         if !(1..=MOST_ITERATIONS).contains(&self.elo_max_iterations) {
-            return Err(Refusal::new("elo_max_iterations", "must be between 1 and 10000"));
+            return Err(ParamError::new("elo_max_iterations", "must be between 1 and 10000"));
         }
         if !within(self.elo_convergence_threshold, 0.0, f64::MAX) {
-            return Err(Refusal::new("elo_convergence_threshold", "must be a number that is not negative"));
+            return Err(ParamError::new(
+                "elo_convergence_threshold",
+                "must be a number that is not negative",
+            ));
         }
         Ok(())
     }

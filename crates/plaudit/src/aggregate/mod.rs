@@ -18,7 +18,7 @@ pub mod winrate;
 pub use observed::{LineUp, Observed, Weighed};
 pub use refused::AggregateError;
 
-use crate::error::Refusal;
+use crate::error::ParamError;
 use bradley_terry::BradleyTerry;
 use elo::Elo;
 use schemars::JsonSchema;
@@ -74,15 +74,15 @@ impl Method {
     pub fn named(name: &str, mut parameters: Map<String, Value>) -> Result<Self, AggregateError> {
         if !Self::NAMES.contains(&name) {
             let message = format!("{name:?} is no method; there are {}", Self::NAMES.join(", "));
-            return Err(Refusal::new("method", message).into());
+            return Err(ParamError::new("method", message).into());
         }
         let given = parameters.keys().next().cloned();
         parameters.insert("method".to_owned(), name.into());
         let method: Self = serde_json::from_value(Value::Object(parameters))
-            .map_err(|error| Refusal::new("", error.to_string()))?;
+            .map_err(|error| ParamError::new("", error.to_string()))?;
         match (&method, given) {
             (Self::Winrate | Self::Copeland | Self::Dgr, Some(key)) => {
-                Err(Refusal::new("", format!("{name} has no parameters, but {key:?} is given")).into())
+                Err(ParamError::new("", format!("{name} has no parameters, but {key:?} is given")).into())
             }
             _ => method.check().map(|()| method),
         }

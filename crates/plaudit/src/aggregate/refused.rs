@@ -1,6 +1,6 @@
 //! Which evidence cannot be aggregated, and why?
 
-use crate::error::Refusal;
+use crate::error::ParamError;
 use std::fmt;
 
 /// Evidence that cannot be aggregated.
@@ -60,7 +60,7 @@ pub enum AggregateError {
     /// The estimate did not settle: more verdicts than doubles can add up.
     NoEstimate,
     /// A parameter of the method is wrong.
-    Parameter(Refusal),
+    Parameter(ParamError),
 }
 
 impl AggregateError {
@@ -91,8 +91,8 @@ impl AggregateError {
     }
 }
 
-impl From<Refusal> for AggregateError {
-    fn from(refusal: Refusal) -> Self {
+impl From<ParamError> for AggregateError {
+    fn from(refusal: ParamError) -> Self {
         Self::Parameter(refusal)
     }
 }
@@ -124,8 +124,8 @@ impl fmt::Display for AggregateError {
                  another method"
             )?,
             Self::NoEstimate => write!(out, "the strengths did not settle; choose another method")?,
-            Self::Parameter(Refusal { key: "", message }) => write!(out, "{message}")?,
-            Self::Parameter(Refusal { key, message }) => write!(out, "{key}: {message}")?,
+            Self::Parameter(ParamError { key: "", message }) => write!(out, "{message}")?,
+            Self::Parameter(ParamError { key, message }) => write!(out, "{key}: {message}")?,
         }
         write!(out, " ({})", self.code())
     }

@@ -1,30 +1,30 @@
 //! Who is put before which judge? The questions of a group that rules cannot answer, and what becomes of the answers.
 
 use super::rules::with_floor;
-use super::{Engine, Terms};
-use crate::court::{Exchange, Heard, Hearing};
+use super::{Engine, ScoreOptions};
+use crate::exec::CancelToken;
 use crate::group::Key;
 use crate::judge::Question;
 use crate::judge::asking::Mode;
 use crate::judge::case::{Case, Member};
 use crate::judge::findings::Findings;
 use crate::judge::inquiry::Inquiry;
+use crate::judge::runner::{CallTranscript, JudgeTask, JudgeTaskResult};
 use crate::outcome::Outcome;
 use crate::plan::{Branch, Component, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
-use crate::schedule::Halt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A group with everything said of it that needs no judge.
-pub(super) struct Half {
+pub(super) struct RuleResults {
     pub(super) rows: Vec<Row>,
-    pub(super) hearings: Vec<(Place, Hearing)>,
+    pub(super) tasks: Vec<(TaskTarget, JudgeTask)>,
 }
 
-/// Whom a hearing is about.
-pub(super) struct Place {
+/// Whom a task is about.
+pub(super) struct TaskTarget {
     component: usize,
     members: Vec<usize>,
 }
@@ -32,19 +32,19 @@ pub(super) struct Place {
 impl Engine {
     /// The questions of a branch about a group, of those components that `which` chooses; what needs no judge to say is
     /// said at once.
-    pub(super) fn call_hearings(
+    pub(super) fn build_judge_tasks(
         &self,
         index: usize,
         branch: &Branch,
         members: &[Member<'_>],
         rows: &mut [Row],
-        terms: &Terms,
+        terms: &ScoreOptions,
         which: impl Fn(&Component) -> bool,
-    ) -> Vec<(Place, Hearing)> {
-        let mut hearings = Vec::new();
+    ) -> Vec<(TaskTarget, JudgeTask)> {
+        let mut tasks = Vec::new();
         for (component, settings) in branch.components.iter().enumerate().filter(|(_, one)| which(one)) {
-            let (Scorer::Judged(question), Some(asks), Some(court)) =
-                (&settings.scorer, settings.asks, self.court.as_ref())
+            let (Scorer::Judged(question), Some(asks), Some(runner)) =
+                (&settings.scorer, settings.asks, self.runner.as_ref())
             else {
                 continue;
             };
@@ -68,21 +68,21 @@ impl Engine {
                             .for_each(|member| rows[*member].outcomes[component] = Some(outcome.clone()));
                     }
                     None => {
-                        let case = Case::new(question, &chosen, court.secret(), validates);
+                        let case = Case::new(question, &chosen, runner.secret(), validates);
                         let inquiry = Inquiry::new(Arc::clone(question), case);
                         let group_name = || Key::of(chosen[0].rollout).map(|key| key.label().into_owned());
                         let group = inquiry.too_large().and_then(|_| group_name());
                         let name = settings.name.clone();
-                        let hearing = Hearing { component: name, group, inquiry, asks, again: false };
-                        hearings.push((Place { component, members: part }, hearing));
+                        let task = JudgeTask { component: name, group, inquiry, asks, again: false };
+                        tasks.push((TaskTarget { component, members: part }, task));
                     }
                 }
             }
         }
-        hearings
+        tasks
     }
 
-    fn validates(&self, question: &Question, terms: &Terms) -> bool {
+    fn validates(&self, question: &Question, terms: &ScoreOptions) -> bool {
         terms.validate.unwrap_or(self.plan.validates) && !question.is_scalar()
     }
 
@@ -114,27 +114,27 @@ impl Engine {
     /// Asks the judges about all groups at once and puts what they say into the rows.
     pub(super) fn judge(
         &self,
-        halves: Vec<Half>,
-        terms: &Terms,
-        told: Option<&mut Vec<Exchange>>,
+        rule_results: Vec<RuleResults>,
+        terms: &ScoreOptions,
+        told: Option<&mut Vec<CallTranscript>>,
     ) -> (Vec<Vec<Row>>, Vec<(String, Findings)>) {
-        let (open, hearings) = Open::of(halves);
-        let (Some(court), false) = (&self.court, hearings.is_empty()) else {
+        let (open, tasks) = PendingJudgments::of(rule_results);
+        let (Some(runner), false) = (&self.runner, tasks.is_empty()) else {
             return (open.scored, Vec::new());
         };
-        let heard = court.hear(&self.plan, hearings, terms.halt.as_ref(), told);
+        let results = runner.run(&self.plan, tasks, terms.cancel.as_ref(), told);
         // Not while calls are under way, because scores take longer than a call may wait for its turn.
-        let finished = self.pool.map(&heard, |heard| finish(heard, terms));
+        let finished = self.pool.map(&results, |results| finish(results, terms));
         self.close(open, finished)
     }
 
-    /// Puts what came of the hearings into the rows.
+    /// Puts what came of the tasks into the rows.
     pub(super) fn close(
         &self,
-        open: Open,
+        open: PendingJudgments,
         finished: Vec<Finished>,
     ) -> (Vec<Vec<Row>>, Vec<(String, Findings)>) {
-        let Open { mut scored, places } = open;
+        let PendingJudgments { mut scored, places } = open;
         let mut findings = Vec::with_capacity(places.len());
         for ((group, place), finished) in places.into_iter().zip(finished) {
             let failed =
@@ -157,39 +157,39 @@ impl Engine {
     }
 }
 
-/// What a hearing comes to: one outcome a member, or why there is none.
+/// What a task comes to: one outcome a member, or why there is none.
 pub(super) type Finished = Result<(Vec<Outcome>, Findings), Code>;
 
-/// What a hearing comes to. Scores that fail as they must not are data.
-pub(super) fn finish(heard: &Heard, terms: &Terms) -> Finished {
-    let inquiry = heard.as_ref().map_err(|code| *code)?;
-    if terms.halt.as_ref().is_some_and(Halt::is_raised) {
+/// What a task comes to. Scores that fail as they must not are data.
+pub(super) fn finish(results: &JudgeTaskResult, terms: &ScoreOptions) -> Finished {
+    let inquiry = results.as_ref().map_err(|code| *code)?;
+    if terms.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
         return Err(Code::Stopped);
     }
     catch_unwind(AssertUnwindSafe(|| inquiry.finish())).map_err(|_| Code::Panic)
 }
 
 /// Groups whose questions are with the judges.
-pub(super) struct Open {
+pub(super) struct PendingJudgments {
     /// The rows so far, group by group.
     pub(super) scored: Vec<Vec<Row>>,
-    /// Whom each hearing is about, and in which group.
-    places: Vec<(usize, Place)>,
+    /// Whom each task is about, and in which group.
+    places: Vec<(usize, TaskTarget)>,
 }
 
-impl Open {
-    /// Takes the hearings out of the groups, so that all are heard at once.
-    pub(super) fn of(halves: Vec<Half>) -> (Self, Vec<Hearing>) {
-        let mut open = Self { scored: Vec::with_capacity(halves.len()), places: Vec::new() };
-        let mut hearings = Vec::new();
-        for (group, half) in halves.into_iter().enumerate() {
-            open.scored.push(half.rows);
-            for (place, hearing) in half.hearings {
+impl PendingJudgments {
+    /// Takes the tasks out of the groups, so that all are results at once.
+    pub(super) fn of(rule_results: Vec<RuleResults>) -> (Self, Vec<JudgeTask>) {
+        let mut open = Self { scored: Vec::with_capacity(rule_results.len()), places: Vec::new() };
+        let mut tasks = Vec::new();
+        for (group, rule_result) in rule_results.into_iter().enumerate() {
+            open.scored.push(rule_result.rows);
+            for (place, task) in rule_result.tasks {
                 open.places.push((group, place));
-                hearings.push(hearing);
+                tasks.push(task);
             }
         }
-        (open, hearings)
+        (open, tasks)
     }
 }
 

@@ -1,43 +1,45 @@
 //! How do rollouts become a report? The main path: gather groups, score them in parallel, compose, report.
 
-mod begin;
-mod brought;
+mod custom;
 mod judged;
+mod prescore;
 mod rules;
 mod submit;
 
-pub use begin::Begun;
+pub use crate::judge::runner::{EngineOptions, SharedResources};
+pub use prescore::Prescored;
 
 use crate::compose::{self, Cause, Total};
-use crate::court::{Account, Court, Exchange, Foreseen, Setup};
 use crate::error::RunError;
+use crate::exec::{CancelToken, Clock, Monotonic, Pool};
 use crate::group::{self, Group, Key};
+use crate::judge::client::Tally;
 use crate::judge::findings::Findings;
+use crate::judge::runner::{CallTranscript, CostEstimate, JudgeRunner, JudgeUsage};
 use crate::outcome::{Outcome, Score};
 use crate::plan::{Branch, Gate, GroupLimit, Plan};
 use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
-use crate::schedule::{Clock, Halt, Monotonic, Pool, Tally};
 use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// What a caller may ask of one call, beside the recipe.
 #[derive(Debug, Clone, Default)]
-pub struct Terms {
+pub struct ScoreOptions {
     /// Whether the reference takes part in comparisons; as the recipe says where nothing is said here.
     pub validate: Option<bool>,
     /// What the caller lets go of the call with. Once it is raised, the call comes back within 100 ms; what had no
     /// outcome by then is invalid.
-    pub halt: Option<Halt>,
+    pub cancel: Option<CancelToken>,
 }
 
 /// What is scored at once.
 struct Batch<'b, R> {
     rollouts: &'b [R],
     /// What has been begun of them, side by side with them; none where nothing has.
-    begun: &'b [Begun],
-    terms: &'b Terms,
+    begun: &'b [Prescored],
+    terms: &'b ScoreOptions,
 }
 
 /// A loaded recipe that scores rollouts. Starts no thread before the first batch that needs one.
@@ -46,21 +48,21 @@ pub struct Engine {
     plan: Arc<Plan>,
     clock: Arc<dyn Clock>,
     pool: Arc<Pool>,
-    court: Option<Arc<Court>>,
+    runner: Option<Arc<JudgeRunner>>,
 }
 
 impl Engine {
     /// An engine for a plan, without a journal and without keys.
     pub fn new(plan: Plan) -> Result<Self, RunError> {
-        Self::open(plan, &Setup::default())
+        Self::open(plan, &EngineOptions::default())
     }
 
     /// An engine for a plan, with what its judges need.
-    pub fn open(plan: Plan, setup: &Setup<'_>) -> Result<Self, RunError> {
+    pub fn open(plan: Plan, setup: &EngineOptions<'_>) -> Result<Self, RunError> {
         let own = || Arc::new(Pool::new(plan.groups.parallel));
         let pool = setup.shared.as_ref().map_or_else(own, |shared| shared.pool());
-        let court = Court::new(&plan, setup)?.map(Arc::new);
-        Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, court })
+        let runner = JudgeRunner::new(&plan, setup)?.map(Arc::new);
+        Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, runner })
     }
 
     /// The same engine, which takes its time from a clock of the caller's.
@@ -97,72 +99,72 @@ impl Engine {
 
     /// What the judges have been asked so far, in the order of the plan.
     pub fn tallies(&self) -> Vec<Tally> {
-        self.court.as_ref().map_or_else(Vec::new, |court| court.tallies())
+        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.tallies())
     }
 
     /// What this engine has asked since the last time that this was asked, in the order of the plan.
-    pub fn take_accounts(&self) -> Vec<Account> {
-        self.court.as_ref().map_or_else(Vec::new, |court| court.take_accounts())
+    pub fn take_usage(&self) -> Vec<JudgeUsage> {
+        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.take_usage())
     }
 
     /// How many of its questions judges have answered so far, so that who waits can tell whether it goes on.
     pub fn answered(&self) -> u64 {
-        self.court.as_ref().map_or(0, |court| court.answered())
+        self.runner.as_ref().map_or(0, |runner| runner.answered())
     }
 
     /// What would be asked, where the engine was set up to count only.
-    pub fn foreseen(&self) -> Vec<Foreseen> {
-        self.court.as_ref().map_or_else(Vec::new, |court| court.foreseen())
+    pub fn estimates(&self) -> Vec<CostEstimate> {
+        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.estimates())
     }
 
     /// Lets no further call to a judge begin; what is in flight is still answered and kept.
     pub fn stop(&self) {
-        if let Some(court) = &self.court {
-            court.stop();
+        if let Some(runner) = &self.runner {
+            runner.stop();
         }
     }
 
     /// Lets no further call to a judge begin and waits for none: what is in flight may have been paid for, and is not
     /// kept.
     pub fn abandon(&self) {
-        if let Some(court) = &self.court {
-            court.abandon();
+        if let Some(runner) = &self.runner {
+            runner.abandon();
         }
     }
 
     /// Scores a batch. The rows of the report stand in the order of the rollouts, and are the same at any
     /// parallelism.
     pub fn score(&self, rollouts: &[Rollout<'_>]) -> Result<Report, RunError> {
-        self.score_on(rollouts, &Terms::default())
+        self.score_with(rollouts, &ScoreOptions::default())
     }
 
     /// Scores a batch on terms of the caller's own.
-    pub fn score_on(&self, rollouts: &[Rollout<'_>], terms: &Terms) -> Result<Report, RunError> {
-        self.score_and_tell(rollouts, terms, None)
+    pub fn score_with(&self, rollouts: &[Rollout<'_>], terms: &ScoreOptions) -> Result<Report, RunError> {
+        self.score_inner(rollouts, terms, None)
     }
 
     /// Scores a batch and tells every call to a judge that was made for it.
     pub fn explain(
         &self,
         rollouts: &[Rollout<'_>],
-        terms: &Terms,
-    ) -> Result<(Report, Vec<Exchange>), RunError> {
+        terms: &ScoreOptions,
+    ) -> Result<(Report, Vec<CallTranscript>), RunError> {
         let mut exchanges = Vec::new();
-        let report = self.score_and_tell(rollouts, terms, Some(&mut exchanges))?;
+        let report = self.score_inner(rollouts, terms, Some(&mut exchanges))?;
         Ok((report, exchanges))
     }
 
-    fn score_and_tell(
+    fn score_inner(
         &self,
         rollouts: &[Rollout<'_>],
-        terms: &Terms,
-        told: Option<&mut Vec<Exchange>>,
+        terms: &ScoreOptions,
+        told: Option<&mut Vec<CallTranscript>>,
     ) -> Result<Report, RunError> {
         let groups = self.gather(rollouts)?;
         let batch = Batch { rollouts, begun: &[], terms };
-        let mut halves = self.pool.map(&groups, |group| self.score_group(&batch, group));
-        self.ask_brought(rollouts, &groups, &mut halves);
-        let (scored, findings) = self.judge(halves, terms, told);
+        let mut rule_results = self.pool.map(&groups, |group| self.score_group(&batch, group));
+        self.score_custom(rollouts, &groups, &mut rule_results);
+        let (scored, findings) = self.judge(rule_results, terms, told);
         self.report(rollouts, groups, scored, &findings)
     }
 
@@ -183,7 +185,7 @@ impl Engine {
         mut scored: Vec<Vec<Row>>,
         findings: &[(String, Findings)],
     ) -> Result<Report, RunError> {
-        scored.iter_mut().flatten().for_each(|row| self.settle(row));
+        scored.iter_mut().flatten().for_each(|row| self.set_total(row));
         Report::new(Arc::clone(&self.plan), rollouts, groups, scored, findings)
     }
 
@@ -193,7 +195,7 @@ impl Engine {
     }
 
     /// Makes the total of a row out of its outcomes.
-    fn settle(&self, row: &mut Row) {
+    fn set_total(&self, row: &mut Row) {
         let Some(branch) = row.branch.map(|index| &self.plan.branches[index]) else { return };
         let gate = row.closed_by.and_then(|at| Some((at, branch.components[at].gate?)));
         row.total = match gate {

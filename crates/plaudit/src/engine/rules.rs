@@ -1,8 +1,9 @@
 //! What do rules say of a group? Every component that looks at one rollout alone, then those that compare.
 
-use super::begin::Begun;
-use super::judged::Half;
-use super::{Batch, Engine, Terms};
+use super::judged::RuleResults;
+use super::prescore::Prescored;
+use super::{Batch, Engine, ScoreOptions};
+use crate::exec::{Deadline, Limit};
 use crate::group::{self, Group};
 use crate::judge::case::Member;
 use crate::outcome::Outcome;
@@ -11,16 +12,15 @@ use crate::reason::{Code, Reason};
 use crate::report::Row;
 use crate::rollout::Rollout;
 use crate::rule::{GroupRule, Rule, Sample};
-use crate::schedule::{Deadline, Limit};
 use crate::text::Text;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Engine {
     /// What ends the work on a group that is taken up now.
-    pub(super) fn limit<'c>(&'c self, terms: &'c Terms) -> Limit<'c> {
+    pub(super) fn limit<'c>(&'c self, terms: &'c ScoreOptions) -> Limit<'c> {
         let deadline = Deadline::after(self.clock.as_ref(), self.plan.groups.timeout);
-        Limit { deadline, halt: terms.halt.as_ref() }
+        Limit { deadline, cancel: terms.cancel.as_ref() }
     }
 
     /// The rows of one group, in the order of its members, with what no judge is needed for, and the questions that
@@ -29,7 +29,7 @@ impl Engine {
         &self,
         batch: &Batch<'_, R>,
         group: &Group,
-    ) -> Half {
+    ) -> RuleResults {
         let Batch { rollouts, begun, terms } = *batch;
         let limit = self.limit(terms);
         let originals = group::originals(rollouts, &group.members);
@@ -56,22 +56,22 @@ impl Engine {
         for (at, sample) in samples.iter().enumerate() {
             let row = match originals[at] {
                 original if original < at => Row { duplicate: true, ..rows[original].clone() },
-                _ => match begun.get(group.members[at]).and_then(Begun::row) {
+                _ => match begun.get(group.members[at]).and_then(Prescored::row) {
                     Some(row) => row.clone(),
                     None => self.score_alone(rollouts[group.members[at]].borrow(), sample, &limit),
                 },
             };
             rows.push(row);
         }
-        let mut hearings = Vec::new();
+        let mut tasks = Vec::new();
         for (index, branch) in self.plan.branches.iter().enumerate() {
             self.score_together(index, branch, &samples, &mut rows, &limit);
             let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
                 .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
                 .collect();
-            hearings.extend(self.call_hearings(index, branch, &members, &mut rows, terms, |_| true));
+            tasks.extend(self.build_judge_tasks(index, branch, &members, &mut rows, terms, |_| true));
         }
-        Half { rows, hearings }
+        RuleResults { rows, tasks }
     }
 
     /// What can be said of a rollout without its group.

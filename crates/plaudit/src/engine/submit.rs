@@ -1,11 +1,11 @@
-//! How is a batch scored while nobody waits for it? Rules on the pool, judges on the court's threads, each step handing over
+//! How is a batch scored while nobody waits for it? Rules on the pool, judges on the runner's threads, each step handing over
 //! to the next, and the caller told at the end, whatever happens on the way.
 
-use super::judged::{Finished, Half, Open, finish};
-use super::{Batch, Begun, Engine, Terms};
-use crate::court::Heard;
+use super::judged::{Finished, PendingJudgments, RuleResults, finish};
+use super::{Batch, Engine, Prescored, ScoreOptions};
 use crate::error::RunError;
 use crate::group::Group;
+use crate::judge::runner::JudgeTaskResult;
 use crate::reason::Code;
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
@@ -18,8 +18,8 @@ type Done<R> = Box<dyn FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send>;
 /// A batch on its way. Dropped before it has been told, it tells that something has failed.
 struct Submission<R> {
     rollouts: Arc<Vec<R>>,
-    begun: Arc<Vec<Begun>>,
-    terms: Arc<Terms>,
+    begun: Arc<Vec<Prescored>>,
+    terms: Arc<ScoreOptions>,
     /// Whether most of it has been scored before.
     again: bool,
     done: Option<Done<R>>,
@@ -44,25 +44,25 @@ impl<R> Drop for Submission<R> {
 }
 
 impl Engine {
-    /// Scores a batch as [`Engine::score_on`] does, without a thread that waits for it: `done` is called exactly once, with
+    /// Scores a batch as [`Engine::score_with`] does, without a thread that waits for it: `done` is called exactly once, with
     /// the rollouts and their report, on a thread of the engine's that it must not hold up for long. Thousands of
     /// batches may be under way at once.
     pub fn submit<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
         self: &Arc<Self>,
         rollouts: Vec<R>,
-        terms: Terms,
+        terms: ScoreOptions,
         done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
     ) {
-        self.submit_begun(rollouts, Vec::new(), terms, done);
+        self.submit_prescored(rollouts, Vec::new(), terms, done);
     }
 
     /// Scores a batch of which something has been begun, by [`Engine::begin`] on the same terms: what has been found out by
     /// now is not done again, and the report is the same. `begun` goes side by side with the rollouts, or is empty.
-    pub fn submit_begun<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+    pub fn submit_prescored<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
         self: &Arc<Self>,
         rollouts: Vec<R>,
-        begun: Vec<Begun>,
-        terms: Terms,
+        begun: Vec<Prescored>,
+        terms: ScoreOptions,
         done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
     ) {
         let (rollouts, begun, terms) = (Arc::new(rollouts), Arc::new(begun), Arc::new(terms));
@@ -71,10 +71,10 @@ impl Engine {
 
     /// Scores a group most of which has been scored before: what has been bought then is used, on the sides on which it was
     /// shown.
-    pub(crate) fn submit_again<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+    pub(crate) fn submit_rescore<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
         self: &Arc<Self>,
         rollouts: Vec<R>,
-        terms: Terms,
+        terms: ScoreOptions,
         done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
     ) {
         let (rollouts, begun, terms) = (Arc::new(rollouts), Arc::new(Vec::new()), Arc::new(terms));
@@ -106,28 +106,28 @@ impl Engine {
         };
         let engine = Arc::clone(&self);
         let count = groups.len();
-        self.pool.map_then(count, work, move |halves| {
+        self.pool.map_then(count, work, move |rule_results| {
             let failed = |group: &Group| {
                 let row = |member: &usize| {
                     let rollout: &Rollout<'_> = batch.rollouts[*member].borrow();
                     Row::refused(rollout.response.chars().count(), Code::Panic)
                 };
-                Half { rows: group.members.iter().map(row).collect(), hearings: Vec::new() }
+                RuleResults { rows: group.members.iter().map(row).collect(), tasks: Vec::new() }
             };
-            let halves = halves
+            let rule_results = rule_results
                 .into_iter()
                 .zip(groups.iter())
-                .map(|(half, group)| half.unwrap_or_else(|| failed(group)));
-            let mut halves: Vec<Half> = halves.collect();
+                .map(|(rule_result, group)| rule_result.unwrap_or_else(|| failed(group)));
+            let mut rule_results: Vec<RuleResults> = rule_results.collect();
             if !engine.asks_brought() {
-                return engine.ask_judges(batch, groups, halves);
+                return engine.ask_judges(batch, groups, rule_results);
             }
             // On a thread of its own, because nobody knows how long a caller's function takes. Where the system gives
             // none, the batch is dropped, which tells that it has failed.
             let thread = std::thread::Builder::new().name("plaudit-brought".to_owned());
             let _ = thread.spawn(move || {
-                engine.ask_brought(&batch.rollouts, &groups, &mut halves);
-                engine.ask_judges(batch, groups, halves);
+                engine.score_custom(&batch.rollouts, &groups, &mut rule_results);
+                engine.ask_judges(batch, groups, rule_results);
             });
         });
     }
@@ -136,18 +136,18 @@ impl Engine {
         self: Arc<Self>,
         batch: Submission<R>,
         groups: Arc<Vec<Group>>,
-        halves: Vec<Half>,
+        rule_results: Vec<RuleResults>,
     ) {
-        let (open, mut hearings) = Open::of(halves);
-        hearings.iter_mut().for_each(|hearing| hearing.again = batch.again);
-        let (Some(court), false) = (self.court.clone(), hearings.is_empty()) else {
+        let (open, mut tasks) = PendingJudgments::of(rule_results);
+        tasks.iter_mut().for_each(|task| task.again = batch.again);
+        let (Some(runner), false) = (self.runner.clone(), tasks.is_empty()) else {
             return self.conclude(batch, groups, open, Vec::new());
         };
         let (plan, terms) = (Arc::clone(&self.plan), Arc::clone(&batch.terms));
-        court.hear_then(&plan, hearings, terms.halt.as_ref(), move |heard: Vec<Heard>| {
-            let (count, terms) = (heard.len(), Arc::clone(&batch.terms));
+        runner.spawn(&plan, tasks, terms.cancel.as_ref(), move |results: Vec<JudgeTaskResult>| {
+            let (count, terms) = (results.len(), Arc::clone(&batch.terms));
             let engine = Arc::clone(&self);
-            let work = move |at: usize| finish(&heard[at], &terms);
+            let work = move |at: usize| finish(&results[at], &terms);
             self.pool.map_then(count, work, move |finished| {
                 let finished = finished.into_iter().map(|finished| finished.unwrap_or(Err(Code::Panic)));
                 let finished = finished.collect();
@@ -160,7 +160,7 @@ impl Engine {
         &self,
         batch: Submission<R>,
         groups: Arc<Vec<Group>>,
-        open: Open,
+        open: PendingJudgments,
         finished: Vec<Finished>,
     ) {
         let (scored, findings) = self.close(open, finished);

@@ -4,7 +4,7 @@ use super::Policy;
 use super::effect::{Answer, Batch, Effect, Facts, Said};
 use super::gathering::{Name, Newcomer};
 use super::roster::Roster;
-use crate::engine::{Engine, Terms};
+use crate::engine::{Engine, ScoreOptions};
 use crate::reason::Code;
 use crate::recipe::Recipe;
 use crate::rollout::Rollout;
@@ -99,8 +99,8 @@ impl Desk {
     pub(super) fn score(&mut self) -> bool {
         let Some(batch) = self.batches.pop_front() else { return false };
         let rollouts: Vec<Rollout<'static>> = batch.rollouts.iter().map(|held| (**held).clone()).collect();
-        let terms = Terms { validate: batch.validate, halt: None };
-        let report = Arc::new(self.engine.score_on(&rollouts, &terms).unwrap());
+        let terms = ScoreOptions { validate: batch.validate, cancel: None };
+        let report = Arc::new(self.engine.score_with(&rollouts, &terms).unwrap());
         assert_eq!(report.groups.len(), 1, "a batch is one group");
         let effects = self.roster.scored(batch.ticket, &report);
         self.take(effects);

@@ -1,7 +1,7 @@
 //! What is to be done? What the roster asks of whoever runs it: begin, score, tell, count.
 
 use super::gathering::{Held, Name, Waiter};
-use crate::engine::Begun;
+use crate::engine::Prescored;
 use crate::reason::Code;
 use crate::report::Report;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) enum Effect<C> {
     /// Begin with a rollout that waits for its group.
-    Begin(Held, Begun, Option<bool>),
+    Begin(Held, Prescored, Option<bool>),
     /// Score rollouts together, and say so by `Roster::scored`.
     Score(Batch<C>),
     /// Tell a caller.
@@ -25,7 +25,7 @@ pub(super) enum Effect<C> {
 pub(super) struct Batch<C> {
     pub(super) rollouts: Vec<Held>,
     /// What has been begun of them, side by side with them, or nothing.
-    pub(super) begun: Vec<Begun>,
+    pub(super) begun: Vec<Prescored>,
     pub(super) validate: Option<bool>,
     pub(super) ticket: Ticket<C>,
 }

@@ -2,7 +2,7 @@
 
 use super::Policy;
 use super::effect::Facts;
-use crate::engine::Begun;
+use crate::engine::Prescored;
 use crate::report::Report;
 use crate::rollout::Rollout;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(super) struct Member<C> {
     /// The rollout, for as long as others may be compared with it.
     pub(super) rollout: Option<Held>,
     /// What has been begun of it while it waits for others.
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<Prescored>,
     /// Who handed it in, until the group is scored.
     pub(super) waiter: Option<Waiter<C>>,
     /// Who handed the same in again.

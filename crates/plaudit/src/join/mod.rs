@@ -39,13 +39,13 @@ mod roster;
 pub use answer::{Deliver, Joined};
 pub use policy::{Arrival, Policy, Status};
 
-use crate::engine::{Engine, Terms};
+use crate::engine::{Engine, ScoreOptions};
 use crate::error::RunError;
+use crate::exec::CancelToken;
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Report;
 use crate::rollout::Rollout;
-use crate::schedule::Halt;
 use crate::statistics::Statistics;
 use crate::statistics::steps::{Step, Steps};
 use answer::Caller;
@@ -79,7 +79,7 @@ struct Inner {
     /// How many callers there have been.
     callers: AtomicU64,
     steps: Mutex<Steps>,
-    halt: Halt,
+    cancel: CancelToken,
 }
 
 impl fmt::Debug for Inner {
@@ -111,7 +111,7 @@ impl Join {
             watched: OnceLock::new(),
             callers: AtomicU64::new(0),
             steps: Mutex::new(Steps::of(&plan)),
-            halt: Halt::new(),
+            cancel: CancelToken::new(),
             plan,
         }))
     }
@@ -228,7 +228,7 @@ impl Drop for Presence {
 impl Drop for Join {
     fn drop(&mut self) {
         self.close();
-        self.0.halt.raise();
+        self.0.cancel.cancel();
     }
 }
 
@@ -295,8 +295,8 @@ impl Inner {
         }
     }
 
-    fn terms(&self, validate: Option<bool>) -> Terms {
-        Terms { validate, halt: Some(self.halt.clone()) }
+    fn terms(&self, validate: Option<bool>) -> ScoreOptions {
+        ScoreOptions { validate, cancel: Some(self.cancel.clone()) }
     }
 
     fn score(self: &Arc<Self>, batch: Batch<Caller>) {
@@ -314,8 +314,8 @@ impl Inner {
             inner.run(effects);
         };
         match late {
-            true => self.engine.submit_again(rollouts, self.terms(validate), done),
-            false => self.engine.submit_begun(rollouts, begun, self.terms(validate), done),
+            true => self.engine.submit_rescore(rollouts, self.terms(validate), done),
+            false => self.engine.submit_prescored(rollouts, begun, self.terms(validate), done),
         }
     }
 

@@ -5,7 +5,7 @@ use super::effect::{Batch, Effect, Facts, Kind, Ticket};
 use super::gathering::{Gathering, Held, Member, Name, Newcomer, Waiter};
 use super::memory::Memory;
 use super::{Policy, Status};
-use crate::engine::Begun;
+use crate::engine::Prescored;
 use crate::group::Partial;
 use crate::reason::Code;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,7 @@ impl<C> Roster<C> {
         } else {
             let (rollout, validate) = (Arc::clone(&waiter.rollout), group.validate);
             let until = Gathering::<C>::until(now, &newcomer, policy);
-            let (mut member, begun) = (Member::new(newcomer.member, until, waiter), Begun::default());
+            let (mut member, begun) = (Member::new(newcomer.member, until, waiter), Prescored::default());
             member.begun = Some(begun.clone());
             out.push(Effect::Begin(rollout, begun, validate));
             group.members.push(member);

@@ -52,7 +52,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Takes one record into account.
+    /// Adds one record to the totals.
     pub(super) fn apply(&mut self, entry: &Entry<'_>, place: Place, sequence: u64) {
         match *entry {
             Entry::Start => self.leave(),

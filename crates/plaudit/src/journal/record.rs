@@ -1,8 +1,8 @@
 //! How does the caller write into the journal? What it needs of a record, said in the journal's words.
 
 use super::{Journal, JournalError, Judgment, Key};
+use crate::judge::client::{Allowance, Claim, Leave, Record};
 use crate::reason::{Code, Reason};
-use crate::schedule::{Allowance, Claim, Leave, Record};
 use futures_util::future::BoxFuture;
 use std::future::ready;
 use std::sync::PoisonError;

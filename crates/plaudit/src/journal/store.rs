@@ -1,7 +1,7 @@
 //! Where does the journal lie? In a folder of this machine, or in a Redis that several machines share.
 
 use super::{Journal, JournalError, Recovered};
-use crate::schedule::Record;
+use crate::judge::client::Record;
 use std::path::Path;
 use std::sync::Arc;
 

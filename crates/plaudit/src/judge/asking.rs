@@ -3,7 +3,7 @@
 
 use crate::aggregate::design::{Design, MOST_SHOWN};
 use crate::aggregate::{AggregateError, Method};
-use crate::reward::Refusal;
+use crate::reward::ParamError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -100,7 +100,7 @@ impl Default for Asking {
 
 impl Asking {
     /// The method, and everything about the shared parameters that makes no sense together.
-    pub(super) fn check(&self) -> Result<Method, Vec<Refusal>> {
+    pub(super) fn check(&self) -> Result<Method, Vec<ParamError>> {
         let mut found = Vec::new();
         let method = match &self.aggregate {
             Aggregate::Name(name) => Method::named(name, Map::new()),
@@ -108,40 +108,40 @@ impl Asking {
                 let mut rest = map.clone();
                 match rest.remove("method") {
                     Some(Value::String(name)) => Method::named(&name, rest),
-                    _ => Err(Refusal::new("method", "is missing from the map").into()),
+                    _ => Err(ParamError::new("method", "is missing from the map").into()),
                 }
             }
         };
         let method = method.map_err(|error| match error {
-            AggregateError::Parameter(Refusal { key: "" | "method", message }) => {
-                Refusal::new("aggregate", message)
+            AggregateError::Parameter(ParamError { key: "" | "method", message }) => {
+                ParamError::new("aggregate", message)
             }
-            AggregateError::Parameter(Refusal { key, message }) => {
-                Refusal::new("aggregate", format!("{key} {message}"))
+            AggregateError::Parameter(ParamError { key, message }) => {
+                ParamError::new("aggregate", format!("{key} {message}"))
             }
-            other => Refusal::new("aggregate", other.to_string()),
+            other => ParamError::new("aggregate", other.to_string()),
         });
         let estimates = matches!(method, Ok(Method::BradleyTerry(_)));
         if self.mode != Mode::Listwise && self.line_up.is_some() {
-            found.push(Refusal::new("line_up", "only mode listwise shows line-ups"));
+            found.push(ParamError::new("line_up", "only mode listwise shows line-ups"));
         }
         if self.mode == Mode::Pointwise {
             if self.design != Design::RoundRobin || self.budget.is_some() {
-                found.push(Refusal::new(
+                found.push(ParamError::new(
                     "design",
                     "mode pointwise compares nothing, so there is nothing to design",
                 ));
             }
             if self.audit > 0.0 {
-                found.push(Refusal::new("audit", "mode pointwise has no sides to swap"));
+                found.push(ParamError::new("audit", "mode pointwise has no sides to swap"));
             }
         }
         if self.design == Design::Sparse && self.budget.is_none() {
-            found.push(Refusal::new("budget", "a sparse design needs one: how many calls a group?"));
+            found.push(ParamError::new("budget", "a sparse design needs one: how many calls a group?"));
         }
         if (self.design == Design::Adaptive || self.prior.is_some()) && !estimates {
-            found.push(Refusal::new("aggregate", "an adaptive design or a prior needs bradley_terry"));
+            found.push(ParamError::new("aggregate", "an adaptive design or a prior needs bradley_terry"));
         }
-        Refusal::gather(found, method)
+        ParamError::gather(found, method)
     }
 }

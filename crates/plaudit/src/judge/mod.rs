@@ -3,6 +3,7 @@
 
 pub mod asking;
 pub mod case;
+pub mod client;
 pub mod detect;
 pub mod fence;
 pub mod findings;
@@ -17,6 +18,7 @@ pub mod question;
 pub mod read;
 pub mod reply;
 pub mod reward_model;
+pub mod runner;
 pub mod template;
 pub mod verdict;
 
@@ -27,8 +29,8 @@ pub use read::Reading;
 pub use reply::Reply;
 pub use verdict::{Form, Place, Side, Usage, Verdict, Wanted};
 
-use crate::reward::{Refusal, Registered, inline_schema, parameters};
-use crate::tokenizer::Shelf;
+use crate::reward::{ParamError, Registered, inline_schema, parameters};
+use crate::tokenizer::ResourceCache;
 
 /// Every judged reward, by name. A new one is a file beside this and a line here.
 pub const KINDS: &[Kind] =
@@ -37,7 +39,7 @@ pub const KINDS: &[Kind] =
 /// The parameters of a judged reward, which are also its place in the registry.
 pub trait Asks: Registered + Default {
     /// The loaded question, or everything that is wrong with the parameters.
-    fn build(self, shelf: &mut Shelf) -> Result<Question, Vec<Refusal>>;
+    fn build(self, cache: &mut ResourceCache) -> Result<Question, Vec<ParamError>>;
 }
 
 /// One judged reward of the registry.
@@ -51,7 +53,7 @@ impl Kind {
             aliases: R::ALIASES,
             needs_reference: R::NEEDS_REFERENCE,
             schema: || inline_schema::<R>(),
-            build: |given, shelf| parameters::<R>(given)?.build(shelf),
+            build: |given, cache| parameters::<R>(given)?.build(cache),
         }
     }
 }

@@ -4,8 +4,8 @@ use super::Asks;
 use super::asking::{Asking, Mode};
 use super::question::{Answer, AnswerPlace, Question, Wording};
 use super::template::Template;
-use crate::reward::{Range, Refusal, Registered};
-use crate::tokenizer::Shelf;
+use crate::reward::{ParamError, Range, Registered};
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,12 +89,12 @@ impl Registered for Judge {
 }
 
 impl Asks for Judge {
-    fn build(self, shelf: &mut Shelf) -> Result<Question, Vec<Refusal>> {
+    fn build(self, cache: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
         let mut found = Vec::new();
-        let mut take = |refusals: Vec<Refusal>| found.extend(refusals);
+        let mut take = |refusals: Vec<ParamError>| found.extend(refusals);
         let method = self.asking.check().map_err(&mut take).ok();
         let answer = read_answer(self.answer.as_ref(), self.asking.mode).map_err(&mut take).ok();
-        let template = Template::load(&self.prompt, self.asking.mode == Mode::Pointwise, shelf);
+        let template = Template::load(&self.prompt, self.asking.mode == Mode::Pointwise, cache);
         let template = template.map_err(|refusal| take(vec![refusal])).ok();
         let (Some(method), Some(answer), Some(template)) = (method, answer, template) else {
             return Err(found);
@@ -105,8 +105,8 @@ impl Asks for Judge {
     }
 }
 
-fn read_answer(written: Option<&WrittenAnswer>, mode: Mode) -> Result<Answer, Vec<Refusal>> {
-    let refuse = |message: &str| Err(vec![Refusal::new("answer", message)]);
+fn read_answer(written: Option<&WrittenAnswer>, mode: Mode) -> Result<Answer, Vec<ParamError>> {
+    let refuse = |message: &str| Err(vec![ParamError::new("answer", message)]);
     let Some(written) = written else {
         return refuse("is missing: write it like { json: score, min: 0, max: 1 }");
     };

@@ -4,8 +4,8 @@ use super::Asks;
 use super::asking::{Asking, Mode};
 use super::principles;
 use super::question::{Question, Wording};
-use crate::reward::{Range, Refusal, Registered};
-use crate::tokenizer::Shelf;
+use crate::reward::{ParamError, Range, Registered};
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ impl Registered for Principle {
 }
 
 impl Asks for Principle {
-    fn build(self, _: &mut Shelf) -> Result<Question, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
         let mut found = Vec::new();
         let mut sentences = Vec::new();
         for written in &self.principles {
@@ -74,7 +74,7 @@ impl Asks for Principle {
                 None if written.trim().contains(char::is_whitespace) => {
                     sentences.push(written.trim().to_owned());
                 }
-                None => found.push(Refusal::new(
+                None => found.push(ParamError::new(
                     "principles",
                     format!(
                         "{written:?} is no shipped principle, and a sentence of your own has more than one word; \
@@ -90,7 +90,7 @@ impl Asks for Principle {
         };
         let method = self.asking.check();
         let method = match method {
-            Ok(method) => Refusal::gather(found, Ok(method))?,
+            Ok(method) => ParamError::gather(found, Ok(method))?,
             Err(more) => {
                 found.extend(more);
                 return Err(found);
@@ -119,7 +119,7 @@ mod tests {
         let load = |principles: serde_json::Value| {
             let reward: Principle =
                 serde_json::from_value(json!({ "principles": principles })).expect("parameters");
-            reward.build(&mut Shelf::default())
+            reward.build(&mut ResourceCache::default())
         };
         let question = load(json!(["honesty", "Answers in verse."])).expect("a question");
         let Wording::Principles { principles, .. } = &question.wording else { panic!("no principles") };

@@ -4,7 +4,7 @@ use super::asking::{Asking, Mode};
 use super::template::Template;
 use crate::aggregate::Method;
 use crate::aggregate::design::Draw;
-use crate::reward::{Range, Refusal, Stated};
+use crate::reward::{ParamError, Range, Stated};
 
 /// A judged reward, ready to ask about groups.
 #[derive(Debug)]
@@ -104,11 +104,11 @@ impl Question {
     }
 
     /// What the author of the recipe should think about: the parameter, and why.
-    pub fn warning(&self) -> Option<Refusal> {
+    pub fn warning(&self) -> Option<ParamError> {
         let Wording::Own { template, .. } = &self.wording else { return None };
         let message = "shows responses without {{ fence }}, so that a response can pretend to end where it does not; \
                        put it around them, as in <text {{ fence }}> ... </text {{ fence }}>";
-        (!template.uses("fence")).then(|| Refusal::new("prompt", message))
+        (!template.uses("fence")).then(|| ParamError::new("prompt", message))
     }
 
     /// How many responses a call shows, of so many.

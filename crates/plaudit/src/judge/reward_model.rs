@@ -4,8 +4,8 @@ use super::Asks;
 use super::asking::{Asking, Mode};
 use super::question::{Question, Wording};
 use crate::aggregate::Method;
-use crate::reward::{Range, Refusal, Registered};
-use crate::tokenizer::Shelf;
+use crate::reward::{ParamError, Range, Registered};
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +56,9 @@ impl Registered for RewardModel {
 }
 
 impl Asks for RewardModel {
-    fn build(self, _: &mut Shelf) -> Result<Question, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Question, Vec<ParamError>> {
         if self.min >= self.max || !self.min.is_finite() || !self.max.is_finite() {
-            return Err(vec![Refusal::new("min", "must be below max")]);
+            return Err(vec![ParamError::new("min", "must be below max")]);
         }
         let asking = Asking {
             judge: self.judge,

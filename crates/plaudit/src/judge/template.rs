@@ -1,8 +1,8 @@
 //! Is a prompt of the recipe's own safe to fill in? It is checked when it is loaded, and bounded when it is rendered.
 
 use super::marks::Marks;
-use crate::reward::Refusal;
-use crate::tokenizer::Shelf;
+use crate::reward::ParamError;
+use crate::tokenizer::ResourceCache;
 use minijinja::value::{Object, Value};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
 use std::collections::BTreeSet;
@@ -34,14 +34,14 @@ const NAME: &str = "prompt";
 impl Template {
     /// The template in a file below the recipe's folder, or the text itself where it has braces. `single` says whether
     /// one response is shown, or several.
-    pub(super) fn load(written: &str, single: bool, shelf: &Shelf) -> Result<Self, Refusal> {
-        let refuse = |message: String| Refusal::new("prompt", message);
+    pub(super) fn load(written: &str, single: bool, cache: &ResourceCache) -> Result<Self, ParamError> {
+        let refuse = |message: String| ParamError::new("prompt", message);
         let source = match written.contains("{{") || written.contains("{%") {
             true => written.to_owned(),
             false if written.is_empty() => {
                 return Err(refuse("is missing: name a file, or write the template".into()));
             }
-            false => shelf
+            false => cache
                 .read(written, LARGEST_SOURCE)
                 .map_err(|message| refuse(format!("{message} (a prompt without {{{{ }}}} names a file)")))?,
         };
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn load(text: &str) -> Result<Template, String> {
-        Template::load(text, true, &Shelf::default()).map_err(|refusal| refusal.message)
+        Template::load(text, true, &ResourceCache::default()).map_err(|refusal| refusal.message)
     }
 
     #[test]

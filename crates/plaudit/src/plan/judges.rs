@@ -5,8 +5,8 @@ use super::resolve::{Resolver, mistake};
 use crate::judge::query::{Endpoint, Voice};
 use crate::judge::verdict::Form;
 use crate::recipe::Node;
-use crate::recipe::judges::{Addresses, Period, WrittenForm, WrittenJudge};
-use crate::recipe::written::Written;
+use crate::recipe::file::RecipeFile;
+use crate::recipe::judges::{Addresses, FormConfig, JudgeConfig, Period};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -71,7 +71,7 @@ impl Judge {
 impl Resolver<'_> {
     /// Takes the recipe's judges in. A judge that a recipe before has defined is that one, so that whoever routes to
     /// other recipes says where their judges are.
-    pub(super) fn define(&mut self, written: &Written) {
+    pub(super) fn define(&mut self, written: &RecipeFile) {
         let new: Vec<Judge> = self.judges(&written.judges);
         for judge in new {
             if !self.judges.iter().any(|known| known.name == judge.name) {
@@ -129,11 +129,11 @@ impl Resolver<'_> {
     }
 
     /// Every judge that the recipe defines.
-    fn judges(&mut self, written: &BTreeMap<String, WrittenJudge>) -> Vec<Judge> {
+    fn judges(&mut self, written: &BTreeMap<String, JudgeConfig>) -> Vec<Judge> {
         written.iter().filter_map(|(name, judge)| self.judge(name, judge)).collect()
     }
 
-    fn judge(&mut self, name: &str, written: &WrittenJudge) -> Option<Judge> {
+    fn judge(&mut self, name: &str, written: &JudgeConfig) -> Option<Judge> {
         let path = format!("judges.{name}");
         let before = self.mistakes.len();
         let embedded = written.kind == Endpoint::Overlap;
@@ -207,10 +207,10 @@ impl Resolver<'_> {
                 temperature: written.temperature,
                 max_tokens: written.max_tokens,
                 forms: match written.verdict {
-                    WrittenForm::Auto => vec![Form::Logprobs, Form::Json, Form::Tag],
-                    WrittenForm::Logprobs => vec![Form::Logprobs],
-                    WrittenForm::Json => vec![Form::Json],
-                    WrittenForm::Tag => vec![Form::Tag],
+                    FormConfig::Auto => vec![Form::Logprobs, Form::Json, Form::Tag],
+                    FormConfig::Logprobs => vec![Form::Logprobs],
+                    FormConfig::Json => vec![Form::Json],
+                    FormConfig::Tag => vec![Form::Tag],
                 },
                 extra: written.extra.clone(),
             },

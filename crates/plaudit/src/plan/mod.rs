@@ -6,7 +6,7 @@ mod resolve;
 
 use crate::compose::{Combine, Part};
 use crate::group::Partial;
-use crate::recipe::Mistake;
+use crate::recipe::RecipeError;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
 pub use judges::Judge;
@@ -32,7 +32,7 @@ pub struct Plan {
     /// The longest response, in bytes; what is longer is floored.
     pub longest_response: usize,
     /// What the author of the recipe should think about, though it can be done.
-    pub warnings: Vec<Mistake>,
+    pub warnings: Vec<RecipeError>,
 }
 
 /// How groups are handled.

@@ -5,36 +5,36 @@ use super::judges::Judge;
 use super::{Branch, Component, Gate, GroupPolicy, Plan, Route, Scorer};
 use crate::compose::{Combine, Part};
 use crate::judge::principles::preset;
+use crate::recipe::file::{self, ComponentConfig, RecipeFile};
 use crate::recipe::judges::ReferencePart;
-use crate::recipe::written::{self, Written, WrittenComponent};
-use crate::recipe::{Mistake, Mistakes, Node, Recipe, Tree, check, closest, did_you_mean};
+use crate::recipe::{Node, Recipe, RecipeError, RecipeErrors, Tree, check, closest, did_you_mean};
 use crate::registry::Entry;
 use crate::rule::custom::CustomKind;
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
 impl Recipe {
     /// What the recipe means, or everything that is wrong with it.
-    pub fn plan(&self) -> Result<Plan, Mistakes> {
+    pub fn plan(&self) -> Result<Plan, RecipeErrors> {
         self.plan_with(&[])
     }
 
     /// The same, with rewards that a caller brings for this recipe alone. They come before those of the registry.
-    pub fn plan_with(&self, brought: &[CustomKind]) -> Result<Plan, Mistakes> {
+    pub fn plan_with(&self, brought: &[CustomKind]) -> Result<Plan, RecipeErrors> {
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
         let mut judges = Vec::new();
-        let mut shelf = Shelf::at(self.folder.clone());
+        let mut cache = ResourceCache::at(self.folder.clone());
         let resolver = Resolver {
             recipe: self,
             mistakes: &mut found,
             warnings: &mut warnings,
-            shelf: &mut shelf,
+            cache: &mut cache,
             judges: &mut judges,
             brought,
         };
         let resolved = resolver.plan();
-        Mistakes::none(found)?;
+        RecipeErrors::none(found)?;
         resolved.ok_or_else(|| {
             mistake("recipe.schema", "", None, "the recipe could not be read".to_owned(), None).into()
         })
@@ -51,10 +51,10 @@ const MOST: usize = 256;
 
 pub(super) struct Resolver<'r> {
     recipe: &'r Recipe,
-    pub(super) mistakes: &'r mut Vec<Mistake>,
+    pub(super) mistakes: &'r mut Vec<RecipeError>,
     /// What can be done, but should be thought about.
-    pub(super) warnings: &'r mut Vec<Mistake>,
-    shelf: &'r mut Shelf,
+    pub(super) warnings: &'r mut Vec<RecipeError>,
+    cache: &'r mut ResourceCache,
     /// The judges of all recipes so far; where two have one name, the first is meant.
     pub(super) judges: &'r mut Vec<Judge>,
     /// The rewards that were brought for this recipe and those that it routes to.
@@ -102,9 +102,9 @@ impl<'r> Resolver<'r> {
 
     /// The recipe without its components' own parameters. Keys with a mistake are told and left out, so that the
     /// mistakes of all others are found as well.
-    fn outline(&mut self) -> Option<Written> {
+    fn outline(&mut self) -> Option<RecipeFile> {
         let before = self.mistakes.len();
-        check(&self.recipe.node, &written::outline(), "", self.mistakes);
+        check(&self.recipe.node, &file::outline(), "", self.mistakes);
         for mistake in &mut self.mistakes[before..] {
             let key = mistake.path.rsplit_once('.').map_or(mistake.path.as_str(), |(_, key)| key);
             if mistake.code == "recipe.type" && DURATIONS.contains(&key) {
@@ -124,7 +124,7 @@ impl<'r> Resolver<'r> {
         without(&wrong).or_else(|| without(&tops))
     }
 
-    fn branch(&mut self, written: &Written) -> Branch {
+    fn branch(&mut self, written: &RecipeFile) -> Branch {
         let mut branch = Branch {
             name: written.name.clone().unwrap_or_else(|| self.recipe.name.clone()),
             components: Vec::new(),
@@ -179,20 +179,20 @@ impl<'r> Resolver<'r> {
         }
         let entry = self.entry(&path, node)?;
         let before = self.mistakes.len();
-        check(node, &written::component_schema(entry), &path, self.mistakes);
+        check(node, &file::component_schema(entry), &path, self.mistakes);
         if self.mistakes.len() > before {
             return None;
         }
         let Value::Object(all) = node.to_value() else { return None };
-        let reserved = written::reserved();
+        let reserved = file::reserved();
         let (common, mut parameters): (Map<String, Value>, Map<String, Value>) =
             all.into_iter().partition(|(key, _)| reserved.contains(key));
         if let Some((mode, set)) = common.get("reward").and_then(Value::as_str).and_then(preset) {
             parameters.entry("mode").or_insert_with(|| mode.into());
             parameters.entry("principles").or_insert_with(|| vec![set].into());
         }
-        let common: WrittenComponent = serde_json::from_value(Value::Object(common)).ok()?;
-        let scorer = match entry.build(Value::Object(parameters), self.shelf) {
+        let common: ComponentConfig = serde_json::from_value(Value::Object(common)).ok()?;
+        let scorer = match entry.build(Value::Object(parameters), self.cache) {
             Ok(scorer) => scorer,
             Err(refusals) => {
                 for refusal in refusals {
@@ -269,7 +269,7 @@ impl<'r> Resolver<'r> {
     }
 
     /// The recipe's name stands in logs, tables and the names of runs.
-    fn refuse_name(&mut self, written: &Written) {
+    fn refuse_name(&mut self, written: &RecipeFile) {
         let Some(name) = &written.name else { return };
         let invisible = |c: char| {
             c.is_control()
@@ -281,7 +281,7 @@ impl<'r> Resolver<'r> {
     }
 
     /// Refuses a validation that nothing would carry out.
-    fn refuse_idle(&mut self, written: &Written, own: &Branch) {
+    fn refuse_idle(&mut self, written: &RecipeFile, own: &Branch) {
         let compares = |component: &Component| matches!(&component.scorer, Scorer::Judged(question) if !question.is_scalar());
         let include = written.validation.reference == ReferencePart::Include;
         if include
@@ -298,7 +298,7 @@ impl<'r> Resolver<'r> {
     }
 
     /// The recipe's own branch and those of the recipes that it routes to.
-    fn routes(&mut self, written: &Written, own: Branch) -> (Vec<Branch>, Option<Route>) {
+    fn routes(&mut self, written: &RecipeFile, own: Branch) -> (Vec<Branch>, Option<Route>) {
         let own_name = own.name.clone();
         let has_own = !own.components.is_empty();
         let mut branches = vec![own];
@@ -352,7 +352,7 @@ impl<'r> Resolver<'r> {
             recipe: &other,
             mistakes: &mut found,
             warnings: &mut warnings,
-            shelf: &mut *self.shelf,
+            cache: &mut *self.cache,
             judges: &mut *self.judges,
             brought: self.brought,
         };
@@ -367,7 +367,7 @@ impl<'r> Resolver<'r> {
             }
             Some(branch)
         });
-        if let Err(mistakes) = Mistakes::none(found) {
+        if let Err(mistakes) = RecipeErrors::none(found) {
             self.adopt(path, name, mistakes);
             return None;
         }
@@ -379,7 +379,7 @@ impl<'r> Resolver<'r> {
     }
 
     /// Tells the mistakes of another recipe at the place that names it.
-    fn adopt(&mut self, path: &str, name: &str, mistakes: Mistakes) {
+    fn adopt(&mut self, path: &str, name: &str, mistakes: RecipeErrors) {
         let line = self.line(path);
         self.mistakes.extend(mistakes.into_iter().map(|inner| told_at(path, line, name, inner)));
     }
@@ -417,7 +417,7 @@ impl<'r> Resolver<'r> {
 }
 
 /// A mistake of another recipe, at the place that names it.
-fn told_at(path: &str, line: Option<u32>, name: &str, inner: Mistake) -> Mistake {
+fn told_at(path: &str, line: Option<u32>, name: &str, inner: RecipeError) -> RecipeError {
     let message = if inner.code == "recipe.not_found" {
         inner.message
     } else {
@@ -447,8 +447,8 @@ pub(super) fn mistake(
     line: Option<u32>,
     message: String,
     fix: Option<String>,
-) -> Mistake {
-    Mistake { code, path: path.to_owned(), line, message, fix }
+) -> RecipeError {
+    RecipeError { code, path: path.to_owned(), line, message, fix }
 }
 
 /// A duration such as `300s`, `500ms`, `5m` or `1h`, above 0 and of at most a day.

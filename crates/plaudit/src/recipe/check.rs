@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value};
 
-use super::mistake::{Mistake, closest};
-use super::trail::{Trail, shorten};
+use super::error::{RecipeError, closest};
+use super::path::{Trail, shorten};
 use super::tree::{Node, Tree};
 
 /// A tree is at most 32 deep and each level takes a few steps through references and alternatives; a schema that
@@ -16,7 +16,7 @@ const STEPS_MAX: usize = 256;
 
 /// Adds every mistake of `node` against `schema` to `mistakes`. The node lies at the dotted `path`, empty for a whole
 /// recipe; references are looked up in the `$defs` of the same schema.
-pub fn check(node: &Node, schema: &Value, path: &str, mistakes: &mut Vec<Mistake>) {
+pub fn check(node: &Node, schema: &Value, path: &str, mistakes: &mut Vec<RecipeError>) {
     let mut checker = Checker { root: schema, trail: Trail::new(path), steps: 0 };
     checker.any(node, schema);
     mistakes.append(&mut checker.trail.mistakes);
@@ -87,7 +87,7 @@ impl<'s> Checker<'s> {
     fn alternatives(&mut self, node: &Node, schemas: &'s [Value]) {
         let before = self.trail.mistakes.len();
         let here = self.trail.path();
-        let mut best: Option<(bool, usize, Vec<Mistake>)> = None;
+        let mut best: Option<(bool, usize, Vec<RecipeError>)> = None;
         let mut wanted: Vec<&str> = Vec::new();
         for schema in schemas {
             self.any(node, schema);

@@ -258,7 +258,7 @@ fn every_mistake_of_every_level() {
 #[test]
 fn a_hostile_tree_is_checked_in_time() {
     let keys: String = (0..60_000).map(|i| format!("w{i}: {{}}\n")).collect();
-    assert_eq!(told(&keys).len(), super::mistake::MISTAKES_MAX);
+    assert_eq!(told(&keys).len(), super::error::MISTAKES_MAX);
     let long = format!("name: x\ncomponents:\n  {}:\n    zz: 1\n", "k".repeat(900));
     assert!(told(&long).iter().all(|m| m.len() < 300), "{:?}", told(&long));
 }

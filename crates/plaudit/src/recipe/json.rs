@@ -8,13 +8,13 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::mistake::{Mistake, Mistakes};
+use super::error::{RecipeError, RecipeErrors};
+use super::path::{DEPTH_MAX, Trail};
 use super::scalar;
-use super::trail::{DEPTH_MAX, Trail};
 use super::tree::{Key, Node, Tree, opening};
 
 /// The tree of a JSON text.
-pub(super) fn read(text: &str) -> Result<Node, Mistakes> {
+pub(super) fn read(text: &str) -> Result<Node, RecipeErrors> {
     let text = opening(text, "")?;
     let mut reader =
         Reader { trail: Trail::new(""), tokens: Tokens { text, at: 0, line: 1 }, depth: 0, stopped: false };
@@ -25,11 +25,11 @@ pub(super) fn read(text: &str) -> Result<Node, Mistakes> {
     if let (Err(error), false) = (&read, reader.stopped) {
         reader.trail.mistakes.push(from_json_error(error));
     }
-    Mistakes::none(reader.trail.mistakes)?;
+    RecipeErrors::none(reader.trail.mistakes)?;
     read.map_err(|error| from_json_error(&error).into())
 }
 
-fn from_json_error(error: &serde_json::Error) -> Mistake {
+fn from_json_error(error: &serde_json::Error) -> RecipeError {
     let told = error.to_string();
     let said = told.split(" at line ").next().unwrap_or(&told);
     let code = match said {
@@ -38,7 +38,7 @@ fn from_json_error(error: &serde_json::Error) -> Mistake {
         _ => "recipe.syntax",
     };
     let line = u32::try_from(error.line()).ok().filter(|line| *line > 0);
-    Mistake { code, path: String::new(), line, message: format!("not JSON: {said}"), fix: None }
+    RecipeError { code, path: String::new(), line, message: format!("not JSON: {said}"), fix: None }
 }
 
 /// Where the next key or value of a JSON text begins. On text that is not JSON its answers are of no use, and

@@ -18,7 +18,7 @@ pub enum Addresses {
 /// In which form verdicts are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum WrittenForm {
+pub enum FormConfig {
     /// The best that the endpoint can do: probabilities of one token, else JSON held to a schema, else a tag with a nonce.
     Auto,
     /// The probabilities of one verdict token.
@@ -32,7 +32,7 @@ pub enum WrittenForm {
 /// A judge: an endpoint that is asked, or the embedded one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct WrittenJudge {
+pub struct JudgeConfig {
     /// What kind of endpoint it is: `chat`, `classify`, `pooling`, `embeddings`, or `overlap`, which needs none.
     pub kind: Endpoint,
     /// The address up to `/v1`, or a list of addresses that serve the same model.
@@ -73,20 +73,20 @@ pub struct WrittenJudge {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_tokens: Option<u32>,
     /// In which form verdicts are asked for: `auto`, `logprobs`, `json` or `tag`.
-    pub verdict: WrittenForm,
+    pub verdict: FormConfig,
     /// Further fields of every request, such as `chat_template_kwargs: { enable_thinking: false }`. What the request
     /// sets itself, such as `model` and `messages`, cannot be named here.
     pub extra: Map<String, Value>,
     /// What may be spent.
-    pub budget: Option<WrittenBudget>,
+    pub budget: Option<BudgetConfig>,
     /// What tokens cost.
-    pub price: Option<WrittenPrice>,
+    pub price: Option<PriceConfig>,
     /// What makes two judges the same to the journal; the model where nothing is said. Change it when the model behind the
     /// name has changed, and nothing that was bought before is used again.
     pub identity: Option<String>,
 }
 
-impl Default for WrittenJudge {
+impl Default for JudgeConfig {
     fn default() -> Self {
         Self {
             kind: Endpoint::Chat,
@@ -104,7 +104,7 @@ impl Default for WrittenJudge {
             patience: "30s".to_owned(),
             temperature: Some(0.0),
             max_tokens: Some(2048),
-            verdict: WrittenForm::Auto,
+            verdict: FormConfig::Auto,
             extra: Map::new(),
             budget: None,
             price: None,
@@ -116,7 +116,7 @@ impl Default for WrittenJudge {
 /// What may be spent on a judge. It holds exactly, over restarts too where there is a journal.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct WrittenBudget {
+pub struct BudgetConfig {
     /// The most calls, attempts and hedges included.
     pub calls: Option<u64>,
     /// The most money, in the currency of the prices.
@@ -140,14 +140,14 @@ pub enum Period {
 /// What a million tokens cost.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct WrittenPrice {
+pub struct PriceConfig {
     /// Read by the model.
     #[schemars(range(min = 0.0))]
     pub input: f64,
     /// Read from the model's prefix cache; as `input` where nothing is said.
     #[schemars(range(min = 0.0))]
     pub cached: Option<f64>,
-    /// Written by the model.
+    /// RecipeFile by the model.
     #[schemars(range(min = 0.0))]
     pub output: f64,
 }
@@ -155,12 +155,12 @@ pub struct WrittenPrice {
 /// What happens beside training.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct WrittenValidation {
+pub struct ValidationConfig {
     /// Whether the reference takes part in comparisons: `include` or `ignore`.
     pub reference: ReferencePart,
 }
 
-impl Default for WrittenValidation {
+impl Default for ValidationConfig {
     fn default() -> Self {
         Self { reference: ReferencePart::Ignore }
     }

@@ -6,22 +6,22 @@ use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 pub mod check;
+pub mod error;
+pub mod file;
 mod json;
 pub mod judges;
-pub mod mistake;
+mod overrides;
+mod path;
 mod scalar;
-mod set;
 mod shipped;
-mod trail;
 pub mod tree;
-pub mod written;
 mod yaml;
 
 pub use check::check;
-pub use mistake::{Mistake, Mistakes, closest, did_you_mean};
+pub use error::{RecipeError, RecipeErrors, closest, did_you_mean};
+pub use file::schema;
 pub use shipped::shipped;
 pub use tree::{Key, Node, Tree};
-pub use written::schema;
 
 /// A recipe as it was written, with what was overridden; [`Recipe::plan`] says what it means.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub struct Source {
 
 impl Recipe {
     /// The shipped recipe of that name, or the one in that file.
-    pub fn named(name: &str) -> Result<Self, Mistakes> {
+    pub fn named(name: &str) -> Result<Self, RecipeErrors> {
         if let Some((_, text)) = shipped().iter().find(|(known, _)| *known == name) {
             let (text, name) = ((*text).to_owned(), name.to_owned());
             return Self::from_source(Source { text, json: false, name, folder: None });
@@ -60,7 +60,7 @@ impl Recipe {
             return Self::from_file(path);
         }
         let known: Vec<&str> = shipped().iter().map(|(known, _)| *known).collect();
-        let mistake = Mistake {
+        let mistake = RecipeError {
             code: "recipe.not_found",
             path: String::new(),
             line: None,
@@ -72,8 +72,8 @@ impl Recipe {
     }
 
     /// The recipe in a file: JSON where its name ends so, else YAML.
-    pub fn from_file(path: &Path) -> Result<Self, Mistakes> {
-        let text = read_bounded(path).map_err(|message| Mistake {
+    pub fn from_file(path: &Path) -> Result<Self, RecipeErrors> {
+        let text = read_bounded(path).map_err(|message| RecipeError {
             code: "recipe.file",
             path: String::new(),
             line: None,
@@ -91,7 +91,7 @@ impl Recipe {
     }
 
     /// The recipe that was read before, as [`Recipe::source`] gave it.
-    pub fn from_source(source: Source) -> Result<Self, Mistakes> {
+    pub fn from_source(source: Source) -> Result<Self, RecipeErrors> {
         let node = if source.json { Node::from_json(&source.text)? } else { Node::from_yaml(&source.text)? };
         Ok(Self { node, name: source.name.clone(), folder: source.folder.clone(), source: Some(source) })
     }
@@ -102,23 +102,23 @@ impl Recipe {
     }
 
     /// A recipe from YAML text.
-    pub fn from_yaml(text: &str) -> Result<Self, Mistakes> {
+    pub fn from_yaml(text: &str) -> Result<Self, RecipeErrors> {
         let (text, name) = (text.to_owned(), "recipe".to_owned());
         Self::from_source(Source { text, json: false, name, folder: None })
     }
 
     /// A recipe from a value that was parsed elsewhere.
-    pub fn from_value(value: &Value) -> Result<Self, Mistakes> {
+    pub fn from_value(value: &Value) -> Result<Self, RecipeErrors> {
         Ok(Self { node: Node::from_value(value)?, name: "recipe".to_owned(), folder: None, source: None })
     }
 
     /// Overrides one value, as by `--set components.format.weight=0.1`.
-    pub fn set(&mut self, path: &str, text: &str) -> Result<(), Mistakes> {
+    pub fn set(&mut self, path: &str, text: &str) -> Result<(), RecipeErrors> {
         self.node.set(path, text)
     }
 
     /// Puts a whole value in the place of one, or where there is none.
-    pub fn put(&mut self, path: &str, value: &Value) -> Result<(), Mistakes> {
+    pub fn put(&mut self, path: &str, value: &Value) -> Result<(), RecipeErrors> {
         self.node.put(path, Node::from_value(value)?)
     }
 
@@ -128,10 +128,10 @@ impl Recipe {
     }
 
     /// A recipe that this one routes to: a shipped one, or a file below this one's folder.
-    pub(crate) fn beside(&self, name: &str) -> Result<Self, Mistakes> {
+    pub(crate) fn beside(&self, name: &str) -> Result<Self, RecipeErrors> {
         let is_shipped = shipped().iter().any(|(known, _)| *known == name);
         let Some(folder) = self.folder.as_ref().filter(|_| !is_shipped) else { return Self::named(name) };
-        let outside = || Mistake {
+        let outside = || RecipeError {
             code: "recipe.path",
             path: String::new(),
             line: None,

@@ -5,13 +5,13 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::tree::SIZE_MAX;
-use super::{Key, Mistakes, Node, Tree};
+use super::{Key, Node, RecipeErrors, Tree};
 
 /// The cases that can be decided before anything is known about rewards.
 const TREE_CASES: [&str; 15] =
     ["R01", "R03", "R04", "R05", "R06", "R07", "R08", "R09", "R10", "R12", "R14", "R17", "R28", "R29", "R30"];
 
-fn codes(read: Result<Node, Mistakes>) -> Vec<&'static str> {
+fn codes(read: Result<Node, RecipeErrors>) -> Vec<&'static str> {
     read.err().into_iter().flatten().map(|mistake| mistake.code).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Number, Value};
 
-use super::mistake::{Mistake, Mistakes};
-use super::trail::{DEPTH_MAX, Trail};
+use super::error::{RecipeError, RecipeErrors};
+use super::path::{DEPTH_MAX, Trail};
 use super::{json, yaml};
 
 /// The largest recipe, in bytes. The largest shipped one has two thousand.
@@ -48,20 +48,20 @@ pub struct Key {
 
 impl Node {
     /// Reads YAML by the strict rules of recipes; all the mistakes of the text at once.
-    pub fn from_yaml(text: &str) -> Result<Self, Mistakes> {
+    pub fn from_yaml(text: &str) -> Result<Self, RecipeErrors> {
         yaml::read(text, "")
     }
 
     /// Reads JSON by the strict rules of recipes.
-    pub fn from_json(text: &str) -> Result<Self, Mistakes> {
+    pub fn from_json(text: &str) -> Result<Self, RecipeErrors> {
         json::read(text)
     }
 
     /// Takes over a value that has been parsed elsewhere, such as a Python dict. It has no lines.
-    pub fn from_value(value: &Value) -> Result<Self, Mistakes> {
+    pub fn from_value(value: &Value) -> Result<Self, RecipeErrors> {
         let mut trail = Trail::new("");
         let node = from_value(value, &mut trail);
-        Mistakes::none(trail.mistakes)?;
+        RecipeErrors::none(trail.mistakes)?;
         Ok(node)
     }
 
@@ -139,10 +139,10 @@ fn from_value(value: &Value, trail: &mut Trail) -> Node {
 }
 
 /// The text if it is not too long, without its byte order mark.
-pub(super) fn opening<'t>(text: &'t str, base: &str) -> Result<&'t str, Mistakes> {
+pub(super) fn opening<'t>(text: &'t str, base: &str) -> Result<&'t str, RecipeErrors> {
     if text.len() > SIZE_MAX {
         let message = format!("{} bytes, at most {SIZE_MAX} are read", text.len());
-        return Err(Mistake {
+        return Err(RecipeError {
             code: "recipe.too_large",
             path: base.to_owned(),
             line: None,
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn codes(read: Result<Node, Mistakes>) -> Vec<&'static str> {
+    fn codes(read: Result<Node, RecipeErrors>) -> Vec<&'static str> {
         read.err().into_iter().flatten().map(|mistake| mistake.code).collect()
     }
 

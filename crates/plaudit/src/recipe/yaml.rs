@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
-use super::mistake::{Mistake, Mistakes};
+use super::error::{RecipeError, RecipeErrors};
+use super::path::{DEPTH_MAX, Trail};
 use super::scalar;
-use super::trail::{DEPTH_MAX, Trail};
 use super::tree::{Key, Node, Tree, opening};
 
 /// The name that a key gets which is not text. Its mistake is noted, so the tree is never used.
 const NAMELESS: &str = "?";
 
 /// The tree of a text, whose root is at the dotted path `base`.
-pub(super) fn read(text: &str, base: &str) -> Result<Node, Mistakes> {
+pub(super) fn read(text: &str, base: &str) -> Result<Node, RecipeErrors> {
     let text = printable(opening(text, base)?, base)?;
     let mut reader = Reader { trail: Trail::new(base), open: Vec::new(), root: None, documents: 0 };
     for event in Parser::new_from_str(text) {
@@ -31,13 +31,13 @@ pub(super) fn read(text: &str, base: &str) -> Result<Node, Mistakes> {
             break;
         }
     }
-    Mistakes::none(reader.trail.mistakes)?;
+    RecipeErrors::none(reader.trail.mistakes)?;
     reader.root.ok_or_else(|| empty(base).into())
 }
 
 /// The text, if all its characters are allowed in YAML. The parser itself would take a NUL for the end and drop the
 /// rest of the recipe in silence.
-fn printable<'t>(text: &'t str, base: &str) -> Result<&'t str, Mistakes> {
+fn printable<'t>(text: &'t str, base: &str) -> Result<&'t str, RecipeErrors> {
     let allowed = |c: char| {
         matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
             && c != '\u{feff}'
@@ -45,11 +45,11 @@ fn printable<'t>(text: &'t str, base: &str) -> Result<&'t str, Mistakes> {
     let Some((at, c)) = text.char_indices().find(|(_, c)| !allowed(*c)) else { return Ok(text) };
     let line = u32::try_from(memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1).ok();
     let message = format!("the character U+{:04X} is not allowed", u32::from(c));
-    Err(Mistake { code: "recipe.syntax", path: base.to_owned(), line, message, fix: None }.into())
+    Err(RecipeError { code: "recipe.syntax", path: base.to_owned(), line, message, fix: None }.into())
 }
 
-fn empty(base: &str) -> Mistake {
-    Mistake {
+fn empty(base: &str) -> RecipeError {
+    RecipeError {
         code: "recipe.empty",
         path: base.to_owned(),
         line: None,
@@ -59,7 +59,7 @@ fn empty(base: &str) -> Mistake {
 }
 
 /// The parser refuses some things by itself that have a code of their own here.
-fn from_scan_error(error: &ScanError, base: &str) -> Mistake {
+fn from_scan_error(error: &ScanError, base: &str) -> RecipeError {
     let info = error.info();
     let (code, message) = if info.contains("recursion limit") {
         ("recipe.depth", format!("more than {DEPTH_MAX} lists and maps inside one another"))
@@ -70,7 +70,7 @@ fn from_scan_error(error: &ScanError, base: &str) -> Mistake {
     } else {
         ("recipe.syntax", format!("not YAML: {info}"))
     };
-    Mistake {
+    RecipeError {
         code,
         path: base.to_owned(),
         line: u32::try_from(error.marker().line()).ok(),

@@ -1,11 +1,11 @@
 //! Is the response the reference, letter for letter?
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Info, Outcome};
 use crate::reason::Code;
 use crate::text::answer::Scope;
 use crate::text::space::strip;
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ impl Registered for Accuracy {
 }
 
 impl Reward for Accuracy {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         Ok(Scorer::Each(Box::new(self)))
     }
 }

@@ -1,6 +1,6 @@
 //! How does a caller bring a reward of its own? A function under a name, which sees many groups at once.
 
-use super::{Range, Refusal, Sample, Stated};
+use super::{ParamError, Range, Sample, Stated};
 use crate::outcome::Outcome;
 use serde_json::Value;
 use std::fmt;
@@ -17,7 +17,7 @@ pub trait Custom: Stated {
 }
 
 /// Loads a custom reward from parameters that its schema allows.
-pub type Build = Box<dyn Fn(Value) -> Result<Box<dyn Custom>, Vec<Refusal>> + Send + Sync>;
+pub type Build = Box<dyn Fn(Value) -> Result<Box<dyn Custom>, Vec<ParamError>> + Send + Sync>;
 
 /// What is registered under a name.
 pub struct CustomKind {

@@ -1,9 +1,9 @@
 //! How do the trainers punish responses that run into the length limit? DAPO's soft punishment, in their variants.
 
 use super::length;
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::{CounterParams, LONGEST_TEXT, Shelf, Tokenizer};
+use crate::tokenizer::{CounterParams, LONGEST_TEXT, ResourceCache, Tokenizer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,20 +116,22 @@ impl Registered for DapoOverlong {
 }
 
 impl Reward for DapoOverlong {
-    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         let mut refusals = Vec::new();
         if self.soft_punish_cache > self.max_completion_len {
-            refusals
-                .push(Refusal::new("soft_punish_cache", "the buffer must not be above max_completion_len"));
+            refusals.push(ParamError::new(
+                "soft_punish_cache",
+                "the buffer must not be above max_completion_len",
+            ));
         }
         if self.soft_punish_cache == 0 && !matches!(self.variant, Variant::Trl | Variant::OpenR1) {
             refusals
-                .push(Refusal::new("soft_punish_cache", "this variant divides by the buffer: at least 1"));
+                .push(ParamError::new("soft_punish_cache", "this variant divides by the buffer: at least 1"));
         }
         if self.factor < 0.0 {
-            refusals.push(Refusal::new("factor", "a negative factor would reward long responses"));
+            refusals.push(ParamError::new("factor", "a negative factor would reward long responses"));
         }
-        let counter = Refusal::gather(refusals, self.counter.load(shelf))?;
+        let counter = ParamError::gather(refusals, self.counter.load(cache))?;
         Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
     }
 }

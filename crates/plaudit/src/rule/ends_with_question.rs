@@ -1,8 +1,8 @@
 //! `ends_with_question`: whether the response ends with a question mark.
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Info, Outcome};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ impl Registered for EndsWithQuestion {
 }
 
 impl Reward for EndsWithQuestion {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         Ok(Scorer::Each(Box::new(self)))
     }
 }

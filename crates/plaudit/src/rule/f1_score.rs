@@ -1,10 +1,10 @@
 //! Which tokens do the response and the reference share? The F1 score of their sets.
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::Code;
 use crate::text::Case;
-use crate::tokenizer::{Shelf, Tokenizer, TokenizerParams};
+use crate::tokenizer::{ResourceCache, Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +44,8 @@ impl Registered for F1Score {
 }
 
 impl Reward for F1Score {
-    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
-        match self.tokenizer.load(shelf) {
+    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
+        match self.tokenizer.load(cache) {
             Ok(tokenizer) => Ok(Scorer::Each(Box::new(Loaded { tokenizer }))),
             Err(refusal) => Err(vec![refusal]),
         }

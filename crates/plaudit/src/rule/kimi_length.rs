@@ -1,9 +1,9 @@
 //! Which response of a group says it shortest? Kimi's reward for length.
 
 use super::correct::CorrectParams;
-use super::{GroupRule, Range, Refusal, Registered, Reward, Sample, Scorer, Stated};
+use super::{GroupRule, ParamError, Range, Registered, Reward, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ impl Registered for KimiLength {
 }
 
 impl Reward for KimiLength {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         Ok(Scorer::Group(Box::new(self)))
     }
 }

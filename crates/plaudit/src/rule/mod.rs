@@ -31,11 +31,11 @@ pub mod total_length;
 pub mod trl_think_format;
 
 use crate::outcome::Outcome;
-pub use crate::reward::{Range, Refusal, Registered, Stated};
+pub use crate::reward::{ParamError, Range, Registered, Stated};
 use crate::reward::{inline_schema, parameters};
 use crate::rollout::Prompt;
 use crate::text::Text;
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -125,7 +125,7 @@ impl Scorer {
 /// The parameters of a rule reward, which are also its place in the registry.
 pub trait Reward: Registered + Default {
     /// The loaded rule, or everything that is wrong with the parameters.
-    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>>;
+    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>>;
 }
 
 /// One rule of the registry.
@@ -139,7 +139,7 @@ impl Kind {
             aliases: R::ALIASES,
             needs_reference: R::NEEDS_REFERENCE,
             schema: || inline_schema::<R>(),
-            build: |given, shelf| parameters::<R>(given)?.build(shelf),
+            build: |given, cache| parameters::<R>(given)?.build(cache),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Does the response repeat itself? A penalty by the share of n-grams that were there before.
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::ngrams::{self, LONGEST_NGRAM};
 use crate::text::{Case, Text};
-use crate::tokenizer::{Shelf, Tokenizer, TokenizerParams};
+use crate::tokenizer::{ResourceCache, Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,18 +93,18 @@ impl Registered for NgramRepetitionPenalty {
 }
 
 impl Reward for NgramRepetitionPenalty {
-    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         let mut refusals = Vec::new();
         if !(1..=LONGEST_NGRAM).contains(&self.n) {
-            refusals.push(Refusal::new("n", format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n)));
+            refusals.push(ParamError::new("n", format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n)));
         }
         if self.max_penalty > 0.0 {
-            refusals.push(Refusal::new("max_penalty", "a penalty is not positive; write it with a minus"));
+            refusals.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
         }
         if !(0.0..1.0).contains(&self.min_scaling) {
-            refusals.push(Refusal::new("min_scaling", "a share: must be at least 0 and less than 1"));
+            refusals.push(ParamError::new("min_scaling", "a share: must be at least 0 and less than 1"));
         }
-        let tokenizer = Refusal::gather(refusals, self.tokenizer.load(shelf))?;
+        let tokenizer = ParamError::gather(refusals, self.tokenizer.load(cache))?;
         Ok(Scorer::Each(Box::new(Loaded { params: self, tokenizer })))
     }
 }

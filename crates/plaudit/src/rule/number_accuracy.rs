@@ -1,11 +1,11 @@
 //! Are the numbers of the response those of the reference, in order?
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::answer::Scope;
 use crate::text::digit::{digit, digit_at, digits_end, find_byte, may_begin_digit};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +55,12 @@ impl Registered for NumberAccuracy {
 }
 
 impl Reward for NumberAccuracy {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
-            return Err(vec![Refusal::new("tolerance", "must be 0 or more; no two numbers differ by less")]);
+            return Err(vec![ParamError::new(
+                "tolerance",
+                "must be 0 or more; no two numbers differ by less",
+            )]);
         }
         Ok(Scorer::Each(Box::new(self)))
     }

@@ -2,9 +2,9 @@
 
 use super::correct::CorrectParams;
 use super::length;
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
@@ -86,9 +86,9 @@ impl Registered for OpenR1CosineLength {
 }
 
 impl Reward for OpenR1CosineLength {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         if self.max_len == 0 {
-            return Err(vec![Refusal::new("max_len", "the length is divided by it: at least 1")]);
+            return Err(vec![ParamError::new("max_len", "the length is divided by it: at least 1")]);
         }
         Ok(Scorer::Each(Box::new(self)))
     }

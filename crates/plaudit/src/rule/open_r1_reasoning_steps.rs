@@ -1,9 +1,9 @@
 //! Does the response show steps, as open-r1 looks for them?
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::digit::{digit, digits_end};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,9 +51,9 @@ impl Registered for OpenR1ReasoningSteps {
 }
 
 impl Reward for OpenR1ReasoningSteps {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         if self.steps == 0 {
-            return Err(vec![Refusal::new(
+            return Err(vec![ParamError::new(
                 "steps",
                 "must be 1 or more; no response has fewer than no steps",
             )]);
@@ -137,6 +137,6 @@ mod tests {
         let origin = OpenR1ReasoningSteps::default();
         assert_eq!(score(&origin, "Step 12: Step ٣: Step : Step x1: step 1:"), 2.0 / 3.0);
         assert_eq!(score(&origin, "\n-\n*\nNext,"), 1.0);
-        assert!(OpenR1ReasoningSteps { steps: 0, ..origin }.build(&mut Shelf::default()).is_err());
+        assert!(OpenR1ReasoningSteps { steps: 0, ..origin }.build(&mut ResourceCache::default()).is_err());
     }
 }

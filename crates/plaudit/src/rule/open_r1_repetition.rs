@@ -1,10 +1,10 @@
 //! How much of the response was there before? Open-r1's penalty for repetition.
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
-use crate::tokenizer::{Shelf, Tokenizer, TokenizerParams, TokenizerType, Uncut};
+use crate::tokenizer::{ResourceCache, Tokenizer, TokenizerParams, TokenizerType, Uncut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,20 +64,20 @@ impl Registered for OpenR1Repetition {
 }
 
 impl Reward for OpenR1Repetition {
-    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         let mut refusals = Vec::new();
         if !(1..=LONGEST_NGRAM).contains(&self.ngram_size) {
-            refusals.push(Refusal::new("ngram_size", format!("must be from 1 to {LONGEST_NGRAM}")));
+            refusals.push(ParamError::new("ngram_size", format!("must be from 1 to {LONGEST_NGRAM}")));
         }
         if self.max_penalty > 0.0 {
-            refusals.push(Refusal::new("max_penalty", "a penalty is not positive; write it with a minus"));
+            refusals.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
         }
         let tokenizer_type = match self.language {
             Language::En => TokenizerType::Simple,
             Language::Zh => TokenizerType::Jieba,
         };
         let named = TokenizerParams { tokenizer_type, ..TokenizerParams::default() };
-        let tokenizer = Refusal::gather(refusals, named.load(shelf))?;
+        let tokenizer = ParamError::gather(refusals, named.load(cache))?;
         Ok(Scorer::Each(Box::new(Loaded { params: self, tokenizer })))
     }
 }

@@ -1,8 +1,8 @@
 //! How many of open-r1's four tags stand exactly once, with their line breaks?
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ impl Registered for OpenR1TagCount {
 }
 
 impl Reward for OpenR1TagCount {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         Ok(Scorer::Each(Box::new(self)))
     }
 }

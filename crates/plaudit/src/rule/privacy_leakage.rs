@@ -1,9 +1,9 @@
 //! Does the response give away personal data?
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::personal::Personal;
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +56,12 @@ impl Registered for PrivacyLeakage {
 }
 
 impl Reward for PrivacyLeakage {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         if !(self.penalty_per_leak.is_finite() && self.penalty_per_leak <= 0.0) {
-            return Err(vec![Refusal::new("penalty_per_leak", "must be 0 or less; a leak is not rewarded")]);
+            return Err(vec![ParamError::new(
+                "penalty_per_leak",
+                "must be 0 or less; a leak is not rewarded",
+            )]);
         }
         Ok(Scorer::Each(Box::new(self)))
     }
@@ -113,7 +116,7 @@ mod tests {
     #[test]
     fn a_leak_is_never_rewarded() {
         let bonus = PrivacyLeakage { penalty_per_leak: 0.5 };
-        assert!(bonus.build(&mut Shelf::default()).is_err());
+        assert!(bonus.build(&mut ResourceCache::default()).is_err());
         let none = PrivacyLeakage { penalty_per_leak: 0.0 };
         assert_eq!(none.range(), Range::new(0.0, 0.0));
         assert_eq!(PrivacyLeakage::default().floor(), -5.0);

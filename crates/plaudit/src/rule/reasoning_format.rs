@@ -1,11 +1,11 @@
 //! Does the response show its thought and its answer in tags?
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Text;
 use crate::text::space::is_blank;
 use crate::text::tags::{Census, Tag, is_tag_name};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,17 +58,18 @@ impl Registered for ReasoningFormat {
 }
 
 impl Reward for ReasoningFormat {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         let mut refusals = Vec::new();
         for (key, name) in [("think_token", &self.think_token), ("answer_token", &self.answer_token)] {
             if name.is_empty() {
-                refusals.push(Refusal::new(key, "is empty; name a tag, such as think"));
+                refusals.push(ParamError::new(key, "is empty; name a tag, such as think"));
             } else if name.chars().any(|char| matches!(char, '<' | '>' | '/') || char.is_control()) {
-                refusals.push(Refusal::new(key, "is the name alone, without <, >, / and control characters"));
+                refusals
+                    .push(ParamError::new(key, "is the name alone, without <, >, / and control characters"));
             }
         }
         if self.strict && self.think_token == self.answer_token {
-            refusals.push(Refusal::new("answer_token", "must differ from think_token when strict is on"));
+            refusals.push(ParamError::new("answer_token", "must differ from think_token when strict is on"));
         }
         if !refusals.is_empty() {
             return Err(refusals);
@@ -194,10 +195,10 @@ mod tests {
     fn names_that_cannot_be_tags_are_refused() {
         for name in ["", "<think>", "/think", "a\nb"] {
             let reward = ReasoningFormat { answer_token: name.to_owned(), ..Default::default() };
-            let refusals = reward.build(&mut Shelf::default()).expect_err("a refusal");
+            let refusals = reward.build(&mut ResourceCache::default()).expect_err("a refusal");
             assert_eq!(refusals[0].key, "answer_token");
         }
         let same = ReasoningFormat { answer_token: "think".to_owned(), strict: true, ..Default::default() };
-        assert!(same.build(&mut Shelf::default()).is_err());
+        assert!(same.build(&mut ResourceCache::default()).is_err());
     }
 }

@@ -1,10 +1,10 @@
 //! Does the response match a pattern, or hold the reference where the pattern says?
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Info, Outcome};
 use crate::reason::Code;
 use crate::text::space::strip;
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use regex_automata::hybrid::dfa::Config as DfaConfig;
 use regex_automata::hybrid::regex as hybrid;
 use regex_automata::util::pool::Pool;
@@ -81,17 +81,17 @@ impl Registered for Regex {
 }
 
 impl Reward for Regex {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         let mut refusals = Vec::new();
         for (key, score) in [("score_match", self.score_match), ("score_miss", self.score_miss)] {
             if !score.is_finite() {
-                refusals.push(Refusal::new(key, "must be a finite number"));
+                refusals.push(ParamError::new(key, "must be a finite number"));
             }
         }
         let compiled =
             compile(&self.pattern, self.compare).and_then(|regex| Ok((Fast::new(&self.pattern)?, regex)));
-        let compiled = compiled.map_err(|message| Refusal::new("pattern", message));
-        let (fast, regex) = Refusal::gather(refusals, compiled)?;
+        let compiled = compiled.map_err(|message| ParamError::new("pattern", message));
+        let (fast, regex) = ParamError::gather(refusals, compiled)?;
         Ok(Scorer::Each(Box::new(Loaded { regex, fast, stated: self })))
     }
 }
@@ -266,7 +266,7 @@ mod tests {
             Regex { pattern: "sorry".to_owned(), score_match: -1.0, score_miss: 0.5, ..Default::default() };
         assert_eq!(score(reward.clone(), "I am sorry", None).value(), Some(-1.0));
         assert_eq!(score(reward.clone(), "fine", None).value(), Some(0.5));
-        let scorer = reward.build(&mut Shelf::default()).expect("a rule");
+        let scorer = reward.build(&mut ResourceCache::default()).expect("a rule");
         assert_eq!(scorer.stated().floor(), -1.0);
     }
 

@@ -1,9 +1,9 @@
 //! Does the model think too little or too much? A bounded penalty on the length of its thoughts.
 
 use super::length::{self, Unit};
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::{Shelf, Tokenizer, TokenizerParams};
+use crate::tokenizer::{ResourceCache, Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,17 +55,17 @@ impl Registered for ThoughtLength {
 }
 
 impl Reward for ThoughtLength {
-    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         let mut refusals = Vec::new();
         if self.min > self.max {
-            refusals.push(Refusal::new("min", "the shortest length must not be above max"));
+            refusals.push(ParamError::new("min", "the shortest length must not be above max"));
         }
         // Characters and words are counted without a tokenizer.
         let counter = match self.unit {
-            Unit::Token => self.tokenizer.load(shelf).map(Some),
+            Unit::Token => self.tokenizer.load(cache).map(Some),
             Unit::Character | Unit::Word => Ok(None),
         };
-        let counter = Refusal::gather(refusals, counter)?;
+        let counter = ParamError::gather(refusals, counter)?;
         Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
     }
 }

@@ -1,9 +1,9 @@
 //! Is the response longer than the training allows? A bounded penalty that sets in before the limit.
 
 use super::length::{self, Unit};
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::{CounterParams, Shelf, Tokenizer};
+use crate::tokenizer::{CounterParams, ResourceCache, Tokenizer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,12 +55,12 @@ impl Registered for TotalLength {
 }
 
 impl Reward for TotalLength {
-    fn build(self, shelf: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         let mut refusals = Vec::new();
         if self.band > self.max {
-            refusals.push(Refusal::new("band", "the band is a part of the allowed length: at most max"));
+            refusals.push(ParamError::new("band", "the band is a part of the allowed length: at most max"));
         }
-        let counter = Refusal::gather(refusals, self.counter.load(shelf))?;
+        let counter = ParamError::gather(refusals, self.counter.load(cache))?;
         Ok(Scorer::Each(Box::new(Loaded { params: self, counter })))
     }
 }

@@ -3,11 +3,11 @@
 use super::{Reward, Sample, Scorer};
 use crate::outcome::Outcome;
 use crate::text::Text;
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use serde_json::{Map, Value};
 
-fn built<R: Reward>(parameters: Value) -> Result<Scorer, Vec<super::Refusal>> {
-    serde_json::from_value::<R>(parameters).expect("parameters").build(&mut Shelf::default())
+fn built<R: Reward>(parameters: Value) -> Result<Scorer, Vec<super::ParamError>> {
+    serde_json::from_value::<R>(parameters).expect("parameters").build(&mut ResourceCache::default())
 }
 
 /// The parameters that the reward refuses.
@@ -34,7 +34,8 @@ pub(super) fn tried<R: Reward>(parameters: Value, rollouts: &[Rollout<'_>]) -> V
 
 /// What a reward with these parameters says of one response, beside a reference where there is one.
 pub(super) fn score(reward: impl Reward, response: &str, reference: Option<&str>) -> Outcome {
-    let scorer = reward.build(&mut Shelf::default()).unwrap_or_else(|refusals| panic!("{refusals:?}"));
+    let scorer =
+        reward.build(&mut ResourceCache::default()).unwrap_or_else(|refusals| panic!("{refusals:?}"));
     asked(&scorer, &[Rollout { response, reference, ..Rollout::default() }]).remove(0)
 }
 

@@ -1,9 +1,9 @@
 //! Does the response begin with one thought in tags, as TRL checks it?
 
-use super::{Range, Refusal, Registered, Reward, Rule, Sample, Scorer, Stated};
+use super::{ParamError, Range, Registered, Reward, Rule, Sample, Scorer, Stated};
 use crate::outcome::{Info, Outcome};
 use crate::text::space::{is_blank, is_space};
-use crate::tokenizer::Shelf;
+use crate::tokenizer::ResourceCache;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl Registered for TrlThinkFormat {
 }
 
 impl Reward for TrlThinkFormat {
-    fn build(self, _: &mut Shelf) -> Result<Scorer, Vec<Refusal>> {
+    fn build(self, _: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         Ok(Scorer::Each(Box::new(self)))
     }
 }

@@ -12,6 +12,7 @@ pub mod set;
 pub mod space;
 pub mod tags;
 pub mod tokens;
+pub mod transcript;
 
 use crate::tokenizer::{Tokenizer, Uncut};
 use std::borrow::Cow;

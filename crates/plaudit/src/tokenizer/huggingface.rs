@@ -1,7 +1,7 @@
 //! How does any model's own tokenizer cut a text? As its `tokenizer.json` says, read by Hugging Face's library.
 
-use super::{Shelf, Uncut};
-use crate::error::Refusal;
+use super::{ResourceCache, Uncut};
+use crate::error::ParamError;
 use crate::text::tokens::Tokens;
 use std::io::Read as _;
 use std::path::Path;
@@ -43,22 +43,22 @@ impl Loaded {
     }
 }
 
-/// Loads a file, or takes it from the shelf where another component has named it.
-pub(super) fn load(file: &str, shelf: &mut Shelf) -> Result<Arc<Loaded>, Refusal> {
-    let path = shelf.locate(file).map_err(|message| Refusal::new(KEY, message))?;
-    if let Some((_, loaded)) = shelf.files.iter().find(|(known, _)| *known == path) {
+/// Loads a file, or takes it from the cache where another component has named it.
+pub(super) fn load(file: &str, cache: &mut ResourceCache) -> Result<Arc<Loaded>, ParamError> {
+    let path = cache.locate(file).map_err(|message| ParamError::new(KEY, message))?;
+    if let Some((_, loaded)) = cache.files.iter().find(|(known, _)| *known == path) {
         return Ok(Arc::clone(loaded));
     }
     let loaded = Arc::new(parse(&read(&path)?, &path)?);
-    shelf.files.push((path, Arc::clone(&loaded)));
+    cache.files.push((path, Arc::clone(&loaded)));
     Ok(loaded)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
-    let failed = |error| Refusal::new(KEY, format!("{} cannot be read: {error}", path.display()));
+fn read(path: &Path) -> Result<Vec<u8>, ParamError> {
+    let failed = |error| ParamError::new(KEY, format!("{} cannot be read: {error}", path.display()));
     let status = std::fs::metadata(path).map_err(failed)?;
     if !status.is_file() {
-        return Err(Refusal::new(KEY, format!("{} is not a file", path.display())));
+        return Err(ParamError::new(KEY, format!("{} is not a file", path.display())));
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(failed)?;
@@ -66,14 +66,14 @@ fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST_FILE {
         let limit = LARGEST_FILE >> 20;
-        return Err(Refusal::new(KEY, format!("{} is larger than {limit} MiB", path.display())));
+        return Err(ParamError::new(KEY, format!("{} is larger than {limit} MiB", path.display())));
     }
     Ok(bytes)
 }
 
-fn parse(bytes: &[u8], path: &Path) -> Result<Loaded, Refusal> {
+fn parse(bytes: &[u8], path: &Path) -> Result<Loaded, ParamError> {
     // The library's message may quote the file, which need not be a tokenizer at all.
-    let refused = || Refusal::new(KEY, format!("{} is not a Hugging Face tokenizer.json", path.display()));
+    let refused = || ParamError::new(KEY, format!("{} is not a Hugging Face tokenizer.json", path.display()));
     let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(|_| refused())?;
     // A file may ask for cut or filled texts, which would hide how long a response is.
     tokenizer.with_truncation(None).map_err(|_| refused())?;
@@ -113,12 +113,12 @@ pub(super) mod tests {
     #[test]
     fn a_file_is_loaded_once_and_cuts_whole_texts() {
         let folder = folder("once");
-        let mut shelf = Shelf { folder: Some(folder.clone()), ..Shelf::default() };
-        let loaded = load("inside/words.json", &mut shelf).expect("a tokenizer");
-        let again = load("./inside/words.json", &mut shelf).expect("a tokenizer");
+        let mut cache = ResourceCache { folder: Some(folder.clone()), ..ResourceCache::default() };
+        let loaded = load("inside/words.json", &mut cache).expect("a tokenizer");
+        let again = load("./inside/words.json", &mut cache).expect("a tokenizer");
         assert!(Arc::ptr_eq(&loaded, &again));
         let absolute =
-            load(&folder.join("copy.json").display().to_string(), &mut shelf).expect("a tokenizer");
+            load(&folder.join("copy.json").display().to_string(), &mut cache).expect("a tokenizer");
         assert_eq!(absolute.key(), loaded.key());
         let tokens = loaded.cut("hello world x  hello").expect("tokens");
         assert_eq!(tokens.ids, [1, 2, 0, 1].map(Tokens::number_id));
@@ -130,17 +130,17 @@ pub(super) mod tests {
     #[test]
     fn a_file_elsewhere_or_of_another_kind_is_refused() {
         let folder = folder("refused");
-        let mut shelf = Shelf { folder: Some(folder.join("inside")), ..Shelf::default() };
+        let mut cache = ResourceCache { folder: Some(folder.join("inside")), ..ResourceCache::default() };
         for file in ["../copy.json", "missing.json", "", ".", "/nowhere/at/all.json"] {
-            assert_eq!(load(file, &mut shelf).expect_err("refused").key, "tokenizer_file", "{file}");
+            assert_eq!(load(file, &mut cache).expect_err("refused").key, "tokenizer_file", "{file}");
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(folder.join("copy.json"), folder.join("inside/link.json"))
                 .expect("a link");
-            assert!(load("link.json", &mut shelf).expect_err("refused").message.contains("leads out"));
+            assert!(load("link.json", &mut cache).expect_err("refused").message.contains("leads out"));
         }
-        let refusal = load(&folder.join("not.json").display().to_string(), &mut shelf).expect_err("refused");
+        let refusal = load(&folder.join("not.json").display().to_string(), &mut cache).expect_err("refused");
         assert!(!refusal.message.contains("secret"));
         std::fs::remove_dir_all(folder).expect("removed");
     }

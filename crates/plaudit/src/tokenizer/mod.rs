@@ -5,7 +5,7 @@ pub mod huggingface;
 mod jieba;
 pub mod tiktoken;
 
-use crate::error::Refusal;
+use crate::error::ParamError;
 use crate::outcome::Outcome;
 use crate::reason::Code;
 use crate::text::space;
@@ -63,17 +63,17 @@ impl Default for TokenizerParams {
 
 impl TokenizerParams {
     /// The loaded tokenizer, or what is wrong with the parameters.
-    pub fn load(&self, shelf: &mut Shelf) -> Result<Tokenizer, Refusal> {
+    pub fn load(&self, cache: &mut ResourceCache) -> Result<Tokenizer, ParamError> {
         let kind = self.tokenizer_type;
         match (kind, &self.tokenizer_file) {
             (TokenizerType::Huggingface, Some(file)) => {
-                Ok(Tokenizer::Huggingface(huggingface::load(file, shelf)?))
+                Ok(Tokenizer::Huggingface(huggingface::load(file, cache)?))
             }
             (TokenizerType::Huggingface, None) => {
-                Err(Refusal::new("tokenizer_file", "huggingface needs the path of a tokenizer.json"))
+                Err(ParamError::new("tokenizer_file", "huggingface needs the path of a tokenizer.json"))
             }
             (_, Some(_)) => {
-                Err(Refusal::new("tokenizer_file", "only tokenizer_type: huggingface reads a file"))
+                Err(ParamError::new("tokenizer_file", "only tokenizer_type: huggingface reads a file"))
             }
             (TokenizerType::Simple, None) => Ok(Tokenizer::Simple),
             // These are compiled in, so nothing can fail when the first text unpacks them.
@@ -99,7 +99,7 @@ pub struct CounterParams {
 
 impl CounterParams {
     /// The loaded tokenizer, where one is named, or what is wrong with the parameters.
-    pub fn load(&self, shelf: &mut Shelf) -> Result<Option<Tokenizer>, Refusal> {
+    pub fn load(&self, cache: &mut ResourceCache) -> Result<Option<Tokenizer>, ParamError> {
         match self.tokenizer_type {
             Some(tokenizer_type) => {
                 let params = TokenizerParams {
@@ -108,10 +108,10 @@ impl CounterParams {
                     chinese_only: self.chinese_only,
                     tokenizer_file: self.tokenizer_file.clone(),
                 };
-                params.load(shelf).map(Some)
+                params.load(cache).map(Some)
             }
             None if self.tokenizer_file.is_some() => {
-                Err(Refusal::new("tokenizer_file", "only tokenizer_type: huggingface reads a file"))
+                Err(ParamError::new("tokenizer_file", "only tokenizer_type: huggingface reads a file"))
             }
             None => Ok(None),
         }
@@ -120,7 +120,7 @@ impl CounterParams {
 
 /// What is loaded once for all components of a recipe: tokenizers, and the folder that files are looked for in.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct ResourceCache {
     /// The folder of the recipe, where it came from a file. Files that it names must lie below.
     pub folder: Option<PathBuf>,
     /// The tokenizers that were read from files so far.
@@ -154,8 +154,8 @@ impl Uncut {
     }
 }
 
-impl Shelf {
-    /// An empty shelf for a recipe of that folder.
+impl ResourceCache {
+    /// An empty cache for a recipe of that folder.
     pub fn at(folder: Option<PathBuf>) -> Self {
         Self { folder, ..Self::default() }
     }
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn keys_are_distinct_and_views_are_kept_apart() {
         let folder = huggingface::tests::folder("keys");
-        let mut shelf = Shelf { folder: Some(folder.clone()), ..Shelf::default() };
+        let mut cache = ResourceCache { folder: Some(folder.clone()), ..ResourceCache::default() };
         let params = TokenizerParams {
             tokenizer_type: TokenizerType::Huggingface,
             tokenizer_file: Some("copy.json".to_owned()),
@@ -264,7 +264,7 @@ mod tests {
             Tokenizer::Tiktoken(Encoding::O200kBase),
             Tokenizer::Jieba { chinese_only: false },
             Tokenizer::Jieba { chinese_only: true },
-            params.load(&mut shelf).expect("a tokenizer"),
+            params.load(&mut cache).expect("a tokenizer"),
         ];
         let text = Text::new("Hello 北京清华大学 x");
         let mut seen = Vec::new();
@@ -287,12 +287,15 @@ mod tests {
             serde_json::json!({"tokenizer_type": "huggingface", "tokenizer_file": "../x.json"}),
         ] {
             let params: TokenizerParams = serde_json::from_value(parameters).expect("parameters");
-            assert_eq!(params.load(&mut Shelf::default()).expect_err("refused").key, "tokenizer_file");
+            assert_eq!(
+                params.load(&mut ResourceCache::default()).expect_err("refused").key,
+                "tokenizer_file"
+            );
         }
         let params: CounterParams =
             serde_json::from_value(serde_json::json!({"tokenizer_file": "x.json"})).expect("parameters");
-        assert_eq!(params.load(&mut Shelf::default()).expect_err("refused").key, "tokenizer_file");
-        assert!(CounterParams::default().load(&mut Shelf::default()).expect("loaded").is_none());
+        assert_eq!(params.load(&mut ResourceCache::default()).expect_err("refused").key, "tokenizer_file");
+        assert!(CounterParams::default().load(&mut ResourceCache::default()).expect("loaded").is_none());
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //! a strict little reader; and does a call that is dropped leave anything behind?
 
 use futures_util::future::join_all;
+use plaudit::judge::client::{CallOutcome, JudgeClient, JudgeSpec, Network, Record, Tally};
 use plaudit::judge::reply;
 use plaudit::judge::{Form, Usage, Verdict};
 use plaudit::judge::{Place, Query, Reading, Reply, Request, Wanted};
 use plaudit::reason::{Code, Reason};
-use plaudit::schedule::{Asked, Caller, JudgeSpec, Network, Record, Tally};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -178,7 +178,7 @@ pub(crate) fn spec(url: &str) -> JudgeSpec {
 
 /// What came of a run over some samples.
 pub(crate) struct Run {
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<CallOutcome>,
     pub(crate) tally: Tally,
     pub(crate) took: Duration,
     /// How many tasks the runtime still had when all was answered.
@@ -203,7 +203,7 @@ impl Run {
 pub(crate) fn run(spec: JudgeSpec, record: &Arc<dyn Record>, samples: &[Sample], seconds: f64) -> Run {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let caller = Caller::new(vec![spec], Arc::clone(record), Network::Live).unwrap();
+        let caller = JudgeClient::new(vec![spec], Arc::clone(record), Network::Live).unwrap();
         let start = Instant::now();
         let deadline = start + Duration::from_secs_f64(seconds);
         let asked = join_all(samples.iter().map(|sample| caller.ask(0, sample, deadline))).await;
@@ -221,8 +221,8 @@ fn a_dropped_call_closes_its_socket_and_leaves_no_task() {
     let mock = Mock::start(&[]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let record = Arc::new(plaudit::schedule::NoRecord::default());
-        let caller = Caller::new(vec![spec(&mock.url("ok"))], record, Network::Live).unwrap();
+        let record = Arc::new(plaudit::judge::client::MemoryRecord::default());
+        let caller = JudgeClient::new(vec![spec(&mock.url("ok"))], record, Network::Live).unwrap();
         let late = Instant::now() + Duration::from_secs(60);
         let first = Sample { id: "first".into(), fault: None };
         assert!(caller.ask(0, &first, late).await.verdict.is_ok());
@@ -250,8 +250,8 @@ fn a_dropped_call_closes_its_socket_and_leaves_no_task() {
 fn a_replay_asks_nobody() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let record = Arc::new(plaudit::schedule::NoRecord::default());
-        let caller = Caller::new(vec![spec("http://127.0.0.1:9/v1")], record, Network::Replay).unwrap();
+        let record = Arc::new(plaudit::judge::client::MemoryRecord::default());
+        let caller = JudgeClient::new(vec![spec("http://127.0.0.1:9/v1")], record, Network::Replay).unwrap();
         let sample = &samples("replay", 1)[0];
         let asked = caller.ask(0, sample, Instant::now() + Duration::from_secs(9)).await;
         assert_eq!(asked.verdict.unwrap_err().code, Code::JudgeNotRecorded);

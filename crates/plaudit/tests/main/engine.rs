@@ -2,13 +2,13 @@
 
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
+use plaudit::exec::Clock;
 use plaudit::outcome::{Fact, OutcomeKind};
 use plaudit::plan::Plan;
 use plaudit::reason::Code;
 use plaudit::recipe::Recipe;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::Clock;
 use plaudit::statistics::breakdown::Breakdown;
 use serde_json::{Value, json};
 use std::sync::Arc;

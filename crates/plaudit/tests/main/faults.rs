@@ -3,8 +3,8 @@
 
 use crate::caller::{Line, Mock, Run, Sample, Tls, run, samples, spec};
 use plaudit::judge::Verdict;
+use plaudit::judge::client::{JudgeSpec, MemoryRecord, Price, Record, Secret};
 use plaudit::reason::Code;
-use plaudit::schedule::{JudgeSpec, NoRecord, Price, Record, Secret};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -59,7 +59,7 @@ fn every_fault_ends_as_it_must() {
 }
 
 fn record() -> Arc<dyn Record> {
-    Arc::new(NoRecord::default())
+    Arc::new(MemoryRecord::default())
 }
 
 /// Asks about all samples, checks what holds for every row, and asks about those with a score again, which costs nothing.
@@ -371,8 +371,8 @@ fn two_judges() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         use futures_util::future::{join, join_all};
-        let network = plaudit::schedule::Network::Live;
-        let caller = plaudit::schedule::Caller::new(vec![judge, dead], record(), network).unwrap();
+        let network = plaudit::judge::client::Network::Live;
+        let caller = plaudit::judge::client::JudgeClient::new(vec![judge, dead], record(), network).unwrap();
         let start = tokio::time::Instant::now();
         let (healthy, others) = (samples("J25", 200).into(), samples("dead", 200).into());
         let ask = |judge, all: Arc<[Sample]>| {

@@ -7,7 +7,7 @@ use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::reason::Reason;
 use plaudit::rule::{KINDS, Kind, Sample, Scorer};
 use plaudit::text::Text;
-use plaudit::tokenizer::Shelf;
+use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn answer(kind: &Kind, vector: &Value) -> Vec<Value> {
         // RM-Gallery's own name of the instance; ours is the component's key in the recipe.
         map.remove("name");
     }
-    let scorer = match (kind.build)(parameters, &mut Shelf::default()) {
+    let scorer = match (kind.build)(parameters, &mut ResourceCache::default()) {
         Ok(scorer) => scorer,
         Err(refusals) => return vec![Value::String(format!("refused {}", refusals[0].key))],
     };

@@ -4,7 +4,7 @@
 use crate::work::worked;
 use plaudit::rule::{KINDS, Kind, Sample, Scorer};
 use plaudit::text::Text;
-use plaudit::tokenizer::Shelf;
+use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ fn no_text_makes_a_rule_slow() {
     for (name, parameters) in defaults.chain(variants()) {
         let kind = Kind::find(name).unwrap();
         // A rule without a default, such as a pattern of the recipe's own, stands among the variants.
-        let Ok(scorer) = (kind.build)(parameters.clone(), &mut Shelf::default()) else {
+        let Ok(scorer) = (kind.build)(parameters.clone(), &mut ResourceCache::default()) else {
             assert!(parameters == json!({}), "{name} {parameters}");
             continue;
         };

@@ -1,16 +1,16 @@
 //! Does the house stand as ARCHITECTURE.md draws it? Imports point one way, and every reward is complete.
 
-use plaudit::recipe::written::reserved;
+use plaudit::recipe::file::reserved;
 use plaudit::recipe::{Recipe, shipped};
 use plaudit::registry::Entry;
 use std::path::{Path, PathBuf};
 
 /// Values know only each other; views know values; kinds know both, but not each other; the spine knows all.
 const LAYERS: [&[&str]; 4] = [
-    &["reason", "error", "outcome", "rollout"],
+    &["reason", "error", "exec", "outcome", "rollout"],
     &["text", "tokenizer", "input", "aggregate", "reward"],
-    &["group", "judge", "rule", "compose"],
-    &["registry", "recipe", "plan", "schedule", "journal", "court", "report", "statistics", "engine", "join"],
+    &["group", "rule", "compose"],
+    &["registry", "recipe", "plan", "judge", "journal", "report", "statistics", "engine", "join"],
 ];
 
 fn layer(module: &str) -> usize {

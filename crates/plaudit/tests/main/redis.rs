@@ -3,8 +3,8 @@
 use crate::caller::{Mock, Run, Sample, run, samples, spec};
 use crate::redis_server::Server;
 use plaudit::journal::{JournalError, Recovered, Redis, Store};
+use plaudit::judge::client::{Claim, JudgeSpec, MemoryRecord, Price, Record};
 use plaudit::reason::Code;
-use plaudit::schedule::{Claim, JudgeSpec, NoRecord, Price, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ fn only(run: &Run, code: Code) {
 
 /// The key under which the judgment or the claim of a sample lies.
 fn key_of(kind: &str, mock: &Mock, sample: &[Sample]) -> String {
-    let none: Arc<dyn Record> = Arc::new(NoRecord::default());
+    let none: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let asked = run(judge(mock), &none, sample, 20.0).asked;
     let hex: String = asked[0].key.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     format!("plaudit:1:{kind}:{hex}")

@@ -5,7 +5,7 @@ use crate::golden::lines;
 use crate::work::worked;
 use plaudit::rule::{Kind, Sample, Scorer};
 use plaudit::text::Text;
-use plaudit::tokenizer::Shelf;
+use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -56,7 +56,8 @@ fn every_case_ends_as_written_and_in_time() {
         let wanted = wanted(&case);
         let compare = wanted == Some("regex_group");
         let start = worked();
-        let built = (kind.build)(json!({ "pattern": pattern, "compare": compare }), &mut Shelf::default());
+        let built =
+            (kind.build)(json!({ "pattern": pattern, "compare": compare }), &mut ResourceCache::default());
         match (built, wanted) {
             (Err(refusals), Some(cause)) => {
                 assert_eq!(refusals[0].key, "pattern", "{id}");

@@ -3,14 +3,14 @@
 
 use crate::caller::Mock;
 use crate::engine::plan;
-use plaudit::engine::{Begun, Engine, Terms};
+use plaudit::engine::{Engine, Prescored, ScoreOptions};
 use plaudit::error::RunError;
+use plaudit::exec::{CancelToken, Clock};
 use plaudit::outcome::{Fact, OutcomeKind};
 use plaudit::reason::Code;
 use plaudit::recipe::Recipe;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::schedule::{Clock, Halt};
 use std::borrow::Borrow;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ pub(crate) fn told<'r, R: Borrow<Rollout<'r>>>(report: &Report, rollouts: &[R]) 
 /// Submits a batch and waits for its report.
 fn submitted(engine: &Arc<Engine>, batch: Vec<Rollout<'static>>) -> Result<String, RunError> {
     let (send, receive) = mpsc::channel();
-    engine.submit(batch, Terms::default(), move |batch, report| send.send((batch, report)).unwrap());
+    engine.submit(batch, ScoreOptions::default(), move |batch, report| send.send((batch, report)).unwrap());
     let (batch, report) = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     report.map(|report| told(&report, &batch))
 }
@@ -107,7 +107,9 @@ fn thousands_are_under_way_at_once() {
     let (send, receive) = mpsc::channel();
     for at in 0..3000 {
         let send = send.clone();
-        engine.submit(rollouts(1, 4), Terms::default(), move |_, report| send.send((at, report)).unwrap());
+        engine.submit(rollouts(1, 4), ScoreOptions::default(), move |_, report| {
+            send.send((at, report)).unwrap()
+        });
     }
     drop((send, engine));
     let mut seen: Vec<usize> = receive
@@ -145,14 +147,15 @@ fn a_panic_in_the_engine_still_tells() {
     let engine = Arc::new(Engine::new(plan(OVERLAP)).unwrap().with_clock(Arc::new(Broken)));
     let (send, receive) = mpsc::channel();
     let batch = rollouts(5, 2);
-    engine.submit(batch, Terms::default(), move |_, report| send.send(report).unwrap());
+    engine.submit(batch, ScoreOptions::default(), move |_, report| send.send(report).unwrap());
     let report = receive.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
     let reasons: Vec<_> = report.statistics.outcomes.reasons().collect();
     assert_eq!(reasons, [(OutcomeKind::Invalid, Code::Panic, 10)]);
     // A caller that panics itself is told no more than once, and the next batch is none the worse for it.
-    engine.submit(rollouts(1, 1), Terms::default(), |_, _| panic!("the caller"));
+    engine.submit(rollouts(1, 1), ScoreOptions::default(), |_, _| panic!("the caller"));
     let (send, receive) = mpsc::channel();
-    engine.submit(rollouts(1, 1), Terms::default(), move |_, report| send.send(report.is_ok()).unwrap());
+    engine
+        .submit(rollouts(1, 1), ScoreOptions::default(), move |_, report| send.send(report.is_ok()).unwrap());
     assert!(receive.recv_timeout(Duration::from_secs(60)).unwrap());
 }
 
@@ -185,11 +188,11 @@ fn a_call_that_is_let_go_of_comes_back_at_once_and_leaves_the_others_alone() {
     // A judge that has answered before is trusted with many calls at once.
     let first = engine.score(&faulty("")).unwrap();
     assert_eq!(first.statistics.outcomes.of(OutcomeKind::Scored), 40, "{:?}", first.rows[0]);
-    let (halt, (send, receive)) = (Halt::new(), mpsc::channel());
-    let terms = || Terms { halt: Some(halt.clone()), ..Terms::default() };
+    let (cancel, (send, receive)) = (CancelToken::new(), mpsc::channel());
+    let terms = || ScoreOptions { cancel: Some(cancel.clone()), ..ScoreOptions::default() };
     let waiting = {
         let (engine, terms) = (Arc::clone(&engine), terms());
-        std::thread::spawn(move || (engine.score_on(&faulty("[[fault:hang]]"), &terms), Instant::now()))
+        std::thread::spawn(move || (engine.score_with(&faulty("[[fault:hang]]"), &terms), Instant::now()))
     };
     asked(&mock, 40 + 32);
     // The same calls a second time follow those in flight, and must let go as well.
@@ -197,7 +200,7 @@ fn a_call_that_is_let_go_of_comes_back_at_once_and_leaves_the_others_alone() {
         send.send((report, Instant::now())).unwrap();
     });
     let raised = Instant::now();
-    halt.raise();
+    cancel.cancel();
     let unwaited = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     for (report, back) in [waiting.join().unwrap(), unwaited] {
         let report = report.unwrap();
@@ -206,11 +209,11 @@ fn a_call_that_is_let_go_of_comes_back_at_once_and_leaves_the_others_alone() {
         let took = back.duration_since(raised);
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
-    let other = engine.score_on(&faulty("later"), &Terms::default()).unwrap();
+    let other = engine.score_with(&faulty("later"), &ScoreOptions::default()).unwrap();
     assert_eq!(other.statistics.outcomes.of(OutcomeKind::Scored), 40, "who is not let go of is scored");
-    assert!(halt.is_raised());
+    assert!(cancel.is_cancelled());
     let calls = mock.ledger().len();
-    let report = engine.score_on(&rollouts(5, 2), &terms()).unwrap();
+    let report = engine.score_with(&rollouts(5, 2), &terms()).unwrap();
     assert_eq!(report.statistics.outcomes.of(OutcomeKind::Invalid), 10);
     assert_eq!(mock.ledger().len(), calls, "none begins once it is let go of");
 }
@@ -221,7 +224,8 @@ fn the_reference_takes_part_where_the_caller_says_so() {
     for (plan, recipe_says) in [(silent, false), (loud, true)] {
         let engine = Engine::new(plan).unwrap();
         for (validate, wanted) in [(None, recipe_says), (Some(true), true), (Some(false), false)] {
-            let report = engine.score_on(&rollouts(1, 3), &Terms { validate, halt: None }).unwrap();
+            let report =
+                engine.score_with(&rollouts(1, 3), &ScoreOptions { validate, cancel: None }).unwrap();
             let info = report.rows[0].outcomes[0].as_ref().unwrap().info().unwrap();
             assert_eq!(matches!(info.get("win"), Some(Fact::Bool(_))), wanted, "{validate:?}");
         }
@@ -239,15 +243,15 @@ fn what_begins_early_gives_the_same_report_and_is_not_bought_twice() {
         let engine = Arc::new(Engine::new(plan()).unwrap());
         for batch in rollouts(8, 4).chunks(4) {
             let batch: Vec<Arc<Rollout<'static>>> = batch.iter().cloned().map(Arc::new).collect();
-            let begun: Vec<Begun> = batch.iter().map(|_| Begun::default()).collect();
+            let begun: Vec<Prescored> = batch.iter().map(|_| Prescored::default()).collect();
             let before = mock.ledger().len();
             for (rollout, begun) in batch.iter().zip(&begun).rev() {
-                engine.begin(Arc::clone(rollout), &Terms::default(), begun);
+                engine.begin(Arc::clone(rollout), &ScoreOptions::default(), begun);
             }
-            until("the rules are asked", || begun.iter().all(Begun::is_done));
+            until("the rules are asked", || begun.iter().all(Prescored::is_done));
             asked(&mock, before + if remote { 4 } else { 0 });
             let (send, receive) = mpsc::channel();
-            engine.submit_begun(batch, begun, Terms::default(), move |batch, report| {
+            engine.submit_prescored(batch, begun, ScoreOptions::default(), move |batch, report| {
                 send.send((batch, report)).unwrap();
             });
             let (batch, report) = receive.recv_timeout(Duration::from_secs(60)).unwrap();
@@ -270,13 +274,14 @@ fn nothing_is_begun_for_who_is_turned_away() {
         .into_iter()
         .map(|text| Arc::new(Rollout::new(text).in_group("g").to_prompt("p")))
         .collect();
-    let begun: Vec<Begun> = batch.iter().map(|_| Begun::default()).collect();
+    let begun: Vec<Prescored> = batch.iter().map(|_| Prescored::default()).collect();
     for (rollout, begun) in batch.iter().zip(&begun) {
-        engine.begin(Arc::clone(rollout), &Terms::default(), begun);
+        engine.begin(Arc::clone(rollout), &ScoreOptions::default(), begun);
     }
-    until("the rules are asked", || begun.iter().all(Begun::is_done));
+    until("the rules are asked", || begun.iter().all(Prescored::is_done));
     let (send, receive) = mpsc::channel();
-    engine.submit_begun(batch, begun, Terms::default(), move |_, report| send.send(report).unwrap());
+    engine
+        .submit_prescored(batch, begun, ScoreOptions::default(), move |_, report| send.send(report).unwrap());
     let report = receive.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
     let kinds: Vec<OutcomeKind> = report.rows.iter().map(|row| row.total.kind()).collect();
     assert_eq!(mock.ledger().len(), 1, "{kinds:?}");

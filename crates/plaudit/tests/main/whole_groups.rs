@@ -2,8 +2,8 @@
 //! aggregate. The embedded judge answers, so that nothing depends on a network or a clock.
 
 use crate::engine::plan;
-use plaudit::court::Setup;
 use plaudit::engine::Engine;
+use plaudit::engine::EngineOptions;
 use plaudit::outcome::OutcomeKind;
 use plaudit::reason::Code;
 use plaudit::report::Report;
@@ -111,7 +111,7 @@ fn a_group_beyond_the_limit_is_refused_before_the_first_call() {
             let report = engine.score(&rollouts).unwrap();
             let causes = report.rows.iter().map(|row| row.total.cause().map(|cause| cause.reason.code));
             assert!(causes.into_iter().all(|code| code == Some(Code::GroupTooLarge)), "{method} {design}");
-            assert_eq!(engine.take_accounts()[0].asked, 0, "{method} {design}");
+            assert_eq!(engine.take_usage()[0].asked, 0, "{method} {design}");
             let told = engine.group_limit().unwrap();
             assert_eq!((told.component.as_str(), told.method, told.limit), ("q", method, limit));
         }
@@ -133,13 +133,13 @@ fn the_reference_takes_a_place_in_the_limit() {
 
 #[test]
 fn a_count_of_calls_tells_groups_that_are_too_large() {
-    let setup = Setup { dry: true, ..Setup::default() };
+    let setup = EngineOptions { dry: true, ..EngineOptions::default() };
     let engine = Engine::open(plan(&recipe("aggregate: dgr")), &setup).unwrap();
     let rollouts: Vec<Rollout<'_>> = [16, 17, 40].into_iter().flat_map(group).collect();
     engine.score(&rollouts).unwrap();
-    let foreseen = engine.foreseen();
-    assert_eq!((foreseen.len(), foreseen[0].calls, foreseen[0].rollouts), (1, 120, 16));
-    let large = foreseen[0].too_large.as_ref().unwrap();
+    let estimates = engine.estimates();
+    assert_eq!((estimates.len(), estimates[0].calls, estimates[0].rollouts), (1, 120, 16));
+    let large = estimates[0].too_large.as_ref().unwrap();
     assert_eq!((large.method, large.limit, large.groups), ("dgr", 16, 2));
     assert_eq!((large.group.as_str(), large.size), ("g40", 40));
 }

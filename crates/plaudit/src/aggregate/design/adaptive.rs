@@ -80,7 +80,7 @@ impl Outlook {
         information(self.means[one] - self.means[two], variance) * variance * stale
     }
 
-    /// Chooses one call, and learns from it what can be foreseen.
+    /// Chooses one call, and learns from it what can be estimates.
     fn choose(&mut self, shown: usize) -> Vec<usize> {
         let n = self.n;
         let pairs = (0..n).flat_map(|one| (0..one).map(move |two| (one, two)));

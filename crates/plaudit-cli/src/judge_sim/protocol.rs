@@ -1,0 +1,234 @@
+//! Request and reply bodies of the simulator, in the formats of OpenAI, vLLM and SGLang.
+
+use super::answer::{TOKEN, Token};
+use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A request for a chat completion; what makes no difference to the simulation is not read.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Chat {
+    pub(crate) model: Option<String>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) stream: Option<bool>,
+    pub(crate) logprobs: Option<bool>,
+    pub(crate) top_logprobs: Option<u64>,
+    pub(crate) response_format: Option<Format>,
+    pub(crate) max_tokens: Option<u64>,
+    pub(crate) max_completion_tokens: Option<u64>,
+    pub(crate) seed: Option<i64>,
+    pub(crate) n: Option<u64>,
+}
+
+/// One message.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Message {
+    pub(crate) role: String,
+    #[serde(default)]
+    pub(crate) content: Content,
+}
+
+/// The form that an endpoint is asked to hold an answer to.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Format {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+}
+
+/// The text of a message: a string, or the texts of its parts.
+#[derive(Debug, Default)]
+pub(crate) struct Content(pub(crate) String);
+
+#[derive(Deserialize)]
+struct Part {
+    text: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Texts;
+        impl<'de> Visitor<'de> for Texts {
+            type Value = Content;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a text or a list of parts")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+                Ok(Content(text.to_owned()))
+            }
+
+            fn visit_unit<E>(self) -> Result<Content, E> {
+                Ok(Content(String::new()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
+                let mut all = String::new();
+                while let Some(Part { text }) = parts.next_element()? {
+                    all.push_str(text.as_deref().unwrap_or(""));
+                }
+                Ok(Content(all))
+            }
+        }
+        from.deserialize_any(Texts)
+    }
+}
+
+/// A request for one number a text.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Score {
+    pub(crate) model: Option<String>,
+    pub(crate) input: Option<Input>,
+    /// A conversation in the place of texts, as vLLM takes it.
+    pub(crate) messages: Option<Vec<Message>>,
+}
+
+impl Score {
+    /// What is to be scored: the texts, or what the conversation's assistant said last.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        let said = self.messages.iter().flatten().rev().find(|message| message.role == "assistant");
+        let input = self.input.iter().flat_map(|input| &input.0).map(String::as_str);
+        said.map(|message| message.content.0.as_str()).into_iter().chain(input).collect()
+    }
+}
+
+/// The texts of a request: one or several.
+#[derive(Debug)]
+pub(crate) struct Input(pub(crate) Vec<String>);
+
+impl<'de> Deserialize<'de> for Input {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Texts;
+        impl<'de> Visitor<'de> for Texts {
+            type Value = Input;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a text or a list of texts")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Input, E> {
+                Ok(Input(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<Input, A::Error> {
+                let mut all = Vec::new();
+                while let Some(text) = texts.next_element()? {
+                    if all.len() == MOST {
+                        while texts.next_element::<IgnoredAny>()?.is_some() {}
+                        return Err(A::Error::custom(format!("at most {MOST} texts can be scored at once")));
+                    }
+                    all.push(text);
+                }
+                Ok(Input(all))
+            }
+        }
+        from.deserialize_any(Texts)
+    }
+}
+
+/// How many texts one request may score.
+const MOST: usize = 4096;
+
+/// Tokens as the simulation counts them.
+pub(crate) fn tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(TOKEN) as u64
+}
+
+/// What a request used.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Usage {
+    pub(crate) prompt_tokens: u64,
+    pub(crate) completion_tokens: u64,
+    total_tokens: u64,
+    prompt_tokens_details: Details,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Details {
+    cached_tokens: u64,
+}
+
+impl Usage {
+    pub(crate) fn new(prompt: u64, cached: u64, completion: u64) -> Self {
+        let total_tokens = prompt + completion;
+        let prompt_tokens_details = Details { cached_tokens: cached };
+        Self { prompt_tokens: prompt, completion_tokens: completion, total_tokens, prompt_tokens_details }
+    }
+
+    pub(crate) fn cached(&self) -> u64 {
+        self.prompt_tokens_details.cached_tokens
+    }
+}
+
+/// A reply to a request for a chat completion. The time stands still, so that the same request gets the same bytes.
+#[derive(Serialize)]
+pub(crate) struct Completion<'r> {
+    pub(crate) id: String,
+    pub(crate) object: &'static str,
+    pub(crate) created: u64,
+    pub(crate) model: &'r str,
+    pub(crate) choices: [Choice<'r>; 1],
+    pub(crate) usage: Usage,
+}
+
+/// The one choice of a completion.
+#[derive(Serialize)]
+pub(crate) struct Choice<'r> {
+    pub(crate) index: u32,
+    pub(crate) message: ReplyMessage<'r>,
+    pub(crate) logprobs: Option<Logprobs<'r>>,
+    pub(crate) finish_reason: &'static str,
+}
+
+/// The message of the judge.
+#[derive(Serialize)]
+pub(crate) struct ReplyMessage<'r> {
+    pub(crate) role: &'static str,
+    pub(crate) content: &'r str,
+    pub(crate) refusal: Option<&'r str>,
+}
+
+/// The chances of each token.
+#[derive(Serialize)]
+pub(crate) struct Logprobs<'r> {
+    pub(crate) content: Vec<Token<'r>>,
+}
+
+/// A reply to a request for numbers.
+#[derive(Serialize)]
+pub(crate) struct Scores<'r> {
+    pub(crate) id: String,
+    pub(crate) object: &'static str,
+    pub(crate) created: u64,
+    pub(crate) model: &'r str,
+    pub(crate) data: Vec<Scored>,
+    pub(crate) usage: Usage,
+}
+
+/// One number in the shape of an endpoint.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Scored {
+    /// vLLM's `/classify`, with one class.
+    Class { index: usize, label: &'static str, probs: [f64; 1], num_classes: u32 },
+    /// vLLM's `/pooling`.
+    Pooled { index: usize, object: &'static str, data: [f64; 1] },
+    /// SGLang's reward models, which answer as embeddings do.
+    Embedded { index: usize, object: &'static str, embedding: [f64; 1] },
+}
+
+/// What went wrong, in OpenAI's shape.
+#[derive(Serialize)]
+pub(crate) struct ErrorBody<'r> {
+    pub(crate) error: ErrorDetails<'r>,
+}
+
+/// The one field of [`ErrorBody`].
+#[derive(Serialize)]
+pub(crate) struct ErrorDetails<'r> {
+    pub(crate) message: &'r str,
+    #[serde(rename = "type")]
+    pub(crate) kind: &'r str,
+    pub(crate) param: Option<&'r str>,
+    pub(crate) code: Option<&'r str>,
+}

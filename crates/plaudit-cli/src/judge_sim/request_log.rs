@@ -1,0 +1,155 @@
+//! Request log of the simulator: counters of a run, and one JSON line per request.
+
+use super::protocol::Usage;
+use crate::error::CliError;
+use crate::summary::whole;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The status of a request whose client has gone away before the reply.
+const GONE: u16 = 499;
+
+/// The requests of a run.
+#[derive(Debug)]
+pub(crate) struct RequestLog {
+    file: Option<(String, Mutex<File>)>,
+    broken: Mutex<Option<io::Error>>,
+    arrived: AtomicU64,
+    settled: AtomicU64,
+    in_flight: AtomicU64,
+    errors: AtomicU64,
+    read: AtomicU64,
+    cached: AtomicU64,
+    written: AtomicU64,
+}
+
+/// One request that is being answered. Where it is dropped before it is settled, its client has gone away.
+#[derive(Debug)]
+pub(crate) struct LoggedRequest<'l> {
+    request_log: &'l RequestLog,
+    line: Line,
+    settled: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    n: u64,
+    key: String,
+    status: u16,
+    latency_ms: f64,
+    in_flight: u64,
+}
+
+impl RequestLog {
+    /// An empty log; an existing file is overwritten.
+    pub(crate) fn open(path: Option<&str>) -> Result<Self, CliError> {
+        let open = |path: &str| match File::create(path) {
+            Ok(file) => Ok((path.to_owned(), Mutex::new(file))),
+            Err(error) => Err(CliError::File(path.to_owned(), error)),
+        };
+        let count = || AtomicU64::new(0);
+        Ok(Self {
+            file: path.map(open).transpose()?,
+            broken: Mutex::new(None),
+            arrived: count(),
+            settled: count(),
+            in_flight: count(),
+            errors: count(),
+            read: count(),
+            cached: count(),
+            written: count(),
+        })
+    }
+
+    /// A request has arrived.
+    pub(crate) fn visit(&self, body: &[u8]) -> LoggedRequest<'_> {
+        let n = self.arrived.fetch_add(1, Relaxed) + 1;
+        let in_flight = self.in_flight.fetch_add(1, Relaxed) + 1;
+        // The key is only for the file, and a hash of megabytes is not free.
+        let key = self
+            .file
+            .as_ref()
+            .map_or_else(String::new, |_| format!("{:016x}", rapidhash::v3::rapidhash_v3(body)));
+        LoggedRequest {
+            request_log: self,
+            line: Line { n, key, status: GONE, latency_ms: 0.0, in_flight },
+            settled: false,
+        }
+    }
+
+    /// How many requests have been answered.
+    pub(crate) fn settled(&self) -> u64 {
+        self.settled.load(Relaxed)
+    }
+
+    /// Whether the file cannot be written any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Closes the log: its totals in one line, or why it could not be written.
+    pub(crate) fn close(&self) -> Result<String, CliError> {
+        if let Some(error) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let name = self.file.as_ref().map_or("", |(name, _)| name);
+            return Err(CliError::File(name.to_owned(), error));
+        }
+        let shown = |count: &AtomicU64| whole(count.load(Relaxed));
+        Ok(format!(
+            "{} requests, {} errors; {} tokens read ({} from the cache), {} written",
+            shown(&self.settled),
+            shown(&self.errors),
+            shown(&self.read),
+            shown(&self.cached),
+            shown(&self.written),
+        ))
+    }
+
+    fn write(&self, line: &Line) {
+        let Some((_, file)) = &self.file else { return };
+        let done = serde_json::to_vec(line).map_err(io::Error::from).and_then(|mut bytes| {
+            bytes.push(b'\n');
+            file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&bytes)
+        });
+        if let Err(error) = done {
+            self.broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+}
+
+impl LoggedRequest<'_> {
+    /// How long the reply is held back.
+    pub(crate) fn waits(&mut self, latency: Duration) {
+        self.line.latency_ms = latency.as_micros() as f64 / 1e3;
+    }
+
+    /// The reply is about to be sent.
+    pub(crate) fn settle(mut self, status: u16, usage: Option<&Usage>) {
+        self.line.status = status;
+        if let Some(usage) = usage {
+            self.request_log.read.fetch_add(usage.prompt_tokens, Relaxed);
+            self.request_log.cached.fetch_add(usage.cached(), Relaxed);
+            self.request_log.written.fetch_add(usage.completion_tokens, Relaxed);
+        }
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.settled = true;
+        self.request_log.errors.fetch_add(u64::from(self.line.status >= 400), Relaxed);
+        self.request_log.in_flight.fetch_sub(1, Relaxed);
+        self.request_log.write(&self.line);
+        self.request_log.settled.fetch_add(1, Relaxed);
+    }
+}
+
+impl Drop for LoggedRequest<'_> {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.end();
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What does a failed call mean? Whether to ask again, when, and whether it may have been paid for.
+
+use super::transport::{Broken, Reply};
+use crate::reason::{Code, Reason};
+use std::time::{Duration, SystemTime};
+
+/// Whether a call that failed may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    /// It would fail in the same way.
+    Never,
+    /// The judge has done nothing for it.
+    Freely,
+    /// The judge may have answered and been paid, so that once more is enough.
+    Once,
+    /// The judge asks to wait; whoever asks, waits.
+    Later,
+    /// Another process is asking the same; its answer is waited for.
+    Elsewhere,
+}
+
+/// What a failure says of the endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    /// It works, and this one request was at fault.
+    Well,
+    /// It failed.
+    Ill,
+    /// It failed because it has too much to do.
+    Overloaded,
+    /// It asks for a pause, of so long where it says so.
+    Pause(Option<Duration>),
+    /// It will not answer anybody in this run.
+    Dead,
+}
+
+/// A call without a judgment.
+#[derive(Debug, Clone)]
+pub(super) struct Fault {
+    pub(super) reason: Reason,
+    pub(super) again: Again,
+    pub(super) health: Health,
+    /// Whether the request itself was refused, so that another form of it may not be.
+    pub(super) refused: bool,
+    /// Whether the request may have reached the judge.
+    pub(super) reached: bool,
+    /// How long the judge asks this one call to wait.
+    pub(super) wait: Option<Duration>,
+}
+
+impl Fault {
+    fn new(reason: Reason, again: Again, health: Health) -> Self {
+        Self { reason, again, health, refused: false, reached: true, wait: None }
+    }
+
+    /// A failure of our own, which says nothing of the judge.
+    pub(super) fn ours(reason: Reason) -> Self {
+        Self::new(reason, Again::Never, Health::Well)
+    }
+
+    /// A call that was not sent, because another process is asking the same.
+    pub(super) fn elsewhere() -> Self {
+        Self::new(Code::JudgeDeadline.into(), Again::Elsewhere, Health::Well)
+    }
+
+    /// Whether the call may have been paid for.
+    pub(super) fn maybe_paid(&self) -> bool {
+        self.again == Again::Once
+    }
+
+    /// A call that broke on its way.
+    pub(super) fn broken(broken: Broken) -> Self {
+        let again = match (broken.code, broken.sent) {
+            (Code::JudgeTls | Code::JudgeTooLarge, _) => Again::Never,
+            (_, false) => Again::Freely,
+            (_, true) => Again::Once,
+        };
+        let health = match broken.code {
+            Code::JudgeTimeout | Code::JudgeSlowBody => Health::Overloaded,
+            _ => Health::Ill,
+        };
+        Self { reached: broken.sent, ..Self::new(Reason::new(broken.code, broken.message), again, health) }
+    }
+
+    /// The judgment in a reply, or what its status or its lack of content means.
+    pub(super) fn judge(reply: Reply) -> Result<Vec<u8>, Self> {
+        match reply.status {
+            200..=299 => judgment(reply),
+            status => Err(refusal(status, &reply)),
+        }
+    }
+}
+
+/// Whether a body can be a judgment at all. A login page or the error of a proxy is nothing to keep.
+fn judgment(reply: Reply) -> Result<Vec<u8>, Fault> {
+    let ill =
+        |code, message: &'static str, again| Err(Fault::new(Reason::new(code, message), again, Health::Ill));
+    if reply.encoded {
+        return ill(
+            Code::JudgeProtocol,
+            "The judge compressed an answer that was not to be compressed.",
+            Again::Once,
+        );
+    }
+    let text = reply.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&reply.body).trim_ascii_start();
+    if text.is_empty() {
+        return ill(Code::JudgeEmpty, "The judge answered with an empty body.", Again::Once);
+    }
+    if text[0] != b'{' && text[0] != b'[' {
+        return ill(Code::JudgeJson, "The judge's answer is not JSON.", Again::Once);
+    }
+    if Envelope::is_error(text) {
+        return ill(
+            Code::JudgeSchema,
+            "The judge answered with an error in place of a verdict.",
+            Again::Freely,
+        );
+    }
+    Ok(reply.body)
+}
+
+/// The two keys that tell an error from an answer.
+#[derive(serde::Deserialize)]
+struct Envelope {
+    error: Option<serde::de::IgnoredAny>,
+    choices: Option<serde::de::IgnoredAny>,
+}
+
+impl Envelope {
+    fn is_error(text: &[u8]) -> bool {
+        serde_json::from_slice::<Self>(text)
+            .is_ok_and(|envelope| envelope.error.is_some() && envelope.choices.is_none())
+    }
+}
+
+/// What a status other than success means.
+fn refusal(status: u16, reply: &Reply) -> Fault {
+    let says = |code| Reason::new(code, sentence(status, &reply.body));
+    let wait = || reply.retry_after.as_deref().and_then(|text| retry_after(text, SystemTime::now()));
+    match status {
+        300..=399 => Fault::new(says(Code::JudgeRedirect), Again::Never, Health::Well),
+        401 | 403 => Fault::new(says(Code::JudgeAuth), Again::Never, Health::Dead),
+        402 => Fault::new(says(Code::JudgeQuota), Again::Never, Health::Dead),
+        429 if has(&reply.body, "insufficient_quota") => {
+            Fault::new(says(Code::JudgeQuota), Again::Never, Health::Dead)
+        }
+        429 => Fault::new(says(Code::JudgeRateLimited), Again::Later, Health::Pause(wait())),
+        408 | 504 => Fault::new(says(Code::JudgeServerError), Again::Once, Health::Overloaded),
+        413 => Fault::new(says(Code::JudgeContextLength), Again::Never, Health::Well),
+        400 | 422 if is_context_length(&reply.body) => {
+            Fault::new(says(Code::JudgeContextLength), Again::Never, Health::Well)
+        }
+        400 | 422 => {
+            let fault = Fault::new(says(Code::JudgeClientError), Again::Never, Health::Well);
+            Fault { refused: true, ..fault }
+        }
+        404..=499 => Fault::new(says(Code::JudgeClientError), Again::Never, Health::Well),
+        503 | 529 => {
+            let fault = Fault::new(says(Code::JudgeServerError), Again::Freely, Health::Overloaded);
+            Fault { wait: wait(), ..fault }
+        }
+        500..=599 => Fault::new(says(Code::JudgeServerError), Again::Freely, Health::Ill),
+        _ => Fault::new(says(Code::JudgeProtocol), Again::Never, Health::Ill),
+    }
+}
+
+fn has(body: &[u8], word: &str) -> bool {
+    memchr::memmem::find(body, word.as_bytes()).is_some()
+}
+
+/// Servers say it in their own words: OpenAI by a code, vLLM and SGLang in a sentence.
+fn is_context_length(body: &[u8]) -> bool {
+    ["context_length_exceeded", "maximum context length", "context length", "max_model_len"]
+        .iter()
+        .any(|words| has(body, words))
+}
+
+/// What the judge says of its status, in our words and a few of its own.
+pub(super) fn sentence(status: u16, body: &[u8]) -> String {
+    let said = match message(body) {
+        Some(message) => scrub(message.as_bytes()),
+        None => scrub(body),
+    };
+    if said.is_empty() {
+        format!("The judge answered with status {status}.")
+    } else {
+        format!("The judge answered with status {status}: {said}")
+    }
+}
+
+/// The sentence in the body of an error: `error.message` as OpenAI writes it, or one of the other usual places.
+fn message(body: &[u8]) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let places = ["/error/message", "/error", "/message", "/detail/0/msg", "/detail/message", "/detail"];
+    let said = places.iter().filter_map(|place| body.pointer(place)?.as_str());
+    said.map(str::trim).find(|said| !said.is_empty()).map(str::to_owned)
+}
+
+/// How many letters of a foreign text are shown.
+const SHOWN: usize = 200;
+
+/// A foreign text as it may be shown: printable, short, and without anything that looks like a key.
+pub(super) fn scrub(body: &[u8]) -> String {
+    let start = String::from_utf8_lossy(&body[..body.len().min(8 * SHOWN)]).into_owned();
+    let is_shown = |char: char| char.is_ascii_graphic() || char.is_alphanumeric();
+    let plain: String = start.chars().map(|char| if is_shown(char) { char } else { ' ' }).collect();
+    let (mut shown, mut letters, mut after_bearer) = (String::new(), 0, false);
+    for word in plain.split(' ').filter(|word| !word.is_empty()) {
+        let lower = word.to_ascii_lowercase();
+        let names_bearer = lower.ends_with("bearer");
+        let is_key = after_bearer || looks_like_key(word) || (lower.contains("bearer") && !names_bearer);
+        after_bearer = names_bearer;
+        let word = if is_key { "***" } else { word };
+        letters += word.chars().count() + 1;
+        if letters > SHOWN {
+            shown.push('…');
+            break;
+        }
+        if !shown.is_empty() {
+            shown.push(' ');
+        }
+        shown.push_str(word);
+    }
+    shown
+}
+
+/// Whether part of a word looks like a key: by how it begins, or because no name is written like that. Names of
+/// parameters and models have hyphens and underscores between short parts: `invalid_request_error`,
+/// `claude-3-5-sonnet-20241022`.
+fn looks_like_key(word: &str) -> bool {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    word.split(|char| !is_part(char)).any(|part| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        let has_letters = part.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let longest = part.split(['-', '_']).map(str::len).max().unwrap_or(0);
+        let random = digits >= 2 && has_letters;
+        part.contains("sk-")
+            || longest >= 24
+            || (longest >= 16 && random)
+            || (part.len() >= 32 && digits >= 8 && random)
+    })
+}
+
+/// The longest pause that a header can ask for and be believed.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// The wait that a header asks for: seconds, or a date. What is neither, or negative, is no wait.
+pub(super) fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(LONGEST.as_secs_f64())));
+    }
+    let at = http_date(text)?;
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs_f64();
+    Some(Duration::from_secs_f64((at as f64 - now).clamp(0.0, LONGEST.as_secs_f64())))
+}
+
+/// The seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the one form that is still sent.
+fn http_date(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut parts = text.split_once(", ")?.1.split(' ');
+    let day: i64 = parts.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
+    let name = parts.next()?;
+    let month = MONTHS.iter().position(|month| *month == name)? as i64 + 1;
+    let year: i64 = parts.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
+    let mut clock =
+        parts.next()?.split(':').map(|part| part.parse::<i64>().ok().filter(|n| (0..=60).contains(n)));
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    // Years begin in March, so that the leap day is the last one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+    Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(status: u16, body: &str) -> Fault {
+        let reply = Reply { status, body: body.into(), retry_after: None, encoded: false };
+        Fault::judge(reply).expect_err("a fault")
+    }
+
+    #[test]
+    fn a_date_is_read_and_junk_is_not() {
+        assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(http_date("Thu, 29 Feb 2024 00:00:00 GMT"), Some(1_709_164_800));
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after(" 2 ", now), Some(Duration::from_secs(2)));
+        assert_eq!(retry_after("86400", now), Some(LONGEST));
+        assert_eq!(retry_after("1e300", now), Some(LONGEST));
+        for junk in
+            ["-5", "soon", "NaN", "", "Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 999999999999 1:1:1"]
+        {
+            assert_eq!(retry_after(junk, now), None, "{junk}");
+        }
+    }
+
+    #[test]
+    fn keys_and_controls_are_not_shown() {
+        let said =
+            scrub(b"Incorrect \x1b[31mAPI key provided: sk-THISISASECRET and abcdefghijklmnopqrstuvwxyz");
+        assert_eq!(said, "Incorrect [31mAPI key provided: *** and ***");
+        assert!(scrub(&[b'x'; 4096]).len() <= SHOWN);
+        assert_eq!(
+            scrub(b"header Bearer abc.def, key 123e4567-e89b-12d3-a456-426614174000"),
+            "header Bearer *** key ***"
+        );
+    }
+
+    #[test]
+    fn an_error_is_told_in_its_own_words() {
+        let said =
+            |body: &str| sentence(400, body.as_bytes()).replace("The judge answered with status 400: ", "");
+        let openai = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","code":"unsupported_parameter"}}"#;
+        assert_eq!(
+            said(openai),
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        );
+        assert_eq!(said(r#"{"error":"bad request","type":"invalid_request_error"}"#), "bad request");
+        assert_eq!(said(r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#), "field required");
+        assert_eq!(
+            said(r#"{"object":"error","message":"The model `claude-3-5-sonnet-20241022` does not exist."}"#),
+            "The model `claude-3-5-sonnet-20241022` does not exist."
+        );
+        assert_eq!(said("plain words"), "plain words");
+        let long = said(&"word ".repeat(100));
+        assert!(long.chars().count() <= SHOWN + 1 && long.ends_with('…'), "{long}");
+    }
+
+    #[test]
+    fn statuses_mean_what_they_say() {
+        assert_eq!(fault(401, "").health, Health::Dead);
+        assert_eq!(fault(429, r#"{"error":{"code":"insufficient_quota"}}"#).reason.code, Code::JudgeQuota);
+        assert_eq!(fault(400, "context_length_exceeded").reason.code, Code::JudgeContextLength);
+        assert!(fault(422, "{}").refused && !fault(404, "{}").refused);
+        assert!(fault(504, "").maybe_paid() && !fault(500, "").maybe_paid());
+        assert_eq!(fault(307, "").reason.code, Code::JudgeRedirect);
+        assert_eq!(fault(200, " ").reason.code, Code::JudgeEmpty);
+        assert_eq!(fault(200, "<html>").reason.code, Code::JudgeJson);
+        assert_eq!(fault(200, r#"{"error":{}}"#).reason.code, Code::JudgeSchema);
+    }
+}

@@ -1,0 +1,197 @@
+//! What has been bought before? What the caller needs of a journal, and a record that lasts as long as the process.
+
+use crate::reason::{Code, Reason};
+use futures_util::future::BoxFuture;
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// One question to one judge.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// What is asked.
+    pub key: &'a [u8; 32],
+    /// Which judge, by its name.
+    pub judge: &'a str,
+    /// Who asks: a number that no other question of this process has.
+    pub asker: u64,
+}
+
+/// What a call may take, for a record that several processes write.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    /// After how long the call has ended, whatever the judge does.
+    pub timeout: Duration,
+    /// How many calls may be made of the judge in all.
+    pub calls: Option<u64>,
+    /// What all calls of the judge may cost.
+    pub cost: Option<f64>,
+    /// What this one is taken to cost until it is known.
+    pub reserved: f64,
+}
+
+/// Whether a call may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// It is written down, and may be sent.
+    Granted,
+    /// Another process is asking the same, or has been answered just now.
+    Elsewhere,
+}
+
+/// What is written down about calls. Where it cannot be written, nothing is sent.
+///
+/// What returns no future is handed over and written soon.
+pub trait Record: Send + Sync {
+    /// The body of a judgment that was bought before.
+    fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>>;
+
+    /// Writes down that a call is about to be sent. It is called before every one.
+    fn intend<'a>(&'a self, claim: Claim<'a>, allowance: Allowance) -> BoxFuture<'a, Result<Leave, Reason>>;
+
+    /// The body of a judgment that another process is buying, once it is there; none where that process has given up,
+    /// so that the question may be asked here.
+    fn follow<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
+        self.get(key)
+    }
+
+    /// Keeps a judgment; resolves when it would survive a crash.
+    fn keep<'a>(
+        &'a self,
+        claim: Claim<'a>,
+        body: &[u8],
+        latency: Duration,
+    ) -> BoxFuture<'a, Result<(), Reason>>;
+
+    /// Writes down that a call ended without a judgment, and whether it may have been paid for all the same.
+    fn give_up(&self, claim: Claim<'_>, code: Code, maybe_paid: bool);
+
+    /// Leaves a question that was not answered to others.
+    fn release(&self, _: Claim<'_>) {}
+
+    /// A small settled fact, such as the form that a judge takes.
+    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>>;
+
+    /// Keeps a small settled fact.
+    fn remember(&self, name: &str, value: &str);
+
+    /// How many calls of a judge were intended, and what they have cost, over all restarts.
+    fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>>;
+
+    /// Adds to what a judge has cost, in the place of what was reserved for the call.
+    fn spend(&self, judge: &str, reserved: f64, cost: f64);
+}
+
+/// The most bytes of replies that [`MemoryRecord`] holds in each of its two generations.
+const HELD: usize = 32 << 20;
+/// The most facts of each generation, such as that no further attempt followed a reply.
+const FACTS: usize = 100_000;
+
+/// A record that lasts as long as the process and holds what was asked lately, so that its memory does not grow with the
+/// run: equal questions are bought once as long as they are not far apart, and nothing is written to disk.
+#[derive(Debug, Default)]
+pub struct MemoryRecord {
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    judgments: Generations<[u8; 32], Vec<u8>>,
+    facts: Generations<String, String>,
+    calls: BTreeMap<String, u64>,
+    costs: BTreeMap<String, f64>,
+}
+
+/// What was put in lately. When the young ones weigh too much they become the old ones, and the old ones are forgotten.
+#[derive(Debug)]
+struct Generations<K, V> {
+    young: BTreeMap<K, V>,
+    old: BTreeMap<K, V>,
+    weight: usize,
+}
+
+impl<K: Ord, V> Default for Generations<K, V> {
+    fn default() -> Self {
+        Self { young: BTreeMap::new(), old: BTreeMap::new(), weight: 0 }
+    }
+}
+
+impl<K: Ord, V> Generations<K, V> {
+    fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    fn put(&mut self, key: K, value: V, weight: usize, most: usize) {
+        self.weight += weight;
+        self.young.insert(key, value);
+        if self.weight > most {
+            self.old = std::mem::take(&mut self.young);
+            self.weight = 0;
+        }
+    }
+}
+
+impl MemoryRecord {
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        held(&self.memory)
+    }
+}
+
+/// The lock, also after a thread that held it has panicked: every change under these locks is complete in itself.
+pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Record for MemoryRecord {
+    fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
+        Box::pin(ready(Ok(self.memory().judgments.get(key).cloned())))
+    }
+
+    fn intend<'a>(&'a self, claim: Claim<'a>, _: Allowance) -> BoxFuture<'a, Result<Leave, Reason>> {
+        *self.memory().calls.entry(claim.judge.to_owned()).or_insert(0) += 1;
+        Box::pin(ready(Ok(Leave::Granted)))
+    }
+
+    fn keep<'a>(&'a self, claim: Claim<'a>, body: &[u8], _: Duration) -> BoxFuture<'a, Result<(), Reason>> {
+        self.memory().judgments.put(*claim.key, body.to_vec(), body.len() + 64, HELD);
+        Box::pin(ready(Ok(())))
+    }
+
+    fn give_up(&self, _: Claim<'_>, _: Code, _: bool) {}
+
+    fn recall<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
+        Box::pin(ready(Ok(self.memory().facts.get(name).cloned())))
+    }
+
+    fn remember(&self, name: &str, value: &str) {
+        self.memory().facts.put(name.to_owned(), value.to_owned(), 1, FACTS);
+    }
+
+    fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>> {
+        let memory = self.memory();
+        let calls = memory.calls.get(judge).copied().unwrap_or(0);
+        let cost = memory.costs.get(judge).copied().unwrap_or(0.0);
+        Box::pin(ready(Ok((calls, cost))))
+    }
+
+    fn spend(&self, judge: &str, _: f64, cost: f64) {
+        *self.memory().costs.entry(judge.to_owned()).or_insert(0.0) += cost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_lately_is_known_and_memory_is_bounded() {
+        let mut kept: Generations<u32, u32> = Generations::default();
+        (0..1000).for_each(|at| kept.put(at, at, 1, 100));
+        assert_eq!((kept.get(&999), kept.get(&900), kept.get(&0)), (Some(&999), Some(&900), None));
+        assert!(kept.young.len() + kept.old.len() <= 202);
+    }
+}

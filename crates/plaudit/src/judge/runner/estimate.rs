@@ -1,0 +1,154 @@
+//! What would be asked? Calls, tokens and cost, counted before a token is spent.
+
+use super::{JudgeRunner, JudgeTask};
+use crate::judge::query::Call;
+use crate::plan::{Judge, Plan};
+use futures_util::stream::{FuturesOrdered, StreamExt as _};
+use serde::Serialize;
+use std::sync::PoisonError;
+
+/// What a component would ask.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CostEstimate {
+    /// The component that asks.
+    pub component: String,
+    /// The judge that it asks.
+    pub judge: String,
+    /// Rollouts that would be put before the judge.
+    pub rollouts: u64,
+    /// Of those, how many repeat another of their group.
+    pub duplicates: u64,
+    /// The most calls, retries and hedges aside.
+    pub calls: u64,
+    /// Of those that are known beforehand, how many the journal answers.
+    pub known: u64,
+    /// About how many tokens the judge would read, without what is known.
+    pub prompt_tokens: u64,
+    /// About how many tokens it would write.
+    pub completion_tokens: u64,
+    /// What that would cost, where there is a price.
+    pub cost: Option<f64>,
+    /// Whether exactly these calls would be made, rather than at most.
+    pub exact: bool,
+    /// Groups that are larger than the component's aggregate takes. No call is made about them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub too_large: Option<OversizedGroup>,
+}
+
+/// Groups that are larger than a component's aggregate takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OversizedGroup {
+    /// The aggregate.
+    pub method: &'static str,
+    /// How many different responses it takes, the reference included where that takes part.
+    pub limit: usize,
+    /// How many groups have more.
+    pub groups: u64,
+    /// The name of the largest of them.
+    pub group: String,
+    /// How many different responses that one has.
+    pub size: usize,
+}
+
+impl JudgeRunner {
+    /// What would be asked, where calls are only counted.
+    pub(crate) fn estimates(&self) -> Vec<CostEstimate> {
+        let estimates = self.estimates.as_ref();
+        estimates.map_or_else(Vec::new, |all| all.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Counts what a task would ask.
+    pub(super) async fn foresee(&self, plan: &Plan, task: &JudgeTask) {
+        let inquiry = &task.inquiry;
+        let (judge, prior) = task.asks;
+        if let Some((size, limit)) = inquiry.too_large() {
+            self.foresee_too_large(plan, task, (size, limit));
+            return;
+        }
+        if let (Some(prior), Some(wave)) = (prior, inquiry.prior()) {
+            let voice = &plan.judges[prior].voice;
+            let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.prior_call(voice, shown)).collect();
+            self.count(plan, task, (prior, &calls, calls.len())).await;
+        }
+        let wave = inquiry.next();
+        let voice = &plan.judges[judge].voice;
+        let calls: Vec<Call<'_>> = wave.iter().map(|shown| inquiry.call(voice, shown)).collect();
+        let most = inquiry.most_calls().max(calls.len());
+        self.count(plan, task, (judge, &calls, most)).await;
+    }
+
+    /// Counts a group that is larger than the aggregate takes.
+    fn foresee_too_large(&self, plan: &Plan, task: &JudgeTask, (size, limit): (usize, usize)) {
+        let Some(estimates) = &self.estimates else { return };
+        let mut estimates = estimates.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = entry(&mut estimates, task, &plan.judges[task.asks.0]);
+        let group = task.group.as_deref().unwrap_or("").to_owned();
+        let method = task.inquiry.method();
+        let seen = one.too_large.get_or_insert(OversizedGroup {
+            method,
+            limit,
+            groups: 0,
+            group: String::new(),
+            size: 0,
+        });
+        seen.groups += 1;
+        if size > seen.size {
+            (seen.group, seen.size) = (group, size);
+        }
+    }
+
+    /// Counts the calls of a wave, of which there would be so many at most.
+    async fn count(&self, plan: &Plan, task: &JudgeTask, (judge, calls, most): (usize, &[Call<'_>], usize)) {
+        let known = calls.iter().map(|call| self.caller.is_known(judge, call));
+        let known: Vec<bool> = known.collect::<FuturesOrdered<_>>().collect().await;
+        let Some(estimates) = &self.estimates else { return };
+        let mut estimates = estimates.lock().unwrap_or_else(PoisonError::into_inner);
+        let settings = &plan.judges[judge];
+        let one = entry(&mut estimates, task, settings);
+        let unknown: Vec<&Call<'_>> =
+            calls.iter().zip(&known).filter(|(_, known)| !**known).map(|(call, _)| call).collect();
+        let known = calls.len() - unknown.len();
+        let (read, written) = unknown.iter().fold((0, 0), |(read, written), call| {
+            let (more_read, more_written) = call.estimate();
+            (read + more_read, written + more_written)
+        });
+        // Later waves are taken to be like the first.
+        let grown = |tokens: u64| match unknown.len() {
+            0 => 0,
+            asked => (tokens as f64 * (most - known) as f64 / asked as f64) as u64,
+        };
+        let (read, written) = (grown(read), grown(written));
+        one.rollouts += task.inquiry.case.standings.len() as u64;
+        one.duplicates += task.inquiry.case.duplicates();
+        one.calls += most as u64;
+        one.known += known as u64;
+        one.prompt_tokens += read;
+        one.completion_tokens += written;
+        one.exact &= most == calls.len();
+        if let (Some(cost), Some((input, _, output))) = (&mut one.cost, settings.price) {
+            *cost += (read as f64 * input + written as f64 * output) / 1e6;
+        }
+    }
+}
+
+/// What a component would ask of a judge, which is added where nothing has been counted of it.
+fn entry<'f>(estimates: &'f mut Vec<CostEstimate>, task: &JudgeTask, judge: &Judge) -> &'f mut CostEstimate {
+    let known = |one: &CostEstimate| one.component == task.component && one.judge == judge.name;
+    let place = estimates.iter().position(known).unwrap_or_else(|| {
+        estimates.push(CostEstimate {
+            component: task.component.clone(),
+            judge: judge.name.clone(),
+            rollouts: 0,
+            duplicates: 0,
+            calls: 0,
+            known: 0,
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            cost: judge.price.map(|_| 0.0),
+            exact: true,
+            too_large: None,
+        });
+        estimates.len() - 1
+    });
+    &mut estimates[place]
+}

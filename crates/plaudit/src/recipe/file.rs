@@ -1,0 +1,205 @@
+//! What may a recipe say? The structs that it is read into; the schema for editors and the checks come from them.
+
+use crate::compose::Combine;
+use crate::group::Partial;
+use crate::recipe::judges::{JudgeConfig, ValidationConfig};
+use crate::registry::Entry;
+use crate::reward::inline_schema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// A plaudit recipe: which components, weights and policies make the total of a rollout.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecipeFile {
+    /// The name of the recipe, in reports.
+    pub name: Option<String>,
+    /// What the recipe is for, in a sentence.
+    pub description: Option<String>,
+    /// The components, each under a name of its own, which is also the name of its column.
+    pub components: Map<String, Value>,
+    /// How the weighted values are put together.
+    pub combine: Combine,
+    /// The number that stands for an invalid total where a trainer must be given a number.
+    pub invalid_value: Option<f64>,
+    /// The judges, each under a name of its own by which components ask them.
+    pub judges: BTreeMap<String, JudgeConfig>,
+    /// What happens beside training.
+    pub validation: ValidationConfig,
+    /// How groups are handled.
+    pub groups: GroupsConfig,
+    /// What a response may not exceed.
+    pub limits: LimitsConfig,
+    /// Sends rollouts to other recipes by a field.
+    pub route: Option<RouteConfig>,
+}
+
+impl Default for RecipeFile {
+    fn default() -> Self {
+        Self {
+            name: None,
+            description: None,
+            components: Map::new(),
+            combine: Combine::Sum,
+            invalid_value: None,
+            judges: BTreeMap::new(),
+            validation: ValidationConfig::default(),
+            groups: GroupsConfig::default(),
+            limits: LimitsConfig::default(),
+            route: None,
+        }
+    }
+}
+
+/// How groups are handled.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GroupsConfig {
+    /// How many groups are scored at once; one a core where nothing is said.
+    #[schemars(range(min = 1, max = 1024))]
+    pub parallel: Option<usize>,
+    /// How long one group may take, such as `300s`, `500ms` or `5m`; what is not scored by then is invalid. Where
+    /// rollouts are handed in one at a time, a group waits that long for its members, from the first.
+    pub timeout: String,
+    /// Whether groups of different sizes are refused.
+    pub same_size: bool,
+    /// What becomes of a group of which members never arrive, where rollouts are handed in one at a time.
+    pub partial: Partial,
+    /// How long a group waits for its next member once half of them are there, such as `30s`; where nothing is said, only
+    /// `timeout` counts.
+    pub quiet: Option<String>,
+    /// How many groups that have been scored are remembered, so that a member that comes late can be compared with them.
+    #[schemars(range(max = 1_000_000))]
+    pub remember: usize,
+}
+
+impl Default for GroupsConfig {
+    fn default() -> Self {
+        Self {
+            parallel: None,
+            timeout: "300s".to_owned(),
+            same_size: false,
+            partial: Partial::Score,
+            quiet: None,
+            remember: 10_000,
+        }
+    }
+}
+
+/// What a response may not exceed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// The longest response in bytes; a longer one gets every component's floor.
+    #[schemars(range(min = 1, max = 8_388_608))]
+    pub response_bytes: usize,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self { response_bytes: 1024 * 1024 }
+    }
+}
+
+/// Sends rollouts to other recipes by a field of `extra`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteConfig {
+    /// The field that decides, such as `extra.data_source`.
+    pub by: String,
+    /// Values of that field, and the recipes that they lead to: shipped ones by name, or files beside this one.
+    pub cases: BTreeMap<String, String>,
+    /// The recipe of every other rollout. Without it they are scored by this recipe's own components, or are invalid
+    /// where it has none.
+    #[serde(default)]
+    pub default: Option<String>,
+}
+
+/// What every component may say, whatever its reward; all other keys are the reward's own parameters.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComponentConfig {
+    /// The name of the reward; `plaudit rewards` lists them.
+    pub reward: String,
+    /// How much the value counts in the total; 0 measures it without adding it.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// Whether a rollout to which the component does not apply is invalid, rather than scored by the others.
+    #[serde(default)]
+    pub required: bool,
+    /// What a response that breaks a limit gets, in place of the reward's own floor.
+    #[serde(default)]
+    pub floor: Option<f64>,
+    /// Makes the component a gate: asked first, and able to settle the total alone.
+    #[serde(default)]
+    pub gate: Option<GateConfig>,
+}
+
+/// A gate.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GateConfig {
+    /// Below this value the gate is closed and the other components are not asked.
+    pub min: f64,
+    /// The total of a rollout whose gate is closed; where nothing is said, what the gates alone give.
+    #[serde(default)]
+    pub total: Option<f64>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// The schema of a component of one reward: what every component may say, and the reward's parameters.
+pub fn component_schema(entry: Entry<'_>) -> Value {
+    let mut whole = inline_schema::<ComponentConfig>();
+    let own = entry.schema();
+    if let (Some(properties), Some(parameters)) =
+        (whole["properties"].as_object_mut(), own["properties"].as_object())
+    {
+        for (name, schema) in parameters {
+            properties.insert(name.clone(), schema.clone());
+        }
+    }
+    if let (Some(required), Some(own)) = (whole["required"].as_array_mut(), own["required"].as_array()) {
+        required.extend(own.iter().cloned());
+    }
+    whole
+}
+
+/// The parameters that every component has, which no reward may use for its own.
+pub fn reserved() -> Vec<String> {
+    let schema = inline_schema::<ComponentConfig>();
+    schema["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect()
+}
+
+/// The schema of a recipe as a whole, in which nothing is said of single rewards.
+pub(crate) fn outline() -> Value {
+    inline_schema::<RecipeFile>()
+}
+
+/// The JSON schema of recipes, for editors: every reward with its parameters.
+pub fn schema() -> Value {
+    let component = |entry: Entry<'static>| {
+        let mut schema = component_schema(entry);
+        let mut names = vec![entry.name()];
+        names.extend(entry.aliases());
+        schema["properties"]["reward"] = json!({ "enum": names, "description": entry.page().0 });
+        schema["title"] = json!(entry.name());
+        if let Some(schema) = schema.as_object_mut() {
+            schema.remove("$schema");
+            schema.remove("description");
+        }
+        schema
+    };
+    let mut whole = outline();
+    whole["title"] = json!("plaudit recipe");
+    whole["properties"]["components"] = json!({
+        "description": whole["properties"]["components"]["description"],
+        "type": "object",
+        "additionalProperties": { "anyOf": Entry::all().map(component).collect::<Vec<_>>() },
+    });
+    whole
+}

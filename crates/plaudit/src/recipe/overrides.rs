@@ -1,0 +1,250 @@
+//! How is one value of a recipe replaced from outside, as by `--set components.format.weight=0.1`?
+
+use super::error::{RecipeError, RecipeErrors};
+use super::path::{DEPTH_MAX, Trail, dotted, shorten};
+use super::tree::{Key, Node, Tree};
+use super::yaml;
+
+impl Node {
+    /// Overrides one value: `components.format.weight` and `0.1`. The text is read like a value in a recipe, so that
+    /// `0.1` is a number, `[a, b]` a list and `"012"` text. Missing maps are made; a number in the path is the place
+    /// in a list. On a mistake nothing is changed.
+    pub fn set(&mut self, path: &str, text: &str) -> Result<(), RecipeErrors> {
+        let value = read_override(path, text)?;
+        self.put(path, value)
+    }
+
+    /// Overrides one value by a tree, by the same paths as [`Node::set`].
+    pub fn put(&mut self, path: &str, value: Self) -> Result<(), RecipeErrors> {
+        let segments: Vec<&str> = path.split('.').take(DEPTH_MAX + 1).collect();
+        if segments.iter().any(|segment| segment.is_empty()) {
+            return Err(unset(
+                path,
+                "the path has an empty part",
+                Some("write it like components.format.weight"),
+            ));
+        }
+        if segments.contains(&"<<") {
+            return Err(unset(path, "merge keys are not allowed", None));
+        }
+        if segments.len() + value.depth() > DEPTH_MAX {
+            return Err(unset(path, "the value would lie too deep", None));
+        }
+        let mut trail = Trail::new(&dotted(path));
+        audit(&value, &mut trail);
+        RecipeErrors::none(trail.mistakes)?;
+        let mut node = self;
+        for segment in segments {
+            node = node.step(segment, path)?;
+        }
+        *node = value;
+        Ok(())
+    }
+
+    /// The child that a part of a path names. It fails only on what is there already: below a new map everything
+    /// can be made, so a failed override leaves nothing behind.
+    fn step(&mut self, segment: &str, path: &str) -> Result<&mut Self, RecipeErrors> {
+        if self.value == Tree::Null {
+            self.value = Tree::Map(Vec::new());
+        }
+        match &mut self.value {
+            Tree::Map(entries) => {
+                let at = match entries.iter().position(|(key, _)| key.name == segment) {
+                    Some(at) => at,
+                    None => {
+                        let key = Key { name: segment.to_owned(), line: None };
+                        entries.push((key, Self { line: None, value: Tree::Null }));
+                        entries.len() - 1
+                    }
+                };
+                Ok(&mut entries[at].1)
+            }
+            Tree::List(items) => {
+                let count = items.len();
+                let at = segment.parse::<usize>().ok();
+                at.and_then(|at| items.get_mut(at)).ok_or_else(|| {
+                    let message = format!("\"{}\" is no place in a list of {count}", shorten(segment));
+                    unset(path, &message, Some("places are counted from 0"))
+                })
+            }
+            _ => {
+                let message = format!("\"{}\" is below a single value", shorten(segment));
+                Err(unset(path, &message, Some("only maps and lists have parts")))
+            }
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match &self.value {
+            Tree::List(items) => 1 + items.iter().map(Self::depth).max().unwrap_or(0),
+            Tree::Map(entries) => 1 + entries.iter().map(|(_, node)| node.depth()).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
+/// Reads the value of an override. It must be written on its own: what YAML would cut off as a comment or take apart
+/// as a block is refused, since nobody who typed `--set prompt="Rate this: good"` meant a map.
+fn read_override(path: &str, text: &str) -> Result<Node, RecipeErrors> {
+    let quoted = Some("put the value in quotes of its own");
+    let first = text.trim_start().chars().next();
+    let closed = matches!(first, Some('"' | '\'' | '[' | '{'));
+    if !closed && (text.starts_with('#') || text.contains(" #") || text.contains("\t#")) {
+        return Err(unset(path, "the part after \"#\" would be lost as a comment", quoted));
+    }
+    let node = yaml::read(text, &dotted(path)).map_err(|mistakes| {
+        let found = mistakes.into_iter().map(|mut mistake| {
+            match mistake.code {
+                "recipe.empty" => mistake.fix = Some("write null or \"\" for nothing".to_owned()),
+                "recipe.syntax" | "recipe.documents" => mistake.fix = quoted.map(str::to_owned),
+                _ => return RecipeError { line: None, ..mistake },
+            }
+            RecipeError { code: "recipe.set", line: None, ..mistake }
+        });
+        RecipeErrors::none(found.collect())
+            .err()
+            .unwrap_or_else(|| unset(path, "the value cannot be read", quoted))
+    })?;
+    if !closed && matches!(node.value, Tree::List(_) | Tree::Map(_)) {
+        return Err(unset(path, "the value would be taken for a list or a map", quoted));
+    }
+    Ok(without_lines(node))
+}
+
+/// A line of the command line is not a line of the recipe.
+fn without_lines(node: Node) -> Node {
+    let value = match node.value {
+        Tree::List(items) => Tree::List(items.into_iter().map(without_lines).collect()),
+        Tree::Map(entries) => Tree::Map(
+            entries.into_iter().map(|(key, node)| (Key { line: None, ..key }, without_lines(node))).collect(),
+        ),
+        single => single,
+    };
+    Node { line: None, value }
+}
+
+fn unset(path: &str, message: &str, fix: Option<&str>) -> RecipeErrors {
+    let path = dotted(path);
+    RecipeError {
+        code: "recipe.set",
+        path,
+        line: None,
+        message: message.to_owned(),
+        fix: fix.map(str::to_owned),
+    }
+    .into()
+}
+
+/// What holds for the values of a recipe holds for those that are put into it.
+fn audit(node: &Node, trail: &mut Trail) {
+    match &node.value {
+        Tree::Text(text) => trail.text(text, node.line),
+        Tree::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                trail.enter_index(index);
+                audit(item, trail);
+                trail.leave();
+            }
+        }
+        Tree::Map(entries) => {
+            for (key, node) in entries {
+                trail.enter_key(&key.name);
+                audit(node, trail);
+                trail.leave();
+            }
+        }
+        Tree::Null | Tree::Bool(_) | Tree::Int(_) | Tree::Float(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn recipe() -> Node {
+        Node::from_yaml("name: a\ncomponents:\n  format: {weight: 1}\nlist: [{b: 1}, 2]\nlater:\n").unwrap()
+    }
+
+    fn after(path: &str, text: &str) -> serde_json::Value {
+        let mut node = recipe();
+        node.set(path, text).unwrap();
+        node.to_value()
+    }
+
+    #[test]
+    fn values_are_read_like_in_a_recipe() {
+        for (text, value) in [
+            ("0.1", json!(0.1)),
+            ("3", json!(3)),
+            ("[a, b]", json!(["a", "b"])),
+            ("{x: {y: 1}}", json!({"x": {"y": 1}})),
+            ("\"012\"", json!("012")),
+            ("null", json!(null)),
+            ("\"\"", json!("")),
+            ("http://127.0.0.1:8000/v1?a=b", json!("http://127.0.0.1:8000/v1?a=b")),
+            ("hello, world", json!("hello, world")),
+            ("\"a #b\"", json!("a #b")),
+        ] {
+            assert_eq!(
+                after("components.format.weight", text)["components"]["format"]["weight"],
+                value,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn missing_maps_are_made_and_lists_are_indexed() {
+        assert_eq!(after("judges.main.model", "m")["judges"], json!({"main": {"model": "m"}}));
+        assert_eq!(after("later.x", "1")["later"], json!({"x": 1}));
+        assert_eq!(after("list.0.b", "5")["list"], json!([{"b": 5}, 2]));
+        assert_eq!(after("list.1", "[7]")["list"], json!([{"b": 1}, [7]]));
+    }
+
+    #[test]
+    fn mistakes_change_nothing() {
+        for (path, text, code) in [
+            ("", "1", "recipe.set"),
+            ("a..b", "1", "recipe.set"),
+            ("name.x", "1", "recipe.set"),
+            ("list.2", "1", "recipe.set"),
+            ("list.-1", "1", "recipe.set"),
+            ("list.x.y", "1", "recipe.set"),
+            ("new.<<", "1", "recipe.set"),
+            ("name", "", "recipe.set"),
+            ("name", "[1", "recipe.set"),
+            ("name", "Rate this: good", "recipe.set"),
+            ("name", "- a", "recipe.set"),
+            ("name", "gpt #1", "recipe.set"),
+            ("name", "a\n---\nb", "recipe.set"),
+            ("name", "no", "recipe.type"),
+            ("name", ".inf", "recipe.number"),
+            ("name", "${X}", "recipe.env"),
+            ("name", "*a", "recipe.anchors"),
+            ("new.api_key", "sk-SECRET", "recipe.inline_secret"),
+            ("new", "{api_key: sk-SECRET}", "recipe.inline_secret"),
+            (&["a"; 33].join("."), "1", "recipe.set"),
+            (&["a"; 32].join("."), "[1]", "recipe.set"),
+        ] {
+            let mut node = recipe();
+            let mistakes = node.set(path, text).unwrap_err();
+            assert_eq!(mistakes.as_slice()[0].code, code, "{path}={text}: {mistakes}");
+            assert!(!mistakes.to_string().contains("SECRET"));
+            assert_eq!(node, recipe(), "{path}={text}");
+        }
+        assert_eq!(recipe().set(&["a"; 32].join("."), "1"), Ok(()));
+    }
+
+    #[test]
+    fn a_tree_is_held_to_the_same_rules() {
+        let secret = Node::from_value(&json!("sk-SECRET")).unwrap();
+        for path in ["judges.main.api_key", "judges.main.api_key.0"] {
+            let mistakes = recipe().put(path, secret.clone()).unwrap_err();
+            assert_eq!(mistakes.as_slice()[0].code, "recipe.inline_secret");
+        }
+        let mut node = recipe();
+        node.put("judges.main.model", secret).unwrap();
+        assert_eq!(node.to_value()["judges"]["main"]["model"], "sk-SECRET");
+    }
+}

@@ -1,0 +1,185 @@
+//! Where in the recipe is a reader, and what has it found wrong on the way?
+
+use super::error::{MISTAKES_MAX, RecipeError};
+
+/// Collections inside collections, at most so deep. The deepest shipped recipe needs five; the limit keeps
+/// everything that recurses over a tree within the stack.
+pub(super) const DEPTH_MAX: usize = 32;
+
+/// One step down into a tree.
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// The path from the root to the place that is being read, and the mistakes found so far.
+pub(super) struct Trail {
+    base: String,
+    steps: Vec<Step>,
+    pub(super) mistakes: Vec<RecipeError>,
+}
+
+impl Trail {
+    /// A trail that starts at `base`, a dotted path; empty for the root of a recipe.
+    pub(super) fn new(base: &str) -> Self {
+        Self { base: base.to_owned(), steps: Vec::new(), mistakes: Vec::new() }
+    }
+
+    pub(super) fn enter_key(&mut self, name: &str) {
+        self.steps.push(Step::Key(name.to_owned()));
+    }
+
+    pub(super) fn enter_index(&mut self, index: usize) {
+        self.steps.push(Step::Index(index));
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.steps.pop();
+    }
+
+    /// True when nothing more is worth reading.
+    pub(super) fn is_full(&self) -> bool {
+        self.mistakes.len() >= MISTAKES_MAX
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub(super) fn path(&self) -> String {
+        let mut path = self.base.clone();
+        for step in &self.steps {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            match step {
+                Step::Key(name) => path.push_str(&segment(name)),
+                Step::Index(index) => path.push_str(&index.to_string()),
+            }
+        }
+        path
+    }
+
+    pub(super) fn mistake(
+        &mut self,
+        code: &'static str,
+        line: Option<u32>,
+        message: impl Into<String>,
+        fix: Option<String>,
+    ) {
+        if !self.is_full() {
+            let path = self.path();
+            self.mistakes.push(RecipeError { code, path, line, message: message.into(), fix });
+        }
+    }
+
+    /// Too deep; the caller stops here, because a tree beyond the limit must not be built.
+    pub(super) fn too_deep(&mut self, line: Option<u32>) {
+        self.mistake(
+            "recipe.depth",
+            line,
+            format!("more than {DEPTH_MAX} lists and maps inside one another"),
+            None,
+        );
+    }
+
+    pub(super) fn duplicate_key(&mut self, line: Option<u32>, first: Option<u32>) {
+        let message = match (first, line) {
+            (Some(first), Some(line)) => format!("the key is given twice, on lines {first} and {line}"),
+            _ => "the key is given twice".to_owned(),
+        };
+        self.mistake("recipe.duplicate_key", line, message, Some("remove one of them".to_owned()));
+    }
+
+    /// True under a key whose value is a secret by its name, also inside a list there.
+    pub(super) fn is_secret(&self) -> bool {
+        let nearest = self.steps.iter().rev().find_map(|step| match step {
+            Step::Key(name) => Some(name.as_str()),
+            Step::Index(_) => None,
+        });
+        // An override starts at a path, so the key may be the last part of that, list places aside.
+        let is_name = |part: &&str| part.parse::<usize>().is_err();
+        is_secret_key(nearest.or_else(|| self.base.rsplit('.').find(is_name)).unwrap_or(""))
+    }
+
+    /// What every text value has to keep to: no secret in the recipe, no variable in the text.
+    pub(super) fn text(&mut self, text: &str, line: Option<u32>) {
+        if self.is_secret() && !text.is_empty() {
+            let start: String = text.chars().take(3).filter(|c| !c.is_control()).collect();
+            self.mistake(
+                "recipe.inline_secret",
+                line,
+                format!("a secret does not belong in a recipe, found \"{start}…\""),
+                Some(
+                    "put it into an environment variable and name that in a key ending in \"_env\""
+                        .to_owned(),
+                ),
+            );
+        } else if text.contains("${") {
+            self.mistake(
+                "recipe.env",
+                line,
+                "environment variables are not filled in",
+                Some("name the variable, without \"${\", in a key ending in \"_env\"".to_owned()),
+            );
+        }
+    }
+}
+
+fn is_secret_key(name: &str) -> bool {
+    ["api_key", "apikey", "token", "secret", "password"].iter().any(|key| name.eq_ignore_ascii_case(key))
+}
+
+/// A key as part of a path: in quotes where it could be misread, and never longer than a line.
+fn segment(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '<' | '?');
+    if !name.is_empty() && name.chars().all(plain) { shorten(name) } else { format!("{:?}", shorten(name)) }
+}
+
+/// A path from outside as it is shown: each part like a key of a recipe, and no more parts than a recipe can have.
+pub(super) fn dotted(path: &str) -> String {
+    path.split('.').take(DEPTH_MAX + 1).map(segment).collect::<Vec<_>>().join(".")
+}
+
+/// At most forty characters of a text, so that a message cannot be flooded.
+pub(super) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_dotted_and_bounded() {
+        let mut trail = Trail::new("components");
+        trail.enter_key("a.b");
+        trail.enter_index(3);
+        trail.enter_key(&"x".repeat(1 << 20));
+        assert_eq!(trail.path(), format!("components.\"a.b\".3.{}…", "x".repeat(40)));
+        trail.leave();
+        assert_eq!(trail.path(), "components.\"a.b\".3");
+    }
+
+    #[test]
+    fn a_secret_is_cut_to_three_characters() {
+        let mut trail = Trail::new("");
+        trail.enter_key("API_Key");
+        trail.enter_index(0);
+        trail.text("sk-THISISASECRET", Some(1));
+        let said = trail.mistakes[0].to_string();
+        assert!(said.contains("sk-…") && !said.contains("sk-T"), "{said}");
+    }
+
+    #[test]
+    fn mistakes_are_capped() {
+        let mut trail = Trail::new("");
+        for _ in 0..MISTAKES_MAX + 5 {
+            trail.mistake("recipe.type", None, "x", None);
+        }
+        assert_eq!(trail.mistakes.len(), MISTAKES_MAX);
+    }
+}
