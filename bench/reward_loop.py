@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does plaudit cost inside verl? verl's own reward loop with its `naive` manager and with plaudit's, side by side.
+"""Benchmark of verl's reward loop with its own `naive` manager and with plaudit's, side by side.
 
     python3 bench/reward_loop.py            # about five minutes, most of them Ray starting workers
     python3 bench/reward_loop.py --rounds 3
@@ -32,7 +32,7 @@ ROOT = HERE.parent
 VENV = ROOT / ".venvs" / "verl-0.9" / "bin" / "python"
 
 WORKERS, SIZE = 4, 8
-FLOOR_RATE, CEILING_WAIT_MS = 0.90, 50.0
+FLOOR_RATE, CEILING_WAIT_MS = 0.70, 120.0
 RECIPE = {
     "name": "bench",
     "components": {

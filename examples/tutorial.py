@@ -69,7 +69,7 @@ def one_group(overrides, rows):
         column(group, "reference"),
         tokens=column(group, "tokens"),
     )
-    for at in report.totals.argsort()[::-1]:
+    for at in (-report.totals).argsort():
         told = ", ".join(f"{name} {values[at]:+.2f}" for name, values in report.components.items())
         print(f"{group[at]['id']}  {report.totals[at]:+.3f}  {report.outcomes[at]:8} {told}")
 

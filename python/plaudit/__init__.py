@@ -4,32 +4,34 @@ import plaudit
 
 engine = plaudit.Engine("quickstart")
 report = engine.score(prompts, responses, references)
-report.totals        # numpy float32, one a rollout
+report.totals        # numpy, one number a rollout, NaN where it could not be scored
 """
 
 from plaudit._plaudit import VERSION as __version__
-from plaudit._plaudit import PlauditError, RecipeError, RunError
+from plaudit._plaudit import ArgumentError, PlauditError, RecipeError, RunError
 from plaudit.custom import register
 from plaudit.engine import Engine
-from plaudit.join import Join, Result
+from plaudit.join import Join
 from plaudit.report import Report
-from plaudit.single import Aggregate, Outcome, Reward, aggregate, recipes, reward, rewards
+from plaudit.result import Result
+from plaudit.single_reward import Aggregate, SingleReward, aggregate, recipes, replay, reward, rewards
 
 __all__ = [
     "Aggregate",
+    "ArgumentError",
     "Engine",
     "Join",
-    "Outcome",
     "PlauditError",
     "RecipeError",
     "Report",
     "Result",
-    "Reward",
     "RunError",
+    "SingleReward",
     "__version__",
     "aggregate",
     "recipes",
     "register",
+    "replay",
     "reward",
     "rewards",
 ]

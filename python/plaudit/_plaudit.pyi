@@ -1,6 +1,6 @@
-"""The extension. What it holds is for this package alone; use `plaudit` instead."""
+"""The extension. It is private to this package; use `plaudit` instead."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -8,32 +8,46 @@ import numpy.typing as npt
 
 __all__ = [
     "VERSION",
+    "ArgumentError",
     "Call",
-    "Core",
-    "Mailbox",
-    "Meeting",
+    "CompletionQueue",
+    "Engine",
+    "Join",
     "PlauditError",
     "RecipeError",
+    "Report",
+    "Reward",
     "RunError",
-    "Scores",
-    "Single",
     "aggregate",
     "check_state",
+    "fill_with_group_means",
     "main",
     "recipes",
     "register",
+    "replay",
+    "response_of",
     "reward_traits",
     "rewards",
+    "strip_end_of_turn",
 ]
 VERSION: str
 
-# Name, page, schema of the parameters, whether it compares a group, and what is called.
+# Name, page, schema of the parameters, whether it compares a group, and the callable.
 _Function = tuple[
     str, str, dict[str, Any], bool, Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]]
 ]
+# Prompts, responses, references, groups, tokens, extras and ids.
+_Columns = tuple[Any, Any, Any, Any, Any, Any, Any]
+# Prompt, response, reference, tokens and extra.
+_Rollout = tuple[Any, Any, Any, Any, Any]
+# Total, outcome, reason, components, and the evidence by component and fact.
+_Fields = tuple[float | None, str, dict[str, Any] | None, dict[str, float | None], dict[tuple[str, str], Any]]
 
 class PlauditError(Exception):
-    """What plaudit raises; the base of the others."""
+    """The base of all exceptions of plaudit."""
+
+class ArgumentError(PlauditError, TypeError, ValueError):
+    """An argument that cannot be used. The message names it and its place."""
 
 class RecipeError(PlauditError):
     """A recipe that cannot be loaded. `mistakes` lists everything that is wrong with it."""
@@ -50,7 +64,7 @@ class Call:
     def cancel(self) -> None: ...
 
 @final
-class Core:
+class Engine:
     def __new__(
         cls,
         name: str,
@@ -59,14 +73,15 @@ class Core:
         state: str | None,
         share: int,
         functions: Sequence[_Function],
-    ) -> Core: ...
+        dry: bool,
+    ) -> Engine: ...
     @property
     def recipe(self) -> dict[str, Any]: ...
     @property
-    def brought(self) -> list[str]: ...
+    def custom_rewards(self) -> list[str]: ...
     def close(self) -> None: ...
     @property
-    def doubts(self) -> list[str]: ...
+    def warnings(self) -> list[str]: ...
     @property
     def name(self) -> str: ...
     @property
@@ -91,37 +106,24 @@ class Core:
     def judges(self) -> dict[str, dict[str, Any]]: ...
     def tallies(self) -> list[dict[str, Any]]: ...
     def stop(self) -> None: ...
-    def score(
-        self,
-        prompts: Any,
-        responses: Any,
-        references: Any,
-        groups: Any,
-        tokens: Any,
-        extras: Any,
-        ids: Any,
-        validate: bool | None,
-    ) -> Scores: ...
+    def cost_estimates(self) -> list[dict[str, Any]]: ...
+    def score(self, columns: _Columns, validate: bool | None) -> Report: ...
     def start(
         self,
-        done: Callable[[Scores | None, BaseException | None], None],
-        prompts: Any,
-        responses: Any,
-        references: Any,
-        groups: Any,
-        tokens: Any,
-        extras: Any,
-        ids: Any,
+        done: Callable[[Report | None, BaseException | None], None],
+        columns: _Columns,
         validate: bool | None,
     ) -> Call: ...
+    def explain(self, columns: _Columns, validate: bool | None, full: bool) -> list[dict[str, Any]]: ...
 
 @final
-class Scores:
+class Report:
     def __len__(self) -> int: ...
     @property
     def seconds(self) -> float: ...
-    def totals(self) -> npt.NDArray[np.float32]: ...
-    def values(self) -> npt.NDArray[np.float64]: ...
+    def totals(self) -> npt.NDArray[np.float64]: ...
+    def totals_or_invalid_value(self) -> npt.NDArray[np.float32]: ...
+    def totals_or_group_mean(self) -> npt.NDArray[np.float64]: ...
     def outcomes(self) -> list[str]: ...
     def columns(self) -> list[str]: ...
     def component(self, name: str) -> npt.NDArray[np.float32]: ...
@@ -132,12 +134,15 @@ class Scores:
     def names(self) -> list[tuple[str, str | None]]: ...
     def statistics(self) -> str: ...
     def row(self, at: int) -> str: ...
+    def result(
+        self, at: int, members: Sequence[int]
+    ) -> tuple[_Fields, int, float | None, list[float | None]]: ...
 
 @final
-class Meeting:
+class Join:
     def __new__(
-        cls, core: Core, timeout: float | None, quiet: float | None, remember: int | None
-    ) -> Meeting: ...
+        cls, engine: Engine, timeout: float | None, quiet: float | None, remember: int | None
+    ) -> Join: ...
     @property
     def timeout(self) -> float: ...
     @property
@@ -146,57 +151,49 @@ class Meeting:
     def statistics(self) -> str: ...
     def take_step(self, step: int) -> str: ...
     def last_step(self) -> str | None: ...
-    def hand_in(
+    def submit(
         self,
         done: Callable[[Any, BaseException | None], None],
-        group: str,
+        group: str | int,
         size: int,
-        member: str | None,
+        member: str | int | None,
         timeout: float | None,
         validate: bool | None,
-        prompt: Any,
-        response: str,
-        reference: str | None,
-        tokens: int | None,
-        extra: Mapping[str, Any] | None,
+        fields: _Rollout,
     ) -> None: ...
-    def mailbox(self, wake: Callable[[], object]) -> Mailbox: ...
-    def leave(self, group: str, member: str | None) -> None: ...
+    def completion_queue(self, wake: Callable[[], object]) -> CompletionQueue: ...
+    def leave(self, group: str | int, member: str | int | None) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
 @final
-class Mailbox:
-    def hand_in(
+class CompletionQueue:
+    def submit(
         self,
         number: int,
         group: str,
         size: int,
         member: str | None,
         prompt: Any,
-        response: str,
-        reference: str | None,
-        tokens: int | None,
-        extra: Mapping[str, Any] | None,
+        response: Any,
+        reference: Any,
+        tokens: Any,
+        extra: Any,
     ) -> None: ...
     def take(self) -> list[tuple[int, Any]]: ...
 
 @final
-class Single:
-    def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Single: ...
-    def score(
-        self,
-        response: str,
-        prompt: Any,
-        reference: str | float | None,
-        tokens: int | None,
-        extra: Mapping[str, Any] | None,
-    ) -> tuple[str, float | None, dict[str, Any] | None, dict[str, Any]]: ...
+class Reward:
+    def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Reward: ...
+    def score(self, fields: _Rollout) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any]]: ...
 
 def aggregate(
     name: str, n: int, comparisons: Sequence[tuple[int, int, int | None]], params: dict[str, Any]
 ) -> tuple[list[float], list[float] | None, dict[str, Any]]: ...
 def check_state(place: str) -> None: ...
+def fill_with_group_means(
+    values: Sequence[float | None], groups: Sequence[Sequence[int]]
+) -> list[float | None]: ...
 def main(arguments: Sequence[str]) -> int: ...
 def recipes() -> list[str]: ...
 def register(
@@ -204,7 +201,10 @@ def register(
     page: str,
     schema: dict[str, Any],
     compares: bool,
-    ask: Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]],
+    call: Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]],
 ) -> None: ...
+def replay(state: str) -> list[str]: ...
+def response_of(transcript: str, prompt: str) -> str | None: ...
 def reward_traits(name: str) -> tuple[bool, list[str]]: ...
-def rewards() -> list[tuple[str, str]]: ...
+def rewards() -> list[str]: ...
+def strip_end_of_turn(text: str, more: Sequence[str]) -> str: ...

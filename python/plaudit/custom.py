@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from plaudit import _plaudit
-from plaudit.bounded import Failure, run, within
+from plaudit.timeouts import Failure, run, within
 
 log = logging.getLogger("plaudit")
 
@@ -39,7 +39,7 @@ _PLACES = {name: at for at, column in enumerate(_GIVEN) for name in (column, col
 
 
 @dataclass(frozen=True)
-class Brought:
+class CustomReward:
     """A registered function. An engine keeps those that it was made with, and they are pickled with it."""
 
     name: str
@@ -55,7 +55,7 @@ class Brought:
 # What an engine with `on_error="raise"` remembers of the functions that it calls: the exceptions, by their message.
 Raised = dict[str, BaseException]
 
-_functions: dict[str, Brought] = {}
+_functions: dict[str, CustomReward] = {}
 # Where errors were logged: reward, type, file and line.
 _logged: set[tuple[str, str, str, int]] = set()
 
@@ -77,14 +77,14 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
         ValueError: the name is that of a shipped reward, or a parameter has a name that every component has, such as `weight`.
     """
     if not isinstance(name, str):
-        raise TypeError('a reward is registered under a name: @plaudit.register("NAME")')
+        raise _plaudit.ArgumentError('a reward is registered under a name: @plaudit.register("NAME")')
     if per not in ("batch", "group", "rollout"):
-        raise ValueError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
+        raise _plaudit.ArgumentError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
 
     def put(function: Function) -> Function:
-        brought = Brought(name, function, per)
-        _plaudit.register(*brought.kind())
-        _functions[name] = brought
+        reward = CustomReward(name, function, per)
+        _plaudit.register(*reward.kind())
+        _functions[name] = reward
         # A function that was changed is looked at anew.
         for key in [key for key in _logged if key[0] == name]:
             _logged.discard(key)
@@ -93,7 +93,7 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
     return put
 
 
-def registered() -> dict[str, Brought]:
+def registered() -> dict[str, CustomReward]:
     """The functions of this process, by name."""
     return dict(_functions)
 
@@ -110,8 +110,8 @@ def failure(reasons: Iterable[dict[str, Any] | None], raised: Raised) -> BaseExc
 class _Asked:
     """What the engine calls: all groups of a batch at once, and no exception comes back."""
 
-    def __init__(self, brought: Brought, raised: Raised | None) -> None:
-        self.name, self.function, self.per = brought.name, brought.function, brought.per
+    def __init__(self, reward: CustomReward, raised: Raised | None) -> None:
+        self.name, self.function, self.per = reward.name, reward.function, reward.per
         self.raised = raised
         called = type(self.function).__call__
         self.awaits = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
@@ -265,24 +265,24 @@ def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _schema(brought: Brought) -> dict[str, Any]:
+def _schema(reward: CustomReward) -> dict[str, Any]:
     """What a recipe may say to the function: its parameters after the columns."""
-    signature = inspect.signature(brought.function)
+    signature = inspect.signature(reward.function)
     parameters = list(signature.parameters.values())
     positional = [
         each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
     ]
     spread = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     if len(positional) < len(_GIVEN) and not spread:
-        raise TypeError(f"a reward takes ({', '.join(_GIVEN)}), not {signature}")
+        raise _plaudit.ArgumentError(f"a reward takes ({', '.join(_GIVEN)}), not {signature}")
     for at, each in enumerate(positional[: len(_GIVEN)]):
         if _PLACES.get(each.name, at) != at:
-            raise TypeError(
+            raise _plaudit.ArgumentError(
                 f"a reward is called by position, ({', '.join(_GIVEN)}): {each.name!r} would get the {_GIVEN[at]}"
             )
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     own = positional[len(_GIVEN) :] + keywords
-    called = getattr(_unwrapped(brought.function), "__name__", brought.name)
+    called = getattr(_unwrapped(reward.function), "__name__", reward.name)
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {each.name: {"description": f"A parameter of {called}."} for each in own},

@@ -1,11 +1,10 @@
-"""How are rollouts scored from Python? An engine is made of a recipe and scores as many batches as one likes."""
+"""`Engine`: a loaded recipe that scores batches of rollouts, plans their cost and explains their totals."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
-import threading
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +12,11 @@ from numbers import Integral
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from plaudit import custom
-from plaudit._plaudit import Core
+from plaudit import _plaudit, custom, tables
+from plaudit._plaudit import ArgumentError
+from plaudit.fork import PerProcess
 from plaudit.report import Report
+from plaudit.values import plain
 
 if TYPE_CHECKING:
     from plaudit.join import Join
@@ -29,20 +30,29 @@ Messages = Sequence[Mapping[str, Any]]
 class Engine:
     """A loaded recipe that scores rollouts.
 
-    `recipe` is the name of a shipped recipe, the path of a file, or the recipe itself as a dict. `overrides` replaces
-    single values, such as `{"components.format.weight": 0.1}`. `state` keeps judgments, so that none is bought twice:
-    a folder of this machine, or `redis://host:port/db` for several. `share` is for one of so many engines that together
-    must keep to the recipe's limits of calls and money.
+    Threads start with the first batch that needs them. An engine may be used from many threads at once, in a forked child,
+    and in another process to which it was pickled. It keeps the registered functions that it was made with.
 
-    must keep to the recipe's limits of calls and money. `on_error="raise"` is for development: what a registered reward
-    raises is raised by `score`, in place of making its rollouts invalid.
+    Engines of one process may have the same state folder. Another process can open it once they are closed: by `close()`,
+    or at the end of a `with` block.
 
-    Making one loads the recipe and raises `RecipeError` with everything that is wrong with it. Threads start with the
-    first batch that needs them. An engine may be used from many threads at once, in a forked child, and in another process
-    to which it was pickled. It keeps the registered functions that it was made with, wherever it goes.
+    Args:
+        recipe: The name of a shipped recipe, the path of a file, or the recipe itself as a dict.
+        overrides: Values of the recipe to replace, by their path: `{"components.format.weight": 0.1}`.
+        state: Where judgments are kept, so that none is paid for twice: a folder of this machine, or
+            `redis://host:port/db` for several machines.
+        share: How many engines together keep to the recipe's limits of calls and money.
+        on_error: `"raise"`, for development: `score` raises what a registered reward raises, in place of making its
+            rollouts invalid.
 
-    Engines of one process may have the same state folder. Another process can have it once they are closed or gone:
-    `close()`, or the end of a `with` block, lets go of it at once.
+    Raises:
+        RecipeError: The recipe cannot be loaded; `mistakes` lists everything that is wrong with it.
+        RunError: The state cannot be opened.
+        ArgumentError: An argument has the wrong type or value.
+
+    Example:
+        >>> engine = plaudit.Engine("quickstart", overrides={"components.format.weight": 0.1})
+        >>> engine.score(prompts, responses, references).totals
     """
 
     def __init__(
@@ -54,60 +64,48 @@ class Engine:
         share: int = 1,
         on_error: OnError = "invalid",
     ) -> None:
-        self._begin(recipe, overrides, state, share, on_error, custom.registered())
+        self._load(recipe, overrides, state, share, on_error, custom.registered())
 
-    def _begin(
+    def _load(
         self,
         recipe: Any,
         overrides: Any,
         state: Any,
         share: Any,
         on_error: Any,
-        functions: dict[str, custom.Brought],
+        functions: dict[str, custom.CustomReward],
     ) -> None:
         self._name, self._text = _recipe(recipe)
         self._overrides = _overrides(overrides)
         self._state = None if state is None else os.fspath(state)
         self._share = _share(share)
         if on_error not in ("invalid", "raise"):
-            raise ValueError(f"on_error is 'invalid' or 'raise', not {on_error!r:.80}")
+            raise ArgumentError(f"on_error is 'invalid' or 'raise', not {on_error!r:.80}")
         self._on_error: OnError = on_error
         self._raised: custom.Raised = {}
         self._functions = functions
         self._joins: weakref.WeakSet[Join] = weakref.WeakSet()
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
         self._closed = False
-        self._made: Core | None = self._make()
-        # Those that the recipe names.
-        self._functions = {name: functions[name] for name in self._made.brought}
-        self._says = f"plaudit.Engine({self._made.name!r}, components={self._made.columns})"
+        self._process: PerProcess[_plaudit.Engine] = PerProcess()
+        inner = self._inner
+        self._functions = {name: functions[name] for name in inner.custom_rewards}
+        self._description = f"plaudit.Engine({inner.name!r}, components={inner.columns})"
 
-    def _make(self) -> Core:
+    def _open(self, *, dry: bool = False) -> _plaudit.Engine:
         raised = self._raised if self._on_error == "raise" else None
-        kinds = [brought.kind(raised) for brought in self._functions.values()]
-        # A closed engine still tells what it was made of, without its state.
+        functions = [reward.kind(raised) for reward in self._functions.values()]
+        # A closed engine still has its properties, without its state.
         state = None if self._closed else self._state
-        core = Core(self._name, self._text, self._overrides, state, self._share, kinds)
-        for doubt in core.doubts:
-            warnings.warn(doubt, stacklevel=4)
+        inner = _plaudit.Engine(self._name, self._text, self._overrides, state, self._share, functions, dry)
+        for warning in [] if dry else inner.warnings:
+            warnings.warn(warning, stacklevel=6)
         if self._closed:
-            core.close()
-        return core
+            inner.close()
+        return inner
 
     @property
-    def _core(self) -> Core:
-        # Threads do not survive a fork, so a forked child makes an engine of its own. What it inherited is never let go
-        # of, because ending it would wait for threads that are not there.
-        if self._pid != os.getpid():
-            _inherited.append(self._made)
-            self._lock = threading.Lock()
-            self._made, self._pid = None, os.getpid()
-        if self._made is None:
-            with self._lock:
-                if self._made is None:
-                    self._made = self._make()
-        return self._made
+    def _inner(self) -> _plaudit.Engine:
+        return self._process.get(self._open)
 
     def __reduce__(self) -> tuple[Any, ...]:
         recipe = json.loads(self._text) if self._text is not None else self._name
@@ -116,14 +114,14 @@ class Engine:
         return _rebuild, (recipe, overrides, self._state, self._share, self._on_error, functions)
 
     def _again(self, *, state: str | os.PathLike[str] | None, share: int) -> Engine:
-        """Another engine of the same recipe and the same functions, for adapters that choose the state where it is used."""
+        """Another engine of the same recipe and functions, for adapters that choose the state where it is used."""
         rebuild, (recipe, overrides, _, _, on_error, functions) = self.__reduce__()
         return rebuild(recipe, overrides, state, share, on_error, functions)
 
     def __repr__(self) -> str:
-        # Also of an engine that could not be made.
-        said = getattr(self, "_says", "plaudit.Engine(not made)")
-        return f"<closed {said}>" if getattr(self, "_closed", False) else said
+        # Also of an engine whose recipe could not be loaded.
+        description = getattr(self, "_description", "plaudit.Engine(not made)")
+        return f"<closed {description}>" if getattr(self, "_closed", False) else description
 
     def __enter__(self) -> Engine:
         return self
@@ -142,23 +140,26 @@ class Engine:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Ends the engine: batches under way are waited for, and the state is on disk and free for others.
+        """Closes the engine: waits for batches under way; then the state is on disk and free for others.
 
-        No further call to a judge begins, so what is not answered yet becomes invalid, `engine.stopped`; joins of the engine
-        answer whoever waits. Other engines of this process keep the state folder for as long as they need it. Closing
-        twice does nothing; scoring with a closed engine raises `RunError` with the code `engine.closed`.
+        No further judge call begins, so a rollout that waits for one becomes invalid, `engine.stopped`. Joins of the engine
+        answer all callers. Other engines of this process keep the state folder for as long as they need it. Closing twice
+        does nothing. Scoring with a closed engine raises `RunError` with the code `engine.closed`.
+
+        Example:
+            >>> engine.close()
         """
         if self._closed:
             return
         self._closed = True
-        # In a forked child the engine is still that of the parent, and not the child's to end.
-        if self._made is None or self._pid != os.getpid():
+        # In a forked child the engine is still that of the parent, and not the child's to close.
+        inner = self._process.made_here()
+        if inner is None:
             return
         try:
             for join in list(self._joins):
-                if join._pid == self._pid:
-                    join.close()
-            self._made.close()
+                join._close_here()
+            inner.close()
         except BaseException:
             # Ctrl-C while it waits: it can be closed again.
             self._closed = False
@@ -167,88 +168,90 @@ class Engine:
     @property
     def name(self) -> str:
         """The recipe's name."""
-        return self._core.name
+        return self._inner.name
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The recipe in effect: as written, with the overrides. Recipes that it routes to are named, not shown."""
+        return self._inner.recipe
 
     @property
     def components(self) -> tuple[str, ...]:
         """The names of the components, in the order of the recipe."""
-        return tuple(self._core.columns)
+        return tuple(self._inner.columns)
 
     @property
     def weights(self) -> dict[str, float]:
         """The weight of each component."""
-        return {name: weight for name, _, weight in self._core.parts}
+        return {name: weight for name, _, weight in self._inner.parts}
 
     @property
     def rewards(self) -> dict[str, str]:
-        """The reward of each component."""
-        return {name: reward for name, reward, _ in self._core.parts}
+        """The name of each component's reward."""
+        return {name: reward for name, reward, _ in self._inner.parts}
 
     @property
     def judges(self) -> dict[str, dict[str, Any]]:
         """The limits of each judge: concurrency, calls a minute, budgets."""
-        return self._core.judges
+        return self._inner.judges
+
+    @property
+    def tallies(self) -> list[dict[str, Any]]:
+        """The usage of each judge so far: calls, answers from the journal, tokens, cost, latency."""
+        return self._inner.tallies()
 
     @property
     def compares_groups(self) -> bool:
         """Whether some component needs the group as a whole."""
-        return self._core.compares_groups
+        return self._inner.compares_groups
 
     @property
     def group_limit(self) -> tuple[str, str, int] | None:
-        """The component that takes the smallest groups, its aggregate, and the most responses of a group that it takes.
+        """The component that takes the smallest groups, its aggregate, and the most responses that it takes.
 
         None where groups may have any size. A larger group is invalid with `group.too_large`, and no judge is asked about it.
         """
-        return self._core.group_limit
-
-    def check_group_size(self, size: int) -> None:
-        """Raises `ValueError` where groups of that size are larger than some component takes."""
-        limit = self.group_limit
-        if limit is not None and size > limit[2]:
-            component, method, most = limit
-            raise ValueError(
-                f"groups of {size} are too large for the component `{component}`: its aggregate {method} takes at most {most} "
-                f"responses. Make the groups smaller, or choose another aggregate, such as components.{component}.aggregate=winrate"
-            )
-
-    @property
-    def indivisible(self) -> str | None:
-        """Why the total is not always the weighted sum of the components; None where it is."""
-        return self._core.indivisible
+        return self._inner.group_limit
 
     @property
     def validates(self) -> bool:
-        """Whether the recipe puts the reference among the responses that are compared."""
-        return self._core.validates
+        """Whether the recipe compares the responses with the reference."""
+        return self._inner.validates
 
     @property
     def invalid_value(self) -> float | None:
-        """What stands for an invalid total where a number must be handed out."""
-        return self._core.invalid_value
+        """The recipe's number for an invalid total, where a trainer must have one."""
+        return self._inner.invalid_value
 
     @property
     def timeout(self) -> float:
         """How long one group may take, in seconds."""
-        return self._core.timeout
+        return self._inner.timeout
 
     @property
-    def tallies(self) -> list[dict[str, Any]]:
-        """What each judge has been asked so far: calls, answers from the record, tokens, cost, latency."""
-        return self._core.tallies()
+    def indivisible(self) -> str | None:
+        """Why the total is not always the weighted sum of the components; None where it is."""
+        return self._inner.indivisible
 
-    @property
-    def recipe(self) -> dict[str, Any]:
-        """The recipe as it is used: what was written, with the overrides. Recipes that it routes to are named, not shown."""
-        return self._core.recipe
+    def check_group_size(self, size: int) -> None:
+        """Checks that no component refuses groups of this size.
 
-    @property
-    def fingerprint(self) -> str:
-        """A text that is equal for engines of equal recipes, overrides included."""
-        import hashlib
+        Args:
+            size: How many responses a group has.
 
-        text = self._text if self._text is not None else _read(self._name)
-        return hashlib.sha256(json.dumps([text, self._overrides]).encode()).hexdigest()[:32]
+        Raises:
+            ArgumentError: The groups are larger than some component takes.
+
+        Example:
+            >>> plaudit.Engine("tutorial").check_group_size(8)
+        """
+        limit = self.group_limit
+        if limit is not None and size > limit[2]:
+            component, method, most = limit
+            raise ArgumentError(
+                f"groups of {size} are too large for the component `{component}`: its aggregate {method} takes at most {most} "
+                f"responses. Make the groups smaller, or choose another aggregate, such as components.{component}.aggregate=winrate"
+            )
 
     def score(
         self,
@@ -262,10 +265,10 @@ class Engine:
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
     ) -> Report:
-        """Scores a batch and waits for it; other threads run meanwhile, and Ctrl-C is heard.
+        """Scores a batch and waits for it. Other threads run meanwhile, and Ctrl-C interrupts it.
 
-        Each column has one entry a rollout: a list, a tuple, a numpy array, a column of pandas, an iterator, or an Arrow
-        array, whose text is lent and not copied.
+        Each column has one entry a rollout: a list, a tuple, a numpy array, a pandas column, an iterator, or an Arrow array,
+        whose text is not copied. All but `responses` may be left out.
 
         Args:
             prompts: Text or chat messages. Where `groups` is missing, equal prompts make a group.
@@ -273,20 +276,23 @@ class Engine:
             references: The right answers; numbers are taken as their decimal text. None where there is none.
             groups: The name or number of each rollout's group.
             tokens: The length of each response in the policy's own tokens, for rewards that count them.
-            extras: A dict a rollout, for rewards and routes that look into it.
+            extras: A dict a rollout, for rewards and routes that read it.
             ids: The name or number of each rollout; its place, counted from one, where there is none.
-            validate: Whether references take part in comparisons; where it is None, the recipe says so.
+            validate: Whether references take part in comparisons; where it is None, the recipe decides.
 
         Returns:
             A `Report`, in the order of the rollouts. A rollout that cannot be scored is `invalid` there, with the reason.
 
         Raises:
-            TypeError: A column holds something that it cannot; column and place are named.
-            ValueError: The columns differ in length.
-            RunError: The batch could not be scored at all; its `code` says why.
+            ArgumentError: A column holds something that it cannot, or the columns differ in length; the message names the
+                column and the place.
+            RunError: The batch could not be scored at all; `code` is the reason.
+
+        Example:
+            >>> engine.score(responses=["<think>6 * 7</think><answer>42</answer>"], references=["42"]).totals
         """
-        columns = (prompts, responses, references, groups, tokens, extras, ids, _said(validate))
-        return self._report(self._core.score(*columns))
+        columns = (prompts, responses, references, groups, tokens, extras, ids)
+        return self._report(self._inner.score(columns, validate))
 
     async def ascore(
         self,
@@ -300,29 +306,25 @@ class Engine:
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
     ) -> Report:
-        """Scores a batch as `score` does, without blocking the event loop. A cancelled task lets go of the work.
+        """Scores a batch without blocking the event loop. Cancelling the task cancels the judge calls.
 
         Args:
-            prompts: Text or chat messages. Where `groups` is missing, equal prompts make a group.
-            responses: The texts that are scored. The only column that must be given.
-            references: The right answers; numbers are taken as their decimal text. None where there is none.
-            groups: The name or number of each rollout's group.
-            tokens: The length of each response in the policy's own tokens, for rewards that count them.
-            extras: A dict a rollout, for rewards and routes that look into it.
-            ids: The name or number of each rollout; its place, counted from one, where there is none.
-            validate: Whether references take part in comparisons; where it is None, the recipe says so.
+            prompts, responses, references, groups, tokens, extras, ids, validate: As for `score`.
 
         Returns:
             A `Report`, in the order of the rollouts.
 
         Raises:
-            TypeError, ValueError, RunError: As `score`.
-        """
-        columns = (prompts, responses, references, groups, tokens, extras, ids, _said(validate))
-        return self._report(await awaited(lambda done: self._core.start(done, *columns)))
+            ArgumentError, RunError: As for `score`.
 
-    def _report(self, scores: Any) -> Report:
-        report = Report(scores)
+        Example:
+            >>> report = await engine.ascore(prompts, responses)
+        """
+        columns = (prompts, responses, references, groups, tokens, extras, ids)
+        return self._report(await awaited(lambda done: self._inner.start(done, columns, validate)))
+
+    def _report(self, inner: _plaudit.Report) -> Report:
+        report = Report(inner)
         if self._on_error == "raise":
             error = custom.failure(report.reasons, self._raised)
             if error is not None:
@@ -330,35 +332,149 @@ class Engine:
         return report
 
     def score_table(self, table: Any, *, validate: bool | None = None) -> Report:
-        """Scores a table of Arrow's, with the columns that a line of JSON would have; any other column goes to `extra`."""
-        prompts, responses, references, groups, tokens, extras, ids = _columns(table)
-        return self.score(prompts, responses, references, groups, tokens, extras, ids=ids, validate=validate)
+        """Scores an Arrow table. Needs pyarrow.
+
+        Args:
+            table: Anything that `pyarrow.table` takes, with the columns `response` and, where there are any, `prompt`,
+                `reference`, `group`, `tokens`, `extra` and `id`. All other columns become fields of `extra`.
+            validate: As for `score`.
+
+        Returns:
+            A `Report`, in the order of the rows.
+
+        Raises:
+            ArgumentError, RunError: As for `score`.
+
+        Example:
+            >>> engine.score_table(pyarrow.parquet.read_table("rollouts.parquet")).to_arrow()
+        """
+        *columns, ids = tables.columns(table)
+        return self.score(*columns, ids=ids, validate=validate)
 
     async def ascore_table(self, table: Any, *, validate: bool | None = None) -> Report:
-        """Scores a table as `score_table` does, without blocking the event loop."""
-        prompts, responses, references, groups, tokens, extras, ids = _columns(table)
-        return await self.ascore(
-            prompts, responses, references, groups, tokens, extras, ids=ids, validate=validate
-        )
+        """Scores an Arrow table without blocking the event loop. Needs pyarrow.
+
+        Args:
+            table, validate: As for `score_table`.
+
+        Returns:
+            A `Report`, in the order of the rows.
+
+        Raises:
+            ArgumentError, RunError: As for `score`.
+
+        Example:
+            >>> report = await engine.ascore_table(table)
+        """
+        *columns, ids = tables.columns(table)
+        return await self.ascore(*columns, ids=ids, validate=validate)
+
+    def plan(
+        self,
+        prompts: Sequence[str | Messages | None] | Any | None = None,
+        responses: Sequence[str] | Any = None,
+        references: Sequence[str | float | None] | Any | None = None,
+        groups: Sequence[str | int | None] | Any | None = None,
+        tokens: Sequence[int | None] | Any | None = None,
+        extras: Sequence[Mapping[str, Any] | None] | None = None,
+        *,
+        validate: bool | None = None,
+    ) -> dict[str, Any]:
+        """Counts the judge calls, tokens and cost of a batch without asking a judge, as `plaudit plan --json` does.
+
+        Rules and registered rewards are run, because gates decide who is judged.
+
+        Args:
+            prompts, responses, references, groups, tokens, extras, validate: As for `score`.
+
+        Returns:
+            `rollouts`, and `components`: a list of dicts with `component`, `judge`, `calls`, `known` (answered by the
+            state), `prompt_tokens`, `completion_tokens`, `cost` and more.
+
+        Raises:
+            ArgumentError, RunError: As for `score`.
+
+        Example:
+            >>> sum(each["calls"] for each in engine.plan(prompts, responses)["components"])
+        """
+        dry = self._open(dry=True)
+        try:
+            report = dry.score((prompts, responses, references, groups, tokens, extras, None), validate)
+            return {"rollouts": len(report), "components": dry.cost_estimates()}
+        finally:
+            dry.close()
+
+    def explain(
+        self,
+        prompts: Sequence[str | Messages | None] | Any | None = None,
+        responses: Sequence[str] | Any = None,
+        references: Sequence[str | float | None] | Any | None = None,
+        groups: Sequence[str | int | None] | Any | None = None,
+        tokens: Sequence[int | None] | Any | None = None,
+        extras: Sequence[Mapping[str, Any] | None] | None = None,
+        *,
+        ids: Sequence[str | int | None] | Any | None = None,
+        validate: bool | None = None,
+        full: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Scores a batch and returns how each total came about, as `plaudit explain --json` does.
+
+        A judge is asked only where neither the state nor this engine has its answer: explaining a batch that was just
+        scored costs nothing.
+
+        Args:
+            prompts, responses, references, groups, tokens, extras, ids, validate: As for `score`.
+            full: Whether the prompts of the judges are returned, too.
+
+        Returns:
+            One dict a rollout: `result`, as a row of a report, and `exchanges`, one dict for each judge call that showed
+            the rollout, with `component`, `judge`, `shown`, `verdict`, `reply` and more.
+
+        Raises:
+            ArgumentError, RunError: As for `score`.
+
+        Example:
+            >>> for exchange in engine.explain(prompts, responses)[0]["exchanges"]:
+            ...     print(exchange["verdict"], exchange["reply"])
+        """
+        columns = (prompts, responses, references, groups, tokens, extras, ids)
+        return self._inner.explain(columns, validate, bool(full))
 
     def join(
         self, *, timeout: float | None = None, quiet: float | None = None, remember: int | None = None
     ) -> Join:
-        """A place where callers hand in one rollout each, and get it scored with its group."""
+        """Makes a `Join`, in which callers hand in one rollout each and get it scored with its group.
+
+        Args:
+            timeout: The seconds after which a group is scored without those who are missing; the recipe's where None.
+            quiet: The seconds without an arrival after which a group that is at least half there is scored.
+            remember: How many scored groups are remembered for members that come late.
+
+        Returns:
+            A `Join` of this engine.
+
+        Raises:
+            ArgumentError: An argument is not a number, or below 0.
+            RunError: The engine was closed.
+
+        Example:
+            >>> join = engine.join(timeout=600)
+        """
         from plaudit.join import Join
 
         return Join(self, timeout=timeout, quiet=quiet, remember=remember)
 
     def stop(self) -> None:
-        """Lets no further call to a judge begin. What is in flight is still answered and kept."""
-        self._core.stop()
+        """Lets no further judge call begin. Calls in flight are still answered and kept.
 
-
-_inherited: list[Core | None] = []
+        Example:
+            >>> engine.stop()
+        """
+        self._inner.stop()
 
 
 async def awaited(start: Callable[[Callable[[Any, BaseException | None], None]], Any]) -> Any:
-    """What a call gives back that tells its end on another thread."""
+    """Awaits a call that reports its end to a callback on another thread. Cancelling cancels the call."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
@@ -391,25 +507,22 @@ def _rebuild(
     state: str | None,
     share: int,
     on_error: OnError,
-    functions: list[custom.Brought],
+    functions: list[custom.CustomReward],
 ) -> Engine:
     """An engine that was pickled, with the functions that it was made with and none of this process."""
     engine = Engine.__new__(Engine)
-    engine._begin(recipe, overrides, state, share, on_error, {each.name: each for each in functions})
+    engine._load(recipe, overrides, state, share, on_error, {each.name: each for each in functions})
     return engine
 
 
 def _recipe(recipe: Any) -> tuple[str, str | None]:
-    """The name of a recipe, and its text where it was given as a dict."""
+    """The name of a recipe, and its JSON where it was given as a dict."""
     if isinstance(recipe, Mapping):
-        try:
-            return "recipe", json.dumps(recipe, allow_nan=False, default=_plain)
-        except ValueError as error:
-            raise ValueError(f"the recipe holds a number that is not finite, or itself: {error}") from None
+        return "recipe", _json("the recipe", recipe)
     if isinstance(recipe, (str, os.PathLike)):
         return os.fspath(recipe), None
     kind = type(recipe).__name__
-    raise TypeError(f"a recipe is the name of a shipped one, the path of a file or a dict, not {kind}")
+    raise ArgumentError(f"a recipe is the name of a shipped one, the path of a file or a dict, not {kind}")
 
 
 def _overrides(overrides: Any) -> list[tuple[str, str]]:
@@ -417,88 +530,22 @@ def _overrides(overrides: Any) -> list[tuple[str, str]]:
         return []
     if not isinstance(overrides, Mapping):
         example = '{"components.format.weight": 0.1}'
-        raise TypeError(f"overrides is a dict such as {example}, not {type(overrides).__name__}")
-    written = []
-    for key, value in overrides.items():
-        try:
-            written.append((str(key), _written(value)))
-        except ValueError:
-            raise ValueError(f"overrides[{key!r}]: {value!r:.80} is not finite") from None
-    return written
+        raise ArgumentError(f"overrides is a dict such as {example}, not {type(overrides).__name__}")
+    return [(str(key), _json(f"overrides[{key!r}]", value)) for key, value in overrides.items()]
+
+
+def _json(argument: str, value: Any) -> str:
+    try:
+        return json.dumps(plain(value, strict=True), allow_nan=False)
+    except ArgumentError as error:
+        raise ArgumentError(f"{argument}: {error}") from None
+    except ValueError:
+        raise ArgumentError(f"{argument}: {value!r:.80} is not finite") from None
 
 
 def _share(share: Any) -> int:
     if isinstance(share, bool) or not isinstance(share, Integral):
-        raise TypeError(f"share is a whole number of engines, not {share!r:.80}")
-    if share < 1:
-        raise ValueError(f"share is 1 or more engines, not {share}")
+        raise ArgumentError(f"share is a whole number of engines, not {share!r:.80}")
+    if not 1 <= int(share) < 2**32:
+        raise ArgumentError(f"share is 1 or more engines, not {share}")
     return int(share)
-
-
-def _said(validate: Any) -> bool | None:
-    # numpy's own too, which is none of Python's.
-    if validate is not None and type(validate).__name__ not in ("bool", "bool_"):
-        raise TypeError(f"validate is True, False or None, not {validate!r:.80}")
-    return None if validate is None else bool(validate)
-
-
-def _written(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can say of a value that it does not know: numpy's scalars, mappings such as OmegaConf's, paths."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    for name in ("tolist", "item"):
-        if hasattr(value, name):
-            return getattr(value, name)()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, Sequence):
-        return list(value)
-    raise TypeError(f"{type(value).__name__} cannot stand in a recipe")
-
-
-def _read(name: str) -> str:
-    try:
-        with open(name, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return name
-
-
-_COLUMNS = ("prompt", "response", "reference", "group", "tokens", "extra", "id")
-
-
-def _columns(table: Any) -> tuple[Any, ...]:
-    """The columns of a table in the order of `score`, text still as Arrow holds it."""
-    import pyarrow as pa
-
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    elif not isinstance(table, pa.Table):
-        table = pa.table(table)
-    if "response" not in table.column_names:
-        raise ValueError(f"the table has no column 'response', only {table.column_names}")
-    found: dict[str, Any] = {}
-    for name in ("prompt", "response", "reference", "group", "tokens", "id"):
-        if name in table.column_names:
-            column = table.column(name)
-            found[name] = column.to_pylist() if pa.types.is_nested(column.type) else column
-    others = [name for name in table.column_names if name not in _COLUMNS]
-    if others or "extra" in table.column_names:
-        found["extra"] = _extras(table, others)
-    columns = ("prompt", "response", "reference", "group", "tokens", "extra", "id")
-    return tuple(found.get(name) for name in columns)
-
-
-def _extras(table: Any, others: list[str]) -> list[dict[str, Any]]:
-    rows = table.select(others).to_pylist() if others else [{} for _ in range(table.num_rows)]
-    if "extra" in table.column_names:
-        for at, (row, extra) in enumerate(zip(rows, table.column("extra").to_pylist(), strict=True)):
-            try:
-                row.update(json.loads(extra) if isinstance(extra, str) else extra or {})
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"extra[{at}]: an object or its JSON is wanted ({error})") from None
-    return rows

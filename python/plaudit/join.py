@@ -1,58 +1,29 @@
-"""How is a group scored whose rollouts come one by one? Callers hand in one each and wait; the group is scored as a whole."""
+"""`Join`: scores groups whose rollouts are handed in one by one. Each caller waits, and gets its own `Result`."""
 
 from __future__ import annotations
 
-import math
-import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from numbers import Integral, Number, Real
 from typing import TYPE_CHECKING, Any
 
 from plaudit import _plaudit, custom
 from plaudit.engine import awaited
+from plaudit.fork import PerProcess
 from plaudit.report import flat, statistics
+from plaudit.result import Result
 
 if TYPE_CHECKING:
     from plaudit.engine import Engine, Messages
 
 
-@dataclass(frozen=True)
-class Result:
-    """What one caller gets."""
-
-    total: float | None
-    """The one number; None where the rollout is invalid or skipped."""
-    outcome: str
-    """`scored`, `floored`, `skipped` or `invalid`."""
-    reason: dict[str, Any] | None
-    """Why there is no plain number."""
-    components: dict[str, float | None]
-    """The value of each component."""
-    info: dict[str, Any]
-    """The evidence, as `component.fact`, and as `fact` alone where only one component has it."""
-    group_size: int
-    """How many rollouts were scored together."""
-    partial: bool
-    """Whether the group was scored without some of its members."""
-    late: bool
-    """Whether the rollout came after its group had been scored."""
-    duplicate: bool
-    """Whether the rollout had been handed in before."""
-    waited: float
-    """The seconds from its arrival until its group was closed."""
-    siblings_mean: float | None
-    """The mean total of the other members that have one."""
-    group_totals: list[float | None] = field(default_factory=list)
-    """The totals of the group: the rollout's own first, then those of the others in the order in which they came."""
-
-
 class Join:
     """Callers hand in one rollout each, with the name and the size of its group, and get it scored with the group.
 
-    A group is scored when it is complete, or when its time is up or nothing has come for a while, as the recipe's `groups`
-    says. Every caller gets an answer, whatever happens. In a forked child it begins anew: groups do not meet across a fork.
+    A group is scored when it is complete, when its timeout is over, or when nothing has come for a while, as the recipe's
+    `groups` says. Where the recipe compares nothing, a rollout is scored at once; only one without a total waits for its
+    siblings, to get their mean. Every caller gets a result, whatever happens. A forked child starts with no groups.
+
+    `Engine.join` makes one.
     """
 
     def __init__(
@@ -64,58 +35,54 @@ class Join:
         remember: int | None = None,
     ) -> None:
         self.engine = engine
-        self._terms = (timeout, quiet, remember)
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
-        self._made: _plaudit.Meeting | None = self._make()
+        self._settings = (timeout, quiet, remember)
+        self._process: PerProcess[_plaudit.Join] = PerProcess()
+        _ = self._inner
         engine._joins.add(self)
 
-    def _make(self) -> _plaudit.Meeting:
-        return _plaudit.Meeting(self.engine._core, *self._terms)
-
     @property
-    def _meeting(self) -> _plaudit.Meeting:
-        # As with the engine: a forked child has no threads to be answered by, so it meets anew, and what it inherited is
-        # never let go of.
-        if self._pid != os.getpid():
-            _inherited.append(self._made)
-            self._lock = threading.Lock()
-            self._made, self._pid = None, os.getpid()
-        if self._made is None:
-            with self._lock:
-                if self._made is None:
-                    self._made = self._make()
-        return self._made
+    def _inner(self) -> _plaudit.Join:
+        return self._process.get(lambda: _plaudit.Join(self.engine._inner, *self._settings))
 
     @property
     def timeout(self) -> float:
         """The seconds after which a group is scored with those who came."""
-        return self._meeting.timeout
+        return self._inner.timeout
 
     @property
     def quiet(self) -> float | None:
         """The seconds without an arrival after which a group that is at least half there is scored."""
-        return self._meeting.quiet
-
-    @property
-    def statistics(self) -> dict[str, Any]:
-        """Over everything that has been scored so far."""
-        return statistics(self._meeting.statistics())
-
-    def take_step(self, step: int) -> dict[str, Any]:
-        """Ends a step of the training: what has been scored since the one before."""
-        return statistics(self._meeting.take_step(step))
-
-    @property
-    def last_step(self) -> dict[str, Any] | None:
-        """The step that ended last."""
-        step = self._meeting.last_step()
-        return None if step is None else statistics(step)
+        return self._inner.quiet
 
     @property
     def status(self) -> dict[str, Any]:
-        """What is open and what has happened so far."""
-        return self._meeting.status()
+        """How many groups are open and how many callers wait, and counts of what has happened so far."""
+        return self._inner.status()
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """The statistics of everything that was scored so far, as those of a report."""
+        return statistics(self._inner.statistics())
+
+    @property
+    def last_step(self) -> dict[str, Any] | None:
+        """The step that `take_step` ended last."""
+        step = self._inner.last_step()
+        return None if step is None else statistics(step)
+
+    def take_step(self, step: int) -> dict[str, Any]:
+        """Ends a step of the training.
+
+        Args:
+            step: The number of the step.
+
+        Returns:
+            `step`, and the `statistics` of what was scored since the step before.
+
+        Example:
+            >>> join.take_step(17)["statistics"]["total"]["mean"]
+        """
+        return statistics(self._inner.take_step(step))
 
     def score(
         self,
@@ -131,23 +98,45 @@ class Join:
         timeout: float | None = None,
         validate: bool | None = None,
     ) -> Result:
-        """Hands in one rollout and waits until its group has been scored."""
-        over = threading.Event()
-        answer: list[Any] = []
+        """Hands in one rollout and waits until its group has been scored.
 
-        def done(value: Any, error: BaseException | None) -> None:
-            answer.append((value, error))
+        Args:
+            group: The name or number of the group. It must not be used again for other rollouts.
+            size: How many members the group has.
+            response: The text that is scored.
+            prompt: Text or chat messages.
+            reference: The right answer; a number is taken as its decimal text.
+            tokens: The length of the response in the policy's own tokens.
+            extra: A dict for rewards and routes that read it.
+            member: The name or number of the rollout in its group. With it, a rollout that is handed in twice counts once.
+            timeout: The seconds that this caller waits at most, where that is less than the join's.
+            validate: Whether the reference takes part in comparisons; where it is None, the recipe decides.
+
+        Returns:
+            The `Result` of this rollout.
+
+        Raises:
+            ArgumentError: An argument has the wrong type or value; the message names it.
+            RunError: The engine was closed.
+
+        Example:
+            >>> join.score("prompt-17", 8, text, prompt=prompt, member=3).total
+        """
+        over = threading.Event()
+        outcome: list[Any] = []
+
+        def done(fields: Any, error: BaseException | None) -> None:
+            outcome.append((fields, error))
             over.set()
 
         rollout = (prompt, response, reference, tokens, extra)
-        told = _told(group, size, member, timeout, validate, *rollout)
-        self._meeting.hand_in(done, *told)
+        self._inner.submit(done, group, size, member, timeout, validate, rollout)
         while not over.wait(0.1):
-            pass  # In short turns, so that Ctrl-C is heard on every system.
-        value, error = answer[0]
+            pass  # In short turns, so that Ctrl-C works on every system.
+        fields, error = outcome[0]
         if error is not None:
             raise error
-        return self._result(value)
+        return self._result(fields)
 
     async def ascore(
         self,
@@ -163,94 +152,72 @@ class Join:
         timeout: float | None = None,
         validate: bool | None = None,
     ) -> Result:
-        """Hands in one rollout without blocking the event loop. A cancelled caller's rollout still counts as a member."""
-        rollout = (prompt, response, reference, tokens, extra)
-        told = _told(group, size, member, timeout, validate, *rollout)
-        return self._result(await awaited(lambda done: self._meeting.hand_in(done, *told)))
+        """Hands in one rollout without blocking the event loop. The rollout of a cancelled caller still counts as a member.
 
-    def _result(self, told: tuple[Any, ...]) -> Result:
-        total, outcome, reason, components, info, *rest = told
+        Args:
+            group, size, response, prompt, reference, tokens, extra, member, timeout, validate: As for `score`.
+
+        Returns:
+            The `Result` of this rollout.
+
+        Raises:
+            ArgumentError, RunError: As for `score`.
+
+        Example:
+            >>> result = await join.ascore("prompt-17", 8, text, prompt=prompt)
+        """
+        rollout = (prompt, response, reference, tokens, extra)
+        place = (group, size, member, timeout, validate)
+        return self._result(await awaited(lambda done: self._inner.submit(done, *place, rollout)))
+
+    def _result(self, fields: tuple[Any, ...]) -> Result:
+        total, outcome, reason, components, info, *rest = fields
         if self.engine._on_error == "raise":
             error = custom.failure([reason], self.engine._raised)
             if error is not None:
                 raise error
         return Result(total, outcome, reason, components, flat(info), *rest)
 
-    def mailbox(self, wake: Callable[[], object]) -> _plaudit.Mailbox:
-        """Where the answers to many rollouts come in under numbers, for adapters that have thousands waiting.
+    def _completion_queue(self, wake: Callable[[], object]) -> _plaudit.CompletionQueue:
+        """A queue for the results of many rollouts under numbers, for adapters that have thousands waiting.
 
         `wake` is called on another thread when there is something to take, and not again before it was taken.
         """
-        return self._meeting.mailbox(wake)
+        return self._inner.completion_queue(wake)
 
     def leave(self, group: str | int, member: str | int | None = None) -> None:
-        """Says that a member will never come, so that the others do not wait for it. It may be said before any has come."""
-        group, member = _name("group", group), None if member is None else _name("member", member)
-        self._meeting.leave(group, member)
+        """Reports that a member will never come, so that the others do not wait for it. No member need have come yet.
+
+        Args:
+            group: The name or number of the group.
+            member: The name or number of the member, where it has one.
+
+        Raises:
+            ArgumentError: A name is neither text nor a whole number.
+
+        Example:
+            >>> join.leave("prompt-17", 5)
+        """
+        self._inner.leave(group, member)
 
     def flush(self) -> None:
-        """Closes every open group now."""
-        self._meeting.flush()
+        """Closes every open group now, as if its timeout were over.
+
+        Example:
+            >>> join.flush()
+        """
+        self._inner.flush()
 
     def close(self) -> None:
-        """Closes every open group, and takes nothing more."""
-        self._meeting.close()
+        """Closes every open group, and refuses all further rollouts.
 
+        Example:
+            >>> join.close()
+        """
+        self._inner.close()
 
-_inherited: list[_plaudit.Meeting | None] = []
-
-
-def _name(argument: str, name: Any) -> str:
-    """The name of a group or a member: a text, or a whole number as its digits."""
-    if isinstance(name, Integral):
-        return str(name)
-    if not isinstance(name, str):
-        raise TypeError(f"{argument} is a text, not {name!r:.80}")
-    return name
-
-
-def _digits(number: Any) -> str | None:
-    """A number as its decimal text, as an engine takes it; nothing where there is none."""
-    if isinstance(number, Integral) or not isinstance(number, Real):
-        return str(number)
-    value = float(number)
-    if math.isnan(value):
-        return None
-    if math.isinf(value):
-        raise TypeError(f"reference is a text or a finite number, not {number}")
-    return f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else str(number)
-
-
-def _told(
-    group: Any,
-    size: Any,
-    member: Any,
-    timeout: Any,
-    validate: Any,
-    prompt: Any,
-    response: Any,
-    reference: Any,
-    tokens: Any,
-    extra: Any,
-) -> tuple[Any, ...]:
-    """The arguments, with names as text; one of another type is named."""
-    group, member = _name("group", group), None if member is None else _name("member", member)
-    if type(validate).__name__ == "bool_":
-        validate = bool(validate)
-    if isinstance(reference, Number) and not isinstance(reference, bool):
-        reference = _digits(reference)
-    nothing = type(None)
-    for name, value, kinds, wanted in (
-        ("size", size, Integral, "a number of rollouts"),
-        ("timeout", timeout, (Real, nothing), "a number of seconds"),
-        ("validate", validate, (bool, nothing), "True, False or None"),
-        ("response", response, str, "a text"),
-        ("reference", reference, (str, nothing), "a text or a number"),
-        ("tokens", tokens, (Integral, nothing), "a number of tokens"),
-    ):
-        if not isinstance(value, kinds):
-            raise TypeError(f"{name} is {wanted}, not {value!r:.80}")
-    for name, value in (("size", size), ("tokens", tokens)):
-        if value is not None and value < 0:
-            raise ValueError(f"{name} is 0 or more, not {value}")
-    return group, size, member, timeout, validate, prompt, response, reference, tokens, extra
+    def _close_here(self) -> None:
+        """Closes it where this process has used it."""
+        inner = self._process.made_here()
+        if inner is not None:
+            inner.close()

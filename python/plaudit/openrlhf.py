@@ -1,12 +1,12 @@
-"""How does OpenRLHF get its rewards from a recipe?
+"""Rewards for OpenRLHF: the file that it loads, as a reward function and as an agent.
 
 OpenRLHF loads a Python file by its path, and `python -m plaudit.openrlhf` prints the path of this one. It serves both ways:
 
 - `--reward.remote_url PATH` calls `reward_func`, one sample at a time, in threads.
-- `--train.agent_func_path PATH` takes `AgentExecutor`, which generates as OpenRLHF does by itself and hands each group to the
-  engine whole. It knows the size of every group and the tokens of every response, so prefer it where a recipe compares.
+- `--train.agent_func_path PATH` takes `AgentExecutor`, which generates as OpenRLHF does by itself and knows the size of every
+  group and the tokens of every response. Prefer it where a recipe compares responses.
 
-Everything else is said by environment variables, because OpenRLHF passes no arguments on:
+OpenRLHF passes no arguments on, so environment variables are the settings:
 
 | Variable | Meaning |
 |---|---|
@@ -25,87 +25,171 @@ Everything else is said by environment variables, because OpenRLHF passes no arg
 from __future__ import annotations
 
 import asyncio
+import difflib
 import functools
 import itertools
+import json
 import logging
+import os
+import shlex
 import sys
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import plaudit
-from plaudit.openrlhf_settings import Settings, unknown
+from plaudit import _plaudit
 
 if TYPE_CHECKING:
-    from plaudit.ray.actor import Answer
-    from plaudit.ray.calls import SharedCalls
+    from plaudit.ray.sync_client import SyncClient
 
 _log = logging.getLogger("plaudit.openrlhf")
 
-_THREADS = 4096
+SETTINGS = (
+    "RECIPE",
+    "SET",
+    "STATE",
+    "GROUP_SIZE",
+    "SHARE",
+    "JOIN",
+    "TIMEOUT",
+    "INVALID",
+    "SCORE",
+    "STOP",
+)
+"""The names of the settings, each after `PLAUDIT_`."""
+
+_OTHER_VARIABLES = ("PLAUDIT_BIN", "PLAUDIT_TOKEN")
+"""Variables of other parts of plaudit."""
+
+_MAX_THREADS = 4096
 """How many samples of one process may wait for their siblings in `reward_func`."""
 
-_GATHERING = 65_536
-"""How many groups may be waited for. Those whose samples never came are forgotten first."""
+_MAX_OPEN_GROUPS = 65_536
+"""How many groups may be incomplete. Those whose samples never came are forgotten first."""
 
 
-class _Cohort:
-    """The samples of one prompt that are made together: one group."""
+class Settings(NamedTuple):
+    """The settings, read from the environment."""
+
+    recipe: str
+    overrides: dict[str, object]
+    state: str | None
+    size: int | None
+    share: int
+    join: str | None
+    timeout: float
+    invalid: str
+    score: str | None
+    stop: tuple[str, ...]
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str] = os.environ) -> Settings:
+        """Reads the variables; raises `ArgumentError` with the name of one that is wrong."""
+        given = {name: environment.get(f"PLAUDIT_{name}") or None for name in SETTINGS}
+        recipe, join, timeout, invalid = (given[name] for name in ("RECIPE", "JOIN", "TIMEOUT", "INVALID"))
+        if recipe is None:
+            raise plaudit.ArgumentError(
+                "PLAUDIT_RECIPE must name a recipe, such as `math` or the path of a file"
+            )
+        for name in ("GROUP_SIZE", "SHARE"):
+            number = given[name]
+            if number is not None and not (number.isdecimal() and int(number) > 0):
+                raise plaudit.ArgumentError(f"PLAUDIT_{name} must be a whole number above 0, not `{number}`")
+        if join not in (None, "ray"):
+            raise plaudit.ArgumentError(f"PLAUDIT_JOIN is `ray` or not set, not `{join}`")
+        try:
+            seconds = float(timeout or 1800.0)
+        except ValueError:
+            raise plaudit.ArgumentError(f"PLAUDIT_TIMEOUT is a number of seconds, not `{timeout}`") from None
+        if invalid not in (None, "mean", "raise"):
+            raise plaudit.ArgumentError(f"PLAUDIT_INVALID is `mean` or `raise`, not `{invalid}`")
+        return cls(
+            recipe=recipe,
+            overrides=dict(_override(word) for word in shlex.split(given["SET"] or "")),
+            state=given["STATE"],
+            size=int(given["GROUP_SIZE"]) if given["GROUP_SIZE"] else None,
+            share=int(given["SHARE"] or 1),
+            join=join,
+            timeout=seconds,
+            invalid=invalid or "mean",
+            score=given["SCORE"],
+            stop=tuple(shlex.split(given["STOP"] or "")),
+        )
+
+
+def _override(word: str) -> tuple[str, object]:
+    key, equals, value = word.partition("=")
+    if not equals:
+        raise plaudit.ArgumentError(f"PLAUDIT_SET takes KEY=VALUE, not `{word}`")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Warnings about variables that look like settings and are none."""
+    known = [f"PLAUDIT_{name}" for name in SETTINGS]
+    found = []
+    for name in sorted(environment):
+        if name.startswith("PLAUDIT_") and name not in (*known, *_OTHER_VARIABLES):
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            found.append(f"{name} is no setting of plaudit.openrlhf{hint}")
+    return found
+
+
+class _Group:
+    """The samples of one prompt that are generated together."""
 
     def __init__(self) -> None:
         self.key = uuid.uuid4().hex
         self.members = 0
-        self.begun = asyncio.Event()
-        self._totals: list[float | None] = []
-        self._settled = threading.Condition()
+        self.started = asyncio.Event()
 
-    def settle(self, total: float | None) -> None:
-        """Notes what became of one member; None where nothing did."""
-        with self._settled:
-            self._totals.append(total)
-            self._settled.notify_all()
 
-    def mean(self, size: int, timeout: float) -> float | None:
-        """The mean of the members that have a total, once all are settled or the time is up."""
-        with self._settled:
-            self._settled.wait_for(lambda: len(self._totals) >= size, timeout)
-            values = [total for total in self._totals if total is not None]
-        return sum(values) / len(values) if values else None
+_Prompt = tuple[str | None, str]
+"""The Ray task that generates a prompt's samples, and the prompt. The task tells two groups with equal prompts apart."""
 
 
 class Rewards:
-    """What scores all samples of this process: its own engine, or the one that a Ray cluster shares."""
+    """Scores all samples of this process, with its own engine or the one that a Ray cluster shares.
+
+    OpenRLHF does not name groups. `reward_func` assigns a sample to the incomplete group of its prompt, which the service's
+    implicit groups do as well for clients that may ask again; samples of this process come once, so a dict is enough here.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.shared: SharedCalls | None = None
+        self.shared: SyncClient | None = None
         if settings.join == "ray":
-            from plaudit.ray.calls import SharedCalls
-            from plaudit.ray.connection import Terms
+            from plaudit.ray.actor import ActorConfig
+            from plaudit.ray.sync_client import SyncClient
 
-            terms = Terms(settings.recipe, settings.overrides or None, settings.state)
-            self.engine = terms.engine(state=False)
-            self.shared = SharedCalls(terms, deadline=settings.timeout)
+            config = ActorConfig(settings.recipe, settings.overrides or None, settings.state)
+            self.engine = config.engine(state=False)
+            self.shared = SyncClient(config, deadline=settings.timeout)
         else:
             self.engine = _open_engine(settings)
         if settings.size is not None:
             self.engine.check_group_size(settings.size)
         if settings.score is not None and settings.score not in self.engine.components:
-            raise ValueError(
+            raise plaudit.ArgumentError(
                 f"PLAUDIT_SCORE names `{settings.score}`, but the recipe has {list(self.engine.components)}"
             )
         self.join = self.engine.join()
-        self._uncounted = uncounted(self.engine)
+        self._skipped = components_without_tokens(self.engine)
         self._lock = threading.Lock()
-        self._gathering: dict[tuple[str | None, str], _Cohort] = {}
-        self._beginning: dict[tuple[str | None, str], _Cohort] = {}
+        self._incomplete: dict[_Prompt, _Group] = {}
+        self._starting: dict[_Prompt, _Group] = {}
 
-    def tell_uncounted(self) -> None:
-        """Says once which components `reward_func` leaves out, because it does not see the tokens of a response."""
-        skipped, self._uncounted = self._uncounted, []
+    def warn_of_skipped_components(self) -> None:
+        """Logs once which components `reward_func` leaves out, because it does not see the tokens of a response."""
+        skipped, self._skipped = self._skipped, []
         if skipped:
             _log.warning(
                 "plaudit: %s count tokens, which OpenRLHF does not tell a reward function, and are skipped for every sample: "
@@ -114,113 +198,93 @@ class Rewards:
             )
 
     def size(self) -> int:
-        """How many samples of a prompt `reward_func` brings together; raises where it must be said and is not."""
+        """The group size of `reward_func`; raises where the recipe needs one and none is set."""
         if self.settings.size is None and self.engine.compares_groups:
-            raise ValueError(
+            raise plaudit.ArgumentError(
                 "the recipe compares the responses of a prompt: set PLAUDIT_GROUP_SIZE to --rollout.n_samples_per_prompt, or "
                 "give this file as --train.agent_func_path"
             )
         return self.settings.size or 1
 
     def score(self, query: str, prompt: str, label: Any) -> dict[str, Any]:
-        """What OpenRLHF reads for one sample; waits for its siblings where the recipe compares."""
+        """What OpenRLHF reads for one sample. Waits for the siblings where the recipe compares, or the sample is invalid."""
         size = self.size()
-        # All samples of a prompt are made by one Ray task, which tells two groups with equal prompts apart.
         key = (_ray_task(), prompt)
-        cohort = self._arrive(key, size)
-        result: Any = None
+        group = self._assign(key, size)
         try:
-            rollout = {
-                "prompt": prompt,
-                "response": self.clean(response_of(query, prompt)),
-                **_said_of(label),
-            }
+            response = self.clean(response_of(query, prompt))
+            rollout = {"prompt": prompt, "response": response, **_label_fields(label)}
             if self.shared is not None:
-                result = self.shared.submit(cohort.key, size, **rollout).result(self.settings.timeout)
+                result = self.shared.submit(group.key, size, **rollout).result(self.settings.timeout)
             else:
-                result = self.join.score(cohort.key, size, **rollout)
+                result = self.join.score(group.key, size, timeout=self.settings.timeout, **rollout)
+        except plaudit.ArgumentError:
+            self.leave(group, size)
+            raise
         finally:
-            cohort.settle(result.total if result is not None else None)
-            self._answered(key, cohort)
-        assert result is not None
-        return self._answer(result, cohort, size)
+            self._close_group(key, group)
+        return self._answer(result)
 
     async def ascore(
-        self, cohort: _Cohort, response: str, prompt: str, label: Any, tokens: int
+        self, group: _Group, response: str, prompt: str, label: Any, tokens: int
     ) -> dict[str, Any]:
-        """The same for a sample whose generation began with `begin`."""
-        await cohort.begun.wait()
-        size = cohort.members
-        rollout = {"prompt": prompt, "response": response, "tokens": tokens, **_said_of(label)}
-        result: Any = None
-        try:
-            if self.shared is not None:
-                asked = asyncio.wrap_future(self.shared.submit(cohort.key, size, **rollout))
-                result = await asyncio.wait_for(asked, self.settings.timeout)
-            else:
-                result = await self.join.ascore(cohort.key, size, **rollout)
-        finally:
-            cohort.settle(result.total if result is not None else None)
-        assert result is not None
-        if result.total is not None:
-            return self._answer(result, cohort, size)
-        return await asyncio.to_thread(self._answer, result, cohort, size)
+        """The same for a sample whose generation began with `start`."""
+        await group.started.wait()
+        size, seconds = group.members, self.settings.timeout
+        rollout = {"prompt": prompt, "response": response, "tokens": tokens, **_label_fields(label)}
+        if self.shared is not None:
+            submitted = asyncio.wrap_future(self.shared.submit(group.key, size, **rollout))
+            return self._answer(await asyncio.wait_for(submitted, seconds))
+        return self._answer(await self.join.ascore(group.key, size, timeout=seconds, **rollout))
 
-    def begin(self, prompt: str) -> _Cohort:
-        """The group of a sample whose generation begins now.
+    def start(self, prompt: str) -> _Group:
+        """The group of a sample whose generation starts now.
 
-        OpenRLHF begins all samples of a prompt in one turn of the event loop, so the group is known when the turn is over,
+        OpenRLHF starts all samples of a prompt in one turn of the event loop, so the group is known when the turn is over,
         whatever its size: training and evaluation may differ.
         """
         key = (_ray_task(), prompt)
-        cohort = self._beginning.get(key)
-        if cohort is None:
-            cohort = self._beginning[key] = _Cohort()
-            asyncio.get_running_loop().call_soon(self._all_begun, key)
-        cohort.members += 1
-        return cohort
+        group = self._starting.get(key)
+        if group is None:
+            group = self._starting[key] = _Group()
+            asyncio.get_running_loop().call_soon(self._all_started, key)
+        group.members += 1
+        return group
 
-    def leave(self, cohort: _Cohort) -> None:
-        """Lets the siblings of a sample go on whose generation failed."""
-        cohort.settle(None)
+    def _all_started(self, key: _Prompt) -> None:
+        self._starting.pop(key).started.set()
+
+    def leave(self, group: _Group, size: int) -> None:
+        """Lets the siblings of a sample go on that failed before it was handed in."""
         if self.shared is not None:
-            self.shared.leave(cohort.key, cohort.members)
+            self.shared.withdraw(group.key, size)
         else:
-            self.join.leave(cohort.key)
+            self.join.leave(group.key)
 
-    def clean(self, text: str, ends: Sequence[str] = ()) -> str:
+    def clean(self, text: str, stop: Sequence[str] = ()) -> str:
         """The response without the tokens that end it."""
-        found = True
-        while found:
-            text = text.rstrip()
-            found = next((end for end in (*self.settings.ends, *ends) if end and text.endswith(end)), "")
-            text = text.removesuffix(found)
-        return text
+        return _plaudit.strip_end_of_turn(text, [*self.settings.stop, *stop])
 
-    def _all_begun(self, key: tuple[str | None, str]) -> None:
-        self._beginning.pop(key).begun.set()
-
-    def _arrive(self, key: tuple[str | None, str], size: int) -> _Cohort:
-        """The group that is being gathered for a prompt, in which a sample takes the next place."""
+    def _assign(self, key: _Prompt, size: int) -> _Group:
+        """The incomplete group of a prompt, in which a sample takes the next place."""
         with self._lock:
-            cohort = self._gathering.setdefault(key, _Cohort())
-            if len(self._gathering) > _GATHERING:
-                del self._gathering[next(iter(self._gathering))]
-            cohort.members += 1
-            if cohort.members == size:
-                del self._gathering[key]
-            return cohort
+            group = self._incomplete.setdefault(key, _Group())
+            if len(self._incomplete) > _MAX_OPEN_GROUPS:
+                del self._incomplete[next(iter(self._incomplete))]
+            group.members += 1
+            if group.members == size:
+                del self._incomplete[key]
+            return group
 
-    def _answered(self, key: tuple[str | None, str], cohort: _Cohort) -> None:
-        """A group that has been answered gathers nobody any more, even if it never became complete."""
+    def _close_group(self, key: _Prompt, group: _Group) -> None:
+        """Takes no further samples into a group that was compared, even if it never became complete."""
         with self._lock:
-            if self._gathering.get(key) is cohort and self.engine.compares_groups:
-                del self._gathering[key]
+            if self._incomplete.get(key) is group and self.engine.compares_groups:
+                del self._incomplete[key]
 
-    def _answer(self, result: plaudit.Result | Answer, cohort: _Cohort, size: int) -> dict[str, Any]:
+    def _answer(self, result: plaudit.Result) -> dict[str, Any]:
         """A result as OpenRLHF reads it: the same keys for every sample, and finite numbers alone."""
-        reward = self._mean_of_siblings(result, cohort, size) if result.total is None else result.total
-        score = reward
+        reward = score = self._reward(result)
         if self.settings.score is not None and result.total is not None:
             chosen = result.components[self.settings.score]
             score = reward if chosen is None else chosen
@@ -235,70 +299,33 @@ class Rewards:
             logs[f"plaudit/{component}_missing"] = float(value is None)
         return {"rewards": reward, "scores": score, "extra_logs": logs}
 
-    def _mean_of_siblings(self, result: plaudit.Result | Answer, cohort: _Cohort, size: int) -> float:
-        """The number for a sample without one. OpenRLHF must be given a number, and this one gives no advantage."""
-        mean = None
-        if self.settings.invalid == "mean":
-            # Where nothing is compared, nobody has waited for the siblings yet.
-            waits = result.siblings_mean is None and not self.engine.compares_groups
-            mean = (
-                cohort.mean(size, min(self.settings.timeout, self.join.timeout))
-                if waits
-                else result.siblings_mean
-            )
-        if mean is None:
-            reason = result.reason or {"code": result.outcome, "message": "the recipe does not apply to it"}
-            siblings = (
-                "nor could any of its siblings"
-                if self.settings.invalid == "mean"
-                else "and PLAUDIT_INVALID is `raise`"
-            )
-            message = f"a sample could not be scored, {siblings}: {reason['code']}: {reason['message']}"
-            # OpenRLHF logs an exception of a reward function at level INFO alone, and stops later for another reason.
-            _log.error(message)
-            raise RuntimeError(message)
-        return mean
+    def _reward(self, result: plaudit.Result) -> float:
+        """The total, or the mean of the siblings: OpenRLHF must have a number, and this one gives no advantage."""
+        raises = self.settings.invalid == "raise"
+        reward = result.total if raises else result.total_or_siblings_mean
+        if reward is not None:
+            return reward
+        reason = result.reason or {"code": result.outcome, "message": "the recipe does not apply to it"}
+        siblings = "and PLAUDIT_INVALID is `raise`" if raises else "nor could any of its siblings"
+        message = f"a sample could not be scored, {siblings}: {reason['code']}: {reason['message']}"
+        # OpenRLHF logs an exception of a reward function at level INFO alone, and stops later for another reason.
+        _log.error(message)
+        raise RuntimeError(message)
 
 
 def response_of(query: str, prompt: str) -> str:
-    """What the model wrote: the query without the prompt.
-
-    A tokenizer may put a token before the prompt, and OpenRLHF cuts the beginning off a prompt that is too long.
-    """
-    if query.startswith(prompt):
-        return query[len(prompt) :]
-    at = query.find(prompt)
-    if prompt and 0 <= at <= 64:
-        return query[at + len(prompt) :]
-    kept = _overlap(prompt, query)
-    if kept >= 16:
-        return query[kept:]
-    raise ValueError(
-        "the query does not begin with its prompt, so the response cannot be told from it; give this file as "
-        "--train.agent_func_path instead, which sees the tokens"
-    )
+    """The response: the query without the prompt, also where OpenRLHF cut off the beginning of a long prompt."""
+    response = _plaudit.response_of(query, prompt)
+    if response is None:
+        raise plaudit.ArgumentError(
+            "the query does not begin with its prompt, so the response cannot be told from it; give this file as "
+            "--train.agent_func_path instead, which sees the tokens"
+        )
+    return response
 
 
-def _overlap(prompt: str, query: str) -> int:
-    """The length of the longest end of the prompt that the query begins with, in linear time (Knuth, Morris and Pratt)."""
-    pattern = query[: len(prompt)]
-    fallback = [0] * len(pattern)
-    length = 0
-    for at in range(1, len(pattern)):
-        while length and pattern[at] != pattern[length]:
-            length = fallback[length - 1]
-        length += pattern[at] == pattern[length]
-        fallback[at] = length
-    length = 0
-    for letter in prompt:
-        while length and (length == len(pattern) or letter != pattern[length]):
-            length = fallback[length - 1]
-        length += bool(pattern) and letter == pattern[length]
-    return length
-
-
-def _said_of(label: Any) -> dict[str, Any]:
-    """The reference and further fields that a label holds: a text is the reference, an object's fields are `extra`."""
+def _label_fields(label: Any) -> dict[str, Any]:
+    """The reference and `extra` of a label: text is the reference, the fields of an object are `extra`."""
     if isinstance(label, Mapping):
         fields = {str(name): value for name, value in label.items()}
         reference = fields.pop("reference", None)
@@ -306,16 +333,16 @@ def _said_of(label: Any) -> dict[str, Any]:
     return {"reference": None if label is None or label == "" else str(label)}
 
 
-_COUNTING = ("total_length", "dapo.overlong", "open_r1.cosine_length")
+_COUNTING_TOKENS = ("total_length", "dapo.overlong", "open_r1.cosine_length")
 """Rewards that take the number of tokens from the trainer, and skip a rollout without one."""
 
 
-def uncounted(engine: plaudit.Engine) -> list[str]:
-    """The components that give nothing where the trainer does not count tokens."""
+def components_without_tokens(engine: plaudit.Engine) -> list[str]:
+    """The components that are skipped where the trainer does not count tokens."""
     found = []
-    for name, written in (engine.recipe.get("components") or {}).items():
-        counts = engine.rewards.get(name) in _COUNTING and written.get("unit", "token") == "token"
-        if counts and written.get("tokenizer_type") is None:
+    for name, component in (engine.recipe.get("components") or {}).items():
+        counts = engine.rewards.get(name) in _COUNTING_TOKENS and component.get("unit", "token") == "token"
+        if counts and component.get("tokenizer_type") is None:
             found.append(f"`{name}`")
     return found
 
@@ -343,35 +370,35 @@ def _open_engine(settings: Settings) -> plaudit.Engine:
     raise AssertionError("the numbers never end")
 
 
-_made: list[Rewards] = []
-_making = threading.Lock()
+_rewards: list[Rewards] = []
+_rewards_lock = threading.Lock()
 
 
 def rewards(*, by_function: bool = False) -> Rewards:
-    """What scores the samples of this process, made when it is first asked for; `by_function` where `reward_func` hands in.
+    """The rewards of this process, made at the first call; `by_function` where `reward_func` hands samples in.
 
-    What is wrong with the settings is logged and raised: OpenRLHF logs what a reward function raises at level INFO alone.
+    A mistake in the settings is logged and raised: OpenRLHF logs what a reward function raises at level INFO alone.
     """
-    with _making:
+    with _rewards_lock:
         try:
-            if not _made:
-                for told in unknown():
-                    _log.warning("plaudit: %s", told)
-                _made.append(Rewards(Settings.read()))
+            if not _rewards:
+                for warning in unknown_variables():
+                    _log.warning("plaudit: %s", warning)
+                _rewards.append(Rewards(Settings.read()))
             if by_function:
-                _made[0].size()
-                _made[0].tell_uncounted()
+                _rewards[0].size()
+                _rewards[0].warn_of_skipped_components()
         except Exception as error:
             _log.error("plaudit: %s", error)
             raise
-        return _made[0]
+        return _rewards[0]
 
 
 def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
     """What OpenRLHF calls for `--reward.remote_url`: one sample a call, in a thread that may wait for its siblings."""
-    desk = rewards(by_function=True)
+    scorer = rewards(by_function=True)
     answers = [
-        desk.score(query, prompt, label)
+        scorer.score(query, prompt, label)
         for query, prompt, label in zip(queries, prompts, labels, strict=True)
     ]
     if len(answers) == 1:
@@ -404,20 +431,20 @@ def _agent_executor() -> type:
             llm_engine: Any,
             images: Any = None,
         ) -> dict[str, Any]:
-            desk = rewards()
-            cohort = desk.begin(prompt)
+            scorer = rewards()
+            group = scorer.start(prompt)
             try:
                 output = await super().execute(
                     prompt, label, sampling_params, max_length, hf_tokenizer, llm_engine, images
                 )
             except BaseException:
-                desk.leave(cohort)
+                scorer.leave(group, group.members)
                 raise
             ((start, end),) = output["action_ranges"]
-            written = output["observation_tokens"][start:end]
-            ends = [hf_tokenizer.eos_token or "", hf_tokenizer.pad_token or ""]
-            response = desk.clean(hf_tokenizer.decode(written, skip_special_tokens=False), ends)
-            answer = await desk.ascore(cohort, response, prompt, label, len(written))
+            tokens = output["observation_tokens"][start:end]
+            stop = [hf_tokenizer.eos_token or "", hf_tokenizer.pad_token or ""]
+            response = scorer.clean(hf_tokenizer.decode(tokens, skip_special_tokens=False), stop)
+            answer = await scorer.ascore(group, response, prompt, label, len(tokens))
             output.update(reward=answer["rewards"], scores=answer["scores"], extra_logs=answer["extra_logs"])
             return output
 
@@ -425,10 +452,12 @@ def _agent_executor() -> type:
 
 
 def _widen_threads() -> None:
-    """Lets many samples wait at once. Each holds a thread of the loop that OpenRLHF makes this module in, whose pool has too
-    few of them by default: once they were all taken by samples that wait, the siblings they wait for could not come in."""
+    """Gives the event loop a large thread pool, since every waiting sample holds a thread.
+
+    With the default pool, waiting samples would take all threads, and the siblings they wait for could not come in.
+    """
     asyncio.get_running_loop().set_default_executor(
-        ThreadPoolExecutor(_THREADS, thread_name_prefix="plaudit")
+        ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="plaudit")
     )
 
 
@@ -440,7 +469,7 @@ if __name__ == "reward_func":
         _log.warning(
             "no event loop runs where this file is loaded: as many samples can wait as the caller has threads"
         )
-    # What is wrong with the settings ends the run here, and not with the first sample.
+    # A mistake in the settings ends the run here, and not with the first sample.
     rewards(by_function=True)
 elif __name__ == "__main__":
     print(Path(__file__).resolve())

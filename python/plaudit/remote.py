@@ -18,12 +18,12 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from plaudit._plaudit import RunError
+from plaudit._plaudit import ArgumentError, RunError
 from plaudit.report import flat
+from plaudit.result import Result
 
 _log = logging.getLogger("plaudit")
 
@@ -65,41 +65,6 @@ class _Unreachable(Exception):
     """Nothing was answered before the deadline."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the service says of one rollout."""
-
-    total: float | None
-    outcome: str
-    reason: dict[str, Any] | None
-    components: dict[str, float | None] = field(default_factory=dict)
-    info: dict[str, Any] = field(default_factory=dict)
-    partial: bool = False
-
-    @classmethod
-    def read(cls, result: Mapping[str, Any], partial: bool = False) -> Answer:
-        """A result as the service writes it."""
-        components = result.get("components") or {}
-        facts = {
-            (name, fact): value
-            for name, said in components.items()
-            for fact, value in (said.get("info") or {}).items()
-        }
-        return cls(
-            total=result.get("total"),
-            outcome=result["outcome"],
-            reason=result.get("reason"),
-            components={name: said.get("value") for name, said in components.items()},
-            info=flat(facts),
-            partial=partial,
-        )
-
-    @classmethod
-    def invalid(cls, code: str, message: str) -> Answer:
-        """A rollout of which nothing can be said, through no fault of the model's."""
-        return cls(None, "invalid", {"code": code, "component": None, "message": message})
-
-
 class Service:
     """A running `plaudit serve`.
 
@@ -115,11 +80,15 @@ class Service:
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url is the address of a service, such as http://127.0.0.1:7717, not {url!r}")
+            raise ArgumentError(
+                f"url is the address of a service, such as http://127.0.0.1:7717, not {url!r}"
+            )
         if parts.username or parts.password or parts.query:
-            raise ValueError("url has neither a password nor a query: give the token as token= or token_env=")
+            raise ArgumentError(
+                "url has neither a password nor a query: give the token as token= or token_env="
+            )
         if token is not None and token_env is not None:
-            raise ValueError("give token= or token_env=, not both")
+            raise ArgumentError("give token= or token_env=, not both")
         self.url = url.rstrip("/")
         self.timeout = timeout
         self._secure = parts.scheme == "https"
@@ -163,27 +132,27 @@ class Service:
         run: str | None = None,
         step: int | None = None,
         validate: bool | None = None,
-    ) -> list[Answer]:
+    ) -> list[Result]:
         """One answer a rollout, in their order. What is too much for one request goes in several, each with whole groups."""
         asked = _given(recipe=recipe, run=run, step=step, validate=validate)
         written = [_written(rollout) for rollout in rollouts]
-        answers: dict[int, Answer] = {}
+        answers: dict[int, Result] = {}
         for places in _batches(rollouts, written):
             body = _written(asked)[:-1] + b',"rollouts":[' + b",".join(written[at] for at in places) + b"]}"
             answers.update(zip(places, self._score(body, len(places)), strict=True))
         return [answers[at] for at in range(len(rollouts))]
 
-    def _score(self, body: bytes, count: int) -> list[Answer]:
+    def _score(self, body: bytes, count: int) -> list[Result]:
         try:
             told = self._ask("POST", "/v1/score", body)
         except _Unreachable as error:
-            return [Answer.invalid("engine.unreachable", str(error))] * count
+            return [Result.invalid("engine.unreachable", str(error))] * count
         unread = {error["index"]: error for error in told.get("errors") or ()}
         results = iter(told["results"])
         answers = [
-            Answer.invalid(unread[at]["code"], unread[at]["message"])
+            Result.invalid(unread[at]["code"], unread[at]["message"])
             if at in unread
-            else Answer.read(next(results))
+            else _result(next(results))
             for at in range(count)
         ]
         if next(results, None) is not None:
@@ -203,7 +172,7 @@ class Service:
         run: str | None = None,
         step: int | None = None,
         validate: bool | None = None,
-    ) -> Answer:
+    ) -> Result:
         """Hands in one rollout of a group whose others come from elsewhere, and waits until the group has been scored.
 
         With a `member` name the rollout may be handed in again, after a lost connection, without being counted twice.
@@ -221,8 +190,8 @@ class Service:
         try:
             told = self._ask("POST", "/v1/join", _written(asked))
         except _Unreachable as error:
-            return Answer.invalid("engine.unreachable", str(error))
-        return Answer.read(told["result"], partial=bool(told.get("partial")))
+            return Result.invalid("engine.unreachable", str(error))
+        return _result(told["result"], partial=bool(told.get("partial")))
 
     def _ask(self, method: str, path: str, body: bytes | None = None, within: float = math.inf) -> Any:
         """What the service answers; tries again until the deadline where that may help."""
@@ -322,6 +291,24 @@ def _named(error: Exception) -> str:
     meaning = next((f"{said} " for kind, said in meanings if isinstance(error, kind)), "")
     told = f"{type(error).__name__}: {error}"
     return f"{meaning}({told})" if meaning else told
+
+
+def _result(written: Mapping[str, Any], partial: bool = False) -> Result:
+    """A result as the service writes it."""
+    components = written.get("components") or {}
+    facts = {
+        (name, fact): value
+        for name, component in components.items()
+        for fact, value in (component.get("info") or {}).items()
+    }
+    return Result(
+        written.get("total"),
+        written["outcome"],
+        written.get("reason"),
+        {name: component.get("value") for name, component in components.items()},
+        flat(facts),
+        partial=partial,
+    )
 
 
 def _given(**fields: Any) -> dict[str, Any]:

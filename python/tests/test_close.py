@@ -45,8 +45,8 @@ def test_a_cell_may_be_run_twice(judge_sim, tmp_path: Path):
     for _ in range(3):
         # The old engine lives until the new one is made.
         engine = plaudit.Engine(recipe(sim.judge()), state=tmp_path / "s")
-        first = engine.score(PROMPTS, RESPONSES).values.tolist()
-    assert engine.score(PROMPTS, RESPONSES).values.tolist() == first and len(sim.calls()) == 3
+        first = engine.score(PROMPTS, RESPONSES).totals.tolist()
+    assert engine.score(PROMPTS, RESPONSES).totals.tolist() == first and len(sim.calls()) == 3
 
 
 def test_one_folder_has_one_journal_whatever_it_is_called(tmp_path: Path, monkeypatch):

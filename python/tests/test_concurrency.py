@@ -32,10 +32,10 @@ def test_eight_threads_get_what_one_gets():
     engine = plaudit.Engine(RECIPE)
     groups = [at // 4 for at in range(64)]
     references = ["so so so 7"] * 64
-    wanted = [engine.score(None, responses(seed), references, groups).values.tolist() for seed in range(8)]
+    wanted = [engine.score(None, responses(seed), references, groups).totals.tolist() for seed in range(8)]
 
     def work(seed: int) -> bool:
-        same = (engine.score(None, responses(seed), references, groups).values.tolist() for _ in range(10))
+        same = (engine.score(None, responses(seed), references, groups).totals.tolist() for _ in range(10))
         return all(each == wanted[seed] for each in same)
 
     with ThreadPoolExecutor(8) as threads:
@@ -44,7 +44,7 @@ def test_eight_threads_get_what_one_gets():
 
 def test_engines_are_made_and_dropped_by_eight_threads():
     def work(seed: int) -> list[float]:
-        return plaudit.Engine(RECIPE).score(None, responses(seed), groups=[0] * 64).values.tolist()
+        return plaudit.Engine(RECIPE).score(None, responses(seed), groups=[0] * 64).totals.tolist()
 
     with ThreadPoolExecutor(8) as threads:
         assert len(list(threads.map(work, range(32)))) == 32
@@ -77,10 +77,10 @@ def test_ascore_gives_what_score_gives():
 
     async def main() -> list[list[float]]:
         calls = (engine.ascore(None, responses(seed), None, groups) for seed in range(16))
-        return [report.values.tolist() for report in await asyncio.gather(*calls)]
+        return [report.totals.tolist() for report in await asyncio.gather(*calls)]
 
     assert asyncio.run(main()) == [
-        engine.score(None, responses(seed), None, groups).values.tolist() for seed in range(16)
+        engine.score(None, responses(seed), None, groups).totals.tolist() for seed in range(16)
     ]
 
 
@@ -158,7 +158,7 @@ def test_tables_are_awaited_too():
     engine = plaudit.Engine(RECIPE)
     table = pa.table({"response": responses(3), "group": [str(at // 4) for at in range(64)]})
     awaited = asyncio.run(engine.ascore_table(table))
-    assert awaited.values.tolist() == engine.score_table(table).values.tolist()
+    assert awaited.totals.tolist() == engine.score_table(table).totals.tolist()
 
 
 def test_stop_lets_no_further_call_begin(judge_sim):

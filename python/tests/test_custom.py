@@ -121,7 +121,7 @@ def test_an_exception_is_invalid_with_the_last_line_of_its_traceback():
         raise KeyError("no such thing")
 
     report = engine(broken).score(None, ["a", "b"])
-    assert report.outcomes == ["invalid", "invalid"] and np.isnan(report.values).all()
+    assert report.outcomes == ["invalid", "invalid"] and np.isnan(report.totals).all()
     assert report.reasons[0] == {
         "code": "reward.failed",
         "component": "mine",
@@ -268,7 +268,7 @@ def test_an_answer_that_is_no_list_of_numbers_is_invalid(answer, message):
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, "1", [1.0], b"1", 10**400, 1e39, -1e300])
 def test_one_item_that_is_no_number_is_invalid_alone(bad):
     report = engine(lambda prompts, responses, references, extras: [1.0, bad]).score(None, ["a", "b"])
-    assert report.outcomes == ["scored", "invalid"] and math.isnan(report.values[1])
+    assert report.outcomes == ["scored", "invalid"] and math.isnan(report.totals[1])
     assert report.reasons[1]["code"] == "reward.failed"
 
 
@@ -284,8 +284,9 @@ def test_no_number_that_is_handed_out_is_infinite():
     recipe = {"components": {"mine": {"reward": next(names), "weight": 1e6}}}
     plaudit.register(recipe["components"]["mine"]["reward"])(lambda prompts, *rest: [3e38, -3e38])
     report = plaudit.Engine(recipe).score([None] * 2, ["a", "b"])
-    assert report.values.tolist() == pytest.approx([3e44, -3e44])
-    assert np.isfinite(report.totals).all() and (report.totals[0] > 3e38 > -3e38 > report.totals[1])
+    assert report.totals.tolist() == pytest.approx([3e44, -3e44])
+    narrow = report.totals_or_invalid_value
+    assert np.isfinite(narrow).all() and (narrow[0] > 3e38 > -3e38 > narrow[1])
 
 
 def test_parameters_come_from_the_recipe():
@@ -393,7 +394,7 @@ def test_a_message_of_many_lines_is_cut_to_its_first():
 def test_columns_in_another_order_are_refused(function):
     with pytest.raises(TypeError, match="called by position"):
         plaudit.register(next(names))(function)
-    assert engine(lambda p, r, ref, e, *, prompt="": [1.0] * len(r)).score(None, ["a"]).values[0] == 1.0
+    assert engine(lambda p, r, ref, e, *, prompt="": [1.0] * len(r)).score(None, ["a"]).totals[0] == 1.0
 
 
 @pytest.mark.parametrize("name", ["weight", "floor", "gate", "required", "reward"])
@@ -408,7 +409,7 @@ def test_a_partial_function():
     def lengths(prompts, responses, references, extras, *, by=1.0):
         return [by * len(response) for response in responses]
 
-    assert engine(functools.partial(lengths, by=3.0)).score(None, ["aa"]).values.tolist() == [6.0]
+    assert engine(functools.partial(lengths, by=3.0)).score(None, ["aa"]).totals.tolist() == [6.0]
 
 
 @pytest.mark.parametrize("per", ["batch", "group", "rollout"])
@@ -418,7 +419,7 @@ def test_a_wrapper_that_gives_back_a_coroutine(per: str):
         return 1.0 if per == "rollout" else [1.0] * len(responses)
 
     wrapped = lambda prompts, responses, references, extras: slow(prompts, responses, references, extras)  # noqa: E731
-    assert engine(wrapped, per=per).score(None, ["a", "b"], groups=[1, 1]).values.tolist() == [1.0, 1.0]
+    assert engine(wrapped, per=per).score(None, ["a", "b"], groups=[1, 1]).totals.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("per", ["batch", "group"])
@@ -429,4 +430,4 @@ def test_a_function_may_empty_its_lists(per: str):
             scores.append(float(len(responses.pop())))
         return scores
 
-    assert engine(popping, per=per).score(None, ["a", "a"], groups=[1, 1]).values.tolist() == [1.0, 1.0]
+    assert engine(popping, per=per).score(None, ["a", "a"], groups=[1, 1]).totals.tolist() == [1.0, 1.0]

@@ -38,7 +38,7 @@ def test_a_shipped_recipe_a_file_and_a_dict(tmp_path: Path):
 def test_the_numbers_are_those_of_the_recipe(engine: plaudit.Engine):
     report = engine.score(["6 * 7?", "6 * 7?"], [GOOD, "forty-two"], ["42", "42"])
     assert report.totals.tolist() == pytest.approx([1.2, 0.0])
-    assert report.totals.dtype == np.float32 and report.values.dtype == np.float64
+    assert report.totals.dtype == np.float64 and report.totals_or_invalid_value.dtype == np.float32
     assert len(report) == 2 and report.outcomes == ["scored", "scored"]
 
 
@@ -209,7 +209,7 @@ def test_missing_references_are_skipped_and_not_zero():
     engine = plaudit.Engine({"components": {"accuracy": {"reward": "number_accuracy"}}})
     report = engine.score(None, ["42", "42"], ["42", None])
     assert (
-        report.outcomes == ["scored", "skipped"] and report.values[0] == 1.0 and math.isnan(report.values[1])
+        report.outcomes == ["scored", "skipped"] and report.totals[0] == 1.0 and math.isnan(report.totals[1])
     )
     assert report.reasons[1]["code"] == "input.missing_reference"
 
@@ -278,7 +278,7 @@ def test_comparisons_become_scores():
 
 
 def test_responses_alone_are_enough(engine: plaudit.Engine):
-    assert engine.score(responses=[GOOD]).values.tolist() == engine.score(None, [GOOD]).values.tolist()
+    assert engine.score(responses=[GOOD]).totals.tolist() == engine.score(None, [GOOD]).totals.tolist()
     with pytest.raises(TypeError, match="responses: a list is wanted, not None"):
         engine.score()
 
@@ -315,7 +315,7 @@ def test_fractions_of_arrow_keep_their_own_width():
     references = pa.array([0.1, 2.0, None], pa.float32())
     engine = plaudit.Engine({"components": {"right": {"reward": "accuracy"}}})
     report = engine.score(None, ["0.1", "2", "3"], references)
-    assert report.values[:2].tolist() == [1.0, 1.0] and report.outcomes[2] == "skipped"
+    assert report.totals[:2].tolist() == [1.0, 1.0] and report.outcomes[2] == "skipped"
 
 
 def test_ids_and_groups_may_be_numbers(engine: plaudit.Engine):

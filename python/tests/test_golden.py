@@ -151,7 +151,7 @@ def test_compositions():
             ours: Any = f"refused {error.mistakes[0]['code']}"
         else:
             report = engine.score(None, [vector["response"]], [vector["reference"]])
-            ours = said(report.outcomes[0], report.values[0].item(), report.reasons[0])
+            ours = said(report.outcomes[0], report.totals[0].item(), report.reasons[0])
         if not same([ours], wanted(vector)):
             wrong.append((vector["id"], ours, wanted(vector)))
     assert not wrong

@@ -31,15 +31,15 @@ def test_every_pair_is_asked_once_and_counted(judge_sim):
     for group in range(4):
         places = [at for at in range(16) if GROUPS[at] == group]
         qualities = [float(RESPONSES[at][10:-2]) for at in places]
-        assert np.argmax(report.values[places]) == np.argmax(qualities)
+        assert np.argmax(report.totals[places]) == np.argmax(qualities)
 
 
 def test_groups_come_from_equal_prompts(judge_sim):
     engine = plaudit.Engine(recipe(judge_sim().judge()))
     assert engine.compares_groups
     assert (
-        engine.score(PROMPTS, RESPONSES).values.tolist()
-        == engine.score(PROMPTS, RESPONSES, groups=GROUPS).values.tolist()
+        engine.score(PROMPTS, RESPONSES).totals.tolist()
+        == engine.score(PROMPTS, RESPONSES, groups=GROUPS).totals.tolist()
     )
 
 
@@ -47,7 +47,7 @@ def test_nothing_is_bought_twice_with_a_state(judge_sim, tmp_path: Path):
     sim = judge_sim()
     first = plaudit.Engine(recipe(sim.judge()), state=tmp_path / "state").score(PROMPTS, RESPONSES)
     again = plaudit.Engine(recipe(sim.judge()), state=str(tmp_path / "state"))
-    assert again.score(PROMPTS, RESPONSES).values.tolist() == first.values.tolist()
+    assert again.score(PROMPTS, RESPONSES).totals.tolist() == first.totals.tolist()
     assert len(sim.calls()) == PAIRS and again.tallies[0]["cached"] == PAIRS
 
 
@@ -69,7 +69,7 @@ def test_a_judge_that_is_down_gives_no_number():
     judge = {"base_url": "http://127.0.0.1:9/v1", "model": "none", "attempts": 1, "patience": "1ms"}
     report = plaudit.Engine(recipe(judge, invalid_value=-999.0)).score(PROMPTS, RESPONSES)
     assert report.outcomes == ["invalid"] * 16
-    assert np.isnan(report.values).all() and set(report.totals.tolist()) == {-999.0}
+    assert np.isnan(report.totals).all() and set(report.totals_or_invalid_value.tolist()) == {-999.0}
     assert all(reason["code"].startswith("judge.") for reason in report.reasons)
 
 
@@ -107,7 +107,7 @@ def test_the_recipe_decides_where_nothing_is_said(judge_sim):
 
 def test_the_embedded_judge_needs_no_network():
     report = plaudit.Engine("overlap").score(["p", "p"], ["the cat sat", "a dog ran"], ["the cat sat"] * 2)
-    assert report.outcomes == ["scored", "scored"] and report.values[0] > report.values[1]
+    assert report.outcomes == ["scored", "scored"] and report.totals[0] > report.totals[1]
 
 
 def test_one_judged_reward_by_itself(judge_sim):

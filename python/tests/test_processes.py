@@ -34,7 +34,7 @@ def length(prompts, responses, references, extras, *, by=1.0):
 
 
 def totals(engine: plaudit.Engine) -> list[float]:
-    return engine.score(None, RESPONSES, groups=GROUPS).values.tolist()
+    return engine.score(None, RESPONSES, groups=GROUPS).totals.tolist()
 
 
 def python(source: str, *arguments: str, **more) -> subprocess.Popen[str]:
@@ -129,7 +129,7 @@ def test_an_engine_is_pickled_by_its_recipe():
     engine = plaudit.Engine(RECIPE, overrides=overrides, share=2)
     again = pickle.loads(pickle.dumps(engine))
     assert (again.name, again.components, again.weights) == (engine.name, engine.components, engine.weights)
-    assert again.fingerprint == engine.fingerprint and totals(again) == totals(engine)
+    assert totals(again) == totals(engine)
 
 
 def test_a_custom_reward_goes_with_its_engine_to_another_process():

@@ -12,7 +12,8 @@ from typing import Any
 
 import plaudit
 import pytest
-from plaudit.remote import Answer, Service, ServiceError
+from plaudit import Result
+from plaudit.remote import Service, ServiceError
 
 SCORED = {"id": "a", "group": "g", "total": 0.5, "outcome": "scored", "components": {}}
 
@@ -106,7 +107,7 @@ def test_what_could_not_be_read_is_invalid_in_its_place(stage: Callable[..., Sta
     at = stage(ok(SCORED, {**SCORED, "total": 0.25}, errors=[wrong]))
     got = Service(at.url).score("math", [{"response": "x"}, {"response": 1}, {"response": "y"}])
     assert [answer.total for answer in got] == [0.5, None, 0.25]
-    assert got[1] == Answer.invalid("input.response", "no text")
+    assert got[1] == Result.invalid("input.response", "no text")
 
 
 def test_what_is_too_much_goes_in_several_requests_with_whole_groups(
@@ -203,7 +204,7 @@ def test_a_join_says_who_it_is(stage: Callable[..., Stage]) -> None:
     info = {"quality": {"outcome": "scored", "value": 0.5, "weight": 1.0, "info": {"win": 1.0}}}
     at = stage((200, {}, {"run": "r", "result": {**SCORED, "components": info}, "partial": True}))
     got = Service(at.url).join("math", "g", 4, {"response": "x"}, member="3", step=0, validate=True)
-    assert got == Answer(
+    assert got == Result(
         0.5, "scored", None, {"quality": 0.5}, {"quality.win": 1.0, "win": 1.0}, partial=True
     )
     assert at.asked[0][2] == {

@@ -30,7 +30,10 @@ def test_columns_agree_with_rows(report: plaudit.Report):
     assert [row["id"] for row in rows] == ["a", "b", "c", "d"]
     assert [row["outcome"] for row in rows] == report.outcomes == ["scored", "scored", "floored", "scored"]
     for at, row in enumerate(rows):
-        assert row["total"] == report.values[at] and np.float32(row["total"]) == report.totals[at]
+        assert (
+            row["total"] == report.totals[at]
+            and np.float32(row["total"]) == report.totals_or_invalid_value[at]
+        )
         for name, column in report.components.items():
             value = row["components"][name]["value"] if "value" in row["components"][name] else None
             assert (math.isnan(column[at]) and value is None) or column[at] == np.float32(value)
@@ -78,7 +81,7 @@ def test_as_arrow(report: plaudit.Report):
         "id", "group", "total", "outcome", "reason_code", "reason_component", "reason_message",
     ]  # fmt: skip
     assert table["id"].to_pylist() == ["a", "b", "c", "d"]
-    assert table["total"].to_pylist() == report.values.tolist()
+    assert table["total"].to_pylist() == report.totals.tolist()
     assert table["accuracy.value"].null_count == 1 and table["accuracy.outcome"][3].as_py() == "skipped"
     assert table["reason_code"].to_pylist() == [None, None, "model.too_long", None]
     assert len(set(table["group"].to_pylist())) == 1
@@ -93,10 +96,10 @@ def test_an_invalid_total_is_no_number_but_where_the_recipe_names_one():
     recipe = {"components": {"kimi": {"reward": "kimi.length"}}}
     alone = plaudit.Engine(recipe).score(None, ["a"], groups=["g"])
     assert alone.outcomes == ["invalid"] and alone.reasons[0]["code"] == "group.too_small"
-    assert math.isnan(alone.totals[0]) and math.isnan(alone.values[0])
+    assert math.isnan(alone.totals[0]) and math.isnan(alone.totals_or_invalid_value[0])
     assert alone.to_arrow()["total"].to_pylist() == [None] and alone.rows[0]["total"] is None
     sentinel = plaudit.Engine({**recipe, "invalid_value": -999.0}).score(None, ["a"], groups=["g"])
-    assert sentinel.totals.tolist() == [-999.0] and math.isnan(sentinel.values[0])
+    assert sentinel.totals_or_invalid_value.tolist() == [-999.0] and math.isnan(sentinel.totals[0])
     assert sentinel.rows[0]["total"] is None
 
 
@@ -119,14 +122,39 @@ def test_columns_outlive_their_report():
 def test_a_report_is_the_same_in_another_place(report: plaudit.Report, again):
     other = again(again(report))
     assert repr(other) == repr(report) and other.seconds == report.seconds
-    for name in ("totals", "values", "valid"):
+    for name in ("totals", "totals_or_invalid_value", "totals_or_group_mean", "valid"):
         np.testing.assert_array_equal(getattr(other, name), getattr(report, name))
-    for name in ("outcomes", "info", "reasons", "groups", "statistics", "rows"):
+    for name in ("outcomes", "info", "reasons", "groups", "rows"):
         assert getattr(other, name) == getattr(report, name), name
+    # As text, since a NaN equals nothing.
+    assert repr(other.statistics) == repr(report.statistics)
     for name, column in report.components.items():
         np.testing.assert_array_equal(other.components[name], column)
     assert dict(other.component_outcomes) == dict(report.component_outcomes)
-    assert other.to_arrow().equals(report.to_arrow())
+    assert other.to_arrow().equals(report.to_arrow()) and list(other) == list(report)
+
+
+def test_a_report_yields_results(report: plaudit.Report):
+    results = list(report)
+    assert [result.total for result in results] == report.totals.tolist()
+    assert [result.outcome for result in results] == report.outcomes
+    assert [result.reason for result in results] == report.reasons
+    first, last = results[0], results[3]
+    assert first.components["accuracy"] == 1.0 and last.components["accuracy"] is None
+    assert set(first.info) >= {"format.has_think_tag"} and first.group_size == 4
+    totals = report.totals.tolist()
+    assert first.group_totals == totals and last.group_totals == [totals[3], *totals[:3]]
+    assert first.siblings_mean == pytest.approx(sum(totals[1:]) / 3)
+
+
+def test_rollouts_without_a_total_get_the_mean_of_their_group():
+    recipe = {"components": {"right": {"reward": "number_accuracy", "required": True}}}
+    columns = ["42", "41", "x", "\ud800", "y"], ["42", "42", None, "42", None], [1, 1, 1, 1, 2]
+    report = plaudit.Engine(recipe).score(None, *columns)
+    assert report.valid.tolist() == [True, True, False, False, False]
+    assert report.totals_or_group_mean[:4].tolist() == [1.0, 0.0, 0.5, 0.5]
+    assert math.isnan(report.totals_or_group_mean[4])
+    assert [result.total_or_siblings_mean for result in report][2] == 0.5
 
 
 def test_rows_are_made_once(report: plaudit.Report):
@@ -137,7 +165,7 @@ def test_valid_is_a_mask(report: plaudit.Report):
     recipe = {"components": {"kimi": {"reward": "kimi.length"}}}
     assert plaudit.Engine(recipe).score(None, ["a"], groups=["g"]).valid.tolist() == [False]
     assert report.valid.tolist() == [True] * 4
-    assert report.values[report.valid].shape == (4,)
+    assert report.totals[report.valid].shape == (4,)
 
 
 def test_statistics_of_nothing_have_a_mean():

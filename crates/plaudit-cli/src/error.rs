@@ -39,6 +39,20 @@ impl CliError {
     }
 }
 
+impl CliError {
+    /// The stable code, for a caller that is a program.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Recipe(_) => "recipe.invalid",
+            Self::Arguments(_) => "run.arguments",
+            Self::Input(..) | Self::File(..) | Self::Closed => "run.file",
+            Self::Stopped(_) => "run.stopped",
+            Self::Run(error) => error.code(),
+            Self::State(error) => error.code(),
+        }
+    }
+}
+
 impl From<JournalError> for CliError {
     fn from(error: JournalError) -> Self {
         Self::State(error)

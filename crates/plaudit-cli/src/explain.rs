@@ -57,32 +57,12 @@ impl Explain {
         let (report, exchanges) = engine.explain(&rollouts, &ScoreOptions::default())?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
         let Some(at) = at else { return Err(missing(&self.id)) };
-        let mine: Vec<&CallTranscript> =
-            exchanges.iter().filter(|exchange| exchange.shown.contains(&Some(at))).collect();
         let text = match self.json {
-            true => format!("{:#}", self.data(&report, at, &rollouts, &mine)),
-            false => self.text(&report, at, &rollouts, &mine),
+            true => format!("{:#}", explanation(&report, at, &rollouts, &exchanges, self.full)),
+            false => self.text(&report, at, &rollouts, &of_rollout(&exchanges, at)),
         };
         print(&text)?;
         Ok(GOOD)
-    }
-
-    fn data(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&CallTranscript]) -> Value {
-        let exchange = |exchange: &&CallTranscript| {
-            let mut value = json!({
-                "component": exchange.component, "judge": exchange.judge, "shown": shown(exchange, rollouts),
-                "labels": exchange.labels, "form": exchange.format, "attempts": exchange.attempts,
-                "verdict": verdict(exchange, rollouts), "reply": reply(exchange),
-            });
-            if self.full {
-                value["prompt"] = json!(exchange.prompt);
-            }
-            value
-        };
-        json!({
-            "result": report.result(at, &self.id, &rollouts[at]),
-            "exchanges": mine.iter().map(exchange).collect::<Vec<_>>(),
-        })
     }
 
     fn text(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&CallTranscript]) -> String {
@@ -137,6 +117,38 @@ impl Explain {
         }
         lines
     }
+}
+
+/// How the total of one rollout came about, as data: its result, and the judge calls that showed it. With `full`, every
+/// prompt too. Rollouts have their ids.
+pub fn explanation(
+    report: &Report,
+    at: usize,
+    rollouts: &[Rollout<'_>],
+    transcripts: &[CallTranscript],
+    full: bool,
+) -> Value {
+    let exchange = |exchange: &&CallTranscript| {
+        let mut value = json!({
+            "component": exchange.component, "judge": exchange.judge, "shown": shown(exchange, rollouts),
+            "labels": exchange.labels, "form": exchange.format, "attempts": exchange.attempts,
+            "verdict": verdict(exchange, rollouts), "reply": reply(exchange),
+        });
+        if full {
+            value["prompt"] = json!(exchange.prompt);
+        }
+        value
+    };
+    let id = rollouts[at].id.as_deref().unwrap_or("?");
+    json!({
+        "result": report.result(at, id, &rollouts[at]),
+        "exchanges": of_rollout(transcripts, at).iter().map(exchange).collect::<Vec<_>>(),
+    })
+}
+
+/// The judge calls that showed a rollout.
+fn of_rollout(transcripts: &[CallTranscript], at: usize) -> Vec<&CallTranscript> {
+    transcripts.iter().filter(|transcript| transcript.shown.contains(&Some(at))).collect()
 }
 
 fn component_line(name: &str, reward: &str, weight: f64, outcome: Option<&Outcome>, style: Style) -> String {

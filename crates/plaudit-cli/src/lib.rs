@@ -25,6 +25,9 @@ mod stream;
 mod summary;
 mod token;
 
+pub use explain::explanation;
+pub use replay::replay;
+
 use clap::{Parser, Subcommand};
 use console::Console;
 use error::CliError;

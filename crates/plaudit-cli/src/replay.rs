@@ -1,14 +1,20 @@
 //! `plaudit replay`: rebuilds the results of the last run from its journal.
 
+use crate::console::Console;
 use crate::error::CliError;
-use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
+use crate::files::{Lines, Output, Role, Source, in_chunks, refuse_format, refuse_overlap};
+use crate::interrupt::Interrupt;
 use crate::scoring::{Run, SummaryArgs, writes};
 use crate::state::State;
+use crate::stream::{Sink, Stream};
 use clap::Args;
 use plaudit::engine::Engine;
 use plaudit::engine::EngineOptions;
+use plaudit::exec::Pool;
 use plaudit::input::Fields;
 use plaudit::judge::client::Network;
+use plaudit::report::Report;
+use plaudit::rollout::Rollout;
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
@@ -66,5 +72,52 @@ impl Replay {
             lines.output.finish()?;
             Ok(None)
         })
+    }
+}
+
+/// The results of the last finished run of a state, each as a line of JSON; or a code and a message. For the Python package.
+pub fn replay(state: &str) -> Result<Vec<String>, (&'static str, String)> {
+    collect(state).map_err(|error| (error.code(), error.to_string()))
+}
+
+fn collect(state: &str) -> Result<Vec<String>, CliError> {
+    let state = State::existing(state)?;
+    let (run, rollouts) = state.last()?;
+    let journal = Some(state.journal.clone());
+    let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
+    let engine = Arc::new(Engine::open(run.plan()?, &setup)?);
+    let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
+    let mut collected = Collected(Vec::new());
+    Stream::new(&engine, &mut collected, &console, run.hold, &interrupt)
+        .run(&mut Source::open(rollouts.path())?, &Fields::own())?;
+    Ok(collected.0)
+}
+
+/// Results in memory.
+struct Collected(Vec<String>);
+
+impl Sink for Collected {
+    type Piece = String;
+
+    fn render(
+        &self,
+        pool: &Pool,
+        rollouts: &[Rollout<'_>],
+        report: &Report,
+    ) -> Result<Vec<String>, CliError> {
+        in_chunks(pool, rollouts.len(), |at| {
+            let rollout = &rollouts[at];
+            let result = report.result(at, rollout.id.as_deref().unwrap_or(""), rollout);
+            serde_json::to_string(&result).map_err(|error| CliError::Arguments(error.to_string()))
+        })
+    }
+
+    fn bytes(piece: &String) -> usize {
+        piece.len()
+    }
+
+    fn write(&mut self, piece: String) -> Result<(), CliError> {
+        self.0.push(piece);
+        Ok(())
     }
 }

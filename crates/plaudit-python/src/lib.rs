@@ -1,14 +1,14 @@
-//! How does Python reach the engine? Conversions and exceptions, nothing else; what users see is in `python/plaudit`.
+//! The extension behind the Python package: conversions and exceptions, nothing else. What users see is in `python/plaudit`.
 
-mod core;
+mod batch;
 mod custom;
-mod failure;
-mod folders;
-mod meeting;
-mod rollouts;
-mod scores;
-mod single;
-mod texts;
+mod engine;
+mod error;
+mod join;
+mod journals;
+mod report;
+mod reward;
+mod text;
 mod value;
 
 use pyo3::prelude::*;
@@ -22,24 +22,34 @@ fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 
 #[pymodule]
 mod _plaudit {
-    #[pymodule_export]
-    use super::core::{Call, Core};
+    use super::error::argument_error;
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::custom::register;
     #[pymodule_export]
-    use super::failure::{PlauditError, RecipeError, RunError};
+    use super::engine::{Call, PyEngine, replay};
     #[pymodule_export]
-    use super::folders::check_state;
+    use super::error::{PlauditError, RecipeError, RunError};
+    #[pymodule_export]
+    use super::join::{CompletionQueue, PyJoin};
+    #[pymodule_export]
+    use super::journals::check_state;
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
-    use super::meeting::{Mailbox, Meeting};
+    use super::report::{PyReport, fill_with_group_means};
     #[pymodule_export]
-    use super::scores::Scores;
+    use super::reward::{PyReward, aggregate, recipes, reward_traits, rewards};
     #[pymodule_export]
-    use super::single::{Single, aggregate, recipes, reward_traits, rewards};
+    use super::text::{response_of, strip_end_of_turn};
 
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("ArgumentError", argument_error(module.py())?)
+    }
 }

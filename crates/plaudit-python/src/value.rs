@@ -1,43 +1,55 @@
-//! How do Python's dicts and lists become JSON values? Without trust: bounded in depth, and with the place of what does not fit.
+//! Conversion between Python objects and JSON values, bounded in depth. An error names the place of what does not fit.
 
-use crate::texts::kind;
-use pyo3::exceptions::{PyTypeError, PyUnicodeError, PyValueError};
+use crate::error::{self, ReadError};
+use crate::text::{type_name, unicode};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
 /// How deep a value may be nested.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
-/// A JSON value from whatever JSON can say, from tuples, and from numpy's scalars and arrays.
-pub(crate) fn to_value(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String) -> PyResult<Value> {
+/// A JSON value from anything that JSON can express, from tuples, and from numpy's scalars and arrays.
+pub(crate) fn to_value(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String) -> Result<Value, ReadError> {
     at_depth(item, place, 0)
 }
 
-/// A JSON object from a mapping; nothing gives an empty one.
-pub(crate) fn to_map(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String) -> PyResult<Map<String, Value>> {
+/// A JSON object from a mapping; None gives an empty one.
+pub(crate) fn to_map(
+    item: &Bound<'_, PyAny>,
+    place: &dyn Fn() -> String,
+) -> Result<Map<String, Value>, ReadError> {
     if item.is_none() {
         return Ok(Map::new());
     }
     match at_depth(item, place, 0)? {
         Value::Object(map) => Ok(map),
-        _ => Err(PyTypeError::new_err(format!("{}: a dict is wanted, not {}", place(), kind(item)))),
+        _ => {
+            Err(error::argument(format_args!("{}: a dict is wanted, not {}", place(), type_name(item)))
+                .into())
+        }
     }
 }
 
-fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -> PyResult<Value> {
-    if depth > DEEPEST {
-        return Err(PyValueError::new_err(format!("{}: nested deeper than {DEEPEST}", place())));
+/// The parameters of a reward or an aggregate.
+pub(crate) fn parameters(given: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
+    Ok(to_map(given.as_any(), &|| "parameters".to_owned())?)
+}
+
+/// A JSON value of anything that can be serialized.
+pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<Value> {
+    serde_json::to_value(value).map_err(error::argument)
+}
+
+fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -> Result<Value, ReadError> {
+    if depth > MAX_DEPTH {
+        return Err(error::argument(format_args!("{}: nested deeper than {MAX_DEPTH}", place())).into());
     }
     if item.is_none() {
         return Ok(Value::Null);
     }
     if let Ok(text) = item.cast::<PyString>() {
-        let text: PyBackedStr = text.clone().try_into().map_err(|error: PyErr| {
-            PyUnicodeError::new_err(format!("{} is not valid Unicode: {error}", place()))
-        })?;
-        return Ok(Value::String(text.to_string()));
+        return Ok(Value::String(unicode(place, text)?.to_string()));
     }
     if let Ok(flag) = item.cast::<PyBool>() {
         return Ok(Value::Bool(flag.is_true()));
@@ -49,7 +61,7 @@ fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -
         return Ok(item.extract::<u64>().map_or_else(|_| Value::String(item.to_string()), Value::from));
     }
     if let Ok(number) = item.cast::<PyFloat>() {
-        // JSON has no word for a number that is not finite, and a text that says so is better than a silent null.
+        // JSON has no number that is not finite; its text is better than a silent null.
         let value = number.value();
         return Ok(Number::from_f64(value).map_or_else(|| Value::String(value.to_string()), Value::Number));
     }
@@ -70,14 +82,15 @@ fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -
         let pairs = mapping.items()?;
         return entries(pairs.iter().map(|pair| pair.extract()), place, depth);
     }
-    Err(PyTypeError::new_err(format!(
+    let refused = error::argument(format_args!(
         "{}: {} cannot be handed over; text, numbers, lists and dicts can",
         place(),
-        kind(item)
-    )))
+        type_name(item)
+    ));
+    Err(refused.into())
 }
 
-fn list(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -> PyResult<Value> {
+fn list(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -> Result<Value, ReadError> {
     let mut all = Vec::with_capacity(item.len()?);
     for (at, inner) in item.try_iter()?.enumerate() {
         all.push(at_depth(&inner?, &|| format!("{}[{at}]", place()), depth + 1)?);
@@ -89,7 +102,7 @@ fn entries<'py>(
     pairs: impl Iterator<Item = PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)>>,
     place: &dyn Fn() -> String,
     depth: usize,
-) -> PyResult<Value> {
+) -> Result<Value, ReadError> {
     let mut map = Map::new();
     for pair in pairs {
         let (key, inner) = pair?;

@@ -129,6 +129,31 @@ impl Report {
     }
 }
 
+/// The mean of the values that are finite; none where none is.
+pub fn mean_of_known(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    let known = values.into_iter().flatten().filter(|value| value.is_finite());
+    let (count, sum) = known.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// The values, with the mean of the group where one is missing. A trainer that compares within the group then sees an
+/// advantage of 0 for that rollout, and for its siblings what they would have without it. None is left where no member of
+/// the group has a value. Places beyond the values are ignored.
+pub fn fill_with_group_means<'g>(
+    values: &[Option<f64>],
+    groups: impl IntoIterator<Item = &'g [usize]>,
+) -> Vec<Option<f64>> {
+    let known = |at: &usize| values.get(*at).copied().flatten().filter(|value| value.is_finite());
+    let mut filled: Vec<Option<f64>> = (0..values.len()).map(|at| known(&at)).collect();
+    for group in groups {
+        let mean = mean_of_known(group.iter().map(known));
+        for at in group.iter().filter(|at| **at < values.len()) {
+            filled[*at] = filled[*at].or(mean);
+        }
+    }
+    filled
+}
+
 /// One row as results show it.
 #[derive(Debug)]
 pub struct RowResult<'r> {
@@ -259,5 +284,19 @@ impl Serialize for ReasonResult<'_> {
         map.serialize_entry("code", &self.0.code)?;
         map.serialize_entry("message", &self.0.message)?;
         map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_values_get_the_mean_of_their_group() {
+        let values = [Some(1.0), None, Some(3.0), None, Some(f64::NAN), Some(5.0), None];
+        let groups: [&[usize]; 3] = [&[0, 1, 2], &[3, 4], &[5, 9]];
+        let filled = fill_with_group_means(&values, groups);
+        assert_eq!(filled, [Some(1.0), Some(2.0), Some(3.0), None, None, Some(5.0), None]);
+        assert_eq!(fill_with_group_means(&[], []), []);
     }
 }

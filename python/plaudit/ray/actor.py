@@ -1,36 +1,54 @@
-"""How do many processes share one engine? By one Ray actor that scores, and hands every caller its own answers.
+"""Ray actor that hosts one engine for many client processes.
 
-One process is one truth: judge limits, the journal, groups that wait for their members, and running statistics. Ray starts the
-actor, finds it by name, and tells where it listens; rollouts and answers go over a stream of each caller's own
-(`plaudit.ray.door`), many at a time, because a Ray call for each would cost more than scoring it.
+One process holds the judge limits, the journal, the groups that wait for their members, and the running statistics. Clients
+(`plaudit.ray.client`) submit batches of rollouts and long-poll for batches of results, so that a Ray call is shared by many
+rollouts.
 
-What must hold: a rollout that was handed in is answered exactly once, whatever fails.
+Exactly once: a client numbers its rollouts. The actor ignores a number that it knows already, and keeps each result until the
+client acknowledges it, so both calls may be repeated. A restarted actor knows no client; a client that finds itself unknown
+connects and submits again whatever has no result.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import logging
 import os
 import time
-from collections.abc import Sequence
+import uuid
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import plaudit
-from plaudit.ray.door import Door, Life, Outbox
-from plaudit.ray.siblings import Siblings
-from plaudit.ray.steps import Steps
+from plaudit.ray.siblings import SiblingTotals
+from plaudit.ray.steps import SampleKey, StepStatistics
 from plaudit.report import flat
+from plaudit.result import Result
 
 log = logging.getLogger("plaudit")
 
-# Rewards of the caller's own are asked about so many single rollouts at a time: each takes a thread or two.
-SIDE_BY_SIDE = 128
+# A long poll returns empty after this time, so that a client notices a lost call.
+POLL_S = 20.0
+# Results are gathered for this long before they are sent together.
+GATHER_S = 0.004
+# The most results of one reply.
+MAX_RESULTS = 1024
+# Back-pressure: a client with so many rollouts being scored, or results not acknowledged, must wait before it submits more.
+# Rollouts that wait for siblings do not count: the siblings have to get in.
+MAX_PENDING = 8192
+# How often, and how long, a call of `submit` waits for that.
+ROOM_CHECK_S, ROOM_WAIT_S = 0.02, 20.0
+# A client that has not called for this long is gone, and its results are dropped.
+FORGET_S = 3600.0
+# Custom rewards score at most so many single rollouts at a time, since each takes a thread or two.
+MAX_CUSTOM_CALLS = 128
 
 
-class Terms(NamedTuple):
-    """What makes two actors the same: the recipe with all that changes it, and how groups are waited for."""
+class ActorConfig(NamedTuple):
+    """The settings of a shared engine. Processes with equal settings share one actor."""
 
     recipe: Any
     overrides: dict[str, Any] | None = None
@@ -42,31 +60,16 @@ class Terms(NamedTuple):
     share: int = 1
 
     def engine(self, *, state: bool = True) -> plaudit.Engine:
-        """The engine of these terms; without its state where it is only asked what it is."""
+        """Makes the engine; `state=False` for a process that only reads its properties."""
         for module in self.imports:
             importlib.import_module(module)
-        kept = self.state if state else None
-        return plaudit.Engine(self.recipe, overrides=self.overrides, state=kept, share=self.share)
-
-
-class Kind(NamedTuple):
-    """What a rollout is counted under."""
-
-    step: int | None
-    validate: bool
-    source: str
-
-
-class Left(NamedTuple):
-    """Word of a sibling that will never come."""
-
-    group: str
-    member: str | None
-    size: int
+        return plaudit.Engine(
+            self.recipe, overrides=self.overrides, state=self.state if state else None, share=self.share
+        )
 
 
 class Rollout(NamedTuple):
-    """One response on its way to the actor."""
+    """One response, as clients submit it. All values are plain, so that it can be pickled."""
 
     group: str
     member: str | None
@@ -80,191 +83,239 @@ class Rollout(NamedTuple):
     source: str = ""
     step: int | None = None
 
-    def kind(self) -> Kind:
-        """What it is counted under."""
-        return Kind(self.step, self.validate, self.source)
+    def sample_key(self) -> SampleKey:
+        """The step, split and data source that the result is counted under."""
+        return SampleKey(self.step, self.validate, self.source)
 
 
-class Answer(NamedTuple):
-    """What one caller gets: plain values that travel well."""
+class Withdrawal(NamedTuple):
+    """The notice that a member of a group will never be submitted."""
 
-    total: float | None
-    outcome: str
-    reason: dict[str, Any] | None = None
-    components: dict[str, float | None] = {}
-    info: dict[str, Any] = {}
-    group_size: int = 1
-    partial: bool = False
-    late: bool = False
-    duplicate: bool = False
-    waited: float = 0.0
-    siblings_mean: float | None = None
-    examine: bool = False
-    # Whether it is known what the siblings got: otherwise that there is no mean says nothing of them.
-    siblings_known: bool = True
+    group: str
+    member: str | None
+    size: int
 
-    @classmethod
-    def invalid(cls, code: str, message: str, waited: float = 0.0) -> Answer:
-        """The answer where nothing could be scored, and nobody has asked what the siblings got."""
-        reason = {"code": code, "component": None, "message": message}
-        return cls(None, "invalid", reason, waited=waited, siblings_known=False)
+
+# What clients submit, under a number of the client.
+Item = tuple[int, Rollout | Withdrawal]
+
+
+class UnknownClientError(RuntimeError):
+    """The actor does not know the client, because the actor was restarted or the client was silent for too long."""
+
+
+class ClientState:
+    """What one client has submitted, and the results that it has not acknowledged."""
+
+    def __init__(self) -> None:
+        self.pending: set[int] = set()
+        self.results: dict[int, Result | None] = {}
+        self.ready = asyncio.Event()
+        self.scoring = 0
+        self.last_call = time.monotonic()
+
+    def accept(self, items: Iterable[Item]) -> list[Item]:
+        """Returns the items that were not submitted before."""
+        new = [item for item in items if item[0] not in self.pending and item[0] not in self.results]
+        self.pending.update(number for number, _ in new)
+        return new
+
+    def put(self, number: int, result: Result | None = None) -> None:
+        """Stores the result of an item; that of a withdrawal is None."""
+        self.pending.discard(number)
+        self.results[number] = result
+        self.ready.set()
+
+    def acknowledge(self, numbers: Iterable[int]) -> None:
+        """Drops results that the client has received."""
+        for number in numbers:
+            self.results.pop(number, None)
+        if not self.results:
+            self.ready.clear()
+
+    def is_full(self) -> bool:
+        return self.scoring + len(self.results) >= MAX_PENDING
 
 
 class SharedEngine:
-    """The actor's class. `plaudit.ray.connection` starts it by name, and starts it again when it dies."""
+    """The class of the actor. `plaudit.ray.client` starts it by name; Ray restarts it when its process dies."""
 
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
-        self.engine = terms.engine()
+    def __init__(self, config: ActorConfig) -> None:
+        self.config = config
+        self.engine = config.engine()
+        # Only recipes that compare responses wait for the group.
         compares = self.engine.compares_groups
-        # Only what compares responses waits for the group.
-        self.join = self.engine.join(timeout=terms.timeout, quiet=terms.quiet) if compares else None
-        self.timeout = terms.timeout if terms.timeout is not None else self.engine.timeout
-        self.door = Door(self._receive)
+        self.join = self.engine.join(timeout=config.timeout, quiet=config.quiet) if compares else None
+        self.completions = self.join._completion_queue(self._wake) if self.join is not None else None
+        self.timeout = config.timeout if config.timeout is not None else self.engine.timeout
+        self.incarnation = uuid.uuid4().hex
+        self.clients: dict[str, ClientState] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.mailbox = self.join.mailbox(self._wake) if self.join is not None else None
-        # What the join has, by the number that its answer comes under.
-        self.joining: dict[int, tuple[Outbox, int, Kind]] = {}
-        self.numbers = 0
+        # Rollouts in the join, by the number under which the completion queue returns their results.
+        self.joining: dict[int, tuple[ClientState, int, SampleKey]] = {}
+        self.joined = 0
         self.tasks: set[asyncio.Task[None]] = set()
-        self.siblings = Siblings()
-        self.steps = Steps(self.engine.components, terms.examine)
-        self.miscounted = False
-        brought = {each.per for each in self.engine._functions.values()}
-        # Where a single rollout may take long, it must not hold up those that came with it; but a function that takes many
-        # at once is given many.
-        self.singly = bool(brought or self.engine.judges) and "batch" not in brought
-        self.room = asyncio.Semaphore(SIDE_BY_SIDE if brought else 1 << 30)
+        self.siblings = SiblingTotals()
+        self.steps = StepStatistics(self.engine.components, config.examine)
+        self.count_failed = False
+        custom = {each.per for each in self.engine._functions.values()}
+        # A rollout that takes long must not delay the others of its batch. Functions of a batch still get whole batches.
+        self.score_singly = bool(custom or self.engine.judges) and "batch" not in custom
+        self.custom_calls = asyncio.Semaphore(MAX_CUSTOM_CALLS if custom else 1 << 30)
 
-    async def alive(self) -> Life:
-        """The name of this life of the actor, and how a stream to it is opened."""
-        from ray.util import get_node_ip_address
-
-        return await self.open(get_node_ip_address())
-
-    async def open(self, address: str) -> Life:
-        """Listens on this address, for callers and for the join's answers."""
+    async def connect(self, client: str) -> str:
+        """Registers a client, which may be known already, and returns the id of this incarnation of the actor."""
         self.loop = asyncio.get_running_loop()
-        return await self.door.open(address)
+        if client not in self.clients:
+            now = time.monotonic()
+            for name in [name for name, state in self.clients.items() if now - state.last_call > FORGET_S]:
+                del self.clients[name]
+            self.clients[client] = ClientState()
+        return self.incarnation
+
+    async def submit(self, client: str, items: Sequence[Item]) -> bool:
+        """Takes items, each once. Returns False, and takes none, while too many items of the client are pending."""
+        state = self._client(client)
+        until = time.monotonic() + ROOM_WAIT_S
+        while state.is_full():
+            if time.monotonic() > until:
+                return False
+            await asyncio.sleep(ROOM_CHECK_S)
+        self._accept(state, state.accept(items))
+        return True
+
+    async def take_results(self, client: str, acknowledged: Sequence[int]) -> list[tuple[int, Result | None]]:
+        """Long poll: the results that the client has not acknowledged, as soon as there are some."""
+        state = self._client(client)
+        state.acknowledge(acknowledged)
+        if not state.results:
+            try:
+                await asyncio.wait_for(state.ready.wait(), POLL_S)
+            except asyncio.TimeoutError:
+                return []
+            await asyncio.sleep(GATHER_S)
+        return list(state.results.items())[:MAX_RESULTS]
 
     async def status(self) -> dict[str, Any]:
-        """What goes on, for people and tests."""
+        """The state of the actor, for people and tests."""
         return {
-            "life": self.door.name,
+            "incarnation": self.incarnation,
             "pid": os.getpid(),
             "join": None if self.join is None else dict(self.join.status),
-            "callers": {name: len(box.answers) for name, box in self.door.outboxes.items()},
+            "clients": {name: len(state.results) for name, state in self.clients.items()},
             "scoring": len(self.tasks) + len(self.joining),
             "steps": self.steps.closed,
             "tallies": list(self.engine.tallies),
         }
 
-    def _receive(self, outbox: Outbox, items: Sequence[Sequence[Any]]) -> None:
-        """Takes what a caller hands in: rollouts, and word of siblings that will never come."""
-        apart: list[tuple[int, Rollout]] = []
-        for ticket, *said in items:
-            if len(said) == len(Left._fields):
-                self._leave(Left(*said))
-                outbox.put(ticket)
-                continue
-            rollout = Rollout(*said)
-            if self.mailbox is None or rollout.validate:
-                apart.append((ticket, rollout))
+    def _client(self, client: str) -> ClientState:
+        state = self.clients.get(client)
+        if state is None:
+            raise UnknownClientError("the shared engine was restarted")
+        state.last_call = time.monotonic()
+        return state
+
+    def _accept(self, state: ClientState, items: Sequence[Item]) -> None:
+        single: list[tuple[int, Rollout]] = []
+        for number, item in items:
+            if isinstance(item, Withdrawal):
+                self.siblings.withdraw(item.group, item.size)
+                self._leave_join(item.group, item.member)
+                state.put(number)
+            elif self.completions is None or item.validate:
+                single.append((number, item))
             else:
-                self._join(outbox, ticket, rollout)
-        if apart:
-            outbox.scoring += len(apart)
-            for items in [[item] for item in apart] if self.singly else [apart]:
-                self._start(self._score_apart(outbox, items))
+                self._submit_to_join(state, number, item)
+        state.scoring += len(single)
+        for batch in [[item] for item in single] if self.score_singly else [single] if single else []:
+            self._start(self._score_single(state, batch))
 
-    def _leave(self, left: Left) -> None:
-        """Nobody waits any longer for a sibling that will never come."""
-        self.siblings.leave(left.group, left.size)
+    def _leave_join(self, group: str, member: str | None) -> None:
         if self.join is not None:
-            self.join.leave(left.group, left.member)
+            with contextlib.suppress(TypeError):  # A name that the join does not take is no member.
+                self.join.leave(group, member)
 
-    def _start(self, work: Any) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    def _join(self, outbox: Outbox, ticket: int, rollout: Rollout) -> None:
-        """One rollout that is compared with its siblings: it waits for them in the engine's join."""
-        assert self.mailbox is not None
-        self.numbers += 1
-        self.joining[self.numbers] = (outbox, ticket, rollout.kind())
+    def _submit_to_join(self, state: ClientState, number: int, rollout: Rollout) -> None:
+        """Submits a rollout that is compared with its siblings to the engine's join, which waits for them."""
+        assert self.completions is not None
+        self.joined += 1
+        self.joining[self.joined] = (state, number, rollout.sample_key())
         group, member, size, response, prompt, reference, tokens, *_ = rollout
-        extra = self.steps.feed(rollout)
+        extra = self.steps.add_last_step(rollout.extra)
         try:
-            self.mailbox.hand_in(
-                self.numbers, group, size, member, prompt, response, reference, tokens, extra
+            self.completions.submit(
+                self.joined, group, size, member, prompt, response, reference, tokens, extra
             )
-        except Exception as error:  # noqa: BLE001 - whatever it was, the caller must hear of it.
-            if self.join is not None:
-                self.join.leave(group, member)
-            self._joined(self.numbers, error)
+        except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.
+            self._leave_join(group, member)
+            self._finish_joined(self.joined, error)
 
     def _wake(self) -> None:
-        """The mailbox has answers; said on a thread of the engine's."""
+        """Called on a thread of the engine when the join has results."""
         try:
             assert self.loop is not None
-            self.loop.call_soon_threadsafe(self._take)
+            self.loop.call_soon_threadsafe(self._take_completions)
         except RuntimeError:
-            pass  # The loop was closed, so nobody waits any more.
+            pass  # The event loop is closed, so nobody waits any more.
 
-    def _take(self) -> None:
-        assert self.mailbox is not None
-        for number, told in self.mailbox.take():
-            self._joined(number, told)
+    def _take_completions(self) -> None:
+        assert self.completions is not None
+        for joined, fields in self.completions.take():
+            self._finish_joined(joined, fields)
 
-    def _joined(self, number: int, told: Any) -> None:
-        """Answers one rollout with what the join says of it, or with what went wrong."""
-        outbox, ticket, kind = self.joining.pop(number)
-        if isinstance(told, BaseException):
-            answer = failed(told)
+    def _finish_joined(self, joined: int, fields: Any) -> None:
+        """Turns the fields of a join's answer, or an exception, into the result of a rollout."""
+        state, number, key = self.joining.pop(joined)
+        if isinstance(fields, BaseException):
+            result = result_of_error(fields)
         else:
-            total, outcome, reason, components, info, *rest, _ = told
-            answer = Answer(total, outcome, reason, components, scalars(flat(info)), *rest)
-        self._tell(outbox, ticket, kind, answer)
+            total, outcome, reason, components, info, *rest, _ = fields
+            result = Result(total, outcome, reason, components, numbers(flat(info)), *rest)
+        self._finish(state, number, key, result)
 
-    def _tell(self, outbox: Outbox, ticket: int, kind: Kind, answer: Answer) -> None:
-        """Counts an answer and sends it; it goes out even where it cannot be counted."""
+    def _finish(self, state: ClientState, number: int, key: SampleKey, result: Result) -> None:
+        """Counts a result and stores it for the client; a result that cannot be counted is stored all the same."""
         try:
-            answer = self.steps.count(kind, answer)
+            result = self.steps.count(key, result)
         except Exception:
-            if not self.miscounted:
-                self.miscounted = True
+            if not self.count_failed:
+                self.count_failed = True
                 log.exception(
-                    "plaudit: an answer was not counted towards its step; of others nothing is said"
+                    "plaudit: a result was not counted towards its step; further ones are not logged"
                 )
-        outbox.put(ticket, answer)
+        state.put(number, result)
 
-    async def _score_apart(self, outbox: Outbox, items: Sequence[tuple[int, Rollout]]) -> None:
-        """Rollouts that nothing compares with their siblings: validation, and recipes of single responses."""
-        async with self.room:
-            answers = await self._answers([rollout for _, rollout in items])
-        outbox.scoring -= len(items)
-        for (ticket, rollout), answer in zip(items, answers, strict=True):
+    async def _score_single(self, state: ClientState, items: Sequence[tuple[int, Rollout]]) -> None:
+        """Scores rollouts that nothing compares with their siblings: validation, and recipes of single responses."""
+        async with self.custom_calls:
+            results = await self._score_or_halve([rollout for _, rollout in items])
+        state.scoring -= len(items)
+        for (number, rollout), result in zip(items, results, strict=True):
             if not rollout.validate:
-                self.siblings.add(rollout.group, rollout.size, answer.total)
-            if answer.outcome == "invalid" and not rollout.validate and rollout.size > 1:
-                self._start(self._wait_for_siblings(outbox, ticket, rollout, answer))
+                self.siblings.add(rollout.group, rollout.size, result.total)
+            if result.total is None and not rollout.validate and rollout.size > 1:
+                self._start(self._wait_for_siblings(state, number, rollout, result))
             else:
-                self._tell(outbox, ticket, rollout.kind(), answer)
+                self._finish(state, number, rollout.sample_key(), result)
 
-    async def _answers(self, rollouts: Sequence[Rollout]) -> list[Answer]:
-        """One answer each; a rollout with which nothing can be scored is found by halving, and takes no other along."""
+    async def _score_or_halve(self, rollouts: Sequence[Rollout]) -> list[Result]:
+        """Scores a batch. If that raises, halves it until the rollout at fault is alone; only that one is invalid."""
         try:
-            return await self._each(rollouts)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the caller must hear of it.
+            return await self._score(rollouts)
+        except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.
             if len(rollouts) == 1:
-                return [failed(error)]
+                return [result_of_error(error)]
         half = len(rollouts) // 2
-        return [*await self._answers(rollouts[:half]), *await self._answers(rollouts[half:])]
+        return [*await self._score_or_halve(rollouts[:half]), *await self._score_or_halve(rollouts[half:])]
 
-    async def _each(self, rollouts: Sequence[Rollout]) -> list[Answer]:
-        """Scores rollouts together that do not know each other: each is a group of its own."""
-        answers: list[Answer | None] = [None] * len(rollouts)
+    async def _score(self, rollouts: Sequence[Rollout]) -> list[Result]:
+        """Scores each rollout as a group of its own."""
+        results: dict[int, Result] = {}
         for validate in (False, True):
             places = [place for place, rollout in enumerate(rollouts) if rollout.validate is validate]
             if not places:
@@ -277,47 +328,31 @@ class SharedEngine:
                 [rollout.reference for rollout in chosen],
                 [str(place) for place in places],
                 [rollout.tokens for rollout in chosen],
-                [self.steps.feed(rollout) for rollout in chosen],
+                [self.steps.add_last_step(rollout.extra) for rollout in chosen],
                 validate=validate,
             )
             waited = time.monotonic() - began
-            for place, answer in zip(places, answers_of(report, waited), strict=True):
-                answers[place] = answer
-        return [answer if answer is not None else failed(RuntimeError("not scored")) for answer in answers]
+            for place, result in zip(places, report, strict=True):
+                results[place] = replace(result, info=numbers(result.info), waited=waited)
+        return [results[place] for place in range(len(rollouts))]
 
-    async def _wait_for_siblings(self, outbox: Outbox, ticket: int, rollout: Rollout, answer: Answer) -> None:
-        """An invalid rollout is worth what its valid siblings are, so it waits for them."""
+    async def _wait_for_siblings(
+        self, state: ClientState, number: int, rollout: Rollout, result: Result
+    ) -> None:
+        """Finishes a rollout without a total once its siblings are scored, because it gets their mean."""
         began = time.monotonic()
         mean = await self.siblings.mean(rollout.group, rollout.size, self.timeout)
-        waited = answer.waited + time.monotonic() - began
-        answer = answer._replace(siblings_mean=mean, siblings_known=True, waited=waited)
-        self._tell(outbox, ticket, rollout.kind(), answer)
+        waited = result.waited + time.monotonic() - began
+        result = replace(result, siblings_mean=mean, group_size=1, waited=waited)
+        self._finish(state, number, rollout.sample_key(), result)
 
 
-def answers_of(report: plaudit.Report, waited: float) -> list[Answer]:
-    """One answer a row."""
-    values = [None if value != value else value for value in report.values.tolist()]
-    columns = {name: column.tolist() for name, column in report.components.items()}
-    facts = report.info
-    answers = []
-    for place, (value, outcome, reason) in enumerate(
-        zip(values, report.outcomes, report.reasons, strict=True)
-    ):
-        components = {
-            name: None if column[place] != column[place] else column[place]
-            for name, column in columns.items()
-        }
-        info = scalars({name: column[place] for name, column in facts.items()})
-        answers.append(Answer(value, outcome, reason, components, info, waited=waited))
-    return answers
-
-
-def scalars(info: Any) -> dict[str, Any]:
-    """The numbers among the evidence: the rest stays where it was found."""
+def numbers(info: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers among the evidence; texts and lists stay in the actor."""
     return {name: value for name, value in info.items() if isinstance(value, (bool, int, float))}
 
 
-def failed(error: BaseException) -> Answer:
-    """The answer to a rollout whose scoring raised."""
+def result_of_error(error: BaseException) -> Result:
+    """The result of a rollout whose scoring raised."""
     code = getattr(error, "code", None) or "engine.error"
-    return Answer.invalid(str(code), f"{type(error).__name__}: {error}")
+    return Result.invalid(str(code), f"{type(error).__name__}: {error}")

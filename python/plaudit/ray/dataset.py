@@ -1,7 +1,7 @@
-"""How is a data set scored that no machine can hold? Shard by shard, on Ray, by actors with an engine each.
+"""`score_dataset`: scores a Ray Data set shard by shard, with actors that have an engine each.
 
-Every row gets the shard of its group, Ray brings the rows of a shard together, and an actor scores it whole. With a folder
-for the results, a shard is finished when its file and its note are there, and a later run goes on with the others.
+Every row gets the shard of its group, Ray brings the rows of a shard together, and an actor scores it whole. With an output
+folder, a shard is finished when its file and its note are there, and a later run continues with the others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from plaudit import Engine, __version__
 from plaudit._plaudit import check_state
-from plaudit.ray.folder import Folder, Note
-from plaudit.ray.scorer import Scorer, Work
+from plaudit.ray.run_folder import RunFolder, ShardNote
+from plaudit.ray.shard_scorer import ScoringConfig, ShardScorer
 from plaudit.ray.shards import DIGEST, SHARD, Rows, check_fields, fingerprint
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def score_dataset(
 
     `group` names the column that holds the group; where that is missing, and with "prompt", equal prompts make a group.
     `fields` says under which names the data set has plaudit's columns, such as `{"prompt": "question"}`; a dot leads into
-    a struct. `actors` engines work at once, one a machine where nothing is said, and keep to the recipe's limits together.
+    a struct. `actors` engines work at once, one a machine by default, and keep to the recipe's limits together.
     `state` keeps judgments: redis://host:port/db for all actors, or a folder with a part for each.
 
     With `out`, a folder that all machines see, everything is scored before this returns, each of `shards` shards is
@@ -82,7 +82,7 @@ def score_dataset(
     _check_columns(ds, group, fields)
     if state is not None:
         check_state(os.fspath(state))
-    folder = None if out is None else Folder(os.path.abspath(os.fspath(out)))
+    folder = None if out is None else RunFolder(os.path.abspath(os.fspath(out)))
     if shards is None:
         shards = SHARDS if folder is None else folder.shards() or SHARDS
     if shards < 1:
@@ -90,7 +90,7 @@ def score_dataset(
     where = None if state is None else os.fspath(state)
     engine = Engine(recipe, overrides=overrides)
     count = fit(engine, actors, where)
-    work = Work(
+    config = ScoringConfig(
         engine=Engine(recipe, overrides=overrides, share=count),
         recipe=recipe,
         overrides=overrides,
@@ -101,7 +101,7 @@ def score_dataset(
         keep_columns=keep_columns,
     )
     if folder is None:
-        return _scored(ds, work, frozenset())
+        return _scored(ds, config, frozenset())
     run = {
         "recipe": engine.name,
         "recipe_fingerprint": _fingerprint(recipe),
@@ -114,7 +114,7 @@ def score_dataset(
     }
     with folder.owned():
         folder.begin(run)
-        _finish(ds, work, folder, again)
+        _finish(ds, config, folder, again)
     return _results(folder)
 
 
@@ -139,13 +139,13 @@ def _check_columns(ds: Any, group: str, fields: Mapping[str, str]) -> None:
             )
 
 
-def _finish(ds: Dataset, work: Work, folder: Folder, again: bool) -> None:
+def _finish(ds: Dataset, config: ScoringConfig, folder: RunFolder, again: bool) -> None:
     """Scores the shards that are not finished."""
     done = folder.finished()
     if ds.limit(1).count() == 0:
         return  # Ray's shuffle cannot sort blocks that have no columns.
     if done:
-        missing = _compared(ds, work.rows, folder, done)
+        missing = _compared(ds, config.rows, folder, done)
         redone = {shard for shard, note in done.items() if again and note.outcomes.get("invalid", 0)}
         log.info(
             "plaudit: %d shards are finished, %d are to do", len(done) - len(redone), len(missing | redone)
@@ -155,15 +155,15 @@ def _finish(ds: Dataset, work: Work, folder: Folder, again: bool) -> None:
         for shard in redone:
             folder.forget(shard)
             del done[shard]
-    for row in _scored(ds, work, frozenset(done)).iter_rows():
-        if not folder.place(row["shard"]).exists():
+    for row in _scored(ds, config, frozenset(done)).iter_rows():
+        if not folder.results_path(row["shard"]).exists():
             raise RuntimeError(
                 f"an actor on {row['node']} has written shard {row['shard']} to {folder.path}, but it is not there on "
                 "this machine: out must be a folder that all machines of the cluster share"
             )
 
 
-def _compared(ds: Dataset, rows: Rows, folder: Folder, done: Mapping[int, Note]) -> set[int]:
+def _compared(ds: Dataset, rows: Rows, folder: RunFolder, done: Mapping[int, ShardNote]) -> set[int]:
     """The shards that are not finished, or a refusal where finished ones were made from other data."""
     counts: Counter[int] = Counter()
     sums: Counter[int] = Counter()
@@ -202,11 +202,11 @@ def _scan(table: pa.Table, rows: Rows) -> pa.Table:
     )
 
 
-def _scored(ds: Dataset, work: Work, done: frozenset[int]) -> Dataset:
+def _scored(ds: Dataset, config: ScoringConfig, done: frozenset[int]) -> Dataset:
     """The data set, scored but for the shards that are done."""
     from ray.data import ActorPoolStrategy
 
-    rows = work.rows
+    rows = config.rows
 
     def split(table: pa.Table) -> pa.Table:
         return _split(table, rows, done)
@@ -216,10 +216,10 @@ def _scored(ds: Dataset, work: Work, done: frozenset[int]) -> Dataset:
         ds.map_batches(split, batch_format="pyarrow", zero_copy_batch=True)
         .groupby(SHARD, num_partitions=rows.shards)
         .map_groups(
-            Scorer,
+            ShardScorer,
             batch_format="pyarrow",
-            compute=ActorPoolStrategy(size=work.actors),
-            fn_constructor_args=(work,),
+            compute=ActorPoolStrategy(size=config.actors),
+            fn_constructor_args=(config,),
             num_cpus=0,
         )
     )
@@ -279,7 +279,7 @@ def _fixed(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in sorted(overrides.items()) if not free(key)}
 
 
-def _results(folder: Folder) -> Dataset:
+def _results(folder: RunFolder) -> Dataset:
     """The results in a folder, as a data set."""
     from ray import data
 

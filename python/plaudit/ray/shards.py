@@ -1,7 +1,7 @@
-"""Which shard does a row of a data set belong to, and are the rows still the same as last time?
+"""Assignment of rows to shards by the hash of their group, and fingerprints of shards.
 
-A shard is all groups whose key falls into it, so that the rows of a group meet wherever they lie in the data set. The
-fingerprint of a shard is the sum of the digests of its rows: it does not depend on their order, which Ray does not keep.
+All rows of a group get the same shard, wherever they are in the data set. The fingerprint of a shard is the sum of the digests
+of its rows: it does not depend on their order, which Ray does not keep.
 """
 
 # pyarrow makes the functions of its compute module when it is imported.
@@ -25,8 +25,8 @@ FIELDS = ("id", "group", "prompt", "response", "reference", "tokens", "extra")
 SHARD = "__plaudit_shard"
 DIGEST = "__plaudit_digest"
 
-# The column that says why a row cannot be scored, where it is known when it is read: its code and its message.
-FAULT = "__plaudit_fault"
+# The column with the reason why a row cannot be read: code and message. Its name is part of the fingerprints of run folders.
+ROW_ERROR = "__plaudit_fault"
 
 # The fields that are text.
 _TEXTS = ("id", "group", "prompt", "response", "reference")
@@ -35,7 +35,7 @@ _WRAP = 1 << 64
 
 
 class Rows(NamedTuple):
-    """How a data set says what its rows are."""
+    """The layout of a data set: shards, group column and field names."""
 
     shards: int
     group: str
@@ -45,26 +45,26 @@ class Rows(NamedTuple):
         """The table with the columns under plaudit's own names, and text in columns that cannot overflow.
 
         A field of another type is written as text, and rows that have something in it which cannot be taken for text say so
-        in the column `FAULT`.
+        in the column `ROW_ERROR`.
         """
         table = _renamed(table, self._sources())
         if self.group == "prompt" and "group" in table.column_names:
             table = table.drop_columns(["group"])
-        faults: dict[int, str] = {}
+        errors: dict[int, str] = {}
         for name in table.column_names:
             kind = table[name].type
             if pa.types.is_dictionary(kind):
                 table = _with(table, name, table[name].cast(kind.value_type))
                 kind = kind.value_type
             if name == "tokens":
-                table = _with(table, name, _counts(table[name], faults))
+                table = _with(table, name, _counts(table[name], errors))
             elif pa.types.is_string(kind):
                 table = _with(table, name, table[name].cast(pa.large_string()))
             elif name in _TEXTS and not (name == "prompt" and pa.types.is_nested(kind)):
-                table = _with(table, name, _as_text(name, table[name], faults))
-        if faults:
-            said = pa.array([faults.get(at) for at in range(table.num_rows)], pa.large_string())
-            table = _with(table, FAULT, pa.chunked_array([said]))
+                table = _with(table, name, _as_text(name, table[name], errors))
+        if errors:
+            text = pa.array([errors.get(at) for at in range(table.num_rows)], pa.large_string())
+            table = _with(table, ROW_ERROR, pa.chunked_array([text]))
         return table
 
     def split(self, table: pa.Table) -> tuple[list[int], list[int]]:
@@ -190,8 +190,8 @@ def _with(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
     return table.append_column(name, column)
 
 
-def _as_text(name: str, column: pa.ChunkedArray, faults: dict[int, str]) -> pa.ChunkedArray:
-    """A field of another type as text: whole numbers as their digits, and all else as a fault of the rows that have it."""
+def _as_text(name: str, column: pa.ChunkedArray, errors: dict[int, str]) -> pa.ChunkedArray:
+    """A field of another type as text: whole numbers as their digits, and all else as a error of the rows that have it."""
     kind = column.type
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
         return column
@@ -204,12 +204,12 @@ def _as_text(name: str, column: pa.ChunkedArray, faults: dict[int, str]) -> pa.C
             value = None if value != value else str(int(value))
         elif value is not None and not isinstance(value, str):
             value = value.decode("utf-8", "replace") if isinstance(value, bytes) else _written(value).decode()
-            faults.setdefault(at, f"input.schema {name}: text is wanted, not {value:.80}")
+            errors.setdefault(at, f"input.schema {name}: text is wanted, not {value:.80}")
         written.append(value)
     return pa.chunked_array([pa.array(written, pa.large_string())])
 
 
-def _counts(column: pa.ChunkedArray, faults: dict[int, str]) -> pa.ChunkedArray:
+def _counts(column: pa.ChunkedArray, errors: dict[int, str]) -> pa.ChunkedArray:
     """Counts, which may have come as numbers with a point, as pandas writes them where some are missing."""
     if pa.types.is_integer(column.type) or pa.types.is_null(column.type):
         return column
@@ -218,7 +218,7 @@ def _counts(column: pa.ChunkedArray, faults: dict[int, str]) -> pa.ChunkedArray:
         if isinstance(value, float) and (value != value or value.is_integer()):
             value = None if value != value else int(value)
         elif value is not None:
-            faults.setdefault(at, f"input.tokens tokens: a whole number from 0 is wanted, not {value!r:.80}")
+            errors.setdefault(at, f"input.tokens tokens: a whole number from 0 is wanted, not {value!r:.80}")
             value = None
         counts.append(value)
     return pa.chunked_array([pa.array(counts, pa.int64())])

@@ -1,8 +1,6 @@
-"""What are the siblings of an invalid rollout worth, where nothing waits for the group anyway?
+"""Totals of recent groups, for recipes that score single responses: an invalid rollout gets the mean of its siblings.
 
-Recipes that look at one response at a time answer at once. Only a rollout that turns out invalid needs to know its
-siblings, since a trainer that compares within the group is misled least by their mean. So the totals of the last groups
-are kept, and an invalid rollout waits until all of its siblings have been scored.
+Such recipes answer at once and nothing waits for the group. Only an invalid rollout waits, until all its siblings are scored.
 """
 
 from __future__ import annotations
@@ -10,68 +8,65 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
-# How many groups are remembered: several steps of a large run, at about 200 bytes a group of eight.
-REMEMBER = 65_536
+from plaudit.result import fill_with_group_means
+
+# Groups that are remembered: several steps of a large run, at about 200 bytes for a group of eight.
+MAX_GROUPS = 65_536
 
 
-class Group:
+class GroupTotals:
     """The totals of one group so far."""
 
-    __slots__ = ("count", "seen", "total", "waiting")
+    __slots__ = ("totals", "waiting")
 
     def __init__(self) -> None:
-        self.seen = 0
-        self.count = 0
-        self.total = 0.0
+        self.totals: list[float | None] = []
         self.waiting: list[asyncio.Future[None]] = []
 
 
-class Siblings:
-    """The last groups, by their key."""
+class SiblingTotals:
+    """LRU of groups by key."""
 
-    def __init__(self, remember: int = REMEMBER) -> None:
-        self.remember = remember
-        self.groups: OrderedDict[str, Group] = OrderedDict()
+    def __init__(self, max_groups: int = MAX_GROUPS) -> None:
+        self.max_groups = max_groups
+        self.groups: OrderedDict[str, GroupTotals] = OrderedDict()
 
     def add(self, key: str, size: int, total: float | None) -> None:
-        """A member was scored; `None`: it is invalid, and settled nevertheless."""
+        """Adds a scored member; None for an invalid one."""
         group = self._group(key)
-        group.seen += 1
-        if total is not None:
-            group.count += 1
-            group.total += total
-        self._settle(group, size)
+        group.totals.append(total)
+        if len(group.totals) >= size:
+            _wake(group)
 
-    def leave(self, key: str, size: int) -> None:
-        """A member will never be scored."""
-        group = self._group(key)
-        group.seen += 1
-        self._settle(group, size)
+    def withdraw(self, key: str, size: int) -> None:
+        """Counts a member that will never be scored."""
+        self.add(key, size, None)
 
     async def mean(self, key: str, size: int, timeout: float) -> float | None:
-        """The mean of the valid members, once all are settled or the time is up; `None` where none is valid."""
+        """The mean of the valid members, once all are scored or the time is up; None where none is valid."""
         group = self._group(key)
-        if group.seen < size:
-            settled = asyncio.get_running_loop().create_future()
-            group.waiting.append(settled)
+        if len(group.totals) < size:
+            scored = asyncio.get_running_loop().create_future()
+            group.waiting.append(scored)
             try:
-                await asyncio.wait_for(settled, timeout)
+                await asyncio.wait_for(scored, timeout)
             except asyncio.TimeoutError:
                 pass
-        return group.total / group.count if group.count else None
+        totals = [None, *group.totals]
+        return fill_with_group_means(totals, [range(len(totals))])[0]
 
-    def _group(self, key: str) -> Group:
+    def _group(self, key: str) -> GroupTotals:
         group = self.groups.get(key)
         if group is None:
-            group = self.groups[key] = Group()
-            if len(self.groups) > self.remember:
+            group = self.groups[key] = GroupTotals()
+            if len(self.groups) > self.max_groups:
                 _, oldest = self.groups.popitem(last=False)
-                self._settle(oldest, 0)
+                _wake(oldest)
         return group
 
-    def _settle(self, group: Group, size: int) -> None:
-        if group.seen >= size:
-            for waiting in group.waiting:
-                if not waiting.done():
-                    waiting.set_result(None)
-            group.waiting.clear()
+
+def _wake(group: GroupTotals) -> None:
+    for waiting in group.waiting:
+        if not waiting.done():
+            waiting.set_result(None)
+    group.waiting.clear()

@@ -1,24 +1,34 @@
-"""What did the last step look like? Mean and spread of the total and of every component, and which samples to print.
+"""Statistics of training rollouts by step: mean and spread of the total and of every component, and samples to print.
 
-Rewards that are fed back their own last mean and spread, as RM-Gallery's VERL tutorial does it, find them under
-`last_mean_std` in a rollout's extra. A step ends when the first training rollout of a later one is answered.
+Rewards find the statistics of the step before under `last_mean_std` in a rollout's extra, as in RM-Gallery's VERL tutorial. A
+step ends when the first training rollout of a later step is counted.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from plaudit.ray.actor import Answer, Kind, Rollout
+from plaudit.result import Result
 
-# Steps that are remembered for `status`.
-REMEMBER = 100
+# Steps, and keys of samples, that are remembered.
+MAX_REMEMBERED = 100
+# The key in a result's info that marks a rollout to be printed.
+SAMPLED = "plaudit.sampled"
 
 
-class Sums:
-    """Count, mean and spread of numbers that come one by one (Welford)."""
+class SampleKey(NamedTuple):
+    """What a rollout is counted under."""
+
+    step: int | None
+    validate: bool
+    source: str
+
+
+class RunningStatistics:
+    """Count, mean and standard deviation of numbers that come one by one (Welford)."""
 
     __slots__ = ("count", "mean", "squares")
 
@@ -34,57 +44,49 @@ class Sums:
         self.squares += change * (value - self.mean)
 
     def summary(self) -> dict[str, float]:
-        spread = math.sqrt(self.squares / self.count) if self.count else 0.0
-        return {"count": float(self.count), "mean": self.mean, "std": spread}
+        deviation = math.sqrt(self.squares / self.count) if self.count else 0.0
+        return {"count": float(self.count), "mean": self.mean, "std": deviation}
 
 
-class Steps:
-    """The statistics of training rollouts by step, and how many samples of each kind were printed."""
+class StepStatistics:
+    """The statistics of the current and of past steps, and how many samples of each key were marked."""
 
     def __init__(self, components: Sequence[str], examine: int = 0) -> None:
+        """`examine`: how many rollouts of each step, split and data source are marked to be printed."""
         self.names = ("total", *components)
         self.examine = examine
         self.step: int | None = None
-        self.sums = {name: Sums() for name in self.names}
+        self.current = {name: RunningStatistics() for name in self.names}
         self.closed: dict[int, dict[str, dict[str, float]]] = {}
         self.last: dict[str, dict[str, float]] | None = None
-        self.shown: dict[Kind, int] = {}
+        self.sampled: dict[SampleKey, int] = {}
 
-    def feed(self, rollout: Rollout) -> dict[str, Any] | None:
-        """The rollout's extra, with the last step's statistics once there are some."""
-        if self.last is None:
-            return rollout.extra
-        return {"last_mean_std": self.last, **(rollout.extra or {})}
+    def add_last_step(self, extra: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The extra of a rollout, with the last step's statistics once there are some."""
+        return extra if self.last is None else {"last_mean_std": self.last, **(extra or {})}
 
-    def count(self, kind: Kind, answer: Answer) -> Answer:
-        """Counts an answer towards its step, and marks it where it is one of those to be printed."""
-        if not kind.validate:
-            self._enter(kind.step)
-            self._add("total", answer.total)
-            for name, value in answer.components.items():
-                self._add(name, value)
-        if not self.examine:
-            return answer
-        shown = self.shown.get(kind, 0)
-        if shown >= self.examine:
-            return answer
-        self.shown[kind] = shown + 1
-        while len(self.shown) > REMEMBER:
-            del self.shown[next(iter(self.shown))]
-        return answer._replace(examine=True)
+    def count(self, key: SampleKey, result: Result) -> Result:
+        """Counts a result towards its step, and marks it where it is to be printed."""
+        if not key.validate:
+            self._enter(key.step)
+            for name, value in (("total", result.total), *result.components.items()):
+                if name in self.current and value is not None:
+                    self.current[name].add(value)
+        sampled = self.sampled.get(key, 0)
+        if sampled >= self.examine:
+            return result
+        self.sampled[key] = sampled + 1
+        while len(self.sampled) > MAX_REMEMBERED:
+            del self.sampled[next(iter(self.sampled))]
+        return replace(result, info={**result.info, SAMPLED: True})
 
     def _enter(self, step: int | None) -> None:
         if step is None or (self.step is not None and step <= self.step):
             return
-        if self.step is not None and self.sums["total"].count:
-            self.last = {name: sums.summary() for name, sums in self.sums.items() if sums.count}
+        if self.step is not None and self.current["total"].count:
+            self.last = {name: numbers.summary() for name, numbers in self.current.items() if numbers.count}
             self.closed[self.step] = self.last
-            while len(self.closed) > REMEMBER:
+            while len(self.closed) > MAX_REMEMBERED:
                 del self.closed[next(iter(self.closed))]
-        self.sums = {name: Sums() for name in self.names}
+        self.current = {name: RunningStatistics() for name in self.names}
         self.step = step
-
-    def _add(self, name: str, value: float | None) -> None:
-        sums = self.sums.get(name)
-        if sums is not None and value is not None:
-            sums.add(value)

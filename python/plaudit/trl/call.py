@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any
 
+from plaudit._plaudit import ArgumentError
+
 REFERENCES = ("answer", "solution", "reference", "ground_truth")
 """The columns that hold the reference where `columns=` does not say it: the first of them that the data set has."""
 
@@ -109,7 +111,7 @@ def read(
     """The rows of a call, and the key of each row's group."""
     count = len(completions)
     if len(prompts) != count:
-        raise ValueError(f"{len(prompts)} prompts came with {count} completions")
+        raise ArgumentError(f"{len(prompts)} prompts came with {count} completions")
     data: dict[str, list[Any]] = {}
     for name, values in others.items():
         if name in _OWN or isinstance(values, str) or not hasattr(values, "__len__"):
@@ -126,9 +128,11 @@ def read(
     named = [column for column, role in columns.items() if role == "reference"]
     reference = next((name for name in (named or REFERENCES) if name in data), None)
     if named and reference is None:
-        raise ValueError(f"columns= names `{named[0]}` as the reference, but the data set has no such column")
+        raise ArgumentError(
+            f"columns= names `{named[0]}` as the reference, but the data set has no such column"
+        )
     if group != "prompt" and group not in data:
-        raise ValueError(f"group= names the column `{group}`, but the data set has {sorted(data)}")
+        raise ArgumentError(f"group= names the column `{group}`, but the data set has {sorted(data)}")
 
     rows = []
     for at in range(count):
@@ -165,7 +169,7 @@ def _reference(column: str, value: Any) -> str | None:
         return value
     if isinstance(value, (int, float)):
         return str(value)
-    raise ValueError(
+    raise ArgumentError(
         f"the column `{column}` was taken for the reference, but holds a {type(value).__name__}, not a text; "
         f"name the right one with columns={{'NAME': 'reference'}}"
     )
@@ -184,7 +188,7 @@ def _prompt(at: int, prompt: Any) -> str | list[dict[str, str]] | None:
     if prompt is None or isinstance(prompt, str):
         return prompt
     if not _are_messages(prompt) or not all("role" in message for message in prompt):
-        raise ValueError(
+        raise ArgumentError(
             f"prompts[{at}] is {prompt!r:.200}; text is wanted, or messages with `role` and `content`"
         )
     return [{"role": str(message["role"]), "content": _content(message)} for message in prompt]
@@ -196,7 +200,7 @@ def _text(at: int, completion: Any) -> str:
         return completion
     messages = [completion] if isinstance(completion, Mapping) else completion
     if not _are_messages(messages):
-        raise ValueError(f"completions[{at}] is {completion!r:.200}; text is wanted, or messages")
+        raise ArgumentError(f"completions[{at}] is {completion!r:.200}; text is wanted, or messages")
     said = [_said(message) for message in messages if message.get("role", "assistant") == "assistant"]
     return "\n\n".join(text for text in said if text)
 

@@ -11,22 +11,25 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from plaudit._plaudit import ArgumentError
+
 from .call import Call, Row
 from .ranks import Ranks, world
 
 if TYPE_CHECKING:
-    from plaudit.ray.actor import Answer, Terms
+    from plaudit.ray.actor import ActorConfig
+    from plaudit.result import Result
 
 
 class Cluster:
     """The way to the shared actor. It belongs to the Ray job, so all ranks must be of one job, as under Ray Train."""
 
-    def __init__(self, terms: Terms, ranks: Ranks, timeout: float) -> None:
-        from plaudit.ray.calls import SharedCalls
+    def __init__(self, config: ActorConfig, ranks: Ranks, timeout: float) -> None:
+        from plaudit.ray.sync_client import SyncClient
 
         self._ranks = ranks
         self._timeout = timeout
-        self._calls = SharedCalls(terms, deadline=timeout)
+        self._calls = SyncClient(config, deadline=timeout)
         self._run = ""
         self._number = 0
 
@@ -53,7 +56,7 @@ class Cluster:
             mine = jobs[0]
         self._run = mine[1]
 
-    def hand_in(self, call: Call, here: Mapping[int, Row], validate: bool) -> dict[int, Future[Answer]]:
+    def hand_in(self, call: Call, here: Mapping[int, Row], validate: bool) -> dict[int, Future[Result]]:
         """Hands in all rows of a call; ranks call in step, so the number of the call is the same on all of them."""
         self._number += 1
         groups = call.groups_of(here)
@@ -73,7 +76,7 @@ class Cluster:
             for (place, row), group in zip(here.items(), groups, strict=True)
         }
 
-    def wait(self, asked: Mapping[int, Future[Answer]]) -> dict[int, Answer]:
+    def wait(self, asked: Mapping[int, Future[Result]]) -> dict[int, Result]:
         """The answers. The connection answers everything by its deadline; the bound here is for the unforeseen."""
         return {place: future.result(1.5 * self._timeout + 10.0) for place, future in asked.items()}
 
@@ -83,7 +86,7 @@ def _sizes(call: Call, groups: list[int]) -> dict[int, int]:
     _, ranks = world()
     if ranks > 1:
         if call.size is None or not call.in_order:
-            raise ValueError(
+            raise ArgumentError(
                 "join='ray' on several ranks needs the completions of a prompt next to one another, and size="
             )
         rows = ranks * len(call.rows)

@@ -15,6 +15,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from plaudit._plaudit import ArgumentError
+
 from .call import Call, Score
 from .reward import Reward
 
@@ -39,7 +41,7 @@ class Evaluations:
     def __init__(self, reward: Reward) -> None:
         self.reward = reward
         if reward.indivisible is not None:
-            raise ValueError(f"{self._whole()}: it has {reward.indivisible}")
+            raise ArgumentError(f"{self._whole()}: it has {reward.indivisible}")
         self._lock = threading.Lock()
         self._open: list[_Evaluation] = []
         self._looked = False
@@ -160,7 +162,7 @@ class Evaluations:
         ]
         assert score.total is not None
         if abs(sum(parts) - score.total) > 1e-4 * (1.0 + sum(abs(part) for part in parts)):
-            raise ValueError(
+            raise ArgumentError(
                 f"{self._whole()}: a total is {score.total:g}, and the weighted sum of its columns {sum(parts):g}"
             )
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from plaudit._plaudit import ArgumentError
+
 from .call import Call, Row, Score
 
 
@@ -98,7 +100,7 @@ class Ranks:
         parts: list[_Part] = self.agree(_Part(len(call.rows), cut))
         lengths = [part.length for part in parts]
         if len(set(lengths)) > 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"the ranks have slices of different lengths, {lengths}: their groups cannot be joined"
             )
         passed = {at: pair for part in parts for at, pair in part.rows.items()}
@@ -160,7 +162,7 @@ def _check_keys(call: Call, passed: Mapping[int, tuple[Hashable, Row]]) -> None:
     firsts: dict[int, Hashable] = {}
     for at, (key, _) in sorted(passed.items()):
         if firsts.setdefault(at // size, key) != key:
-            raise ValueError(
+            raise ArgumentError(
                 f"the rows {at // size * size} to {at // size * size + size - 1} of all ranks should be one group, but their "
                 "prompts differ: the trainer does not slice its batch as TRL does"
             )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import plaudit
-from plaudit._plaudit import check_state
+from plaudit._plaudit import ArgumentError, check_state
 
 from .call import Call, Row, Score, read
 from .cluster import Cluster
@@ -30,8 +30,7 @@ from .service import Remote
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from plaudit import remote
-    from plaudit.ray.actor import Answer
+    from plaudit.result import Result
 
     from .columns import AsyncColumn, Column
 
@@ -94,17 +93,17 @@ class Reward:
         abort_after: int | None = None,
     ) -> None:
         if join not in (None, "ranks", "ray"):
-            raise ValueError(f"join is 'ranks', 'ray' or None, not {join!r}")
+            raise ArgumentError(f"join is 'ranks', 'ray' or None, not {join!r}")
         if url is None and not (token is token_env is run is None):
-            raise ValueError("token=, token_env= and run= are for a service: give its address as url=")
+            raise ArgumentError("token=, token_env= and run= are for a service: give its address as url=")
         if url is not None and not (overrides is None and state is None and join in (None, "ranks")):
-            raise ValueError(
+            raise ArgumentError(
                 "with url= the service has the recipe, its overrides and its state, and joins cut groups"
             )
         if abort_after is not None and abort_after < 1:
-            raise ValueError(f"abort_after is a number of calls from 1, not {abort_after}")
+            raise ArgumentError(f"abort_after is a number of calls from 1, not {abort_after}")
         if size is not None and size < 1:
-            raise ValueError(f"size is the number of completions of a group, not {size}")
+            raise ArgumentError(f"size is the number of completions of a group, not {size}")
         self._recipe = recipe
         self._overrides = overrides
         self._state = None if state is None else os.fspath(state)
@@ -279,17 +278,17 @@ class Reward:
         return self._ranks if joins else self._alone
 
     def _reach_cluster(self, timeout: float) -> Cluster:
-        from plaudit.ray.actor import Terms
+        from plaudit.ray.actor import ActorConfig
 
         recipe = os.fspath(self._recipe) if isinstance(self._recipe, os.PathLike) else self._recipe
         overrides = dict(self._overrides) if self._overrides else None
-        return Cluster(Terms(recipe, overrides, self._state), self._ranks, timeout)
+        return Cluster(ActorConfig(recipe, overrides, self._state), self._ranks, timeout)
 
     def _reach_service(self, url: str, token: str | None, token_env: str | None, run: str | None) -> Remote:
         from plaudit.remote import Service
 
         if not isinstance(self._recipe, str):
-            raise ValueError("with url= the recipe is the name of one that the service has")
+            raise ArgumentError("with url= the recipe is the name of one that the service has")
         service = Service(url, token=token, token_env=token_env, timeout=self.timeout)
         return Remote(service, self._recipe, run, self._ranks, joins=self._join is None)
 
@@ -306,7 +305,7 @@ class Reward:
             "validate": True if self._validates(call, here) else None,
         }
 
-    def _hand_in(self, call: Call, here: Mapping[int, Row]) -> dict[int, Future[Answer]]:
+    def _hand_in(self, call: Call, here: Mapping[int, Row]) -> dict[int, Future[Result]]:
         assert self._cluster is not None
         return self._cluster.hand_in(call, here, self._validates(call, here))
 
@@ -320,7 +319,7 @@ class Reward:
 
     def _of_report(self, here: Mapping[int, Row], report: plaudit.Report) -> dict[int, Score]:
         """What the engine says of each row."""
-        values = report.values.tolist()
+        values = report.totals.tolist()
         columns = {component: report.components[component].tolist() for component in self.components}
         against = {name: report.info[name] for name in _AGAINST_REFERENCE if name in report.info}
         return {
@@ -334,7 +333,7 @@ class Reward:
             for at, place in enumerate(here)
         }
 
-    def _of_answers(self, answers: Mapping[int, Answer] | Mapping[int, remote.Answer]) -> dict[int, Score]:
+    def _of_answers(self, answers: Mapping[int, Result]) -> dict[int, Score]:
         """What the shared engine says of each row."""
         return {
             place: self._score(
@@ -430,7 +429,7 @@ class Reward:
         """Says what can be done, where a recipe with `same_size` refuses what the border of a rank left of a group."""
         uneven = isinstance(error, plaudit.RunError) and error.code == "group.uneven"
         if uneven and self._join is None and self._remote is None and world()[1] > 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"{error}; the border between two ranks cuts groups: give join='ranks'"
             ) from error
 

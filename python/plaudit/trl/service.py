@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from plaudit.remote import Answer, Service
+from plaudit.remote import Service
+from plaudit.result import Result
 
 from .call import Call, Row
 from .ranks import Ranks, cut_places, world
@@ -59,7 +60,7 @@ class Remote:
             mine = self._ranks.agree(mine)[0]
         self._nonce = mine
 
-    def score(self, call: Call, here: Mapping[int, Row], validate: bool) -> dict[int, Answer]:
+    def score(self, call: Call, here: Mapping[int, Row], validate: bool) -> dict[int, Result]:
         """An answer a row; ranks call in step, so the number of the call is the same on all of them."""
         self._number += 1
         groups = dict(zip(here, call.groups_of(here), strict=True))

@@ -1,4 +1,4 @@
-"""What does verl load? The reward manager, the sampler and the agent loop, each only when it is asked for."""
+"""Adapters for verl: reward managers, sampler and agent loop, each loaded when it is first used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "register",
 ]
 
-_HOMES = {
+_MODULES = {
     "DGRRewardManager": "batch",
     "PlauditAgentLoop": "agent",
     "PlauditBatchRewardManager": "batch",
@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
     """verl's versions have different parts of what these classes build on, so each is loaded by itself."""
     import importlib
 
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)

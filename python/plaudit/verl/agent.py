@@ -1,7 +1,7 @@
-"""How are rollouts scored where they are made? By an agent loop around yours, which waits for the group itself.
+"""Agent loop for verl that runs another agent loop and scores its output where it is made.
 
-Waiting here costs no call of a Ray actor, so that any number of rollouts may wait; and a rollout that fails is known at
-once, so that its siblings are scored without it instead of waiting for the group's time to run out.
+Waiting for the group here occupies no call of a Ray actor, so any number of rollouts may wait. A rollout that fails is
+withdrawn at once, so its siblings are scored without it instead of waiting for the group's timeout.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ import importlib
 import weakref
 from typing import Any
 
-from plaudit.verl.desk import Desk
-from plaudit.verl.rollouts import Finished
+from plaudit.verl.scorer import RolloutScorer
 
 SINGLE_TURN = "verl.experimental.agent_loop.single_turn_agent_loop.SingleTurnAgentLoop"
 
-# verl makes an agent loop for every rollout; the way to the shared engine is one a process and event loop.
-_desks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Desk] = weakref.WeakKeyDictionary()
+# verl makes an agent loop for every rollout; there is one scorer for each process and event loop.
+_scorers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, RolloutScorer] = weakref.WeakKeyDictionary()
 
 
 class PlauditAgentLoop:
-    """An agent loop that runs `loop`, hands its output to the shared engine, and sets the reward."""
+    """An agent loop that runs `loop`, scores its output by the shared engine, and sets the reward."""
 
     def __init__(self, trainer_config: Any, tokenizer: Any, loop: str = SINGLE_TURN, **kwargs: Any) -> None:
         """`loop` is the full name of the agent loop to run; further settings of the entry are handed on to it."""
         module, _, name = loop.rpartition(".")
         inner = getattr(importlib.import_module(module), name)
         self.inner = inner(trainer_config=trainer_config, tokenizer=tokenizer, **kwargs)
-        self.desk = desk(trainer_config.config, tokenizer)
+        self.scorer = scorer(trainer_config.config, tokenizer)
 
     async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> Any:
         """The inner loop's output with its reward."""
@@ -36,21 +35,21 @@ class PlauditAgentLoop:
             output = await self.inner.run(sampling_params, **kwargs)
         except BaseException:
             if "uid" in kwargs:
-                self.desk.leave(Finished(kwargs, [], []))
+                self.scorer.withdraw(kwargs)
             raise
         final = output[-1] if isinstance(output, list) else output
         if final.reward_score is None:
             fields = {**kwargs, "tool_extra_fields": dict(final.extra_fields), "num_turns": final.num_turns}
-            scored = await self.desk.score(Finished(fields, final.prompt_ids, final.response_ids))
+            scored = await self.scorer.score(fields, final.prompt_ids, final.response_ids)
             final.reward_score = scored["reward_score"]
             final.extra_fields["reward_extra_info"] = scored["reward_extra_info"]
         return output
 
 
-def desk(config: Any, tokenizer: Any) -> Desk:
-    """This event loop's desk."""
+def scorer(config: Any, tokenizer: Any) -> RolloutScorer:
+    """The scorer of the running event loop."""
     loop = asyncio.get_running_loop()
-    found = _desks.get(loop)
+    found = _scorers.get(loop)
     if found is None:
-        found = _desks[loop] = Desk(config, tokenizer, waits_in_ray=False)
+        found = _scorers[loop] = RolloutScorer(config, tokenizer, waits_in_ray=False)
     return found

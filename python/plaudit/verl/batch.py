@@ -1,8 +1,7 @@
-"""How does a trainer that hands over a whole batch get group-aware rewards?
+"""Reward managers for whole batches: verl 0.4 to 0.7.0, whose trainers call `manager(data, return_dict)` once a step.
 
-The reward manager of RM-Gallery's VERL tutorial, for verl 0.4 to 0.7.0, whose trainers call `manager(data,
-return_dict)` once a step. Later versions ask for one rollout at a time: `PlauditRewardManager` is for them.
-`score_batch` does the same for plain lists, and needs neither verl nor torch.
+They replace the reward manager of RM-Gallery's VERL tutorial. Later versions of verl call for one rollout at a time, with
+`PlauditRewardManager`. `score_batch` does the same for plain lists, and needs neither verl nor torch.
 """
 
 from __future__ import annotations
@@ -20,16 +19,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import plaudit
-from plaudit.verl.fill import column, fill, number, spread
-from plaudit.verl.keys import AGAINST_REFERENCE, Keys, found
-from plaudit.verl.options import modules, seconds, whole
-from plaudit.verl.own import INVALID, Group, OwnFunction, inner
-from plaudit.verl.rows import REFERENCE, Rows, plain, read_rows
-from plaudit.verl.shared import shared_engine, source_of
+from plaudit.values import plain
+from plaudit.verl.batch_reader import REFERENCE, RolloutBatch, read_batch
+from plaudit.verl.columns import AGAINST_REFERENCE, Columns, find_fact
+from plaudit.verl.custom_function import INVALID, CustomFunction, GroupInput, unwrap
+from plaudit.verl.engine_cache import engine_settings, shared_engine
+from plaudit.verl.missing_values import column, fill, number, spread
+from plaudit.verl.options import is_seconds, is_whole, modules
 
 log = logging.getLogger("plaudit")
 
-#: What the tutorial does unless it is told otherwise: groups at a time, and seconds for each of them.
+# The tutorial's defaults: groups at a time, and seconds for each of them.
 WORKERS, TIMEOUT = 8, 300.0
 
 
@@ -44,8 +44,8 @@ class Rewards:
 
 
 @dataclass
-class _Scored:
-    """What was found out about a batch, with None where nothing was."""
+class _Scores:
+    """The scores of a batch, with None where a rollout has none."""
 
     values: list[float | None]
     columns: dict[str, list[Any]]
@@ -54,12 +54,11 @@ class _Scored:
 
 
 class PlauditBatchRewardManager:
-    """Scores a whole batch by one call of the engine, or by a function of your own on all groups at once.
+    """Scores a whole batch by one call of the engine, or by a custom function on all groups at once.
 
     Every option can be set under verl's `reward_model.reward_kwargs`. `recipe` (with `overrides` and `state`)
-    is what scores, `tutorial` where nothing is said; `imports` are modules that register rewards of your own
-    for it. `compute_score` is a function of your own instead; what verl passes when none is configured does
-    not count as one. `max_workers` groups are scored at a time, each for at most `timeout` seconds; a recipe
+    is what scores, `tutorial` by default; `imports` are modules that register custom rewards for it.
+    `compute_score` is a custom function instead; the default function of verl does not count as one. `max_workers` groups are scored at a time, each for at most `timeout` seconds; a recipe
     has its own `groups.parallel` and `groups.timeout`, and these are used where the two are not given.
     `reference` says where in a row the reference is.
 
@@ -100,12 +99,14 @@ class PlauditBatchRewardManager:
         self.stand_in = _stand_in(invalid)
         self.same_size = same_size
         self.reference = (reference,) if isinstance(reference, str) else tuple(reference)
-        #: What is fed back from step to step. It reaches functions of one's own as keyword arguments, and
-        #: rewards in `extras`.
+        #: Statistics that are fed back from step to step: to custom functions as keyword arguments, and to rewards
+        #: in `extras`.
         self.meta_info: dict[str, Any] = {}
-        self.compute_score = None if compute_score is None or _is_default(compute_score) else compute_score
+        self.compute_score = (
+            None if compute_score is None or _is_verls_default(compute_score) else compute_score
+        )
         # One of the two scores.
-        self._own: OwnFunction | None = None
+        self._function: CustomFunction | None = None
         self._engine: plaudit.Engine | None = None
         self._columns: dict[str, None] = {}
         options = {
@@ -116,26 +117,26 @@ class PlauditBatchRewardManager:
             "return_statistics": return_statistics,
         }
         given = {name: value for name, value in options.items() if value is not None}
-        if not whole(self.max_workers, 1):
+        if not is_whole(self.max_workers, 1):
             raise ValueError(
                 f"max_workers is how many groups are scored at a time, 1 or more, not {max_workers!r}"
             )
-        if not seconds(self.timeout):
+        if not is_seconds(self.timeout):
             raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
         if self.compute_score is None:
             if reward_kwargs:
                 raise ValueError(_unknown(reward_kwargs))
             for module in modules(imports):
                 importlib.import_module(module)
-            self._source = source_of(recipe, overrides, state, given)
-            self._engine = shared_engine(*self._source)
+            self._settings = engine_settings(recipe, overrides, state, given)
+            self._engine = shared_engine(*self._settings)
         elif recipe or overrides or state or imports:
             raise ValueError(
                 "both a recipe, or what belongs to one, and a compute_score are given: give one of them, "
                 "or make the function a reward of the recipe with @plaudit.register"
             )
         else:
-            self._own = OwnFunction(self.compute_score, given, reward_kwargs)
+            self._function = CustomFunction(self.compute_score, given, reward_kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
         # The engine knows how to be made again, the functions of its rewards included.
@@ -147,11 +148,11 @@ class PlauditBatchRewardManager:
         if state["_engine"] is not None:
             rebuild, arguments = state["_engine"]
             make, functions = lambda: rebuild(*arguments), arguments[-1]
-            self._engine = shared_engine(*self._source, make=make, functions=functions)
+            self._engine = shared_engine(*self._settings, make=make, functions=functions)
 
     @property
     def tallies(self) -> list[dict[str, Any]]:
-        """What the recipe's judges have been asked so far; a function of one's own keeps no account."""
+        """The calls, tokens and costs of the recipe's judges so far; empty for a custom function."""
         return [] if self._engine is None else self._engine.tallies
 
     def score_batch(
@@ -168,39 +169,39 @@ class PlauditBatchRewardManager:
     ) -> Rewards:
         """The rewards of a batch, whose rollouts may come in any order.
 
-        `groups` says who belongs together; without it, equal prompts do. With `validate`, the reference of a
-        group is a rival, and `win`, `win_and`, `comparison_score` and `acc` are told. `texts` are the prompts
-        as a function of one's own sees them, where they are messages.
+        `groups` names the group of each rollout; without it, equal prompts make a group. With `validate`, the reference of a
+        group is compared with its responses, which gives `win`, `win_and`, `comparison_score` and `acc`. `texts`
+        are the prompts as a custom function gets them, where they are messages.
         """
         validate = bool(self.is_val_mode) if validate is None else validate
         if texts is None:
             texts = [prompt if isinstance(prompt, str) else json.dumps(plain(prompt)) for prompt in prompts]
         names = [str(name) for name in (texts if groups is None else groups)]
-        members: dict[str, list[int]] = collections.defaultdict(list)
+        by_name: dict[str, list[int]] = collections.defaultdict(list)
         for at, name in enumerate(names):
-            members[name].append(at)
+            by_name[name].append(at)
         if self.same_size and not validate:
-            _same_size(members, texts)
-        rivals: list[str | None] = list(references) if references is not None else [None] * len(names)
+            _check_same_size(by_name, texts)
+        listed: list[str | None] = list(references) if references is not None else [None] * len(names)
         notes = [dict(extra) for extra in extras] if extras is not None else [{} for _ in names]
-        together = list(members.values())
-        if self._own is not None:
-            shown = [
-                Group(
+        members = list(by_name.values())
+        if self._function is not None:
+            inputs = [
+                GroupInput(
                     texts[rows[0]],
                     [responses[row] for row in rows],
                     [notes[row] for row in rows],
-                    rivals[rows[0]] if validate else None,
+                    listed[rows[0]] if validate else None,
                 )
-                for rows in together
+                for rows in members
             ]
-            scored = self._by_function(self._own, shown, together)
+            scored = self._score_by_function(self._function, inputs, members)
         else:
             notes = [{**note, **self.meta_info} for note in notes]
-            scored = self._by_recipe(prompts, responses, rivals, names, tokens, notes, validate)
-        return self._settle(scored, together, validate)
+            scored = self._score_by_recipe(prompts, responses, listed, names, tokens, notes, validate)
+        return self._fill_missing(scored, members, validate)
 
-    def _by_recipe(
+    def _score_by_recipe(
         self,
         prompts: Sequence[Any],
         responses: Sequence[str],
@@ -209,7 +210,7 @@ class PlauditBatchRewardManager:
         tokens: Sequence[int] | None,
         extras: list[dict[str, Any]],
         validate: bool,
-    ) -> _Scored:
+    ) -> _Scores:
         assert self._engine is not None
         report = self._engine.score(
             list(prompts),
@@ -220,59 +221,65 @@ class PlauditBatchRewardManager:
             plain(extras),
             validate=True if validate else None,
         )
-        keys = Keys(self._engine.rewards, aliases=True)
+        names_of = Columns(self._engine.rewards, aliases=True)
         missing = [None] * len(names)
         columns: dict[str, list[Any]] = {}
-        for key, (component, fact) in keys.sources.items():
+        for key, (component, fact) in names_of.sources.items():
             facts = report.components[component] if fact is None else report.info.get(f"{component}.{fact}")
             columns[key] = missing if facts is None else list(facts)
-        compared = {key: found(report.info, keys.components, key) for key in AGAINST_REFERENCE}
+        compared = {key: find_fact(report.info, names_of.components, key) for key in AGAINST_REFERENCE}
         if validate or compared["win"] is not None:
-            columns.update({key: missing if held is None else list(held) for key, held in compared.items()})
+            columns.update(
+                {key: missing if values is None else list(values) for key, values in compared.items()}
+            )
         # What `acc` means depends on what is asked, not on what the judge answered this time.
         if validate and self._engine.judges and any(reference is not None for reference in references):
             columns["acc"] = columns["win"]
-        elif keys.correctness is not None:
-            columns["acc"] = list(report.components[keys.correctness])
-        reasons = [_said(reason) for reason in report.reasons]
+        elif names_of.correctness is not None:
+            columns["acc"] = list(report.components[names_of.correctness])
+        reasons = [_reason_text(reason) for reason in report.reasons]
         details = [json.dumps(row, ensure_ascii=False) for row in report.rows] if self.return_details else []
-        return _Scored([number(value) for value in report.values], columns, reasons, details)
+        return _Scores([number(value) for value in report.totals], columns, reasons, details)
 
-    def _by_function(self, own: OwnFunction, shown: list[Group], together: list[list[int]]) -> _Scored:
-        answers = own.score(shown, workers=self.max_workers, timeout=self.timeout, fed_back=self.meta_info)
-        count = sum(map(len, together))
+    def _score_by_function(
+        self, function: CustomFunction, inputs: list[GroupInput], members: list[list[int]]
+    ) -> _Scores:
+        answers = function.score(
+            inputs, workers=self.max_workers, timeout=self.timeout, feedback=self.meta_info
+        )
+        count = sum(map(len, members))
         # verl wants the same keys in every batch, and a group that failed has none.
         self._columns.update(dict.fromkeys(key for answer in answers for key in answer.info))
         columns: dict[str, list[Any]] = {key: [None] * count for key in self._columns}
-        scored = _Scored([None] * count, columns, [None] * count, [""] * count)
-        for rows, answer in zip(together, answers, strict=True):
+        scored = _Scores([None] * count, columns, [None] * count, [""] * count)
+        for rows, answer in zip(members, answers, strict=True):
             for at, row in enumerate(rows):
                 scored.values[row] = answer.scores[at]
                 if answer.scores[at] is None:
                     scored.reasons[row] = answer.reason or "the function has no score for it"
-                for key, held in answer.info.items():
-                    columns[key][row] = held[at]
+                for key, values in answer.info.items():
+                    columns[key][row] = values[at]
                 if answer.details is not None and at < len(answer.details):
                     scored.details[row] = json.dumps(plain(answer.details[at]), ensure_ascii=False)
         return scored
 
-    def _settle(self, scored: _Scored, together: list[list[int]], validate: bool) -> Rewards:
+    def _fill_missing(self, scored: _Scores, members: list[list[int]], validate: bool) -> Rewards:
         """Puts a finite number wherever a trainer wants one."""
         invalid = [value is None for value in scored.values]
-        rewards = fill(scored.values, together, across=validate)
+        rewards = fill(scored.values, members, across=validate)
         if self.stand_in is not None:
             rewards = [
                 self.stand_in if flag else reward for reward, flag in zip(rewards, invalid, strict=True)
             ]
-        info = {key: column(values, together) for key, values in scored.columns.items()}
+        info = {key: column(values, members) for key, values in scored.columns.items()}
         wins = scored.columns.get("win")
         if wins is not None:
             info["plaudit/compared"] = [float(win is not None) for win in wins]
-        info.setdefault("acc", list(info["win"] if self._own is not None and "win" in info else rewards))
+        info.setdefault("acc", list(info["win"] if self._function is not None and "win" in info else rewards))
         info["score"] = list(rewards)
         info["plaudit/invalid"] = [float(flag) for flag in invalid]
         if self.return_statistics:
-            info["reward_mean"], info["reward_std"] = spread(scored.values, together)
+            info["reward_mean"], info["reward_std"] = spread(scored.values, members)
         if self.return_details:
             info["details"] = list(scored.details)
         return Rewards(rewards, info, invalid, scored.reasons)
@@ -283,24 +290,24 @@ class PlauditBatchRewardManager:
 
         if "rm_scores" in data.batch.keys():
             scores = data.batch["rm_scores"]
-            told = {key: data.non_tensor_batch[key] for key in data.meta_info.get("reward_extra_keys", [])}
-            return {"reward_tensor": scores, "reward_extra_info": told} if return_dict else scores
+            logged = {key: data.non_tensor_batch[key] for key in data.meta_info.get("reward_extra_keys", [])}
+            return {"reward_tensor": scores, "reward_extra_info": logged} if return_dict else scores
 
-        fed_back = (data.meta_info.get("last_reward_info") or {}).get("reward_std")
-        if fed_back is not None and len(fed_back):
-            self.meta_info["last_mean_std"] = statistics.fmean(float(value) for value in fed_back)
-        rows = read_rows(data, self.tokenizer, self.reward_fn_key, self.reference)
+        feedback = (data.meta_info.get("last_reward_info") or {}).get("reward_std")
+        if feedback is not None and len(feedback):
+            self.meta_info["last_mean_std"] = statistics.fmean(float(value) for value in feedback)
+        rows = read_batch(data, self.tokenizer, self.reward_fn_key, self.reference)
         # Versions that do not say whether they validate do so by a manager with `num_examine=1`, and train by
         # one with 0.
-        says = bool(data.meta_info.get("validate", self.num_examine == 1))
-        validate = says if self.is_val_mode is None else self.is_val_mode
+        default = bool(data.meta_info.get("validate", self.num_examine == 1))
+        validate = default if self.is_val_mode is None else self.is_val_mode
         given = (rows.prompts, rows.responses, rows.references, rows.groups, rows.tokens, rows.extras)
         scored = self.score_batch(*given, validate=validate, texts=rows.texts)
         responses = data.batch["responses"]
         rewards = torch.tensor(scored.rewards, dtype=torch.float32, device=responses.device)
         reward_tensor = torch.zeros_like(responses, dtype=torch.float32)
         reward_tensor[torch.arange(len(rewards)), torch.tensor(rows.last)] = rewards
-        self._tell(rows, scored)
+        self._log(rows, scored)
         data.batch["acc"] = rewards
         if not validate and self.return_statistics:
             self.meta_info["last_mean_std"] = statistics.fmean(scored.info["reward_std"])
@@ -308,7 +315,7 @@ class PlauditBatchRewardManager:
             return reward_tensor
         return {"reward_tensor": reward_tensor, "reward_extra_info": scored.info}
 
-    def _tell(self, rows: Rows, scored: Rewards) -> None:
+    def _log(self, rows: RolloutBatch, scored: Rewards) -> None:
         """Prints the first rollouts of a batch, as the tutorial does, and logs what could not be scored."""
         for at in range(min(self.num_examine, len(scored.rewards))):
             print(f"[Sample {at}] Prompt: {rows.texts[at]}")
@@ -316,8 +323,8 @@ class PlauditBatchRewardManager:
             if rows.references[at] is not None:
                 print(f"[Sample {at}] Reference: {rows.references[at]}")
             print(f"[Sample {at}] Score: {scored.rewards[at]}")
-            told = [f"{key}={held[at]}" for key, held in scored.info.items() if key != "details"]
-            print(f"[Sample {at}] {', '.join(told)}")
+            shown = [f"{key}={values[at]}" for key, values in scored.info.items() if key != "details"]
+            print(f"[Sample {at}] {', '.join(shown)}")
         if any(scored.invalid):
             each = zip(scored.reasons, scored.invalid, strict=True)
             counts = collections.Counter(reason or "not scored" for reason, invalid in each if invalid)
@@ -345,8 +352,8 @@ class RMGalleryRewardManager(PlauditBatchRewardManager):
             tokenizer, num_examine, compute_score, reward_fn_key, is_val_mode=is_val_mode, **reward_kwargs
         )
 
-    def _settle(self, scored: _Scored, together: list[list[int]], validate: bool) -> Rewards:
-        rewards = super()._settle(scored, together, validate)
+    def _fill_missing(self, scored: _Scores, members: list[list[int]], validate: bool) -> Rewards:
+        rewards = super()._fill_missing(scored, members, validate)
         # Later versions of the tutorial call the principles rubrics.
         if "reward_principle" in rewards.info:
             rewards.info["reward_rubric"] = list(rewards.info["reward_principle"])
@@ -357,7 +364,7 @@ class DGRRewardManager(PlauditBatchRewardManager):
     """The manager under the name that RM-Gallery's example for training gives it."""
 
 
-#: The names under which `register` makes the managers known.
+# The names under which `register` adds the managers.
 NAMES: dict[str, type[PlauditBatchRewardManager]] = {
     "plaudit": PlauditBatchRewardManager,
     "rm_gallery": RMGalleryRewardManager,
@@ -367,7 +374,7 @@ NAMES: dict[str, type[PlauditBatchRewardManager]] = {
 
 
 def register() -> None:
-    """Makes the managers known to verl's registry of whole-batch managers, in this process.
+    """Adds the managers to verl's registry of whole-batch managers, in this process.
 
     For Ray's workers, give `plaudit.verl.register` to `ray.init` as `worker_process_setup_hook`. A name that
     is taken already stays with whoever has it, except `plaudit`, about which verl complains.
@@ -380,11 +387,11 @@ def register() -> None:
             add(name)(manager)
 
 
-def _said(reason: Mapping[str, Any] | None) -> str | None:
+def _reason_text(reason: Mapping[str, Any] | None) -> str | None:
     return None if reason is None else f"{reason['code']} ({reason['component']}): {reason['message']}"
 
 
-def _same_size(members: Mapping[str, list[int]], texts: Sequence[str]) -> None:
+def _check_same_size(members: Mapping[str, list[int]], texts: Sequence[str]) -> None:
     sizes = collections.Counter(len(rows) for rows in members.values())
     if len(sizes) < 2:
         return
@@ -411,9 +418,9 @@ def _stand_in(invalid: str | float) -> float | None:
     return chosen
 
 
-def _is_default(function: Callable[..., Any]) -> bool:
+def _is_verls_default(function: Callable[..., Any]) -> bool:
     """Whether it is what verl passes when no function is configured."""
-    behind = inner(function)
+    behind = unwrap(function)
     module = getattr(behind, "__module__", None) or ""
     return module.startswith("verl.") and "default_compute_score" in getattr(behind, "__name__", "")
 
@@ -422,8 +429,8 @@ def _unknown(given: Mapping[str, Any]) -> str:
     known = [
         name for name in inspect.signature(PlauditBatchRewardManager.__init__).parameters if name != "self"
     ]
-    said = []
+    described = []
     for name in given:
         near = difflib.get_close_matches(name, known, n=1)
-        said.append(f"{name!r} (did you mean {near[0]!r}?)" if near else f"{name!r}")
-    return f"reward_kwargs has {', '.join(said)}, which a recipe does not take"
+        described.append(f"{name!r} (did you mean {near[0]!r}?)" if near else f"{name!r}")
+    return f"reward_kwargs has {', '.join(described)}, which a recipe does not take"

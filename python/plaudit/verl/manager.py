@@ -1,7 +1,7 @@
-"""How does verl's reward loop reach plaudit? Through a reward manager, one a worker, that scores one rollout a call.
+"""verl's reward manager (0.7.1 to 0.9): scores one rollout a call through the engine that all reward workers share.
 
-verl hands over one finished rollout at a time, to a worker chosen at random. Rollouts that are compared with their
-siblings wait for them in the engine that all workers share.
+verl calls a reward worker chosen at random for each finished rollout. Rollouts that are compared with their siblings wait for
+them in the shared engine.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any
 
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
-from plaudit.verl.desk import Desk
+from plaudit.verl.rollout_reader import last_row
+from plaudit.verl.scorer import RolloutScorer
 
 
 class PlauditRewardManager(RewardManagerBase):
@@ -25,13 +26,15 @@ class PlauditRewardManager(RewardManagerBase):
         **_: Any,
     ) -> None:
         super().__init__(config, tokenizer, compute_score)
-        self.desk = Desk(config, tokenizer, waits_in_ray=True, router_address=reward_router_address)
+        self.scorer = RolloutScorer(
+            config, tokenizer, waits_in_ray=True, router_address=reward_router_address
+        )
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """The reward of one rollout, after its group has been scored."""
-        return await self.desk.score(self.desk.reader.of_batch(data))
+        return await self.scorer.score(*last_row(data))
 
 
 def passthrough(*_: Any, **__: Any) -> float:
-    """Stands in `reward.custom_reward_function` so that verl asks the manager although a reward model is served."""
+    """Placeholder for `reward.custom_reward_function`: makes verl call the manager although a reward model is served."""
     raise RuntimeError("plaudit.verl.passthrough only makes verl ask the reward manager; nothing calls it")

@@ -1,4 +1,4 @@
-"""What may a user set under `reward.reward_kwargs`, and what does it mean?"""
+"""Settings of the reward manager under `reward.reward_kwargs`: parsing, validation, and the shared engine's configuration."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from plaudit._plaudit import check_state
-from plaudit.ray.actor import Terms
+from plaudit.ray.actor import ActorConfig
+from plaudit.values import plain
 
-# What verl's own data scripts, and most others, write into `extra_info.split` of validation data.
+# The values that verl's own data scripts, and most others, write into `extra_info.split` of validation data.
 VALIDATION = ("test", "val", "valid", "validation", "dev", "eval")
 # Where the reference of a row is: verl's own place, then that of RM-Gallery's VERL tutorial.
 REFERENCE = ("reward_model.ground_truth", "extra_info.y.0.content")
@@ -39,19 +40,19 @@ class Options:
 
     @classmethod
     def read(cls, config: Any) -> Options:
-        """The settings of a trainer's config; every mistake is named, with what was probably meant."""
+        """The settings of a trainer's config; the error names every mistake, with what was probably meant."""
         given = plain(config.reward.get("reward_kwargs")) or {}
         known = [field.name for field in fields(cls)]
-        mistakes = []
+        errors = []
         for name in given:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(known)}"
-                mistakes.append(f"`{name}` is not a setting of plaudit{hint}")
+                errors.append(f"`{name}` is not a setting of plaudit{hint}")
         if given.get("recipe") is None:
-            mistakes.append("`recipe` is missing: +reward.reward_kwargs.recipe=NAME_OR_PATH")
-        if mistakes:
-            raise ValueError("reward.reward_kwargs: " + "; ".join(mistakes))
+            errors.append("`recipe` is missing: +reward.reward_kwargs.recipe=NAME_OR_PATH")
+        if errors:
+            raise ValueError("reward.reward_kwargs: " + "; ".join(errors))
         options = cls(**given)
         options.check()
         return options
@@ -61,52 +62,54 @@ class Options:
         self.invalid_value()
         for name in ("group_timeout", "quiet"):
             if getattr(self, name) is not None:
-                self._must(name, seconds(getattr(self, name)), "a number of seconds above 0")
-        self._must("shards", whole(self.shards, 1), "at least 1")
-        self._must("num_examine", whole(self.num_examine, 0), "how many samples to print, 0 or more")
-        self._must(
+                self._require(name, is_seconds(getattr(self, name)), "a number of seconds above 0")
+        self._require("shards", is_whole(self.shards, 1), "at least 1")
+        self._require("num_examine", is_whole(self.num_examine, 0), "how many samples to print, 0 or more")
+        self._require(
             "state", self.state is None or isinstance(self.state, str), "a folder or redis://host:port/db"
         )
         if self.state is not None:
             check_state(self.state)
-        self._must("aliases", isinstance(self.aliases, bool), "true or false")
-        self._must("router", self.router is None or isinstance(self.router, str), "the name of a judge")
+        self._require("aliases", isinstance(self.aliases, bool), "true or false")
+        self._require("router", self.router is None or isinstance(self.router, str), "the name of a judge")
         overrides = self.overrides is None or isinstance(self.overrides, Mapping)
-        self._must("overrides", overrides, "paths with their values, as in overrides.judges.main.model=NAME")
-        self._must("imports", texts(self.imports), "the name of a module, or a list of them")
-        self._must(
+        self._require(
+            "overrides", overrides, "paths with their values, as in overrides.judges.main.model=NAME"
+        )
+        self._require("imports", is_texts(self.imports), "the name of a module, or a list of them")
+        self._require(
             "reference",
-            texts(self.reference) and bool(self.reference),
+            is_texts(self.reference) and bool(self.reference),
             "a path into a row, or a list of them",
         )
-        size = self.size is None or isinstance(self.size, str) or whole(self.size, 1)
-        self._must("size", size, "a number of rollouts, or the field of a row that has it")
+        size = self.size is None or isinstance(self.size, str) or is_whole(self.size, 1)
+        self._require("size", size, "a number of rollouts, or the field of a row that has it")
         chosen = self.validation
         known = chosen is None or (isinstance(chosen, Mapping) and set(chosen) <= {"field", "values"})
-        self._must("validation", known, "{field: FIELD, values: [VALUE, ...]}")
+        self._require("validation", known, "{field: FIELD, values: [VALUE, ...]}")
 
-    def _must(self, name: str, holds: bool, wanted: str) -> None:
+    def _require(self, name: str, holds: bool, wanted: str) -> None:
         if not holds:
             raise ValueError(f"reward.reward_kwargs.{name} is {wanted}, not {getattr(self, name)!r}")
 
     def invalid_value(self) -> float | str:
         """`mean`, `drop`, or the number that every invalid rollout gets."""
-        said = str(self.invalid)
-        if said in ("mean", "drop"):
-            return said
+        text = str(self.invalid)
+        if text in ("mean", "drop"):
+            return text
         try:
-            value = float(said.removeprefix("value:"))
+            value = float(text.removeprefix("value:"))
         except ValueError:
             value = math.nan
-        self._must("invalid", math.isfinite(value), "mean, drop or value:NUMBER")
+        self._require("invalid", math.isfinite(value), "mean, drop or value:NUMBER")
         return value
 
-    def terms(self, router_address: str | None = None, model: str | None = None) -> Terms:
-        """What the shared engine is made of. Paths are made absolute, since the engine runs in another process."""
+    def actor_config(self, router_address: str | None = None, model: str | None = None) -> ActorConfig:
+        """The settings of the shared engine. Paths are made absolute, since the engine runs in another process."""
         recipe = self.recipe
         if isinstance(recipe, (str, os.PathLike)) and os.path.exists(recipe):
             recipe = os.path.abspath(recipe)
-        overrides = dict(flat(self.overrides or {}))
+        overrides = dict(flatten(self.overrides or {}))
         if self.router is not None and router_address is not None:
             overrides.setdefault(f"judges.{self.router}.base_url", f"http://{router_address}/v1")
             if model is not None:
@@ -114,7 +117,7 @@ class Options:
         state = self.state
         if state is not None and "://" not in state:
             state = os.path.abspath(state)
-        return Terms(
+        return ActorConfig(
             recipe=recipe,
             overrides=overrides or None,
             state=state,
@@ -125,37 +128,33 @@ class Options:
         )
 
 
-def modules(said: str | Sequence[str]) -> tuple[str, ...]:
+def modules(names: str | Sequence[str]) -> tuple[str, ...]:
     """The modules to import; a text is one."""
-    return (said,) if isinstance(said, str) else tuple(said)
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
-def texts(said: Any) -> bool:
+def is_texts(value: Any) -> bool:
     """Whether it is a text or a list of texts."""
-    if isinstance(said, str):
+    if isinstance(value, str):
         return True
-    return isinstance(said, Sequence) and all(isinstance(each, str) for each in said)
+    return isinstance(value, Sequence) and all(isinstance(each, str) for each in value)
 
 
-def whole(said: Any, least: int) -> bool:
-    return isinstance(said, int) and not isinstance(said, bool) and said >= least
+def is_whole(value: Any, least: int) -> bool:
+    """Whether it is a whole number from `least` on."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def seconds(said: Any) -> bool:
-    return isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said) and said > 0
+def is_seconds(value: Any) -> bool:
+    """Whether it is a finite number above 0."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and math.isfinite(value) and value > 0
 
 
-def plain(value: Any) -> Any:
-    """The same without OmegaConf."""
-    from omegaconf import OmegaConf
-
-    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
-
-
-def flat(tree: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
+def flatten(tree: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
     """`{"judges": {"main": {"model": "m"}}}` as `judges.main.model`, which is how overrides are written."""
     found: list[tuple[str, Any]] = []
     for name, value in tree.items():
         here = f"{path}.{name}" if path else str(name)
-        found.extend(flat(value, here) if isinstance(value, Mapping) and value else [(here, value)])
+        found.extend(flatten(value, here) if isinstance(value, Mapping) and value else [(here, value)])
     return found

@@ -1,6 +1,6 @@
-"""How does `reward.reward_manager.name=plaudit` work without a path? verl 0.9 loads this module by its entry point.
+"""Entry point of verl 0.9: registers the manager, so that `reward.reward_manager.name=plaudit` works without a path.
 
-verl swallows what an entry point raises, so this says it aloud.
+verl swallows exceptions of an entry point, so this module logs them.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What did plaudit say in this step? verl logs no extra reward columns in training, but it logs what its sampler returns."""
+"""Samplers for verl's V1 trainer that add `plaudit/*` metrics: verl logs no extra reward columns in training by itself."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def read(batch: Any) -> list[dict[str, float]]:
     fields = data["extra_fields"]
     # An array, or a list of TransferQueue's own.
     fields = fields.tolist() if hasattr(fields, "tolist") else list(fields)
-    held = [field.get("reward_extra_info") if isinstance(field, dict) else None for field in fields]
-    return [info for info in held if info]
+    infos = [field.get("reward_extra_info") if isinstance(field, dict) else None for field in fields]
+    return [info for info in infos if info]
 
 
 def summary(rows: list[dict[str, float]]) -> dict[str, float]:

@@ -32,7 +32,7 @@ const LONGEST: f64 = 3600.0;
 const EXAMPLES: &str = "\
 Examples:
   plaudit judge-sim
-  plaudit judge-sim --port 0 --latency 0 --requests 1000 --request_log calls.jsonl
+  plaudit judge-sim --port 0 --latency 0 --requests 1000 --ledger calls.jsonl
   plaudit judge-sim --error-rate 0.05 --rate-limit-share 0.05 --invalid-rate 0.02 --no-logprobs";
 
 /// Serve a simulated judge for demos, tests and load tests
@@ -62,7 +62,7 @@ pub(crate) struct JudgeSim {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
     /// Write a JSON line a request: n, key, status, latency_ms, in_flight; 499 is a client that went away
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "ledger", value_name = "FILE")]
     request_log: Option<String>,
     #[command(flatten, next_help_heading = "Verdicts")]
     verdicts: Verdicts,

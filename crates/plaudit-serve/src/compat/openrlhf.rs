@@ -6,6 +6,7 @@ use super::{SampleResult, TrainerSample, invalid_body, label};
 use crate::api::openapi::either;
 use crate::http::response::ApiError;
 use plaudit::rollout::{Prompt, Rollout};
+use plaudit::text::transcript::{response_of, strip_end_of_turn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,26 +16,8 @@ use std::collections::BTreeMap;
 /// The settings in its URL beside those of all clients.
 pub(crate) const SETTINGS: [&str; 2] = ["eos", "score"];
 
-/// What ends a turn in the chat formats of the usual models; OpenRLHF decodes with these in place.
-const ENDS: [&str; 10] = [
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<|eot_id|>",
-    "<|end_of_text|>",
-    "<|end|>",
-    "<|return|>",
-    "</s>",
-    "<eos>",
-    "<end_of_turn>",
-    "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
-];
-
 /// The most samples of one request.
 const MOST: usize = 4096;
-/// How far into a query its prompt may begin: a tokenizer may put a token before it.
-const BEFORE: usize = 64;
-/// How much of a prompt must be left for it to be told from the response, where its beginning was cut off.
-const KEPT: usize = 16;
 
 /// What OpenRLHF sends: lists side by side, of one sample in practice.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -86,7 +69,7 @@ fn sample(
         let message = "the query does not begin with its prompt, so the response cannot be told from it";
         return Err(ApiError::new(hyper::StatusCode::UNPROCESSABLE_ENTITY, "input.response", message));
     };
-    let response = clean(response, &settings.ends).to_owned();
+    let response = strip_end_of_turn(response, &settings.ends).to_owned();
     let key = json!([prompt, said]).to_string();
     let (reference, extra) = label(said);
     let prompt = Some(Prompt::Text(Cow::Owned(prompt)));
@@ -95,55 +78,6 @@ fn sample(
         key,
         member: None,
     })
-}
-
-/// What the model wrote: the query without the prompt. A tokenizer may put a token before the prompt, and OpenRLHF cuts the
-/// beginning off a prompt that is too long.
-fn response_of<'q>(query: &'q str, prompt: &str) -> Option<&'q str> {
-    if let Some(response) = query.strip_prefix(prompt) {
-        return Some(response);
-    }
-    if let Some(at) = query.find(prompt).filter(|at| !prompt.is_empty() && *at <= BEFORE) {
-        return query.get(at + prompt.len()..);
-    }
-    match overlap(prompt.as_bytes(), query.as_bytes()) {
-        kept if kept >= KEPT => query.get(kept..),
-        _ => None,
-    }
-}
-
-/// The length of the longest end of the prompt that the query begins with, in linear time (Knuth, Morris and Pratt, 1977).
-fn overlap(prompt: &[u8], query: &[u8]) -> usize {
-    let pattern = &query[..query.len().min(prompt.len())];
-    let mut fallback = vec![0; pattern.len()];
-    let mut length = 0;
-    for at in 1..pattern.len() {
-        while length > 0 && pattern[at] != pattern[length] {
-            length = fallback[length - 1];
-        }
-        length += usize::from(pattern[at] == pattern[length]);
-        fallback[at] = length;
-    }
-    length = 0;
-    for byte in prompt {
-        while length > 0 && pattern.get(length) != Some(byte) {
-            length = fallback[length - 1];
-        }
-        length += usize::from(pattern.get(length) == Some(byte));
-    }
-    length
-}
-
-/// The response without the tokens that end it.
-fn clean<'t>(mut text: &'t str, more: &[String]) -> &'t str {
-    loop {
-        text = text.trim_end();
-        let ends = ENDS.into_iter().chain(more.iter().map(String::as_str));
-        let Some(rest) = ends.filter(|end| !end.is_empty()).find_map(|end| text.strip_suffix(end)) else {
-            return text;
-        };
-        text = rest;
-    }
 }
 
 /// What OpenRLHF reads: the same keys for every sample, finite numbers alone, and plain ones where there is one sample.
@@ -190,28 +124,6 @@ fn score(total: f64, result: &SampleResult<'_>, settings: &CompatSettings) -> Re
 mod tests {
     use super::super::tests::{NUMBER, score};
     use super::*;
-
-    #[test]
-    fn the_response_is_what_follows_the_prompt() {
-        assert_eq!(response_of("ab", "a"), Some("b"));
-        assert_eq!(response_of("<s>abc", "ab"), Some("c"));
-        assert_eq!(response_of("x", ""), Some("x"));
-        let prompt = "a long story about a fox and a dog: ";
-        assert_eq!(response_of(&format!("{}yes", &prompt[10..]), prompt), Some("yes"));
-        assert_eq!(response_of("ory: yes", prompt), None);
-        assert_eq!(response_of("", prompt), None);
-        // What repeats itself is cut once.
-        let prompt = "aaaaaaaaaaaaaaaaaaaaaaab";
-        assert_eq!(response_of(&format!("{}aab", &prompt[4..]), prompt), Some("aab"));
-    }
-
-    #[test]
-    fn the_tokens_that_end_a_response_are_cut_off() {
-        assert_eq!(clean("yes<|im_end|>\n<|endoftext|>", &[]), "yes");
-        assert_eq!(clean("yes<|stop|>", &[]), "yes<|stop|>");
-        assert_eq!(clean("yes<|stop|></s>", &["<|stop|>".to_owned(), String::new()]), "yes");
-        assert_eq!(clean("</s> no", &[]), "</s> no");
-    }
 
     #[test]
     fn body_becomes_samples() {

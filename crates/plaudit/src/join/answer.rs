@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::reason::Code;
-use crate::report::{Report, Row};
+use crate::report::{Report, Row, mean_of_known};
 use crate::rollout::Rollout;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,9 +44,7 @@ impl Joined {
 
     /// The mean of the siblings that have a total; none where no sibling has one.
     pub fn siblings_mean(&self) -> Option<f64> {
-        let (count, sum) =
-            self.siblings().flatten().fold((0u32, 0.0), |(count, sum), total| (count + 1, sum + total));
-        (count > 0).then(|| sum / f64::from(count))
+        mean_of_known(self.siblings())
     }
 
     /// Whether the same rollout may be handed in again with better luck.

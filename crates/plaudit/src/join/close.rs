@@ -4,7 +4,6 @@ use super::effect::{BatchKind, BatchTarget, Effect, JoinInfo, MemberAnswer, Memb
 use super::group::{GroupId, WaitingCaller};
 use super::state::JoinState;
 use crate::group::Partial;
-use crate::outcome::OutcomeKind;
 use crate::reason::Code;
 use crate::report::Report;
 use std::sync::Arc;
@@ -103,8 +102,7 @@ impl<C> JoinState<C> {
                 continue;
             };
             group.members[at].given = Some((Arc::clone(report), row));
-            let invalid = report.rows[row].total.kind() == OutcomeKind::Invalid;
-            if self.eager && invalid {
+            if self.eager && report.rows[row].total.value().is_none() {
                 // It has no number of its own, so it is told once those of its siblings are known.
                 group.held.push((at, waiter, info));
                 continue;

@@ -20,7 +20,7 @@
 //! | equal prompts, other keys | other groups: only the key counts |
 //! | caller vanishes | its rollout stays a member; its answer goes nowhere. Where the join is told (`hand_in_watched`): while the group is open, the rollout gives its place up to another one that needs it, or after two minutes; until then a group that has all its members waits for it to be handed in again |
 //! | member leaves | one less is expected, also before anybody has arrived; a waiting one is answered `group.left`; one that comes all the same takes its place back |
-//! | nothing compares | nobody waits: each is scored and answered at once, only an invalid one waits to be told of its siblings; groups are counted all the same |
+//! | nothing compares | nobody waits: each is scored and answered at once, only one without a total waits to be told of its siblings; groups are counted all the same |
 //! | too many wait | refused at once, `engine.overloaded`: hand it in again later |
 //! | join closed | whoever waits for its group is answered `group.closed`; what is being scored is still answered |
 //! | something panics | whoever is concerned is answered `engine.panic` |

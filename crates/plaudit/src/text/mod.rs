@@ -11,6 +11,7 @@ pub mod pii;
 pub mod space;
 pub mod tags;
 pub mod tokens;
+pub mod transcript;
 
 use crate::tokenizer::{Tokenizer, Uncut};
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-"""What do the tests of the whole-batch manager share? A judge, a tokenizer, and batches of verl's."""
+"""Fixtures of the whole-batch manager's tests: a judge, a tokenizer, and batches of verl."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Does the whole-batch manager give the right numbers for plain lists, without verl?"""
+"""Tests of the whole-batch manager on plain lists, without verl."""
 
 import json
 import math
@@ -8,9 +8,10 @@ import threading
 
 import plaudit
 import pytest
+from plaudit.values import plain
 from plaudit.verl.batch import DGRRewardManager, PlauditBatchRewardManager, RMGalleryRewardManager
-from plaudit.verl.fill import column, fill, spread
-from plaudit.verl.rows import Rows, plain
+from plaudit.verl.batch_reader import RolloutBatch
+from plaudit.verl.missing_values import column, fill, spread
 
 RULES = {"name": "rules", "components": {"format": {"reward": "reasoning_format"}}}
 #: A rollout without a reference is invalid by this one, and its siblings are not.
@@ -110,7 +111,7 @@ def test_one_response_against_its_reference_is_enough(judged, rollouts):
     ]
 
 
-def test_validation_has_the_same_keys_with_and_without_references(judged, rollouts):
+def test_validation_keys_do_not_depend_on_references(judged, rollouts):
     manager = PlauditBatchRewardManager(is_val_mode=True, **judged())
     rows = rollouts(reference_quality=1.7)
     with_references = manager.score_batch(rows["prompt"], rows["response"], rows["reference"], rows["uid"])
@@ -180,7 +181,7 @@ def test_details_are_the_evidence(rollouts):
     assert not {"details", "reward_std"} & set(without.score_batch(rows["prompt"], rows["response"]).info)
 
 
-def test_a_function_of_ones_own_scores_groups(rollouts):
+def test_custom_function_scores_groups(rollouts):
     rows = rollouts(groups=3, size=4, reference_quality=1.0)
     seen = {}
 
@@ -227,7 +228,7 @@ def test_a_function_and_a_recipe_are_one_too_many():
         PlauditBatchRewardManager(None, 0, lambda prompt, responses, extras: [], recipe="tutorial")
 
 
-def test_mistakes_are_told_when_the_manager_is_made():
+def test_errors_are_raised_when_the_manager_is_made():
     with pytest.raises(ValueError, match="did you mean 'overrides'"):
         PlauditBatchRewardManager(recipe=RULES, override={})
     with pytest.raises(plaudit.RecipeError):
@@ -239,7 +240,7 @@ def test_a_recipe_and_a_function_are_one_too_many():
         PlauditBatchRewardManager(None, 0, lambda prompt, responses, extras: [], state="somewhere")
 
 
-def test_rewards_of_ones_own_are_imported_and_fed_back(tmp_path, monkeypatch):
+def test_custom_rewards_are_imported_and_get_feedback(tmp_path, monkeypatch):
     (tmp_path / "rewards_of_mine.py").write_text(
         "import plaudit\n"
         "@plaudit.register('tests_fed_back')\n"
@@ -372,7 +373,7 @@ def test_one_module_may_be_named_without_a_list():
     ]
 
 
-def test_what_invalid_rollouts_get_is_said_as_it_is(caplog):
+def test_log_says_what_invalid_rollouts_get(caplog):
     manager = PlauditBatchRewardManager(recipe=NEEDS_REFERENCE)
     for references, instead in (
         ([None, None], "2 of 2 rollouts are invalid and get 0:"),
@@ -381,18 +382,18 @@ def test_what_invalid_rollouts_get_is_said_as_it_is(caplog):
             "1 of 2 rollouts are invalid and get the mean of their valid siblings where they have any:",
         ),
     ):
-        rows = Rows(["p"] * 2, ["p"] * 2, ["a"] * 2, references, None, [1, 1], [0, 0], [{}, {}])
-        manager._tell(rows, manager.score_batch(rows.prompts, rows.responses, references))
+        rows = RolloutBatch(["p"] * 2, ["p"] * 2, ["a"] * 2, references, None, [1, 1], [0, 0], [{}, {}])
+        manager._log(rows, manager.score_batch(rows.prompts, rows.responses, references))
         assert instead in caplog.text and "input.missing_reference" in caplog.text
         caplog.clear()
 
 
-def test_a_judge_that_is_down_is_told_by_its_address(caplog):
+def test_judge_that_is_down_is_logged_with_its_address(caplog):
     judge = {"base_url": "http://127.0.0.1:9/v1", "model": "none", "attempts": 1, "patience": "1ms"}
     principle = {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}
     manager = PlauditBatchRewardManager(
         recipe={"components": {"taste": principle}, "judges": {"main": judge}}
     )
-    rows = Rows(["p"] * 2, ["p"] * 2, ["a", "b"], [None] * 2, None, [1, 1], [0, 0], [{}, {}])
-    manager._tell(rows, manager.score_batch(rows.prompts, rows.responses))
+    rows = RolloutBatch(["p"] * 2, ["p"] * 2, ["a", "b"], [None] * 2, None, [1, 1], [0, 0], [{}, {}])
+    manager._log(rows, manager.score_batch(rows.prompts, rows.responses))
     assert "(taste): " in caplog.text and "http://127.0.0.1:9/v1" in caplog.text

@@ -1,4 +1,4 @@
-"""Does the example that retraces the tutorial run, with the embedded judge and with one that is served?"""
+"""Tests of the example that retraces the tutorial, with the embedded judge and with a served one."""
 
 import importlib.util
 import pathlib

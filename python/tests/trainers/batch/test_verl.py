@@ -1,4 +1,4 @@
-"""Does the whole-batch manager do what verl 0.4 to 0.7.0 expect? With their loaders, data and metrics."""
+"""Tests of the whole-batch manager with the loaders, data and metrics of verl 0.4 to 0.7.0."""
 
 import functools
 import inspect
@@ -142,7 +142,7 @@ def test_scores_that_are_there_are_given_back(batch, rollouts):
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["meta_info", "num_examine"])
-def test_validation_is_recognised_and_compares_with_the_reference(batch, rollouts, judged, told, capsys):
+def test_validation_compares_with_the_reference(batch, rollouts, judged, told, capsys):
     rows = rollouts(groups=5, size=1, reference_quality=0.2)
     data, tokenizer = batch(rows, uid=False, meta_info={"validate": True} if told else None)
     manager = load(tokenizer, num_examine=1, **judged())
@@ -197,9 +197,7 @@ def compute_score(prompt, responses, extras, **kwargs):
 """
 
 
-def test_a_function_of_ones_own_that_fails_and_hangs_does_not_stop_the_step(
-    batch, rollouts, tmp_path, caplog
-):
+def test_custom_function_that_fails_or_hangs_stops_no_step(batch, rollouts, tmp_path, caplog):
     function = tmp_path / "own_reward.py"
     function.write_text(OWN)
     rows = rollouts(groups=4, size=3)
@@ -272,9 +270,7 @@ def test_an_environment_variable_is_enough(tmp_path):
     assert {"plaudit", "rm_gallery", "dgr"} <= set(said.stdout.split()), said.stderr
 
 
-def test_a_manager_that_is_made_anew_or_pickled_in_a_ray_task_scores_the_same(
-    batch, rollouts, judged, monkeypatch
-):
+def test_new_or_pickled_manager_in_a_ray_task_scores_the_same(batch, rollouts, judged, monkeypatch):
     ray = pytest.importorskip("ray")
     rows = rollouts(groups=3, size=4)
     data, tokenizer = batch(rows)

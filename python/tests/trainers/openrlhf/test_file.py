@@ -16,8 +16,8 @@ import plaudit
 import pytest
 import stage
 from conftest import pairwise, written
-from plaudit import openrlhf, openrlhf_settings
-from plaudit.openrlhf_settings import Settings
+from plaudit import openrlhf
+from plaudit.openrlhf import Settings
 
 
 @plaudit.register("picky")
@@ -27,7 +27,7 @@ def picky(prompts: list[Any], responses: list[str], references: list[Any], extra
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def make_rewards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Makes the rewards of this process anew, for one environment."""
 
     def make(recipe: dict[str, Any], **environment: str) -> openrlhf.Rewards:
@@ -36,7 +36,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         monkeypatch.setenv("PLAUDIT_RECIPE", written(tmp_path, recipe))
         for name, value in environment.items():
             monkeypatch.setenv(f"PLAUDIT_{name}", value)
-        monkeypatch.setattr(openrlhf, "_made", [])
+        monkeypatch.setattr(openrlhf, "_rewards", [])
         return openrlhf.rewards()
 
     return make
@@ -60,58 +60,67 @@ def ask(samples: list[tuple[str, str]]) -> list[Any]:
     return [each if isinstance(each, Exception) else each[0] for each in asyncio.run(all_of_them())]
 
 
-def test_what_could_not_be_scored_gets_the_mean_of_its_siblings(desk: Any) -> None:
-    desk(PICKY, GROUP_SIZE="4")
+def test_what_could_not_be_scored_gets_the_mean_of_its_siblings(make_rewards: Any) -> None:
+    make_rewards(PICKY, GROUP_SIZE="4")
     got = ask([("q ", "1"), ("q ", "nan"), ("q ", "2"), ("q ", "6")])
     assert [each["rewards"] for each in got] == [1.0, 3.0, 2.0, 6.0]
     assert [each["extra_logs"]["plaudit/invalid"] for each in got] == [0.0, 1.0, 0.0, 0.0]
     assert [each["extra_logs"]["plaudit/picky_missing"] for each in got] == [0.0, 1.0, 0.0, 0.0]
 
 
-def test_a_group_in_which_nothing_could_be_scored_raises(desk: Any) -> None:
-    desk(PICKY, GROUP_SIZE="2")
+def test_siblings_do_not_wait_for_a_query_without_its_prompt(make_rewards: Any) -> None:
+    made = make_rewards(PICKY, GROUP_SIZE="3")
+    with pytest.raises(plaudit.ArgumentError, match="agent_func_path"):
+        made.score("something else entirely", "q ", "")
+    assert [each["rewards"] for each in ask([("q ", "nan"), ("q ", "2")])] == [2.0, 2.0]
+
+
+def test_a_group_in_which_nothing_could_be_scored_raises(make_rewards: Any) -> None:
+    make_rewards(PICKY, GROUP_SIZE="2")
     got = ask([("q ", "nan"), ("q ", "nan"), ("r ", "1"), ("r ", "2")])
     assert [type(each) for each in got] == [RuntimeError, RuntimeError, dict, dict]
     assert "none of its siblings" in str(got[0]) or "nor could any" in str(got[0])
 
 
-def test_raising_is_a_choice(desk: Any) -> None:
-    desk(PICKY, GROUP_SIZE="2", INVALID="raise")
+def test_raising_is_a_choice(make_rewards: Any) -> None:
+    make_rewards(PICKY, GROUP_SIZE="2", INVALID="raise")
     got = ask([("q ", "1"), ("q ", "nan")])
     assert got[0]["rewards"] == 1.0 and isinstance(got[1], RuntimeError)
 
 
-def test_the_filter_may_look_at_one_component(desk: Any) -> None:
+def test_the_filter_may_look_at_one_component(make_rewards: Any) -> None:
     recipe = {
         "name": "two",
         "components": {"picky": {"reward": "picky"}, "half": {"reward": "picky", "weight": 0.5}},
     }
-    desk(recipe, SCORE="half")
+    make_rewards(recipe, SCORE="half")
     (got,) = ask([("q ", "2")])
     assert (got["rewards"], got["scores"]) == (3.0, 2.0)
 
 
-def test_equal_prompts_without_any_id_are_groups_in_the_order_of_arrival(desk: Any, judge: str) -> None:
-    desk(pairwise(judge), GROUP_SIZE="2")
+def test_equal_prompts_without_any_id_are_groups_in_the_order_of_arrival(
+    make_rewards: Any, judge: str
+) -> None:
+    make_rewards(pairwise(judge), GROUP_SIZE="2")
     first = ask([("q ", "[[quality:3]]"), ("q ", "[[quality:0]]")])
     second = ask([("q ", "[[quality:1]]"), ("q ", "[[quality:2]]")])
     values = [each["rewards"] for each in first + second]
     assert values[0] > 0.0 > values[1] and values[3] > 0.0 > values[2]
 
 
-def test_a_sibling_that_never_comes_ends_its_group_and_not_the_next(desk: Any, judge: str) -> None:
+def test_a_sibling_that_never_comes_ends_its_group_and_not_the_next(make_rewards: Any, judge: str) -> None:
     recipe = pairwise(judge)
     recipe["groups"] = {"timeout": "1s"}
-    desk(recipe, GROUP_SIZE="3")
+    make_rewards(recipe, GROUP_SIZE="3")
     got = ask([("q ", "[[quality:3]]"), ("q ", "[[quality:0]]")])
     assert [each["extra_logs"]["plaudit/partial"] for each in got] == [1.0, 1.0]
     got = ask([("q ", f"[[quality:{number}]]") for number in range(3)])
     assert [each["extra_logs"]["plaudit/group_size"] for each in got] == [3.0, 3.0, 3.0]
 
 
-def test_a_generation_that_fails_lets_its_siblings_go_on(desk: Any, judge: str) -> None:
+def test_a_generation_that_fails_lets_its_siblings_go_on(make_rewards: Any, judge: str) -> None:
     """The agent tells the join, so nobody waits for the deadline of 30 s."""
-    desk(pairwise(judge))
+    make_rewards(pairwise(judge))
     words = stage.tokenizer()
     calls = iter(range(100))
     passed = threading.Event()
@@ -138,8 +147,8 @@ def test_a_generation_that_fails_lets_its_siblings_go_on(desk: Any, judge: str) 
     assert got[0]["reward"] < 0.0 < got[2]["reward"]
 
 
-def test_a_recipe_that_compares_needs_the_size(desk: Any, judge: str) -> None:
-    desk(pairwise(judge))
+def test_a_recipe_that_compares_needs_the_size(make_rewards: Any, judge: str) -> None:
+    make_rewards(pairwise(judge))
     (got,) = ask([("q ", "red")])
     assert isinstance(got, ValueError) and "PLAUDIT_GROUP_SIZE" in str(got)
 
@@ -178,7 +187,7 @@ def test_a_mistake_is_logged_and_raised_when_the_file_is_loaded(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    for name in openrlhf_settings.KNOWN:
+    for name in openrlhf.SETTINGS:
         monkeypatch.delenv(f"PLAUDIT_{name}", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(f"PLAUDIT_{name}", value)
@@ -190,8 +199,8 @@ def test_a_mistake_is_logged_and_raised_when_the_file_is_loaded(
     assert any(record.levelname == "ERROR" and message in record.getMessage() for record in caplog.records)
 
 
-def test_a_variable_that_is_no_setting_is_told(desk: Any, caplog: pytest.LogCaptureFixture) -> None:
-    desk(PICKY, GROUPSIZE="4", BIN="x")
+def test_a_variable_that_is_no_setting_is_told(make_rewards: Any, caplog: pytest.LogCaptureFixture) -> None:
+    make_rewards(PICKY, GROUPSIZE="4", BIN="x")
     (record,) = caplog.records
     assert "PLAUDIT_GROUPSIZE is no setting" in record.getMessage()
     assert "did you mean PLAUDIT_GROUP_SIZE?" in record.getMessage()
@@ -217,24 +226,15 @@ def test_state_folders_do_not_collide(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["process-0", "process-1"]
 
 
-def test_the_response_is_the_query_without_its_prompt(desk: Any) -> None:
+def test_the_response_is_the_query_without_its_prompt(make_rewards: Any) -> None:
     assert openrlhf.response_of("why? because", "why?") == " because"
     assert openrlhf.response_of("<s>why? because", "why?") == " because"
     prompt = "a long story about nothing that ends with a question, why?"
     assert openrlhf.response_of(prompt[20:] + " because", prompt) == " because"
     with pytest.raises(ValueError, match="agent_func_path"):
         openrlhf.response_of("something else", "why? and how?")
-    made = desk(PICKY, STOP="[END]")
+    made = make_rewards(PICKY, STOP="[END]")
     assert made.clean(" yes [END]<|im_end|>\n<|endoftext|>") == " yes"
-
-
-def test_the_overlap_of_prompt_and_query_is_the_longest() -> None:
-    def slow(prompt: str, query: str) -> int:
-        return max(size for size in range(min(len(prompt), len(query)) + 1) if prompt.endswith(query[:size]))
-
-    for prompt in ("", "a", "ab", "aab", "abab", "aaaa", "abcabc"):
-        for query in ("", "a", "b", "aab", "abab", "ababab", "bcabc", "aaaaaa", "cabcx"):
-            assert openrlhf._overlap(prompt, query) == slow(prompt, query), (prompt, query)
 
 
 def test_the_module_prints_the_path_to_give_to_openrlhf() -> None:
@@ -244,7 +244,9 @@ def test_the_module_prints_the_path_to_give_to_openrlhf() -> None:
     assert Path(done.stdout.strip()) == Path(openrlhf.__file__).resolve()
 
 
-def test_components_that_count_tokens_are_told_once(desk: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_components_that_count_tokens_are_told_once(
+    make_rewards: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     counted = {"reward": "total_length", "max": 8, "band": 4}
     recipe = {
         "components": {
@@ -254,7 +256,7 @@ def test_components_that_count_tokens_are_told_once(desk: Any, caplog: pytest.Lo
             "own": {**counted, "tokenizer_type": "simple"},
         }
     }
-    desk(recipe)
+    make_rewards(recipe)
     for _ in range(2):
         openrlhf.reward_func(["pa"], ["p"], [""])
     told = [record.getMessage() for record in caplog.records if "count tokens" in record.getMessage()]

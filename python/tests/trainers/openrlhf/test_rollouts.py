@@ -35,7 +35,7 @@ def whole(recipe: dict[str, Any], experiences: list[Any], samples: int) -> list[
     labels = [each.labels[0] for each in experiences]
     tokens = [int(each.action_mask.sum()) for each in experiences]
     report = plaudit.Engine(recipe).score(prompts, stage.texts(experiences), labels, groups, tokens)
-    return report.values.tolist()
+    return report.totals.tolist()
 
 
 def rewards(experiences: list[Any]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Where do these tests run? On a Ray of their own."""
+"""Fixtures of the Ray Data tests: a local Ray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does an actor die in the middle of a shard, for certain and once? By a reward that ends its own process."""
+"""A custom reward that ends its own process once, so that an actor dies in the middle of a shard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many calls can be in flight at once? A judge behind a gate, which opens when nobody else comes."""
+"""A judge that counts the calls in flight: it answers only when no further call arrives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is scored in these tests? Rollouts whose groups lie scattered over a data set."""
+"""Rollouts whose groups are scattered over a data set."""
 
 from __future__ import annotations
 

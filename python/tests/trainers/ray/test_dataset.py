@@ -1,4 +1,4 @@
-"""Is every rollout of a data set scored once, with its group, within one limit, whatever happens to the actors?"""
+"""Tests of `score_dataset`: every rollout scored once, with its group, within the judge limits, also when actors die."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_50_000_scattered_rollouts_and_a_killed_actor(cluster, tmp_path: Path):
     )
     assert set(report.outcomes) == {"scored"}
     totals = np.array([found[name]["total"] for name in table["id"].to_pylist()])
-    assert np.array_equal(totals, report.values), "the totals are not those of one engine"
+    assert np.array_equal(totals, report.totals), "the totals are not those of one engine"
     print(f"50,000 rollouts with a killed actor: {took:.1f} s")
 
 
@@ -131,7 +131,7 @@ def test_four_actors_keep_to_one_limit(cluster, tmp_path: Path, judge_sim):
     assert len(list((tmp_path / "state").glob("actor-*"))) == 4
 
 
-def test_judgments_are_kept_by_a_state(cluster, tmp_path: Path, judge_sim):
+def test_state_stores_judgments(cluster, tmp_path: Path, judge_sim):
     sim = judge_sim()
     data = write(rollouts(groups=16, size=4), tmp_path / "data", 2)
     recipe = pairwise(sim.judge(budget={"calls": 96}))
@@ -203,7 +203,7 @@ def test_invalid_shards_are_scored_again_on_demand(cluster, tmp_path: Path, judg
     assert {row["outcome"] for row in healed.values()} == {"scored"} and len(healed) == 18
 
 
-def test_other_names_prompts_as_groups_and_kept_columns(cluster, tmp_path: Path):
+def test_other_names_prompts_as_groups_and_columns(cluster, tmp_path: Path):
     table = rollouts(groups=5, size=4)
     messages = [[{"role": "user", "content": text}] for text in table["prompt"].to_pylist()]
     data = pa.table(
@@ -232,7 +232,7 @@ def test_other_names_prompts_as_groups_and_kept_columns(cluster, tmp_path: Path)
     )
     found = by_id(scored)
     report = plaudit.Engine(RULES).score(messages, table["response"], table["reference"])
-    assert [found[name]["total"] for name in table["id"].to_pylist()] == report.values.tolist()
+    assert [found[name]["total"] for name in table["id"].to_pylist()] == report.totals.tolist()
     assert {row["source"] for row in found.values()} == {"here"}
     assert len({row["group"] for row in found.values()}) == 5
 
@@ -255,7 +255,7 @@ def test_rows_of_other_types_are_invalid_and_end_nothing(cluster, tmp_path: Path
         assert found["b"]["group"] == "1"
 
 
-def test_an_engine_that_cannot_be_made_is_an_error_and_no_wait(cluster, tmp_path: Path, judge_sim):
+def test_engine_that_cannot_be_made_is_an_error(cluster, tmp_path: Path, judge_sim):
     data = write(rollouts(groups=1, size=2), tmp_path / "data", 1)
     recipe = pairwise(judge_sim().judge(api_key_env="PLAUDIT_TEST_NO_SUCH_KEY"))
     with pytest.raises(plaudit.RunError, match="PLAUDIT_TEST_NO_SUCH_KEY"):
@@ -264,7 +264,7 @@ def test_an_engine_that_cannot_be_made_is_an_error_and_no_wait(cluster, tmp_path
         score_dataset(read(data), {"components": {"a": {"reward": "no_such_reward"}}})
 
 
-def test_a_state_that_is_held_is_an_error_and_no_wait(cluster, tmp_path: Path, judge_sim):
+def test_state_in_use_is_an_error(cluster, tmp_path: Path, judge_sim):
     data = write(rollouts(groups=1, size=2), tmp_path / "data", 1)
     recipe = pairwise(judge_sim().judge())
     held = plaudit.Engine(recipe, state=tmp_path / "state" / "actor-0")
@@ -278,7 +278,7 @@ def test_a_data_set_without_rows_has_no_results(cluster, tmp_path: Path):
     assert score_dataset(none, RULES, actors=1, shards=2, out=tmp_path / "out").count() == 0
 
 
-def test_a_column_that_is_missing_is_told_before_any_worker_starts(cluster):
+def test_missing_column_is_an_error_before_workers_start(cluster):
     ds = ray.data.from_items([{"prompt": "p", "answer": "a"}])
     with pytest.raises(
         ValueError, match="no column 'response' for the field 'response', only prompt, answer"
@@ -307,7 +307,7 @@ class Reused:
     """A worker that scores with whatever engine it is given."""
 
     def score(self, engine: plaudit.Engine) -> list[float]:
-        return engine.score(None, ["a"]).values.tolist()
+        return engine.score(None, ["a"]).totals.tolist()
 
 
 def test_a_worker_that_has_seen_a_function_runs_the_new_one(cluster):

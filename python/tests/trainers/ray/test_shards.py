@@ -1,11 +1,11 @@
-"""Do the rows of a group meet, whatever the blocks look like, and is every change of the data seen?"""
+"""Tests of the assignment of rows to shards, and of row digests."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from plaudit.ray.readable import unreadable
 from plaudit.ray.shards import Rows, check_fields, fingerprint, row_digests, with_ids
+from plaudit.ray.validation import row_errors
 
 
 def shards(table: pa.Table, group: str = "group", fields: dict[str, str] | None = None) -> list[int]:
@@ -13,7 +13,7 @@ def shards(table: pa.Table, group: str = "group", fields: dict[str, str] | None 
     return rows.split(rows.read(table))[0]
 
 
-def test_rows_of_a_group_have_one_shard_whatever_the_type_of_the_column():
+def test_group_has_one_shard_for_any_column_type():
     ints = pa.table({"group": pa.array([7, 8, 7], pa.int32()), "response": ["a", "b", "c"]})
     texts = pa.table({"group": ["7", "8", "7"], "response": ["x", "y", "z"]})
     words = pa.table({"group": pa.array(["7", "8", "7"]).dictionary_encode(), "response": ["x", "y", "z"]})
@@ -28,7 +28,7 @@ def test_equal_prompts_make_a_group_where_none_is_named():
     assert len(set(shards(table, group="prompt"))) == 1
 
 
-def test_messages_are_one_prompt_although_a_block_has_a_field_more():
+def test_messages_are_one_prompt_across_block_schemas():
     one = pa.table({"prompt": [[{"role": "user", "content": "hi"}]], "response": ["a"]})
     two = pa.table({"prompt": [[{"content": "hi", "role": "user", "name": None}]], "response": ["a"]})
     assert shards(one) == shards(two)
@@ -103,8 +103,8 @@ def test_rows_that_cannot_be_read_are_found():
             "extra": ['{"a": 1}', "{}", "{}", "{}", "{}", "[1]"],
         }
     )
-    faults = unreadable(Rows(4, "group", {}).read(table))
-    codes = {at: code for at, (code, _) in faults.items()}
+    errors = row_errors(Rows(4, "group", {}).read(table))
+    codes = {at: code for at, (code, _) in errors.items()}
     assert codes == {
         1: "input.utf8",
         2: "input.tokens",
@@ -126,7 +126,7 @@ def test_rows_that_cannot_be_read_are_found():
         (pa.array([{"a": 1}, None, None]), ['{"a": 1}', None, None], [0]),
     ],
 )
-def test_fields_of_other_types_are_text_or_a_fault_of_their_own_rows(
+def test_fields_of_other_types_become_text_or_row_errors(
     reference: pa.Array, text: list[str | None], broken: list[int]
 ):
     for name in ("reference", "group", "id"):
@@ -134,14 +134,14 @@ def test_fields_of_other_types_are_text_or_a_fault_of_their_own_rows(
         rows = Rows(4, "group", {})
         read = rows.read(table)
         assert read[name].to_pylist() == text
-        faults = unreadable(read)
-        assert sorted(faults) == broken
-        assert {code for code, _ in faults.values()} <= {"input.schema"}
-        assert all(f"{name}: text is wanted, not " in message for _, message in faults.values())
+        errors = row_errors(read)
+        assert sorted(errors) == broken
+        assert {code for code, _ in errors.values()} <= {"input.schema"}
+        assert all(f"{name}: text is wanted, not " in message for _, message in errors.values())
         assert len(rows.split(read)[0]) == 3
 
 
 @pytest.mark.parametrize("tokens", [["3", None], [[1], None], [True, None], [1.5, None]])
-def test_counts_of_other_types_are_a_fault_of_their_own_rows(tokens: list):
+def test_counts_of_other_types_are_row_errors(tokens: list):
     read = Rows(4, "group", {}).read(pa.table({"response": ["a", "b"], "tokens": tokens}))
-    assert {at: code for at, (code, _) in unreadable(read).items()} == {0: "input.tokens"}
+    assert {at: code for at, (code, _) in row_errors(read).items()} == {0: "input.tokens"}

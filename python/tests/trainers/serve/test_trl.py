@@ -90,7 +90,7 @@ def test_groups_that_the_border_of_a_rank_cuts_are_joined_there(
             for name in ("prompts", "completions", "rewards")
         )
         groups = [str(row // 4) for row in range(12)]
-        whole = plaudit.Engine(taste(judge.url)).score(prompts, texts, groups=groups).values.tolist()
+        whole = plaudit.Engine(taste(judge.url)).score(prompts, texts, groups=groups).totals.tolist()
         assert got == pytest.approx(whole, abs=2.0**-16) and len(set(got)) > 3
     assert [rank["told"] for rank in ranks] == [[], []]
     assert [rank["cut"] for rank in ranks] == [[0.0] * 3] * 2

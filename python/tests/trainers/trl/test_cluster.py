@@ -59,7 +59,7 @@ def test_one_engine_scores_the_cut_groups_of_all_ranks(ranks: list[Any], judge: 
     whole = (
         plaudit.Engine(recipe)
         .score(PROMPTS, TEXTS, groups=[str(row // 4) for row in range(12)])
-        .values.tolist()
+        .totals.tolist()
     )
     first, second = ray.get([each.score.remote(recipe) for each in ranks], timeout=400)
     for call in range(2):

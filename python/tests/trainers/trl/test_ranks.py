@@ -66,7 +66,7 @@ def test_joined_ranks_give_every_row_the_reward_of_the_uncut_batch(tmp_path: Pat
     calls = 0
     for step in range(3):
         got, report = uncut(ranks, step, taste(judge))
-        assert got == pytest.approx(report.values.tolist(), abs=2.0**-16)
+        assert got == pytest.approx(report.totals.tolist(), abs=2.0**-16)
         assert len(set(got)) > 3
         # The mean over all ranks, although one of them scores two groups and the other one.
         assert ranks[0]["varied"][step] == pytest.approx(report.components["varied"].mean(), abs=1e-4)
@@ -82,7 +82,7 @@ def test_without_a_join_the_local_part_is_scored_and_said(tmp_path: Path, judge:
     differences = 0
     for step in range(3):
         got, report = uncut(ranks, step, taste(judge))
-        whole = report.values.tolist()
+        whole = report.totals.tolist()
         assert got[:4] == pytest.approx(whole[:4], abs=2.0**-16), "a group that no border cuts is whole"
         differences += got[4:8] != pytest.approx(whole[4:8], abs=2.0**-16)
     assert differences == 3
@@ -97,7 +97,7 @@ def test_ranks_without_a_trainer(tmp_path: Path, judge: Judge) -> None:
     (tmp_path / "recipe.json").write_text(json.dumps(recipe))
     ranks = on_two_ranks("half_batch.py", tmp_path)
     groups = [str(row // 4) for row in range(12)]
-    whole = plaudit.Engine(recipe).score(half_batch.PROMPTS, half_batch.TEXTS, groups=groups).values.tolist()
+    whole = plaudit.Engine(recipe).score(half_batch.PROMPTS, half_batch.TEXTS, groups=groups).totals.tolist()
 
     for call in range(2):
         got = [value for rank in ranks for value in rank["joined"][call]["said"]]

@@ -1,4 +1,4 @@
-"""What do these tests share? One local Ray, a tokenizer, and verl's own reward loop with several workers."""
+"""Fixtures of the verl tests: one local Ray, a tokenizer, and verl's own reward loop with several workers."""
 
 from __future__ import annotations
 

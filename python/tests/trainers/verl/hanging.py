@@ -1,4 +1,4 @@
-"""What is a reward of one's own that hangs? The workers and the shared engine import this, and the recipe names it."""
+"""A custom reward that hangs; the workers and the shared engine import it, and a recipe names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does verl need around its reward loop? A config, a tokenizer and rollouts, all made in memory and from the wheel."""
+"""Configuration, tokenizer and rollouts for tests of verl's reward loop, made without downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a rollout that fails in the agent loop known to its siblings at once?"""
+"""Tests of the agent loop: the siblings of a failed rollout do not wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a trainer get where a judge fails? The mean of the siblings, flagged; never a number made of the failure."""
+"""Tests of invalid rollouts in verl's reward loop: they get the mean of their siblings, and a flag."""
 
 from __future__ import annotations
 

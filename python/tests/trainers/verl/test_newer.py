@@ -1,4 +1,4 @@
-"""Do the parts that only verl 0.9 has a place for work: the entry point, and the sampler's metrics?"""
+"""Tests of what only verl 0.9 has: the entry point, and the sampler's metrics."""
 
 from __future__ import annotations
 

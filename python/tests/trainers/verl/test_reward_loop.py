@@ -1,4 +1,4 @@
-"""Does a group that verl scatters over its reward workers get the rewards of a group?"""
+"""Tests of verl's reward loop: groups whose rollouts are scattered over several reward workers."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def expected(words: Any, rollouts: list[Any], validate: bool = False) -> np.ndar
     report = plaudit.Engine(RECIPE).score(
         prompts, texts, [REFERENCE] * len(texts), uids, tokens, validate=validate
     )
-    return report.values
+    return report.totals
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -200,7 +200,7 @@ def test_the_batch_path_places_scores_at_the_last_valid_token(loop: Any, words: 
 def test_a_killed_engine_is_started_anew_and_nobody_is_lost(loop: Any, words: Any, cluster: Any) -> None:
     name = next(each["name"] for each in named(cluster) if each["name"].startswith("plaudit-"))
     actor = cluster.get_actor(name)
-    life = cluster.get(actor.alive.remote(), timeout=60)
+    before = cluster.get(actor.status.remote(), timeout=60)["incarnation"]
     rollouts = groups(words, 4)
     held = [data for place, data in enumerate(rollouts) if place % 4 == 3]
     early = [data for place, data in enumerate(rollouts) if place % 4 != 3]
@@ -213,7 +213,8 @@ def test_a_killed_engine_is_started_anew_and_nobody_is_lost(loop: Any, words: An
     assert [answer["reward_score"] for answer in answers] == pytest.approx(
         expected(words, early + held), abs=1e-9
     )
-    assert cluster.get(cluster.get_actor(name).alive.remote(), timeout=60) != life
+    after = cluster.get(cluster.get_actor(name).status.remote(), timeout=60)["incarnation"]
+    assert after != before
 
 
 def test_steps_are_summed_up_and_fed_back(loop: Any, words: Any, cluster: Any) -> None:

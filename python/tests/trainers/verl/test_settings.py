@@ -1,23 +1,25 @@
-"""Are mistakes told before a rollout is lost to them, and does each setting do what it says?"""
+"""Tests of the verl settings, configuration checks, rollout reader, columns and step statistics."""
 
 from __future__ import annotations
 
 import logging
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import stage
 from omegaconf import OmegaConf
-from plaudit.ray.actor import Answer, Rollout
-from plaudit.ray.siblings import Siblings
-from plaudit.ray.steps import Steps
-from plaudit.verl import guard
-from plaudit.verl.desk import Desk, InvalidRollout, show
-from plaudit.verl.keys import Keys
+from plaudit.ray.actor import Rollout
+from plaudit.ray.siblings import SiblingTotals
+from plaudit.ray.steps import SAMPLED, StepStatistics
+from plaudit.result import Result
+from plaudit.verl import config_checks
+from plaudit.verl.columns import Columns
 from plaudit.verl.options import Options
-from plaudit.verl.rollouts import Finished, Reader, extra
+from plaudit.verl.rollout_reader import RolloutReader, extra, last_row
+from plaudit.verl.scorer import InvalidRollout, RolloutScorer, print_sample
 
 
 def options(**said: Any) -> Options:
@@ -27,7 +29,7 @@ def options(**said: Any) -> Options:
 def check(model: Any, *changes: str, compares: bool = True, waits_in_ray: bool = True, **said: Any) -> None:
     config = stage.compose(model, *changes)
     size = int(config.actor_rollout_ref.rollout.n)
-    guard.check(config, options(**said), compares=compares, size=size, waits_in_ray=waits_in_ray)
+    config_checks.check(config, options(**said), compares=compares, size=size, waits_in_ray=waits_in_ray)
 
 
 def test_an_unknown_setting_names_the_near_one() -> None:
@@ -43,7 +45,7 @@ def test_groups_that_are_too_large_are_refused(model: Any, tmp_path: Any) -> Non
     recipe.write_text(f"components: {{ q: {compared} }}\njudges: {{ j: {{ kind: overlap }} }}\n")
     config = stage.compose(model, *stage.plaudit(recipe), "actor_rollout_ref.rollout.n=17")
     with pytest.raises(ValueError, match="groups of 17 are too large .* dgr takes at most 16"):
-        Desk(config, None, waits_in_ray=False)
+        RolloutScorer(config, None, waits_in_ray=False)
 
 
 def test_the_recipe_must_be_named() -> None:
@@ -79,18 +81,18 @@ def test_values_without_sense_are_refused(said: dict[str, Any]) -> None:
 
 
 def test_one_module_may_be_named_without_a_list() -> None:
-    assert options(imports="json").terms().imports == ("json",)
-    assert options(imports=["json", "math"]).terms().imports == ("json", "math")
+    assert options(imports="json").actor_config().imports == ("json",)
+    assert options(imports=["json", "math"]).actor_config().imports == ("json", "math")
 
 
 def test_overrides_may_be_a_tree() -> None:
-    terms = options(overrides={"judges": {"main": {"model": "m", "base_url": "u"}}}).terms()
-    assert terms.overrides == {"judges.main.model": "m", "judges.main.base_url": "u"}
+    config = options(overrides={"judges": {"main": {"model": "m", "base_url": "u"}}}).actor_config()
+    assert config.overrides == {"judges.main.model": "m", "judges.main.base_url": "u"}
 
 
 def test_a_hosted_judge_is_found_at_the_router() -> None:
-    terms = options(router="main").terms("10.0.0.1:8000", "judge-model")
-    assert terms.overrides == {
+    config = options(router="main").actor_config("10.0.0.1:8000", "judge-model")
+    assert config.overrides == {
         "judges.main.base_url": "http://10.0.0.1:8000/v1",
         "judges.main.model": "judge-model",
     }
@@ -105,7 +107,7 @@ def test_too_few_workers_for_the_waiting_calls_are_refused(model: Any) -> None:
     check(model, *batch[:2], "reward.num_workers=19")
 
 
-def test_workers_that_suffice_but_at_worst_are_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_few_workers_at_worst_is_a_warning(model: Any, caplog: pytest.LogCaptureFixture) -> None:
     batch = ("data.train_batch_size=1024", "actor_rollout_ref.rollout.n=8")
     with caplog.at_level("WARNING", logger="plaudit"):
         check(model, *batch, "reward.num_workers=8")
@@ -133,7 +135,7 @@ def test_a_reward_model_that_bypasses_the_manager_is_refused(model: Any) -> None
     check(model, *judge, "reward.reward_model.enable_resource_pool=True")
 
 
-def test_ignored_keys_are_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_ignored_keys_are_a_warning(model: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "plaudit"):
         check(
             model,
@@ -149,7 +151,9 @@ def test_ignored_keys_are_told(model: Any, caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_dropping_needs_a_trainer_that_survives_it(model: Any) -> None:
-    old = "trainer.use_v1" not in str(stage.compose(model)) and not guard.runs_v1(stage.compose(model))
+    old = "trainer.use_v1" not in str(stage.compose(model)) and not config_checks.runs_v1(
+        stage.compose(model)
+    )
     if not old:
         check(model, "actor_rollout_ref.rollout.n=4", invalid="drop")
     changes = () if old else ("trainer.use_v1=False",)
@@ -157,85 +161,86 @@ def test_dropping_needs_a_trainer_that_survives_it(model: Any) -> None:
         check(model, "actor_rollout_ref.rollout.n=4", *changes, invalid="drop")
 
 
-def desk(**said: Any) -> Desk:
-    """A desk that is only asked what an answer is worth."""
-    made = Desk.__new__(Desk)
+def scorer(**said: Any) -> RolloutScorer:
+    """A scorer without a client, which turns results into rewards."""
+    made = RolloutScorer.__new__(RolloutScorer)
     made.options = options(**said)
     made.invalid = made.options.invalid_value()
-    made.said = {}
+    made.logged = {}
     return made
 
 
 def test_an_invalid_rollout_is_worth_what_was_chosen() -> None:
-    failed = Answer.invalid("judge.timeout", "late")._replace(siblings_mean=0.4)
-    assert desk().settle(failed, False) == (0.4, True)
-    assert desk().settle(failed._replace(siblings_mean=None), False) == (0.0, True)
-    assert desk().settle(failed, True) == (0.0, True)
-    assert desk(invalid="value:-999").settle(failed, False) == (-999.0, True)
-    assert desk(invalid=-1).settle(failed, False) == (-1.0, True)
+    failed = replace(Result.invalid("judge.timeout", "late"), siblings_mean=0.4)
+    assert scorer().reward_of(failed, False) == (0.4, True)
+    assert scorer().reward_of(replace(failed, siblings_mean=None), False) == (0.0, True)
+    assert scorer().reward_of(failed, True) == (0.0, True)
+    assert scorer(invalid="value:-999").reward_of(failed, False) == (-999.0, True)
+    assert scorer(invalid=-1).reward_of(failed, False) == (-1.0, True)
     with pytest.raises(InvalidRollout, match="judge.timeout: late"):
-        desk(invalid="drop").settle(failed, False)
+        scorer(invalid="drop").reward_of(failed, False)
     for odd in (math.nan, math.inf):
-        assert desk().settle(failed._replace(total=odd, siblings_mean=odd), False) == (0.0, True)
+        assert scorer().reward_of(replace(failed, total=odd, siblings_mean=odd), False) == (0.0, True)
 
 
-def test_a_failure_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    made = desk()
-    failed = Answer.invalid("judge.timeout", "late")
+def test_failure_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    made = scorer()
+    failed = Result.invalid("judge.timeout", "late")
     with caplog.at_level(logging.ERROR, "plaudit"):
         for _ in range(5):
-            made.settle(failed._replace(siblings_known=True), False)
+            made.reward_of(replace(failed, group_size=4), False)
         assert len(caplog.records) == 1 and "no rollout of a group is valid" in caplog.text
         caplog.clear()
-        assert made.settle(failed, False) == (0.0, True)
+        assert made.reward_of(failed, False) == (0.0, True)
     assert "nothing is known of its siblings" in caplog.text and "no rollout" not in caplog.text
 
 
-def test_a_validation_row_without_a_reference_says_where_it_was_looked_for(words: Any) -> None:
-    made = desk(reference=["extra_info.gold", "extra_info.y"])
-    made.reader = Reader(words, made.options, 1)
-    small = Answer.invalid("group.too_small", "The group is too small.")
-    told = made.without_rival(small, Finished({"extra_info": {"split": "test"}}, [], []))
-    assert told.reason is not None and told.reason["code"] == "input.missing_reference"
-    assert "extra_info.gold or extra_info.y" in told.reason["message"]
-    there = Finished({"extra_info": {"split": "test", "gold": "yes"}}, [], [])
-    assert made.without_rival(small, there) is small
-    late = Answer.invalid("judge.timeout", "late")
-    assert made.without_rival(late, Finished({}, [], [])) is late
+def test_missing_validation_reference_names_its_places(words: Any) -> None:
+    made = scorer(reference=["extra_info.gold", "extra_info.y"])
+    made.reader = RolloutReader(words, made.options, 1)
+    small = Result.invalid("group.too_small", "The group is too small.")
+    row = made.reader.read({"uid": "u", "extra_info": {"split": "test"}}, [], [])
+    named = made.name_missing_reference(small, row)
+    assert named.reason is not None and named.reason["code"] == "input.missing_reference"
+    assert "extra_info.gold or extra_info.y" in named.reason["message"]
+    there = made.reader.read({"uid": "u", "extra_info": {"split": "test", "gold": "yes"}}, [], [])
+    assert made.name_missing_reference(small, there) is small
+    late = Result.invalid("judge.timeout", "late")
+    assert made.name_missing_reference(late, row) is late
 
 
 def test_accuracy_is_the_win_or_the_right_answer_or_the_total() -> None:
-    scored = Answer(0.7, "scored", components={"right": 1.0, "style": 0.2})
+    scored = Result(0.7, "scored", components={"right": 1.0, "style": 0.2})
     rewards = {"format": "reasoning_format", "ngram": "ngram_repetition_penalty"}
-    assert {"reward_format", "reward_ngram"} <= set(Keys(rewards, aliases=True).names)
-    assert not {"reward_format", "reward_ngram"} & set(Keys(rewards).names)
-    keys = Keys({"right": "number_accuracy", "style": "rouge"})
-    assert keys.fill(scored, 0.7, False)["acc"] == 1.0
-    assert Keys({"style": "rouge"}).fill(scored, 0.7, False)["acc"] == 0.7
-    lost = scored._replace(info={"style.win": False, "style.win_and": True, "style.comparison_score": -0.5})
-    columns = keys.fill(lost, 0.7, False)
+    assert {"reward_format", "reward_ngram"} <= set(Columns(rewards, aliases=True).names)
+    assert not {"reward_format", "reward_ngram"} & set(Columns(rewards).names)
+    columns_of = Columns({"right": "number_accuracy", "style": "rouge"})
+    assert columns_of.fill(scored, 0.7, False)["acc"] == 1.0
+    assert Columns({"style": "rouge"}).fill(scored, 0.7, False)["acc"] == 0.7
+    lost = replace(scored, info={"style.win": False, "style.win_and": True, "style.comparison_score": -0.5})
+    columns = columns_of.fill(lost, 0.7, False)
     assert (columns["acc"], columns["plaudit/win_and"], columns["plaudit/comparison_score"]) == (
         0.0,
         1.0,
         -0.5,
     )
-    assert set(columns) == set(keys.names)
+    assert set(columns) == set(columns_of.names)
 
 
-def reader(words: Any, **said: Any) -> Reader:
-    return Reader(words, options(**said), 4)
+def reader(words: Any, **said: Any) -> RolloutReader:
+    return RolloutReader(words, options(**said), 4)
 
 
 def test_rollouts_are_read_from_either_trainer(words: Any) -> None:
     new = reader(words)
-    made = new.read(new.of_batch(stage.rollout(words, "yes no", uid="u", session=2, step=7, padding=3)))
+    made = new.read(*last_row(stage.rollout(words, "yes no", uid="u", session=2, step=7, padding=3)))
     assert (made.group, made.member, made.size, made.response, made.tokens) == ("u", "2", 4, "yes no", 2)
     assert (made.step, made.source, made.validate, made.reference) == (7, "words", False, "yes")
     assert made.prompt == [{"role": "user", "content": "is the answer forty two"}]
     assert made.extra == {"split": "train", "index": 0, "data_source": "words"}
     old = stage.rollout(words, "", session=None, step=8)
     old.non_tensor_batch["priority"] = np.array([11])
-    made = new.read(new.of_batch(old))
+    made = new.read(*last_row(old))
     assert (made.member, made.step, made.response, made.tokens) == ("11", 8, "", 0)
 
 
@@ -244,26 +249,26 @@ def test_several_outputs_are_scored_by_the_last(words: Any) -> None:
 
     both = [stage.rollout(words, text, uid="u") for text in ("yes yes", "no dog")]
     new = reader(words)
-    assert new.read(new.of_batch(DataProto.concat(both))).response == "no dog"
+    assert new.read(*last_row(DataProto.concat(both))).response == "no dog"
 
 
 def test_a_rollout_without_a_group_is_refused(words: Any) -> None:
     with pytest.raises(KeyError, match="no `uid`"):
-        reader(words).read(Finished({}, [], []))
+        reader(words).read({}, [], [])
 
 
-def test_the_size_of_a_group_is_read_from_the_row_that_must_have_it(words: Any) -> None:
-    new = Reader(words, options(), "extra_info.n")
+def test_group_size_is_read_from_the_row(words: Any) -> None:
+    new = RolloutReader(words, options(), "extra_info.n")
     made = stage.rollout(words, "yes", uid="u", extra={"n": 3})
-    assert new.read(new.of_batch(made)).size == 3
+    assert new.read(*last_row(made)).size == 3
     with pytest.raises(KeyError, match="this row has no `extra_info.n`, which `size` names"):
-        new.read(new.of_batch(stage.rollout(words, "yes", uid="u")))
+        new.read(*last_row(stage.rollout(words, "yes", uid="u")))
     with pytest.raises(ValueError, match="`extra_info.n`, which `size` names, is 'x'"):
-        new.read(new.of_batch(stage.rollout(words, "yes", uid="u", extra={"n": "x"})))
-    assert new.read(new.of_batch(stage.rollout(words, "yes", uid="u", split="test"))).validate
+        new.read(*last_row(stage.rollout(words, "yes", uid="u", extra={"n": "x"})))
+    assert new.read(*last_row(stage.rollout(words, "yes", uid="u", split="test"))).validate
 
 
-def test_a_size_that_is_not_the_trainers_is_told(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_size_other_than_the_trainers_is_a_warning(model: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "plaudit"):
         check(model, "actor_rollout_ref.rollout.n=4", size=4)
         assert "reward_kwargs.size" not in caplog.text
@@ -288,14 +293,16 @@ def test_references_are_where_verl_or_the_tutorial_puts_them(words: Any) -> None
 
 def test_validation_is_recognised_by_a_field_of_the_data(words: Any) -> None:
     new = reader(words)
-    assert [new.validates({"extra_info": {"split": split}}) for split in ("test", "val", "train", None)] == [
+    assert [
+        new.is_validation({"extra_info": {"split": split}}) for split in ("test", "val", "train", None)
+    ] == [
         True,
         True,
         False,
         False,
     ]
     other = reader(words, validation={"field": "data_source", "values": ["aime"]})
-    assert other.validates({"data_source": "aime"}) and not other.validates({"data_source": "gsm8k"})
+    assert other.is_validation({"data_source": "aime"}) and not other.is_validation({"data_source": "gsm8k"})
 
 
 def test_extras_are_plain(words: Any) -> None:
@@ -309,25 +316,26 @@ def test_extras_are_plain(words: Any) -> None:
 
 
 def test_samples_are_chosen_once_a_step_and_source(capsys: pytest.CaptureFixture[str]) -> None:
-    steps = Steps(("a",), examine=1)
-    answer = Answer(1.0, "scored", components={"a": 1.0})
+    steps = StepStatistics(("a",), examine=1)
+    result = Result(1.0, "scored", components={"a": 1.0})
     shown = [
-        steps.count(Rollout("g", None, 2, "r", source=source, step=step), answer).examine
+        SAMPLED in steps.count(Rollout("g", None, 2, "r", source=source, step=step).sample_key(), result).info
         for step in (1, 1, 2)
         for source in ("x", "x", "y")
     ]
     assert shown == [True, False, True, False, False, False, True, False, True]
-    show(Rollout("g", None, 2, "said", prompt="asked", reference="right"), {"score": 0.5})
+    print_sample(Rollout("g", None, 2, "said", prompt="asked", reference="right"), {"score": 0.5})
     assert capsys.readouterr().out == "[prompt] asked\n[response] said\n[reference] right\n[score] 0.5\n"
 
 
 def test_the_last_step_is_fed_to_rewards() -> None:
-    steps = Steps(("a",))
+    steps = StepStatistics(("a",))
     for step, total in ((1, 1.0), (1, 3.0), (2, 5.0)):
         steps.count(
-            Rollout("g", None, 2, "r", step=step), Answer(total, "scored", components={"a": total / 2})
+            Rollout("g", None, 2, "r", step=step).sample_key(),
+            Result(total, "scored", components={"a": total / 2}),
         )
-    fed = steps.feed(Rollout("g", None, 2, "r", extra={"index": 1}))
+    fed = steps.add_last_step({"index": 1})
     assert fed == {
         "index": 1,
         "last_mean_std": {
@@ -341,7 +349,7 @@ def test_siblings_are_waited_for_and_forgotten() -> None:
     import asyncio
 
     async def play() -> None:
-        siblings = Siblings(remember=2)
+        siblings = SiblingTotals(max_groups=2)
         siblings.add("g", 3, 1.0)
         siblings.add("g", 3, None)
         waiting = asyncio.ensure_future(siblings.mean("g", 3, 60.0))
@@ -353,7 +361,7 @@ def test_siblings_are_waited_for_and_forgotten() -> None:
         waiting = asyncio.ensure_future(siblings.mean("i", 2, 60.0))
         await asyncio.sleep(0)
         for other in "jkl":
-            siblings.leave(other, 2)
+            siblings.withdraw(other, 2)
         assert await waiting is None, "a forgotten group must not be waited for"
 
     asyncio.run(play())

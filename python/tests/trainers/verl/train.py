@@ -1,4 +1,4 @@
-"""Does verl's own trainer train with plaudit's rewards? Whole runs on the CPU, whose step lines must show plaudit's numbers.
+"""End-to-end test: trains with verl's own trainer on the CPU, and checks plaudit's numbers in its step lines.
 
     python train.py                  # V1, V0, and V1 with failing rollouts scored in the agent loop
     python train.py v1               # one of: v1, v0, agent

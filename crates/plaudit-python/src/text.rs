@@ -1,10 +1,10 @@
-//! How does a column of text come over without a copy? Python's own strings lend their UTF-8, Arrow arrays their buffers.
+//! Columns of text from Python, without a copy: Python's strings lend their UTF-8, Arrow arrays their buffers.
 
+use crate::error::{self, ReadError};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyFrozenSet, PyInt, PySet, PyString};
@@ -12,15 +12,31 @@ use pyo3_arrow::input::AnyArray;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// The first whole number that a number with a point may stand for although another was meant: 2 to the power of 53.
+/// From 2 to the power of 53 on, a float may stand for more than one whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What keeps a rollout from being scored at all, by its place.
-pub(crate) type Faults = BTreeMap<usize, String>;
+/// The rollouts whose text is not valid Unicode, by their place, with the message.
+pub(crate) type Unreadable = BTreeMap<usize, String>;
 
-/// Which numbers stand for a text.
+/// What was read; nothing where its text is not valid Unicode, which is noted for the rollout at this place.
+pub(crate) fn or_note<T>(
+    read: Result<T, ReadError>,
+    at: usize,
+    unreadable: &mut Unreadable,
+) -> PyResult<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(ReadError::Argument(error)) => Err(error),
+        Err(ReadError::NotUnicode(message)) => {
+            unreadable.entry(at).or_insert(message);
+            Ok(None)
+        }
+    }
+}
+
+/// Which numbers are taken as their decimal text.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Numbers {
+pub(crate) enum NumbersAsText {
     /// Whole ones, as in names.
     Whole,
     /// All, as in answers.
@@ -28,17 +44,17 @@ pub(crate) enum Numbers {
 }
 
 /// One column of text, some of which may be missing.
-pub(crate) enum Texts {
+pub(crate) enum TextColumn {
     /// Nothing was given.
     Absent,
     /// Python's strings, which hold their text as long as this holds them.
     Held(Vec<Option<PyBackedStr>>),
     /// Chunks of an Arrow column, and where each begins.
-    Arrow(Vec<(usize, Strings)>, usize),
+    Arrow(Vec<(usize, ArrowStrings)>, usize),
 }
 
 /// An Arrow array of text, whatever the width of its offsets.
-pub(crate) enum Strings {
+pub(crate) enum ArrowStrings {
     Small(arrow_array::StringArray),
     Large(arrow_array::LargeStringArray),
     View(arrow_array::StringViewArray),
@@ -46,15 +62,15 @@ pub(crate) enum Strings {
     Null,
 }
 
-impl Strings {
+impl ArrowStrings {
     /// The texts of an array. Numbers become their digits, because names and answers are often numbers.
-    fn of(array: &ArrayRef, name: &str, start: usize, allowed: Numbers) -> PyResult<Self> {
-        let wrong = |error: ArrowError| PyValueError::new_err(format!("{name}: {error}"));
+    fn of(array: &ArrayRef, name: &str, start: usize, allowed: NumbersAsText) -> PyResult<Self> {
+        let wrong = |error: ArrowError| error::argument(format!("{name}: {error}"));
         match array.data_type() {
             DataType::Dictionary(_, values) => {
                 Self::of(&arrow_cast::cast(array, values).map_err(wrong)?, name, start, allowed)
             }
-            kind if kind.is_integer() || (kind.is_decimal() && allowed == Numbers::Any) => {
+            kind if kind.is_integer() || (kind.is_decimal() && allowed == NumbersAsText::Any) => {
                 Self::of(&arrow_cast::cast(array, &DataType::Utf8).map_err(wrong)?, name, start, allowed)
             }
             kind if kind.is_floating() => {
@@ -75,7 +91,7 @@ impl Strings {
             DataType::LargeUtf8 => Ok(Self::Large(array.as_string::<i64>().clone())),
             DataType::Utf8View => Ok(Self::View(array.as_string_view().clone())),
             DataType::Null => Ok(Self::Null),
-            other => Err(PyTypeError::new_err(format!("{name}: a column of text is wanted, not of {other}"))),
+            other => Err(error::argument(format!("{name}: a column of text is wanted, not of {other}"))),
         }
     }
 
@@ -89,34 +105,31 @@ impl Strings {
     }
 }
 
-impl Texts {
+impl TextColumn {
     /// A column from a Python sequence or an Arrow array.
-    pub(crate) fn take(
+    pub(crate) fn read(
         name: &str,
         given: Option<&Bound<'_, PyAny>>,
-        allowed: Numbers,
-        faults: &mut Faults,
+        allowed: NumbersAsText,
+        unreadable: &mut Unreadable,
     ) -> PyResult<Self> {
-        let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Self::Absent) };
+        let Some(given) = given else { return Ok(Self::Absent) };
         if let Some(array) = arrow(given)? {
             return Self::arrow(name, array, allowed);
         }
         let mut held = Vec::with_capacity(given.len().unwrap_or(0));
         for (at, item) in items(name, given)?.enumerate() {
-            let text = text(&|| format!("{name}[{at}]"), &item?, allowed)?;
-            held.push(text.unwrap_or_else(|fault| {
-                faults.entry(at).or_insert(fault);
-                None
-            }));
+            let text = text(&|| format!("{name}[{at}]"), &item?, allowed);
+            held.push(or_note(text, at, unreadable)?.flatten());
         }
         Ok(Self::Held(held))
     }
 
     /// A column from an Arrow array.
-    pub(crate) fn arrow(name: &str, given: AnyArray, allowed: Numbers) -> PyResult<Self> {
+    pub(crate) fn arrow(name: &str, given: AnyArray, allowed: NumbersAsText) -> PyResult<Self> {
         let (mut chunks, mut length) = (Vec::new(), 0);
         for array in arrays(name, given)? {
-            chunks.push((length, Strings::of(&array, name, length, allowed)?));
+            chunks.push((length, ArrowStrings::of(&array, name, length, allowed)?));
             length += array.len();
         }
         Ok(Self::Arrow(chunks, length))
@@ -149,15 +162,15 @@ impl Texts {
 /// cannot hold together is such a sequence, too.
 pub(crate) fn arrow(given: &Bound<'_, PyAny>) -> PyResult<Option<AnyArray>> {
     let py = given.py();
-    let speaks = given.hasattr(pyo3::intern!(py, "__arrow_c_array__"))?
+    let is_arrow = given.hasattr(pyo3::intern!(py, "__arrow_c_array__"))?
         || given.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))?;
-    Ok(if speaks { given.extract().ok() } else { None })
+    Ok(if is_arrow { given.extract().ok() } else { None })
 }
 
-/// The chunks of a column. Files of Arrow's may hold bytes that are no text, and nobody has looked so far.
+/// The chunks of a column, validated: an Arrow file may hold bytes that are not UTF-8.
 pub(crate) fn arrays(name: &str, given: AnyArray) -> PyResult<Vec<ArrayRef>> {
-    let wrong = |error: ArrowError| PyValueError::new_err(format!("{name}: {error}"));
-    let reader = given.into_reader().map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
+    let wrong = |error: ArrowError| error::argument(format!("{name}: {error}"));
+    let reader = given.into_reader().map_err(|error| error::argument(format!("{name}: {error}")))?;
     let checked = reader.map(|array| {
         let array = array.map_err(wrong)?;
         array.to_data().validate_full().map_err(wrong)?;
@@ -166,54 +179,56 @@ pub(crate) fn arrays(name: &str, given: AnyArray) -> PyResult<Vec<ArrayRef>> {
     checked.collect()
 }
 
-/// The items of a sequence. A string is one, but was surely not meant as one.
+/// The items of a sequence. A single string is refused, since its letters are surely not meant.
 pub(crate) fn items<'py>(
     name: &str,
     given: &Bound<'py, PyAny>,
 ) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + use<'py>> {
     if given.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err(format!("{name}: a list is wanted, not one string")));
+        return Err(error::argument(format!("{name}: a list is wanted, not one string")));
     }
     let unordered = given.is_instance_of::<PySet>() || given.is_instance_of::<PyFrozenSet>();
     if unordered || given.is_instance_of::<PyDict>() {
-        return Err(PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))));
+        return Err(error::argument(format!("{name}: a list is wanted, not {}", type_name(given))));
     }
     given
         .try_iter()
-        .map_err(|_| PyTypeError::new_err(format!("{name}: a list is wanted, not {}", kind(given))))
+        .map_err(|_| error::argument(format!("{name}: a list is wanted, not {}", type_name(given))))
 }
 
-/// One text, or nothing; a number becomes its digits, because names and answers are often numbers. What is not valid Unicode is
-/// a fault of its rollout, and is told as such.
+/// One text, or nothing; a number becomes its digits, because names and answers are often numbers.
 pub(crate) fn text(
     place: &dyn Fn() -> String,
     item: &Bound<'_, PyAny>,
-    allowed: Numbers,
-) -> PyResult<Result<Option<PyBackedStr>, String>> {
+    allowed: NumbersAsText,
+) -> Result<Option<PyBackedStr>, ReadError> {
     if is_nothing(item) {
-        return Ok(Ok(None));
+        return Ok(None);
     }
     if let Ok(found) = item.cast::<PyString>() {
-        return Ok(unicode(place, found).map(Some));
+        return unicode(place, found).map(Some);
     }
-    let kind = kind(item);
-    let decimal = kind == "Decimal" && allowed == Numbers::Any;
+    let kind = type_name(item);
+    let decimal = kind == "Decimal" && allowed == NumbersAsText::Any;
     if item.is_instance_of::<PyInt>() || kind.starts_with("int") || kind.starts_with("uint") || decimal {
-        return Ok(Ok(Some(item.str()?.try_into()?)));
+        return Ok(Some(item.str()?.try_into()?));
     }
     if kind.starts_with("float") {
-        // By its own words: numpy's numbers of 32 bits are others in 64.
+        // By its own digits: numpy's numbers of 32 bits are others in 64.
         let digits = digits(item.extract()?, allowed, || Ok(item.str()?.to_string()))?;
         let digits = digits.ok_or_else(|| unfit(&place(), item, allowed))?;
-        return Ok(Ok(Some(PyString::new(item.py(), &digits).try_into()?)));
+        return Ok(Some(PyString::new(item.py(), &digits).try_into()?));
     }
-    Err(PyTypeError::new_err(format!("{}: text is wanted, not {kind}", place())))
+    Err(error::argument(format_args!("{}: text is wanted, not {kind}", place())).into())
 }
 
-/// The text of a string, or that it is not valid Unicode.
-pub(crate) fn unicode(place: &dyn Fn() -> String, text: &Bound<'_, PyString>) -> Result<PyBackedStr, String> {
+/// The text of a string.
+pub(crate) fn unicode(
+    place: &dyn Fn() -> String,
+    text: &Bound<'_, PyString>,
+) -> Result<PyBackedStr, ReadError> {
     let found = text.clone().try_into();
-    found.map_err(|error: PyErr| format!("{} is not valid Unicode: {error}", place()))
+    found.map_err(|error: PyErr| ReadError::NotUnicode(format!("{} is not valid Unicode: {error}", place())))
 }
 
 /// Whether there is nothing: `None`, and what pandas puts where a value is missing.
@@ -221,7 +236,7 @@ pub(crate) fn is_nothing(item: &Bound<'_, PyAny>) -> bool {
     if item.is_none() || item.is_instance_of::<PyString>() {
         return item.is_none();
     }
-    let kind = kind(item);
+    let kind = type_name(item);
     kind == "NAType" || (kind.starts_with("float") && item.extract::<f64>().is_ok_and(f64::is_nan))
 }
 
@@ -233,24 +248,36 @@ pub(crate) fn whole(number: f64) -> Option<String> {
 /// The digits of a number that may stand for a text; a whole one has none behind the point.
 fn digits(
     number: f64,
-    allowed: Numbers,
+    allowed: NumbersAsText,
     written: impl FnOnce() -> PyResult<String>,
 ) -> PyResult<Option<String>> {
     match whole(number) {
-        None if allowed == Numbers::Any && number.is_finite() => written().map(Some),
+        None if allowed == NumbersAsText::Any && number.is_finite() => written().map(Some),
         digits => Ok(digits),
     }
 }
 
-fn unfit(place: &str, number: &dyn Display, allowed: Numbers) -> PyErr {
+fn unfit(place: &str, number: &dyn Display, allowed: NumbersAsText) -> PyErr {
     let wanted = match allowed {
-        Numbers::Whole => "text or a whole number",
-        Numbers::Any => "text or a finite number",
+        NumbersAsText::Whole => "text or a whole number",
+        NumbersAsText::Any => "text or a finite number",
     };
-    PyTypeError::new_err(format!("{place}: {wanted} is wanted, not {number}"))
+    error::argument(format!("{place}: {wanted} is wanted, not {number}"))
 }
 
 /// The name of an object's type, for messages.
-pub(crate) fn kind(item: &Bound<'_, PyAny>) -> String {
+pub(crate) fn type_name(item: &Bound<'_, PyAny>) -> String {
     item.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+}
+
+/// The response in a decoded transcript; None where the prompt is not found.
+#[pyfunction]
+pub(crate) fn response_of(transcript: &str, prompt: &str) -> Option<String> {
+    plaudit::text::transcript::response_of(transcript, prompt).map(str::to_owned)
+}
+
+/// The text without the tokens at its end that end a turn, nor any of `more`.
+#[pyfunction]
+pub(crate) fn strip_end_of_turn(text: &str, more: Vec<String>) -> &str {
+    plaudit::text::transcript::strip_end_of_turn(text, &more)
 }

@@ -1,4 +1,4 @@
-"""What does an actor do with a shard? It scores the rows whole groups at a time, and notes that they are scored."""
+"""The Ray Data actor that scores a shard, whole groups at a time, and records that it is finished."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from plaudit import Engine, RunError
-from plaudit.ray.folder import Folder
-from plaudit.ray.readable import invalid, unreadable
-from plaudit.ray.shards import DIGEST, FAULT, SHARD, Rows, fingerprint, with_ids
+from plaudit.ray.run_folder import RunFolder
+from plaudit.ray.shards import DIGEST, ROW_ERROR, SHARD, Rows, fingerprint, with_ids
+from plaudit.ray.validation import invalid, row_errors
 
 
-class Work(NamedTuple):
-    """What an actor is told when it starts."""
+class ScoringConfig(NamedTuple):
+    """The settings of the actors of a run."""
 
     engine: Engine
     recipe: str | os.PathLike[str] | Mapping[str, Any]
@@ -29,13 +29,13 @@ class Work(NamedTuple):
     keep_columns: bool
 
 
-class Scorer:
+class ShardScorer:
     """An actor: one engine that scores shard after shard."""
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.engine = _engine(work)
-        self.folder = None if work.out is None else Folder(work.out)
+    def __init__(self, config: ScoringConfig) -> None:
+        self.config = config
+        self.engine = _engine(config)
+        self.folder = None if config.out is None else RunFolder(config.out)
 
     def __call__(self, shard: pa.Table) -> pa.Table:
         """The results of a shard, or, where they go to a folder, the note that they are there."""
@@ -54,32 +54,32 @@ class Scorer:
     def score(self, table: pa.Table, digests: Sequence[int]) -> pa.Table:
         """One result a row, in the order of their ids, so that a shard that is scored twice is the same twice."""
         table = with_ids(table, digests).sort_by("id")
-        faults = unreadable(table)
-        table = table.drop_columns([FAULT]) if FAULT in table.column_names else table
+        errors = row_errors(table)
+        table = table.drop_columns([ROW_ERROR]) if ROW_ERROR in table.column_names else table
         good = table
-        if faults:
-            good = table.filter(pa.array([at not in faults for at in range(table.num_rows)], pa.bool_()))
+        if errors:
+            good = table.filter(pa.array([at not in errors for at in range(table.num_rows)], pa.bool_()))
         results = self.engine.score_table(good).to_arrow()
-        if faults:
-            results = invalid(table, faults, results)
-        return _beside(results, table) if self.work.keep_columns else results
+        if errors:
+            results = invalid(table, errors, results)
+        return _beside(results, table) if self.config.keep_columns else results
 
 
-def _engine(work: Work) -> Engine:
+def _engine(config: ScoringConfig) -> Engine:
     """The actor's engine. One with a folder of state takes the first part that no other actor has."""
-    if work.state is None:
-        return work.engine
-    if "://" in work.state:
-        return work.engine._again(state=work.state, share=work.actors)
-    for part in range(work.actors):
-        place = Path(work.state) / f"actor-{part}"
+    if config.state is None:
+        return config.engine
+    if "://" in config.state:
+        return config.engine._again(state=config.state, share=config.actors)
+    for part in range(config.actors):
+        place = Path(config.state) / f"actor-{part}"
         try:
-            return work.engine._again(state=place, share=work.actors)
+            return config.engine._again(state=place, share=config.actors)
         except RunError as error:
             if error.code != "journal.in_use":
                 raise
     raise RuntimeError(
-        f"all {work.actors} parts of {work.state} are in use: is another run going on with it?"
+        f"all {config.actors} parts of {config.state} are in use: is another run going on with it?"
     )
 
 

@@ -1,6 +1,6 @@
-"""Can this configuration work? Asked once a process, before the first rollout, because verl itself asks little.
+"""Checks of a trainer's configuration, once a process, before the first rollout, because verl itself checks little.
 
-An error is raised where rewards would be wrong or missing, with the line that mends it; what is merely ignored is told.
+Raises an error where rewards would be wrong or missing, with the line that fixes it; warns about keys that verl ignores.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CALLS_A_WORKER = 850
 
 
 def check(config: Any, options: Options, *, compares: bool, size: int | str, waits_in_ray: bool) -> None:
-    """Raises or warns; see the module."""
+    """Runs all checks; raises or warns."""
     if waits_in_ray:
         check_bypass(config)
     if compares:
@@ -31,13 +31,13 @@ def check(config: Any, options: Options, *, compares: bool, size: int | str, wai
             "reward.reward_kwargs.invalid=drop needs verl's V1 trainer (0.9, trainer.use_v1=True): any other one ends "
             "the run when a single rollout fails. Use invalid=mean, the default"
         )
-    if speaks():
-        for message in [*ignored(config), *differing(config, options)]:
+    if may_warn():
+        for message in [*ignored_keys(config), *other_sizes(config, options)]:
             log.warning("plaudit: %s", message)
 
 
 def check_bypass(config: Any) -> None:
-    """A hosted reward model takes the place of the manager unless verl is told otherwise."""
+    """A hosted reward model replaces the manager unless `custom_reward_function` is set."""
     model = config.reward.reward_model
     if not model.enable:
         return
@@ -65,27 +65,27 @@ def check_size(size: int | str) -> None:
 def check_calls(config: Any, size: int) -> None:
     """A rollout that waits for its group is a call of a reward worker, and a worker whose calls all wait can take no more.
 
-    At worst all rollouts but the last of every group wait at once. Where they come in any order, fewer do: of a share f of the
-    batch, those whose group is complete have been answered, and f - f^n of it waits. What even then does not fit is refused;
-    what would not fit at worst is told.
+    At worst all rollouts but the last of every group wait at once. Where they arrive in random order, fewer do: after a share f
+    of the batch, complete groups have been answered, and f - f^n of the batch waits. Raises where even that does not fit;
+    warns where the worst case does not fit.
     """
     prompts = config.data.train_batch_size * batches_in_flight(config)
     workers = int(config.reward.num_workers)
-    room = CALLS_A_WORKER * workers
+    capacity = CALLS_A_WORKER * workers
     worst = math.ceil(prompts * (size - 1))
-    if worst <= room:
+    if worst <= capacity:
         return
     share = size ** (-1 / (size - 1))
     usual = math.ceil(prompts * size * (share - share**size))
-    told = (
-        f"{{}} rollouts may wait for their groups at once, and {workers} reward workers can hold about {room} (Ray allows 1000 "
+    message = (
+        f"{{}} rollouts may wait for their groups at once, and {workers} reward workers can hold about {capacity} (Ray allows 1000 "
         f"calls a worker). Set reward.num_workers={math.ceil(worst / CALLS_A_WORKER)}, or score in the agent loop, which has no "
         "such limit: actor_rollout_ref.rollout.agent.default_agent_loop=plaudit (see docs/guide/verl.md, Large batches)"
     )
-    if usual > room:
-        raise ValueError(told.format(usual))
-    if speaks():
-        log.warning("plaudit: at worst %s", told.format(worst))
+    if usual > capacity:
+        raise ValueError(message.format(usual))
+    if may_warn():
+        log.warning("plaudit: at worst %s", message.format(worst))
 
 
 def batches_in_flight(config: Any) -> float:
@@ -107,7 +107,7 @@ def runs_v1(config: Any) -> bool:
     return bool(config.trainer.get("use_v1", False))
 
 
-def ignored(config: Any) -> list[str]:
+def ignored_keys(config: Any) -> list[str]:
     """Keys of older versions that verl 0.9 accepts and does not read; earlier ones have moved them by now."""
     found = []
     moved = {
@@ -128,19 +128,19 @@ def ignored(config: Any) -> list[str]:
     return found
 
 
-def differing(config: Any, options: Options) -> list[str]:
+def other_sizes(config: Any, options: Options) -> list[str]:
     """A size of groups that is not the trainer's: where it is wrong, groups wait for members that never come, or are cut."""
-    said, made = options.size, int(config.actor_rollout_ref.rollout.n)
-    if not isinstance(said, int) or said == made:
+    size, made = options.size, int(config.actor_rollout_ref.rollout.n)
+    if not isinstance(size, int) or size == made:
         return []
     return [
-        f"reward.reward_kwargs.size={said}, and verl makes groups of actor_rollout_ref.rollout.n={made}. Leave size out unless "
+        f"reward.reward_kwargs.size={size}, and verl makes groups of actor_rollout_ref.rollout.n={made}. Leave size out unless "
         "your trainer makes other groups"
     ]
 
 
-def speaks() -> bool:
-    """Whether this process is the one to warn: the first of the workers, or any that is not one of several."""
+def may_warn() -> bool:
+    """Whether this process logs warnings: the first of the workers, or a process that is not one of several."""
     import ray
 
     if not ray.is_initialized():

@@ -1,9 +1,9 @@
-"""Which number stands where a rollout has none? Trainers average whatever they get, and know no "invalid".
+"""Fills missing rewards and columns of a batch, because trainers average whatever they get and know no "invalid".
 
-A rollout that could not be scored gets the mean of its valid siblings, so that its advantage is 0 and theirs
-are what they would be without it. In a group without any valid one all get 0, which teaches nothing. What is
-only logged, and rewards of validation, are filled with the mean of the whole batch instead of that 0, so that
-a judge that is down for a moment does not look like answers that got worse.
+A rollout that could not be scored gets the mean of its valid siblings: its advantage is 0, and theirs are what they would be
+without it. In a group without a valid rollout all get 0, which teaches nothing. Columns that are only logged, and rewards of
+validation, get the mean of the whole batch instead of that 0, so that a judge that is down for a moment does not look like
+answers that got worse.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import math
 import statistics
 from collections.abc import Sequence
 from typing import Any
+
+from plaudit.result import fill_with_group_means
 
 
 def number(value: Any) -> float | None:
@@ -26,15 +28,7 @@ def fill(values: Sequence[float | None], groups: Sequence[Sequence[int]], *, acr
     """The values, with the group's mean where one is missing, or the batch's if `across`, or 0."""
     valid = [value for value in values if value is not None]
     fallback = statistics.fmean(valid) if across and valid else 0.0
-    filled = [fallback if value is None else value for value in values]
-    for rows in groups:
-        known = [value for value in (values[row] for row in rows) if value is not None]
-        if known and len(known) < len(rows):
-            mean = statistics.fmean(known)
-            for row in rows:
-                if values[row] is None:
-                    filled[row] = mean
-    return filled
+    return [fallback if value is None else value for value in fill_with_group_means(values, groups)]
 
 
 def column(values: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[Any]:

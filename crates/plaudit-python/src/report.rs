@@ -1,25 +1,25 @@
-//! What does a report look like from Python? Columns: numpy arrays for numbers, lists for words.
+//! A report for Python, as columns: numpy arrays for numbers, lists for words.
 
-use crate::rollouts::Batch;
+use crate::batch::Batch;
+use crate::error;
 use numpy::PyArray1;
 use plaudit::outcome::{Fact, Outcome};
 use plaudit::plan::Scorer;
 use plaudit::report::{Report, Row};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What every comparison tells. It stands among the evidence also where nothing could be compared.
+/// The evidence of every comparison. Its columns exist also where nothing could be compared.
 const COMPARED: [&str; 4] = ["comparisons", "wins", "losses", "ties"];
-/// What every comparison with the reference tells.
+/// The evidence of every comparison with the reference.
 const AGAINST_REFERENCE: [&str; 4] = ["comparison_score", "reference_score", "win", "win_and"];
 
 /// A report, with the batch that it is about.
-#[pyclass(frozen, module = "plaudit._plaudit")]
-pub(crate) struct Scores {
+#[pyclass(frozen, name = "Report", module = "plaudit._plaudit")]
+pub(crate) struct PyReport {
     pub(crate) report: Arc<Report>,
     pub(crate) batch: Arc<Batch>,
     pub(crate) seconds: Duration,
@@ -28,7 +28,7 @@ pub(crate) struct Scores {
 }
 
 #[pymethods]
-impl Scores {
+impl PyReport {
     fn __len__(&self) -> usize {
         self.report.rows.len()
     }
@@ -39,19 +39,27 @@ impl Scores {
         self.seconds.as_secs_f64()
     }
 
-    /// One number a rollout, as trainers take it.
-    fn totals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+    /// The totals, not a number where there is none.
+    fn totals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_iter(py, self.known_totals().map(|total| total.unwrap_or(f64::NAN)))
+    }
+
+    /// The totals in the 32 bits of trainers, with the recipe's `invalid_value` where there is none.
+    fn totals_or_invalid_value<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
         let missing = self.report.plan.invalid_value.unwrap_or(f64::NAN);
-        let totals = self.report.rows.iter().map(|row| narrow(row.total.value().unwrap_or(missing)));
-        PyArray1::from_iter(py, totals)
+        PyArray1::from_iter(py, self.known_totals().map(|total| narrow(total.unwrap_or(missing))))
     }
 
-    /// The totals in full, not a number where there is none.
-    fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.report.rows.iter().map(|row| row.total.value().unwrap_or(f64::NAN)))
+    /// The totals, with the mean of the group where there is none; not a number where no member of the group has one.
+    fn totals_or_group_mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let totals: Vec<Option<f64>> = self.known_totals().collect();
+        let groups = self.batch.groups(&self.report);
+        let filled =
+            plaudit::report::fill_with_group_means(&totals, groups.iter().map(|group| &*group.members));
+        PyArray1::from_iter(py, filled.into_iter().map(|total| total.unwrap_or(f64::NAN)))
     }
 
-    /// One word a rollout.
+    /// The outcome of each rollout.
     fn outcomes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let words = self.report.rows.iter().map(|row| PyString::intern(py, row.total.kind().as_str()));
         PyList::new(py, words.collect::<Vec<_>>())
@@ -70,7 +78,7 @@ impl Scores {
         Ok(PyArray1::from_iter(py, values))
     }
 
-    /// What one component says of every rollout, in a word.
+    /// The outcomes of one component.
     fn component_outcomes<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let places = self.places(name)?;
         let word = |row: &Row| outcome(row, &places).map_or("skipped", |outcome| outcome.kind().as_str());
@@ -113,24 +121,25 @@ impl Scores {
     }
 
     /// Why a rollout has no plain number, where that is so.
-    fn reasons<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for row in &self.report.rows {
-            let Some(cause) = row.total.cause() else {
-                list.append(py.None())?;
-                continue;
-            };
-            let dict = PyDict::new(py);
-            dict.set_item("code", cause.reason.code.as_str())?;
-            let component = cause
-                .component
-                .zip(row.branch)
-                .map(|(at, branch)| self.report.plan.branches[branch].components[at].name.as_str());
-            dict.set_item("component", component)?;
-            dict.set_item("message", &*cause.reason.message)?;
-            list.append(dict)?;
-        }
-        Ok(list)
+    fn reasons<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, PyDict>>>> {
+        self.report.rows.iter().map(|row| reason(py, &self.report, row)).collect()
+    }
+
+    /// The fields of one rollout's result; `members` are the places of its group, its own among them.
+    fn result<'py>(
+        &self,
+        py: Python<'py>,
+        at: usize,
+        members: Vec<usize>,
+    ) -> PyResult<(Fields<'py>, usize, Option<f64>, Vec<Option<f64>>)> {
+        let total = |at: usize| self.report.rows.get(at).and_then(|row| row.total.value());
+        let row =
+            self.report.rows.get(at).ok_or_else(|| PyIndexError::new_err("there is no such rollout"))?;
+        let siblings: Vec<Option<f64>> =
+            members.iter().filter(|member| **member != at).map(|member| total(*member)).collect();
+        let mean = plaudit::report::mean_of_known(siblings.iter().copied());
+        let totals = std::iter::once(total(at)).chain(siblings).collect();
+        Ok((fields(py, &self.report, row)?, members.len(), mean, totals))
     }
 
     /// The places of the rollouts that were scored together.
@@ -149,22 +158,26 @@ impl Scores {
 
     /// The statistics as JSON.
     fn statistics(&self) -> PyResult<String> {
-        serde_json::to_string(&self.report.statistics).map_err(crate::failure::value)
+        serde_json::to_string(&self.report.statistics).map_err(error::argument)
     }
 
     /// One result as a line of JSON.
     fn row(&self, at: usize) -> PyResult<String> {
         if at >= self.report.rows.len() {
-            return Err(pyo3::exceptions::PyIndexError::new_err("there is no such rollout"));
+            return Err(PyIndexError::new_err("there is no such rollout"));
         }
         let id = self.batch.id(at);
         let rollout = self.batch.rollout(at);
         let result = self.report.result(at, &id, &rollout);
-        serde_json::to_string(&result).map_err(crate::failure::value)
+        serde_json::to_string(&result).map_err(error::argument)
     }
 }
 
-impl Scores {
+impl PyReport {
+    fn known_totals(&self) -> impl Iterator<Item = Option<f64>> {
+        self.report.rows.iter().map(|row| row.total.value())
+    }
+
     /// Where a component stands in each branch of the plan.
     fn places(&self, name: &str) -> PyResult<Vec<Option<usize>>> {
         let branches = &self.report.plan.branches;
@@ -179,13 +192,50 @@ impl Scores {
     }
 }
 
-/// A number in the 32 bits that trainers work with. What is too large for them is the largest there is, since a number is finite.
+/// The values, with the mean of the group where one is missing.
+#[pyfunction]
+pub(crate) fn fill_with_group_means(values: Vec<Option<f64>>, groups: Vec<Vec<usize>>) -> Vec<Option<f64>> {
+    plaudit::report::fill_with_group_means(&values, groups.iter().map(Vec::as_slice))
+}
+
+/// A number in the 32 bits that trainers compute with. One beyond their range becomes the largest, so that it stays finite.
 #[allow(clippy::cast_possible_truncation, reason = "the bounds are those of the narrower type")]
 fn narrow(value: f64) -> f32 {
     value.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
 }
 
-/// What a component says of a row, whichever branch that took.
+/// The fields of a result that every front has: total, outcome, reason, components and evidence.
+pub(crate) type Fields<'py> =
+    (Option<f64>, &'static str, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>, Bound<'py, PyDict>);
+
+pub(crate) fn fields<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResult<Fields<'py>> {
+    let (components, info) = (PyDict::new(py), PyDict::new(py));
+    let branch = row.branch.map(|branch| &report.plan.branches[branch]);
+    for name in report.plan.columns() {
+        components.set_item(name, py.None())?;
+    }
+    for (component, outcome) in branch.iter().flat_map(|branch| &branch.components).zip(&row.outcomes) {
+        let outcome = outcome.as_ref();
+        components.set_item(&component.name, outcome.and_then(Outcome::value))?;
+        for (name, fact) in outcome.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
+            info.set_item((component.name.as_str(), name), from_fact(py, fact)?)?;
+        }
+    }
+    Ok((row.total.value(), row.total.kind().as_str(), reason(py, report, row)?, components, info))
+}
+
+/// Why a row has no plain number: code, component and message.
+fn reason<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(cause) = row.total.cause() else { return Ok(None) };
+    let name = |(at, branch): (usize, usize)| report.plan.branches[branch].components[at].name.as_str();
+    let dict = PyDict::new(py);
+    dict.set_item("code", cause.reason.code.as_str())?;
+    dict.set_item("component", cause.component.zip(row.branch).map(name))?;
+    dict.set_item("message", &*cause.reason.message)?;
+    Ok(Some(dict))
+}
+
+/// The outcome of a component in a row, whichever branch the row took.
 fn outcome<'r>(row: &'r Row, places: &[Option<usize>]) -> Option<&'r Outcome> {
     row.outcomes.get((*places.get(row.branch?)?)?)?.as_ref()
 }
@@ -201,9 +251,4 @@ pub(crate) fn from_fact<'py>(py: Python<'py>, fact: &Fact) -> PyResult<Bound<'py
         Fact::Numbers(numbers) => PyList::new(py, numbers)?.into_any(),
         Fact::Texts(texts) => PyList::new(py, texts)?.into_any(),
     })
-}
-
-/// A JSON value of anything that can be written.
-pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<Value> {
-    serde_json::to_value(value).map_err(crate::failure::value)
 }

@@ -1,6 +1,6 @@
-"""How does a reward function of one's own run over groups, and cost only its own when it fails or hangs?
+"""Adapter for a custom reward function of groups, with a timeout and errors that affect only the group at fault.
 
-Two signatures are known. The one of RM-Gallery's VERL tutorial, `compute_score(prompt, responses, extras,
+Two signatures are supported. The one of RM-Gallery's VERL tutorial, `compute_score(prompt, responses, extras,
 **kwargs)`, returns the scores, or the scores and a dict of lists, or these and details. The one of
 RM-Gallery's training example, `compute_score(data_source, solution_str, ground_truth, extra_info,
 group_evaluation, ...)`, returns a dict with `group_scores`. Both may be `async`.
@@ -15,28 +15,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plaudit.bounded import Failure, run
+from plaudit.timeouts import Failure, run
 
-#: What the tutorial's functions return where they could not score. It is a failure here, and no number.
+# The value that the tutorial's functions return where they could not score. It is a failure here, not a number.
 INVALID = -999.0
 
-#: Names that verl fills itself, so that a column of this name would make its lists of unequal length.
-TAKEN = {"reward": "own_reward"}
+# Columns that verl fills itself, by the name that a column of a function gets instead.
+RENAMED = {"reward": "own_reward"}
 
 
 @dataclass
-class Group:
-    """The rollouts of one prompt, as a function of one's own is shown them."""
+class GroupInput:
+    """The rollouts of one prompt, as a custom function gets them."""
 
     prompt: str
     responses: list[str]
     extras: list[dict[str, Any]]
-    reference: str | None = None  # A rival that is scored with the group; its own score is taken out again.
+    reference: str | None = (
+        None  # Scored with the group as a further response; its own score is removed again.
+    )
 
 
 @dataclass
-class Answer:
-    """What a function says of a group: a number for each rollout, or None where it has none."""
+class GroupScores:
+    """What a function returned for a group: a number for each rollout, or None where it has none."""
 
     scores: list[float | None]
     info: dict[str, list[Any]] = field(default_factory=dict)
@@ -44,8 +46,8 @@ class Answer:
     reason: str | None = None
 
 
-class OwnFunction:
-    """A function of one's own, and the keyword arguments that it is always given."""
+class CustomFunction:
+    """A custom function, and the keyword arguments that it always gets."""
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], kwargs: Mapping[str, Any]):
         self.function = function
@@ -56,40 +58,40 @@ class OwnFunction:
                 f"{_name(function)} scores one solution at a time; a function of a group takes "
                 "(prompt, responses, extras, **kwargs), and verl's own `naive` manager takes this one"
             )
-        shown = (
+        takes_groups = (
             accepted is None or self.by_solution or "**" in accepted or {"prompt", "responses"} <= accepted
         )
-        if not shown:
+        if not takes_groups:
             raise ValueError(
                 f"{_name(function)} takes ({', '.join(sorted(accepted or ()))}); a function of a group takes "
                 "(prompt, responses, extras, **kwargs)"
             )
-        self._accepts = None if accepted is None or "**" in accepted else accepted
+        self._accepted = None if accepted is None or "**" in accepted else accepted
         # The trainer's options are an offer; what was set for the function itself must be wanted.
-        unwanted = [name for name in kwargs if self._accepts is not None and name not in self._accepts]
+        unwanted = [name for name in kwargs if self._accepted is not None and name not in self._accepted]
         if unwanted:
             names = ", ".join(map(repr, unwanted))
             raise ValueError(f"{_name(function)} takes no argument {names}, but reward_kwargs sets it")
-        self.kwargs = {**self.wanted(options), **kwargs}
+        self.kwargs = {**self.accepted(options), **kwargs}
 
-    def wanted(self, offered: Mapping[str, Any]) -> dict[str, Any]:
+    def accepted(self, offered: Mapping[str, Any]) -> dict[str, Any]:
         """What the function accepts of what it is offered."""
         return {
-            name: value for name, value in offered.items() if self._accepts is None or name in self._accepts
+            name: value for name, value in offered.items() if self._accepted is None or name in self._accepted
         }
 
-    def arguments(self, group: Group) -> dict[str, Any]:
+    def arguments(self, group: GroupInput) -> dict[str, Any]:
         responses, extras = list(group.responses), list(group.extras)
         if group.reference is not None:
             responses.append(group.reference)
             extras.append(group.extras[0])
         if not self.by_solution:
-            return {"prompt": group.prompt, "responses": responses, **self.wanted({"extras": extras})}
+            return {"prompt": group.prompt, "responses": responses, **self.accepted({"extras": extras})}
         return {
             "data_source": extras[0].get("data_source", "alignment"),
             "solution_str": responses,
             "ground_truth": extras[0],
-            **self.wanted(
+            **self.accepted(
                 {
                     "extra_info": extras[0],
                     "group_evaluation": True,
@@ -101,38 +103,38 @@ class OwnFunction:
         }
 
     def score(
-        self, groups: Sequence[Group], *, workers: int, timeout: float, fed_back: Mapping[str, Any]
-    ) -> list[Answer]:
-        """One answer a group, in order, after at most `timeout` seconds for every `workers` groups."""
-        kwargs = {**self.kwargs, **self.wanted(fed_back)}
+        self, groups: Sequence[GroupInput], *, workers: int, timeout: float, feedback: Mapping[str, Any]
+    ) -> list[GroupScores]:
+        """The scores of each group, in order, after at most `timeout` seconds for every `workers` groups."""
+        kwargs = {**self.kwargs, **self.accepted(feedback)}
         calls = [functools.partial(self.function, **{**self.arguments(group), **kwargs}) for group in groups]
         results = run(calls, workers=workers, timeout=timeout)
-        return [_answer(result, group) for result, group in zip(results, groups, strict=True)]
+        return [_scores_of(result, group) for result, group in zip(results, groups, strict=True)]
 
 
-def inner(function: Callable[..., Any]) -> Callable[..., Any]:
+def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function behind what verl wraps around one that it loads from a file."""
     while True:
         if isinstance(function, functools.partial):
             wraps = getattr(function.func, "__name__", "").startswith("_call_with_kwargs")
             function = function.args[0] if wraps and function.args else function.func
         elif getattr(function, "__name__", "") == "wrapped_fn" and function.__closure__:
-            held = inspect.getclosurevars(function).nonlocals.get("raw_fn")
-            if held is None:
+            raw = inspect.getclosurevars(function).nonlocals.get("raw_fn")
+            if raw is None:
                 return function
-            function = held
+            function = raw
         else:
             return inspect.unwrap(function)
 
 
 def _name(function: Callable[..., Any]) -> str:
-    return getattr(inner(function), "__name__", repr(function))
+    return getattr(unwrap(function), "__name__", repr(function))
 
 
 def _parameters(function: Callable[..., Any]) -> set[str] | None:
-    """The names that a function accepts, with `**` where it accepts any; None where that cannot be told."""
+    """The names that a function accepts, with `**` where it accepts any; None where that is unknown."""
     try:
-        parameters = inspect.signature(inner(function)).parameters.values()
+        parameters = inspect.signature(unwrap(function)).parameters.values()
     except (TypeError, ValueError):
         return None
     names = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
@@ -141,18 +143,18 @@ def _parameters(function: Callable[..., Any]) -> set[str] | None:
     )
 
 
-def _answer(result: Any, group: Group) -> Answer:
+def _scores_of(result: Any, group: GroupInput) -> GroupScores:
     count = len(group.responses)
     try:
         if isinstance(result, Failure):
             raise ValueError(result.reason)
-        return _read(result, count, rival=group.reference is not None)
+        return _read(result, count, with_reference=group.reference is not None)
     except Exception as error:
-        return Answer([None] * count, reason=str(error) or type(error).__name__)
+        return GroupScores([None] * count, reason=str(error) or type(error).__name__)
 
 
-def _read(result: Any, count: int, *, rival: bool) -> Answer:
-    shown = count + rival
+def _read(result: Any, count: int, *, with_reference: bool) -> GroupScores:
+    scored = count + with_reference
     info: Mapping[str, Any] = {}
     details: list[Any] | None = None
     if isinstance(result, Mapping):
@@ -170,34 +172,34 @@ def _read(result: Any, count: int, *, rival: bool) -> Answer:
     else:
         scores = result
     listed = _listed(scores)
-    if listed is None or len(listed) != shown:
-        raise ValueError(f"{shown} scores are wanted, the function returned {scores!r:.200}")
+    if listed is None or len(listed) != scored:
+        raise ValueError(f"{scored} scores are wanted, the function returned {scores!r:.200}")
     numbers = [_number(score) for score in listed]
     columns: dict[str, list[Any]] = {}
     for key, value in info.items():
         values = _listed(value)
         if values is None:
-            values = [value] * shown
-        # A list of any other length cannot be told apart by rollout.
-        if len(values) in (count, shown):
-            columns[TAKEN.get(str(key), str(key))] = values
-    if rival:
+            values = [value] * scored
+        # A list of any other length cannot be assigned to rollouts.
+        if len(values) in (count, scored):
+            columns[RENAMED.get(str(key), str(key))] = values
+    if with_reference:
         compared = [_number(score) for score in columns.get("comparison_score", numbers)]
         columns.update(_against(compared, count))
     columns = {key: values[:count] for key, values in columns.items()}
-    return Answer(numbers[:count], columns, details[:count] if details else None)
+    return GroupScores(numbers[:count], columns, details[:count] if details else None)
 
 
 def _against(compared: list[float | None], count: int) -> dict[str, list[Any]]:
-    """How each rollout fares against the rival, which is the last one."""
-    rival = compared[-1] if len(compared) > count else None
-    if rival is None:
+    """Compares each rollout with the reference, which is the last one."""
+    reference = compared[-1] if len(compared) > count else None
+    if reference is None:
         return {}
     scores = compared[:count]
     return {
         "comparison_score": list(scores),
-        "win": [None if score is None else float(score > rival) for score in scores],
-        "win_and": [None if score is None else float(score >= rival) for score in scores],
+        "win": [None if score is None else float(score > reference) for score in scores],
+        "win_and": [None if score is None else float(score >= reference) for score in scores],
     }
 
 

@@ -1,22 +1,21 @@
-"""What does a batch of verl's say of each rollout? A `DataProto` as plain lists."""
+"""Reads a whole batch of verl, a `DataProto`, into lists with one value a rollout."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plaudit.verl.rollouts import at
+from plaudit.values import plain
+from plaudit.verl.rollout_reader import at
 
-#: Where the reference of a row is: verl's own place, that of RM-Gallery's VERL tutorial, and that of its
-#: training example.
+# The places of a row's reference: verl's own, that of RM-Gallery's VERL tutorial, and that of its training example.
 REFERENCE = ("reward_model.ground_truth", "extra_info.y", "extra_info.chosen")
 
 
 @dataclass
-class Rows:
+class RolloutBatch:
     """The rollouts of a batch, in its order."""
 
     prompts: list[Any]  # Messages where the batch has them, else the decoded text.
@@ -29,7 +28,7 @@ class Rows:
     extras: list[dict[str, Any]]
 
 
-def read_rows(data: Any, tokenizer: Any, source: str, places: Sequence[str] = REFERENCE) -> Rows:
+def read_batch(data: Any, tokenizer: Any, source: str, places: Sequence[str] = REFERENCE) -> RolloutBatch:
     """Padding may stand on either side of a prompt or a response: the attention mask says what is text.
 
     `source` is the column that names the data source, and `places` are where a reference may be.
@@ -46,7 +45,7 @@ def read_rows(data: Any, tokenizer: Any, source: str, places: Sequence[str] = RE
 
     texts = [text(ids[valid]) for ids, valid in zip(prompts, asked, strict=True)]
     filled = [valid.nonzero().flatten().tolist() for valid in answered]
-    return Rows(
+    return RolloutBatch(
         prompts=[
             plain(fields.get("raw_prompt")) or decoded for fields, decoded in zip(rows, texts, strict=True)
         ],
@@ -69,9 +68,11 @@ def reference_of(fields: Mapping[str, Any], places: Sequence[str] = REFERENCE) -
         if (
             isinstance(value, list)
             and value
-            and all(isinstance(held, Mapping) and "content" in held for held in value)
+            and all(isinstance(message, Mapping) and "content" in message for message in value)
         ):
-            value = next((held for held in value if held.get("role") == "assistant"), value[0])["content"]
+            value = next((message for message in value if message.get("role") == "assistant"), value[0])[
+                "content"
+            ]
         if value is None or value == "" or value == []:
             continue
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -92,17 +93,3 @@ def extra_of(fields: Mapping[str, Any], source: str) -> dict[str, Any]:
         if value is not None:
             found.setdefault(key, value)
     return found
-
-
-def plain(value: Any) -> Any:
-    """The same as JSON has it, without numpy's, torch's and OmegaConf's types; the rest as text."""
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(key): plain(held) for key, held in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
-        return [plain(held) for held in value]
-    # Where an object stands in memory says nothing of it, and is another in every run.
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", str(value))

@@ -1,4 +1,4 @@
-"""Does a function of one's own cost only its group when it fails or hangs, and is every answer understood?"""
+"""Tests of custom reward functions: signatures, results, errors and timeouts."""
 
 import asyncio
 import functools
@@ -7,12 +7,12 @@ import time
 
 import numpy as np
 import pytest
-from plaudit.verl.own import Group, OwnFunction, inner
+from plaudit.verl.custom_function import CustomFunction, GroupInput, unwrap
 
 
 def groups(count, size=2, reference=None):
     return [
-        Group(
+        GroupInput(
             f"prompt {at}",
             [f"answer {at}.{member}" for member in range(size)],
             [{"member": member} for member in range(size)],
@@ -22,9 +22,9 @@ def groups(count, size=2, reference=None):
     ]
 
 
-def score(function, shown, *, workers=4, timeout=30.0, fed_back=None, options=None, **kwargs):
-    own = OwnFunction(function, options or {}, kwargs)
-    return own.score(shown, workers=workers, timeout=timeout, fed_back=fed_back or {})
+def score(function, shown, *, workers=4, timeout=30.0, feedback=None, options=None, **kwargs):
+    own = CustomFunction(function, options or {}, kwargs)
+    return own.score(shown, workers=workers, timeout=timeout, feedback=feedback or {})
 
 
 def test_groups_run_side_by_side_and_answers_keep_their_order():
@@ -102,7 +102,7 @@ def test_a_function_may_be_async():
             await asyncio.sleep(60)
         return [last_mean_std] * len(responses), {}
 
-    answers = score(compute_score, groups(2), timeout=2.0, fed_back={"last_mean_std": 0.25})
+    answers = score(compute_score, groups(2), timeout=2.0, feedback={"last_mean_std": 0.25})
     assert answers[0].scores == [0.25, 0.25]
     assert answers[1].scores == [None, None] and "within 2 s" in (answers[1].reason or "")
 
@@ -153,7 +153,7 @@ def test_one_invalid_score_leaves_its_siblings_alone():
     assert answer.scores == [None, 0.3]
 
 
-def test_columns_are_aligned_and_the_name_that_verl_fills_is_changed():
+def test_columns_are_aligned_and_verls_own_name_is_changed():
     def compute_score(prompt, responses, extras):
         return [1.0, 2.0], {
             "reward": [1.0, 2.0],
@@ -166,7 +166,7 @@ def test_columns_are_aligned_and_the_name_that_verl_fills_is_changed():
     assert answer.info == {"own_reward": [1.0, 2.0], "mode": ["dgr", "dgr"], "lengths": [3, 4]}
 
 
-def test_the_reference_is_a_rival_whose_own_score_is_taken_out():
+def test_reference_is_scored_with_the_group_and_removed():
     seen = []
 
     def compute_score(prompt, responses, extras):
@@ -189,7 +189,7 @@ def test_a_comparison_score_decides_who_wins_where_there_is_one():
     assert answer.info == {"comparison_score": [0.9], "win": [1.0], "win_and": [1.0]}
 
 
-def test_a_rival_without_a_score_makes_no_winner():
+def test_reference_without_a_score_makes_no_winner():
     (answer,) = score(lambda prompt, responses, extras: [0.1, None], groups(1, size=1, reference="r"))
     assert answer.scores == [0.1] and "win" not in answer.info
 
@@ -221,7 +221,7 @@ def test_a_function_of_one_solution_is_refused():
         return 1.0
 
     with pytest.raises(ValueError, match="one solution at a time"):
-        OwnFunction(compute_score, {}, {})
+        CustomFunction(compute_score, {}, {})
 
 
 def test_options_are_offered_and_arguments_must_be_wanted():
@@ -231,12 +231,12 @@ def test_options_are_offered_and_arguments_must_be_wanted():
     def wide(prompt, responses, extras, **kwargs):
         return [float(len(kwargs))] * len(responses)
 
-    (answer,) = score(narrow, groups(1), options={"max_workers": 4}, fed_back={"last_mean_std": 1.0})
+    (answer,) = score(narrow, groups(1), options={"max_workers": 4}, feedback={"last_mean_std": 1.0})
     assert answer.scores == [0.0, 0.0]
-    (answer,) = score(wide, groups(1), options={"max_workers": 4}, fed_back={"last_mean_std": 1.0}, mine=1)
+    (answer,) = score(wide, groups(1), options={"max_workers": 4}, feedback={"last_mean_std": 1.0}, mine=1)
     assert answer.scores == [3.0, 3.0]
     with pytest.raises(ValueError, match="narrow takes no argument 'mine'"):
-        OwnFunction(narrow, {}, {"mine": 1})
+        CustomFunction(narrow, {}, {"mine": 1})
 
 
 def test_what_verl_wraps_around_a_function_is_seen_through():
@@ -253,7 +253,7 @@ def test_what_verl_wraps_around_a_function_is_seen_through():
         return wrapped_fn
 
     for wrapped in (functools.partial(_call_with_kwargs, raw, {}), wrapping(raw), functools.partial(raw)):
-        assert inner(wrapped) is raw
+        assert unwrap(wrapped) is raw
         assert score(wrapped, groups(1), options={"max_workers": 4})[0].scores == [1.0, 1.0]
 
 
@@ -269,6 +269,6 @@ def test_a_function_that_cannot_be_shown_a_group_is_refused(function):
     with pytest.raises(
         ValueError, match=r"a function of a group takes \(prompt, responses, extras, \*\*kwargs\)"
     ):
-        OwnFunction(function, {}, {})
-    assert OwnFunction(lambda **kwargs: [], {}, {}).function
-    assert OwnFunction(lambda prompt, responses: [], {}, {}).function
+        CustomFunction(function, {}, {})
+    assert CustomFunction(lambda **kwargs: [], {}, {}).function
+    assert CustomFunction(lambda prompt, responses: [], {}, {}).function

@@ -1,18 +1,19 @@
-"""What is in a finished rollout of verl's? Its text, its group, its reference, and whether it is for validation."""
+"""Reads a finished rollout of verl: its text, group, reference, extra fields, and whether it is for validation."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from plaudit.ray.actor import Rollout
+from plaudit.values import plain
 from plaudit.verl.options import VALIDATION, Options
 
-# Columns that the trainer made, and those that are handed over under a name of their own.
-OWN = {
+# Columns of the trainer, and columns that a rollout has under a name of their own: they are not part of `extra`.
+NOT_EXTRA = {
     "uid",
     "session_id",
     "priority",
@@ -33,18 +34,24 @@ OWN = {
 }
 
 
-class Finished(NamedTuple):
-    """A rollout as verl has it: the row of the data set with the trainer's own columns, and the tokens."""
+def last_row(data: Any) -> tuple[dict[str, Any], Any, Any]:
+    """The columns, prompt tokens and response tokens of a DataProto's last row.
 
-    fields: Mapping[str, Any]
-    prompt_ids: Any
-    response_ids: Any
+    An agent loop with several outputs is scored by its last one.
+    """
+    responses = data.batch["responses"][-1]
+    width = responses.shape[-1]
+    mask = data.batch["attention_mask"][-1]
+    valid = int(mask[-width:].sum()) if width else 0
+    fields = {name: column[-1] for name, column in data.non_tensor_batch.items()}
+    return fields, data.batch["prompts"][-1], responses[:valid]
 
 
-class Reader:
-    """Makes plaudit's rollouts of verl's."""
+class RolloutReader:
+    """Makes a `Rollout` of a row of the data set, with the trainer's own columns, and its tokens."""
 
     def __init__(self, tokenizer: Any, options: Options, size: int | str) -> None:
+        """`size`: how many rollouts a group has, or the path of the field that says so."""
         self.tokenizer = tokenizer
         self.size = size
         chosen = options.validation or {}
@@ -54,18 +61,8 @@ class Reader:
         reference = options.reference
         self.references = [reference] if isinstance(reference, str) else list(reference)
 
-    def of_batch(self, data: Any) -> Finished:
-        """The last row of a DataProto: an agent loop with several outputs is scored by its last one."""
-        responses = data.batch["responses"][-1]
-        width = responses.shape[-1]
-        mask = data.batch["attention_mask"][-1]
-        valid = int(mask[-width:].sum()) if width else 0
-        fields = {name: column[-1] for name, column in data.non_tensor_batch.items()}
-        return Finished(fields, data.batch["prompts"][-1], responses[:valid])
-
-    def read(self, finished: Finished) -> Rollout:
-        """Decodes and sorts; runs on a thread beside the event loop."""
-        fields = finished.fields
+    def read(self, fields: Mapping[str, Any], prompt_ids: Any, response_ids: Any) -> Rollout:
+        """Decodes the tokens and picks the fields; runs on a thread beside the event loop."""
         uid = fields.get("uid")
         if uid is None:
             raise KeyError(
@@ -74,16 +71,16 @@ class Reader:
             )
         member = fields.get("session_id", fields.get("priority"))
         step = fields.get("global_steps", at(fields, "tool_extra_fields.global_steps"))
-        validate = self.validates(fields)
+        validate = self.is_validation(fields)
         return Rollout(
             group=str(uid),
             member=None if member is None else str(member),
             # Nobody waits for the siblings of a validation rollout.
             size=1 if validate else self.size_of(fields),
-            response=self.tokenizer.decode(finished.response_ids, skip_special_tokens=True),
-            prompt=self.prompt(finished),
+            response=self.tokenizer.decode(response_ids, skip_special_tokens=True),
+            prompt=self.prompt(fields, prompt_ids),
             reference=self.reference(fields),
-            tokens=len(finished.response_ids),
+            tokens=len(response_ids),
             extra=extra(fields),
             validate=validate,
             source=str(fields.get("data_source", "")),
@@ -94,35 +91,35 @@ class Reader:
         """How many rollouts the row's group has."""
         if isinstance(self.size, int):
             return self.size
-        said = plain(at(fields, self.size))
-        if said is None:
+        value = plain(at(fields, self.size))
+        if value is None:
             raise KeyError(f"this row has no `{self.size}`, which `size` names")
         try:
-            return int(said)
+            return int(value)
         except (TypeError, ValueError):
             raise ValueError(
-                f"`{self.size}`, which `size` names, is {said!r} in this row, and no number"
+                f"`{self.size}`, which `size` names, is {value!r} in this row, and no number"
             ) from None
 
-    def validates(self, fields: Mapping[str, Any]) -> bool:
+    def is_validation(self, fields: Mapping[str, Any]) -> bool:
         """Whether the row says that it is for validation; verl itself does not tell."""
-        said = at(fields, self.field)
-        return said is not None and str(said) in self.values
+        split = at(fields, self.field)
+        return split is not None and str(split) in self.values
 
-    def tells(self, fields: Mapping[str, Any]) -> bool:
+    def has_split(self, fields: Mapping[str, Any]) -> bool:
         """Whether the row says at all what it is for."""
         return at(fields, self.field) is not None
 
-    def prompt(self, finished: Finished) -> Any:
+    def prompt(self, fields: Mapping[str, Any], prompt_ids: Any) -> Any:
         """The messages of the prompt, or its text where the row has none."""
         for name in ("raw_prompt", "prompt"):
-            messages = finished.fields.get(name)
+            messages = fields.get(name)
             if messages is not None and len(messages):
-                return messages if isinstance(messages, str) else [plain(message) for message in messages]
-        return self.tokenizer.decode(finished.prompt_ids, skip_special_tokens=True)
+                return plain(messages)
+        return self.tokenizer.decode(prompt_ids, skip_special_tokens=True)
 
     def reference(self, fields: Mapping[str, Any]) -> str | None:
-        """The first reference there is; what is not text, such as a list of tests, goes as JSON."""
+        """The first reference there is; what is not text, such as a list of tests, becomes JSON."""
         for path in self.references:
             value = plain(at(fields, path))
             if isinstance(value, str):
@@ -134,14 +131,13 @@ class Reader:
 
 
 def extra(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What rewards may look at besides: `extra_info`, `data_source`, and the other columns that hold single values."""
+    """The row's `extra_info` and `data_source`, and the other columns that hold single values."""
     found = plain(fields.get("extra_info"))
     found = dict(found) if isinstance(found, Mapping) else {}
     for name, value in fields.items():
-        if name not in OWN and not name.startswith("__"):
-            value = plain(value)
-            if isinstance(value, (str, int, float, bool)):
-                found.setdefault(name, value)
+        single = not isinstance(value, (Mapping, list, tuple)) and not getattr(value, "ndim", 0)
+        if single and value is not None and name not in NOT_EXTRA and not name.startswith("__"):
+            found.setdefault(name, plain(value))
     return found
 
 
@@ -155,18 +151,3 @@ def at(fields: Any, path: str) -> Any:
         else:
             return None
     return fields
-
-
-def plain(value: Any) -> Any:
-    """The same without numpy, and without what has no place in JSON."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    elif isinstance(value, np.ndarray):
-        value = value.tolist()
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return None

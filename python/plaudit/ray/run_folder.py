@@ -1,8 +1,8 @@
-"""Which shards of a data set are finished, and are they what was asked for?
+"""Output folder of a data set run: the run's manifest, finished shards, and their checksums.
 
-A folder holds `run.json`, which says what the run is, and for each finished shard a Parquet file in `results` and a note
-in `notes` that says how many rows it has, what they were made from, and its checksum. The note is written last, and both
-appear under their names only when they are whole: a shard without its note has not been scored.
+A folder holds `run.json`, the manifest of the run, and for each finished shard a Parquet file in `results` and a note in
+`notes` with its number of rows, the fingerprint of its input, and its checksum. The note is written last, and both files are
+renamed into place when they are complete: a shard without its note has not been scored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERSION = 1
 _PIECE = 1 << 20
 
 
-class Note(NamedTuple):
+class ShardNote(NamedTuple):
     """What is known of a finished shard."""
 
     shard: int
@@ -37,7 +37,7 @@ class Note(NamedTuple):
     outcomes: Mapping[str, int]
 
 
-class Folder:
+class RunFolder:
     """The folder of a run."""
 
     def __init__(self, path: str) -> None:
@@ -56,29 +56,29 @@ class Folder:
             except OSError as error:
                 raise RuntimeError(f"another run is writing to {self.path}") from error
             # What an actor was writing when it died.
-            for hidden in (*self.results.glob(".*"), *self.notes.glob(".*")):
-                hidden.unlink()
+            for temporary in (*self.results.glob(".*"), *self.notes.glob(".*")):
+                temporary.unlink()
             yield
 
     def begin(self, run: Mapping[str, Any]) -> None:
         """Notes what the run is, or refuses to mix it with another one."""
-        place = self.path / "run.json"
-        if not place.exists():
+        manifest = self.path / "run.json"
+        if not manifest.exists():
             if any(self.results.iterdir()):
                 raise ValueError(
                     f"{self.path} holds results, but not the run.json of their run: name another folder"
                 )
-            _write(place, json.dumps({"version": VERSION, **run}, indent=1, sort_keys=True).encode())
+            _write(manifest, json.dumps({"version": VERSION, **run}, indent=1, sort_keys=True).encode())
             return
         before = self.run()
         now = json.loads(json.dumps({"version": VERSION, **run}))
         other = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         if other:
-            told = "; ".join(
+            changes = "; ".join(
                 f"{name} was {_brief(before.get(name))}, now {_brief(now.get(name))}" for name in other
             )
             raise ValueError(
-                f"{self.path} was begun by another run: {told}. Results of both must not be mixed: "
+                f"{self.path} was begun by another run: {changes}. Results of both must not be mixed: "
                 "name another folder, or delete this one"
             )
 
@@ -90,66 +90,68 @@ class Folder:
         """How many shards the folder's run has, where there is one."""
         return self.run()["shards"] if (self.path / "run.json").exists() else None
 
-    def place(self, shard: int) -> Path:
+    def results_path(self, shard: int) -> Path:
         """Where a shard's results are."""
         return self.results / f"shard-{shard:05d}.parquet"
 
-    def finished(self) -> dict[int, Note]:
+    def finished(self) -> dict[int, ShardNote]:
         """The finished shards. One whose results are gone or damaged is not among them: it is scored again."""
         with ThreadPoolExecutor(8) as threads:
             notes = threads.map(self._read, sorted(self.notes.glob("shard-*.json")))
             return {note.shard: note for note in notes if note is not None}
 
-    def note(self, shard: int) -> Note | None:
+    def note(self, shard: int) -> ShardNote | None:
         """What is known of a shard, if it is finished."""
-        return self._read(self._note(shard))
+        return self._read(self._note_path(shard))
 
     def forget(self, shard: int) -> None:
         """Makes a finished shard one that is not."""
-        self._note(shard).unlink(missing_ok=True)
+        self._note_path(shard).unlink(missing_ok=True)
 
-    def finish(self, shard: int, results: pa.Table, fingerprint: str, outcomes: Mapping[str, int]) -> Note:
+    def finish(
+        self, shard: int, results: pa.Table, fingerprint: str, outcomes: Mapping[str, int]
+    ) -> ShardNote:
         """Writes a shard's results, and then the note that they are there."""
-        place = self.place(shard)
-        hidden = place.with_name(f".{place.name}.{os.getpid()}")
-        pq.write_table(results, hidden, compression="zstd")
-        size, checksum = _sum(hidden)
-        _appear(hidden, place)
-        note = Note(shard, results.num_rows, fingerprint, size, checksum, dict(outcomes))
-        _write(self._note(shard), json.dumps(note._asdict(), sort_keys=True).encode())
+        path = self.results_path(shard)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        pq.write_table(results, temporary, compression="zstd")
+        size, checksum = _checksum(temporary)
+        _publish(temporary, path)
+        note = ShardNote(shard, results.num_rows, fingerprint, size, checksum, dict(outcomes))
+        _write(self._note_path(shard), json.dumps(note._asdict(), sort_keys=True).encode())
         return note
 
-    def _note(self, shard: int) -> Path:
-        return self.notes / f"{self.place(shard).stem}.json"
+    def _note_path(self, shard: int) -> Path:
+        return self.notes / f"{self.results_path(shard).stem}.json"
 
-    def _read(self, place: Path) -> Note | None:
+    def _read(self, path: Path) -> ShardNote | None:
         try:
-            note = Note(**json.loads(place.read_text()))
-            return note if (note.bytes, note.checksum) == _sum(self.place(note.shard)) else None
+            note = ShardNote(**json.loads(path.read_text()))
+            return note if (note.bytes, note.checksum) == _checksum(self.results_path(note.shard)) else None
         except (OSError, ValueError, TypeError):
             return None
 
 
-def _sum(place: Path) -> tuple[int, str]:
+def _checksum(path: Path) -> tuple[int, str]:
     digest, size = blake2b(digest_size=16), 0
-    with open(place, "rb") as file:
+    with open(path, "rb") as file:
         while piece := file.read(_PIECE):
             digest.update(piece)
             size += len(piece)
     return size, digest.hexdigest()
 
 
-def _write(place: Path, data: bytes) -> None:
-    hidden = place.with_name(f".{place.name}.{os.getpid()}")
-    hidden.write_bytes(data)
-    _appear(hidden, place)
+def _write(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(data)
+    _publish(temporary, path)
 
 
-def _appear(hidden: Path, place: Path) -> None:
+def _publish(temporary: Path, path: Path) -> None:
     """Gives a whole file its name. It is on disk before the name is, so that a power cut leaves no half of it."""
-    _sync(hidden, os.O_RDONLY)
-    os.replace(hidden, place)
-    _sync(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(temporary, os.O_RDONLY)
+    os.replace(temporary, path)
+    _sync(path.parent, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _sync(path: Path, flags: int) -> None:

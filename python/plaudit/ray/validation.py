@@ -1,6 +1,6 @@
-"""Which rows of a table cannot be scored at all, and what becomes of them? They are invalid, each with its reason.
+"""Validation of rows: finds those that no engine can read, and makes their invalid results, each with its reason.
 
-In a data set of many millions of rows some are always broken. One of them must not cost its whole shard.
+In a data set of many millions of rows some are always malformed. One of them must not fail its whole shard.
 """
 
 # pyarrow makes the functions of its compute module when it is imported.
@@ -15,46 +15,46 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plaudit.ray.shards import FAULT, texts
+from plaudit.ray.shards import ROW_ERROR, texts
 
 # A reason's code and its message.
-Fault = tuple[str, str]
+RowError = tuple[str, str]
 
 
-def unreadable(table: pa.Table) -> dict[int, Fault]:
+def row_errors(table: pa.Table) -> dict[int, RowError]:
     """The places of rows that no engine can read, and why."""
-    faults: dict[int, Fault] = {}
-    for at, fault in _all(table):
-        faults.setdefault(at, fault)
-    return faults
+    errors: dict[int, RowError] = {}
+    for at, error in _all(table):
+        errors.setdefault(at, error)
+    return errors
 
 
-def invalid(table: pa.Table, faults: Mapping[int, Fault], results: pa.Table) -> pa.Table:
+def invalid(table: pa.Table, errors: Mapping[int, RowError], results: pa.Table) -> pa.Table:
     """The results of the other rows, with an invalid one in the place of every row that cannot be read."""
-    count = len(faults)
+    count = len(errors)
     ids, groups = texts(table, "id"), texts(table, "group")
-    at = sorted(faults)
+    at = sorted(errors)
     columns: dict[str, Any] = {
         "id": [ids[place] for place in at],
         "group": [groups[place] for place in at],
         "outcome": ["invalid"] * count,
-        "reason_code": [faults[place][0] for place in at],
-        "reason_message": [faults[place][1] for place in at],
+        "reason_code": [errors[place][0] for place in at],
+        "reason_message": [errors[place][1] for place in at],
     }
     rows = [
         pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(count, field.type)
         for field in results.schema
     ]
     together = pa.concat_tables([results, pa.table(rows, schema=results.schema)])
-    good = (place for place in range(table.num_rows) if place not in faults)
+    good = (place for place in range(table.num_rows) if place not in errors)
     order = {place: row for row, place in enumerate([*good, *at])}
     return together.take(pa.array([order[place] for place in range(table.num_rows)]))
 
 
-def _all(table: pa.Table) -> Iterator[tuple[int, Fault]]:
-    for at, said in enumerate(texts(table, FAULT)):
-        if said is not None:
-            code, _, message = said.partition(" ")
+def _all(table: pa.Table) -> Iterator[tuple[int, RowError]]:
+    for at, text in enumerate(texts(table, ROW_ERROR)):
+        if text is not None:
+            code, _, message = text.partition(" ")
             yield at, (code, message)
     for name in ("id", "group", "prompt", "response", "reference"):
         if name in table.column_names:
@@ -82,8 +82,8 @@ def _all(table: pa.Table) -> Iterator[tuple[int, Fault]]:
                     yield at, ("input.schema", "extra: an object is wanted")
 
 
-def _not_text(name: str, column: pa.ChunkedArray) -> Iterator[tuple[int, Fault]]:
-    """Text columns are read from files without a look at their bytes."""
+def _not_text(name: str, column: pa.ChunkedArray) -> Iterator[tuple[int, RowError]]:
+    """Finds texts that are not UTF-8, since text columns are read from files without a check."""
     if not (pa.types.is_large_string(column.type) or pa.types.is_string(column.type)):
         return
     try:

@@ -1,4 +1,4 @@
-"""Which engine does a whole-batch manager score with? One a process for the same recipe, whoever asks."""
+"""Cache of engines: the whole-batch managers of a process share one engine for each recipe."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import plaudit
 from plaudit._plaudit import check_state
-from plaudit.custom import Brought, registered
-from plaudit.verl.options import flat
-from plaudit.verl.rows import plain
+from plaudit.custom import CustomReward, registered
+from plaudit.values import plain
+from plaudit.verl.options import flatten
 
 _engines: dict[str, plaudit.Engine] = {}
 _engines_lock = threading.Lock()
@@ -23,14 +23,14 @@ def shared_engine(
     overrides: Mapping[str, Any],
     state: str | None,
     make: Callable[[], plaudit.Engine] | None = None,
-    functions: Iterable[Brought] | None = None,
+    functions: Iterable[CustomReward] | None = None,
 ) -> plaudit.Engine:
-    """The engine of a recipe: managers of training and validation share its judges and its state.
+    """The engine of a recipe. The managers of training and validation share its judges and its state.
 
-    One whose functions were registered anew since it was made, here or where the manager came from, is not shared.
+    An engine is not shared once its functions were registered anew, here or where the manager was pickled.
     """
-    written = os.stat(recipe).st_mtime_ns if isinstance(recipe, str) and os.path.isfile(recipe) else None
-    key = json.dumps([recipe, written, overrides, state], sort_keys=True)
+    modified = os.stat(recipe).st_mtime_ns if isinstance(recipe, str) and os.path.isfile(recipe) else None
+    key = json.dumps([recipe, modified, overrides, state], sort_keys=True)
     with _engines_lock:
         wanted = registered() if functions is None else {each.name: each for each in functions}
         known = _engines.get(key)
@@ -39,10 +39,10 @@ def shared_engine(
         return _engines[key]
 
 
-def source_of(
+def engine_settings(
     recipe: Any, overrides: Mapping[str, Any] | None, state: Any, given: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any], str | None]:
-    """What the engine is made of. Paths are made absolute, since another process may make it again."""
+    """The recipe, overrides and state of the engine. Paths are made absolute, since another process may make it again."""
     recipe = "tutorial" if recipe is None else plain(recipe)
     if isinstance(recipe, str) and os.path.isfile(recipe):
         recipe = os.path.abspath(recipe)
@@ -56,24 +56,24 @@ def source_of(
         settings["groups.parallel"] = given["max_workers"]
     if "timeout" in given:
         settings["groups.timeout"] = f"{given['timeout']:g}s"
-    settings.update(_paths(plain(overrides or {})))
+    settings.update(_flatten_overrides(plain(overrides or {})))
     if given.get("use_group_reward") is False:
-        settings.update(_one_by_one(plaudit.Engine(recipe, overrides=settings)))
+        settings.update(_pointwise_overrides(plaudit.Engine(recipe, overrides=settings)))
         if plaudit.Engine(recipe, overrides=settings).compares_groups:
             raise ValueError("use_group_reward is false, but a component of the recipe compares the group")
     return recipe, settings, state
 
 
-def _paths(overrides: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten_overrides(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Overrides by path: a tree, as Hydra makes it, is taken apart; what has a path stays whole."""
     found: dict[str, Any] = {}
     for path, value in overrides.items():
-        found.update({path: value} if "." in path else flat({path: value}))
+        found.update({path: value} if "." in path else flatten({path: value}))
     return found
 
 
-def _one_by_one(engine: plaudit.Engine) -> dict[str, Any]:
-    """What makes the principles of a recipe be judged one response at a time."""
+def _pointwise_overrides(engine: plaudit.Engine) -> dict[str, Any]:
+    """Overrides that make judges see one response at a time."""
     judged = [name for name, reward in engine.rewards.items() if reward == "principle"]
     each = {"mode": "pointwise", "audit": 0}
     return {f"components.{name}.{key}": value for name in judged for key, value in each.items()}

@@ -1,0 +1,386 @@
+//! Rollouts from Python's arguments: the columns of a batch, or one rollout. Text is lent, not copied, for as long as a
+//! batch lives.
+
+use crate::error::{self, ReadError};
+use crate::text::{
+    NumbersAsText, TextColumn, Unreadable, arrays, arrow, is_nothing, items, or_note, text, type_name,
+    unicode, whole,
+};
+use crate::value::{to_map, to_value};
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Float64Type;
+use arrow_schema::DataType;
+use plaudit::compose::{Cause, Total};
+use plaudit::engine::Engine;
+use plaudit::group::Group;
+use plaudit::reason::{Code, Reason};
+use plaudit::report::{Report, Row};
+use plaudit::rollout::{Prompt, Rollout};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBool, PyString};
+use pyo3_arrow::input::AnyArray;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::time::Duration;
+
+/// The arguments of a scoring call: prompts, responses, references, groups, tokens, extras and ids.
+pub(crate) type Columns<'py> = [Option<Bound<'py, PyAny>>; 7];
+
+/// The fields of one rollout: prompt, response, reference, tokens and extra.
+pub(crate) type Fields<'py> = [Option<Bound<'py, PyAny>>; 5];
+
+/// The columns of a batch as Python gave them.
+pub(crate) struct Batch {
+    ids: TextColumn,
+    groups: TextColumn,
+    prompts: Prompts,
+    responses: TextColumn,
+    references: TextColumn,
+    tokens: Option<Vec<Option<u64>>>,
+    extras: Option<Vec<Map<String, Value>>>,
+    length: usize,
+    unreadable: Unreadable,
+}
+
+/// Prompts are text or chat messages.
+enum Prompts {
+    Texts(TextColumn),
+    Mixed(Vec<PromptItem>),
+}
+
+enum PromptItem {
+    Nothing,
+    Text(PyBackedStr),
+    Messages(Vec<Value>),
+}
+
+impl Batch {
+    /// Reads the columns. An error names the column that does not fit, and the place.
+    pub(crate) fn read(columns: &Columns<'_>) -> PyResult<Self> {
+        let [prompts, responses, references, groups, tokens, extras, ids] =
+            columns.each_ref().map(Option::as_ref);
+        let Some(responses) = responses else {
+            return Err(error::argument("responses: a list is wanted, not None"));
+        };
+        let mut unreadable = Unreadable::new();
+        let responses =
+            TextColumn::read("responses", Some(responses), NumbersAsText::Whole, &mut unreadable)?;
+        let length = responses.len().unwrap_or(0);
+        let batch = Self {
+            ids: TextColumn::read("ids", ids, NumbersAsText::Whole, &mut unreadable)?,
+            groups: TextColumn::read("groups", groups, NumbersAsText::Whole, &mut unreadable)?,
+            prompts: Prompts::read(prompts, &mut unreadable)?,
+            references: TextColumn::read("references", references, NumbersAsText::Any, &mut unreadable)?,
+            tokens: counts(tokens)?,
+            extras: maps(extras, &mut unreadable)?,
+            responses,
+            length,
+            unreadable,
+        };
+        let lengths = [
+            ("ids", batch.ids.len()),
+            ("groups", batch.groups.len()),
+            ("prompts", batch.prompts.len()),
+            ("references", batch.references.len()),
+            ("tokens", batch.tokens.as_ref().map(Vec::len)),
+            ("extras", batch.extras.as_ref().map(Vec::len)),
+        ];
+        for (name, found) in lengths {
+            if let Some(found) = found.filter(|found| *found != length) {
+                return Err(error::argument(format_args!(
+                    "{name} has {found} items, but responses has {length}"
+                )));
+            }
+        }
+        if let Some(missing) = batch.readable().find(|at| batch.responses.get(*at).is_none()) {
+            return Err(error::argument(format_args!("responses[{missing}]: text is wanted, not None")));
+        }
+        Ok(batch)
+    }
+
+    /// How many rollouts there are.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// How many bytes the responses take.
+    pub(crate) fn bytes(&self) -> usize {
+        (0..self.length).filter_map(|at| self.responses.get(at)).map(str::len).sum()
+    }
+
+    /// The name of one rollout: the caller's, or its place, counted from one.
+    pub(crate) fn id(&self, at: usize) -> Cow<'_, str> {
+        self.ids.get(at).map_or_else(|| Cow::Owned((at + 1).to_string()), Cow::Borrowed)
+    }
+
+    /// The readable rollouts, which borrow their text from the batch.
+    pub(crate) fn rollouts(&self) -> Vec<Rollout<'_>> {
+        self.readable().map(|at| self.rollout(at)).collect()
+    }
+
+    /// The places of the rollouts that can be read.
+    pub(crate) fn readable(&self) -> impl Iterator<Item = usize> {
+        (0..self.length).filter(|at| !self.unreadable.contains_key(at))
+    }
+
+    /// The report of the whole batch: that of the readable rollouts, with the others as invalid in their places.
+    pub(crate) fn complete(&self, engine: &Engine, report: Report) -> Report {
+        if self.unreadable.is_empty() {
+            return report;
+        }
+        let others: Vec<Rollout<'_>> = self.unreadable.keys().map(|at| self.rollout(*at)).collect();
+        let Report { rows: refused, statistics: theirs, .. } = engine.refuse(&others, Code::NotUnicode);
+        let refused = refused.into_iter().zip(self.unreadable.values()).map(|(row, message)| {
+            let reason = Reason::new(Code::NotUnicode, message.clone());
+            Row { total: Total::Invalid(Cause { reason, component: None }), ..row }
+        });
+        let places: Vec<usize> = self.readable().collect();
+        let mut rows: Vec<(usize, Row)> = places.iter().copied().zip(report.rows).collect();
+        rows.extend(self.unreadable.keys().copied().zip(refused));
+        rows.sort_by_key(|(at, _)| *at);
+        let mut groups = report.groups;
+        for member in groups.iter_mut().flat_map(|group| &mut group.members) {
+            *member = places[*member];
+        }
+        let mut statistics = report.statistics;
+        statistics.merge(&theirs);
+        Report { plan: report.plan, rows: rows.into_iter().map(|(_, row)| row).collect(), groups, statistics }
+    }
+
+    /// The groups of all rollouts, those that cannot be read among them.
+    pub(crate) fn groups<'r>(&self, report: &'r Report) -> Cow<'r, [Group]> {
+        if self.unreadable.is_empty() {
+            return Cow::Borrowed(&report.groups);
+        }
+        let all: Vec<Rollout<'_>> = (0..self.length).map(|at| self.rollout(at)).collect();
+        Cow::Owned(plaudit::group::gather(&all))
+    }
+
+    /// One rollout.
+    pub(crate) fn rollout(&self, at: usize) -> Rollout<'_> {
+        Rollout {
+            id: self.ids.get(at).map(Cow::Borrowed),
+            group: self.groups.get(at).map(Cow::Borrowed),
+            prompt: self.prompts.get(at),
+            response: Cow::Borrowed(self.responses.get(at).unwrap_or("")),
+            reference: self.references.get(at).map(Cow::Borrowed),
+            tokens: self.tokens.as_ref().and_then(|tokens| tokens[at]),
+            extra: self.extras.as_ref().map_or_else(Map::new, |extras| extras[at].clone()),
+        }
+    }
+
+    /// The readable rollouts with text of their own, for work that outlives the call.
+    pub(crate) fn owned(&self) -> Vec<Rollout<'static>> {
+        self.rollouts().into_iter().map(into_owned).collect()
+    }
+}
+
+fn into_owned(rollout: Rollout<'_>) -> Rollout<'static> {
+    let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+    Rollout {
+        id: owned(rollout.id),
+        group: owned(rollout.group),
+        prompt: rollout.prompt.map(|prompt| match prompt {
+            Prompt::Text(text) => Prompt::Text(Cow::Owned(text.into_owned())),
+            Prompt::Messages(messages) => Prompt::Messages(messages),
+        }),
+        response: Cow::Owned(rollout.response.into_owned()),
+        reference: owned(rollout.reference),
+        tokens: rollout.tokens,
+        extra: rollout.extra,
+    }
+}
+
+impl Prompts {
+    fn read(given: Option<&Bound<'_, PyAny>>, unreadable: &mut Unreadable) -> PyResult<Self> {
+        let Some(given) = given else { return Ok(Self::Texts(TextColumn::Absent)) };
+        if let Some(array) = arrow(given)? {
+            return TextColumn::arrow("prompts", array, NumbersAsText::Whole).map(Self::Texts);
+        }
+        let mut mixed = Vec::with_capacity(given.len().unwrap_or(0));
+        for (at, item) in items("prompts", given)?.enumerate() {
+            let prompt = PromptItem::read(&|| format!("prompts[{at}]"), &item?);
+            mixed.push(or_note(prompt, at, unreadable)?.unwrap_or(PromptItem::Nothing));
+        }
+        Ok(Self::Mixed(mixed))
+    }
+
+    fn len(&self) -> Option<usize> {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Mixed(mixed) => Some(mixed.len()),
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<Prompt<'_>> {
+        match self {
+            Self::Texts(texts) => texts.get(at).map(|text| Prompt::Text(Cow::Borrowed(text))),
+            Self::Mixed(mixed) => match mixed.get(at)? {
+                PromptItem::Nothing => None,
+                PromptItem::Text(text) => Some(Prompt::Text(Cow::Borrowed(text))),
+                PromptItem::Messages(messages) => Some(Prompt::Messages(messages.clone())),
+            },
+        }
+    }
+}
+
+impl PromptItem {
+    fn read(place: &dyn Fn() -> String, item: &Bound<'_, PyAny>) -> Result<Self, ReadError> {
+        if is_nothing(item) {
+            return Ok(Self::Nothing);
+        }
+        if let Ok(text) = item.cast::<PyString>() {
+            return unicode(place, text).map(Self::Text);
+        }
+        match to_value(item, place)? {
+            Value::Array(messages) if messages.iter().all(Value::is_object) => Ok(Self::Messages(messages)),
+            _ => {
+                let kind = type_name(item);
+                let message = format!("{}: text or a list of messages is wanted, not {kind}", place());
+                Err(error::argument(message).into())
+            }
+        }
+    }
+}
+
+/// One rollout, with text of its own.
+pub(crate) fn rollout(fields: &Fields<'_>) -> Result<Rollout<'static>, ReadError> {
+    let [prompt, response, reference, tokens, extra] = fields.each_ref().map(Option::as_ref);
+    let response = match response {
+        Some(response) => text(&|| "response".to_owned(), response, NumbersAsText::Whole)?,
+        None => None,
+    };
+    let Some(response) = response else {
+        return Err(error::argument("response: text is wanted, not None").into());
+    };
+    let mut rollout = Rollout::new(Cow::Owned(response.to_string()));
+    if let Some(prompt) = prompt {
+        rollout.prompt = match PromptItem::read(&|| "prompt".to_owned(), prompt)? {
+            PromptItem::Nothing => None,
+            PromptItem::Text(text) => Some(Prompt::Text(Cow::Owned(text.to_string()))),
+            PromptItem::Messages(messages) => Some(Prompt::Messages(messages)),
+        };
+    }
+    if let Some(reference) = reference {
+        let reference = text(&|| "reference".to_owned(), reference, NumbersAsText::Any)?;
+        rollout.reference = reference.map(|reference| Cow::Owned(reference.to_string()));
+    }
+    if let Some(tokens) = tokens {
+        rollout.tokens = count(&|| "tokens".to_owned(), tokens)?;
+    }
+    if let Some(extra) = extra {
+        rollout.extra = to_map(extra, &|| "extra".to_owned())?;
+    }
+    Ok(rollout)
+}
+
+/// A name: text, or a whole number as its digits.
+pub(crate) fn name(argument: &str, item: &Bound<'_, PyAny>) -> PyResult<String> {
+    let found = text(&|| argument.to_owned(), item, NumbersAsText::Whole)?;
+    found
+        .map(|name| name.to_string())
+        .ok_or_else(|| error::argument(format_args!("{argument}: text is wanted, not None")))
+}
+
+/// True, False or nothing; numpy's own flags too, which are none of Python's.
+pub(crate) fn flag(argument: &str, item: Option<&Bound<'_, PyAny>>) -> PyResult<Option<bool>> {
+    let Some(item) = item else { return Ok(None) };
+    let is_flag = item.is_instance_of::<PyBool>() || ["bool", "bool_"].contains(&&*type_name(item));
+    if !is_flag {
+        let given = shown(item);
+        return Err(error::argument(format_args!("{argument} is True, False or None, not {given}")));
+    }
+    item.is_truthy().map(Some)
+}
+
+/// A number of seconds.
+pub(crate) fn seconds(argument: &str, item: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let given = item.extract::<f64>().ok().and_then(|given| Duration::try_from_secs_f64(given).ok());
+    given.ok_or_else(|| {
+        let given = shown(item);
+        error::argument(format_args!("{argument}: a number of seconds from 0 is wanted, not {given}"))
+    })
+}
+
+/// How many there are of something.
+pub(crate) fn size(argument: &str, item: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let found = count(&|| argument.to_owned(), item)?.and_then(|count| usize::try_from(count).ok());
+    found.ok_or_else(|| uncounted(argument, &shown(item)))
+}
+
+/// The numbers of tokens. Numbers with a point are taken where they are whole, as pandas writes them beside missing ones.
+fn counts(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Option<u64>>>> {
+    let Some(given) = given else { return Ok(None) };
+    if let Some(array) = arrow(given)? {
+        return arrow_counts(array).map(Some);
+    }
+    let mut counts = Vec::with_capacity(given.len().unwrap_or(0));
+    for (at, item) in items("tokens", given)?.enumerate() {
+        counts.push(count(&|| format!("tokens[{at}]"), &item?)?);
+    }
+    Ok(Some(counts))
+}
+
+/// One number of tokens, or nothing.
+pub(crate) fn count(place: &dyn Fn() -> String, item: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    if is_nothing(item) {
+        return Ok(None);
+    }
+    if let Ok(count) = item.extract::<u64>() {
+        return Ok(Some(count));
+    }
+    let number = item.extract::<f64>().ok().and_then(count_of);
+    number.map(Some).ok_or_else(|| uncounted(&place(), &shown(item)))
+}
+
+fn arrow_counts(array: AnyArray) -> PyResult<Vec<Option<u64>>> {
+    let mut counts = Vec::new();
+    for array in arrays("tokens", array)? {
+        let kind = match array.data_type() {
+            DataType::Dictionary(_, values) => values.as_ref(),
+            kind => kind,
+        };
+        if !kind.is_numeric() && !kind.is_null() {
+            return Err(error::argument(format!("tokens: a column of numbers is wanted, not of {kind}")));
+        }
+        let numbers = arrow_cast::cast(&array, &DataType::Float64)
+            .map_err(|error| error::argument(format!("tokens: {error}")))?;
+        for number in numbers.as_primitive::<Float64Type>() {
+            let number = number.filter(|number| !number.is_nan());
+            let count = number.map(|number| {
+                count_of(number).ok_or_else(|| uncounted(&format!("tokens[{}]", counts.len()), &number))
+            });
+            counts.push(count.transpose()?);
+        }
+    }
+    Ok(counts)
+}
+
+/// A count, where a number is one.
+fn count_of(number: f64) -> Option<u64> {
+    whole(number)?.parse().ok()
+}
+
+fn uncounted(place: &str, given: &dyn Display) -> PyErr {
+    error::argument(format_args!("{place}: a whole number from 0 is wanted, not {given}"))
+}
+
+/// An object as Python writes it, for messages.
+fn shown(item: &Bound<'_, PyAny>) -> String {
+    item.repr().map_or_else(|_| type_name(item), |text| text.to_string().chars().take(80).collect())
+}
+
+fn maps(
+    given: Option<&Bound<'_, PyAny>>,
+    unreadable: &mut Unreadable,
+) -> PyResult<Option<Vec<Map<String, Value>>>> {
+    let Some(given) = given else { return Ok(None) };
+    let mut maps = Vec::with_capacity(given.len().unwrap_or(0));
+    for (at, item) in items("extras", given)?.enumerate() {
+        let map = to_map(&item?, &|| format!("extras[{at}]"));
+        maps.push(or_note(map, at, unreadable)?.unwrap_or_else(Map::new));
+    }
+    Ok(Some(maps))
+}

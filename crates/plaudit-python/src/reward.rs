@@ -1,0 +1,142 @@
+//! One reward used by itself, aggregation of comparisons, and the lists of rewards and recipes.
+
+use crate::batch::{self, Fields};
+use crate::custom::{Function, kinds};
+use crate::error::{self, ReadError};
+use crate::report::from_fact;
+use crate::value::{from_value, json, parameters};
+use plaudit::aggregate::{Comparison, Method};
+use plaudit::engine::Engine;
+use plaudit::outcome::Outcome;
+use plaudit::reason::Code;
+use plaudit::recipe::{Recipe, RecipeError, RecipeErrors};
+use plaudit::registry::RewardEntry;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Map, Value};
+
+/// The name of the one component of the recipe around a single reward.
+const COMPONENT: &str = "reward";
+
+/// The most responses whose comparisons are aggregated by hand: more than any group has, and little memory.
+const MAX_RESPONSES: usize = 1_000_000;
+
+/// The value, the outcome, the reason and the evidence.
+type Scored<'py> = (Option<f64>, &'static str, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>);
+/// The scores, their errors where the method has them, and the evidence.
+type Aggregated<'py> = (Vec<f64>, Option<Vec<f64>>, Bound<'py, PyAny>);
+
+/// One reward with its parameters.
+#[pyclass(frozen, name = "Reward", module = "plaudit._plaudit")]
+pub(crate) struct PyReward {
+    engine: Engine,
+}
+
+#[pymethods]
+impl PyReward {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        params: &Bound<'_, PyDict>,
+        functions: Vec<Function<'_>>,
+    ) -> PyResult<Self> {
+        let functions = kinds(functions)?;
+        let mut component = parameters(params)?;
+        component.insert("reward".to_owned(), Value::from(name));
+        let judges = component.remove("judges").unwrap_or_else(|| Value::Object(Map::new()));
+        let mut components = Map::new();
+        components.insert(COMPONENT.to_owned(), Value::Object(component));
+        let mut recipe = Map::new();
+        recipe.insert("components".to_owned(), Value::Object(components));
+        recipe.insert("judges".to_owned(), judges);
+        let plan = Recipe::from_value(&Value::Object(recipe)).and_then(|recipe| recipe.plan_with(&functions));
+        let plan = plan.map_err(|mistakes| error::recipe(py, without_recipe(mistakes), false))?;
+        Ok(Self { engine: Engine::new(plan).map_err(|error| error::run(py, &error))? })
+    }
+
+    /// Scores one response.
+    fn score<'py>(&self, py: Python<'py>, fields: Fields<'py>) -> PyResult<Scored<'py>> {
+        let rollout = match batch::rollout(&fields) {
+            Ok(rollout) => rollout,
+            Err(ReadError::Argument(error)) => return Err(error),
+            Err(ReadError::NotUnicode(message)) => {
+                let reason = reason(py, Code::NotUnicode, &message)?;
+                return Ok((None, "invalid", Some(reason), PyDict::new(py)));
+            }
+        };
+        let report = py.detach(|| self.engine.score(std::slice::from_ref(&rollout)));
+        let report = report.map_err(|error| error::run(py, &error))?;
+        let outcome = report.rows.first().and_then(|row| row.outcomes.first()?.as_ref());
+        let info = PyDict::new(py);
+        for (name, fact) in outcome.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
+            info.set_item(name, from_fact(py, fact)?)?;
+        }
+        let why = outcome.and_then(Outcome::reason);
+        let why = why.map(|why| reason(py, why.code, &why.message)).transpose()?;
+        let word = outcome.map_or("invalid", |outcome| outcome.kind().as_str());
+        Ok((outcome.and_then(Outcome::value), word, why, info))
+    }
+}
+
+/// A reason as results have it.
+fn reason<'py>(py: Python<'py>, code: Code, message: &str) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("code", code.as_str())?;
+    dict.set_item("component", py.None())?;
+    dict.set_item("message", message)?;
+    Ok(dict)
+}
+
+/// Mistakes with the paths that the caller wrote: parameters of a reward, without the recipe around it.
+fn without_recipe(mistakes: RecipeErrors) -> RecipeErrors {
+    let prefix = format!("components.{COMPONENT}.");
+    let shorten = |mut mistake: RecipeError| {
+        if let Some(path) = mistake.path.strip_prefix(&prefix) {
+            mistake.path = path.to_owned();
+        }
+        mistake
+    };
+    let unchanged = mistakes.clone();
+    RecipeErrors::none(mistakes.into_iter().map(shorten).collect()).err().unwrap_or(unchanged)
+}
+
+/// Scores from comparisons.
+#[pyfunction]
+pub(crate) fn aggregate<'py>(
+    py: Python<'py>,
+    name: &str,
+    n: usize,
+    comparisons: Vec<(usize, usize, Option<usize>)>,
+    params: &Bound<'py, PyDict>,
+) -> PyResult<Aggregated<'py>> {
+    if n > MAX_RESPONSES {
+        let message = format_args!("n: at most {MAX_RESPONSES} responses are compared, not {n}");
+        return Err(error::argument(message));
+    }
+    let method = Method::named(name, parameters(params)?).map_err(error::argument)?;
+    let comparisons: Vec<Comparison> =
+        comparisons.into_iter().map(|(first, second, winner)| Comparison { first, second, winner }).collect();
+    let aggregated = py.detach(|| plaudit::aggregate::aggregate(&method, n, &comparisons));
+    let aggregated = aggregated.map_err(error::argument)?;
+    Ok((aggregated.scores, aggregated.errors, from_value(py, &json(&aggregated.info)?)?))
+}
+
+/// What a trainer must know of a reward: whether its value says that an answer is right, and the keys of its info to log.
+/// A reward that is not registered has none of both.
+#[pyfunction]
+pub(crate) fn reward_traits(name: &str) -> (bool, &'static [&'static str]) {
+    RewardEntry::find(name).map_or((false, &[]), |entry| (entry.correctness(), entry.facts()))
+}
+
+/// The names of all rewards.
+#[pyfunction]
+pub(crate) fn rewards() -> Vec<String> {
+    RewardEntry::all().map(|entry| entry.name().to_owned()).collect()
+}
+
+/// The names of the shipped recipes.
+#[pyfunction]
+pub(crate) fn recipes() -> Vec<&'static str> {
+    plaudit::recipe::shipped().iter().map(|(name, _)| *name).collect()
+}

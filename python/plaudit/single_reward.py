@@ -1,0 +1,188 @@
+"""Single rewards and aggregates used by themselves, without a recipe, and the names of what is shipped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+from plaudit import _plaudit
+from plaudit._plaudit import ArgumentError
+from plaudit.custom import CustomReward, registered
+from plaudit.result import Result
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """The scores of responses that were compared."""
+
+    scores: list[float]
+    """One score a response."""
+    errors: list[float] | None
+    """The standard error of each score, where the method has one."""
+    info: dict[str, Any]
+    """The evidence of the method."""
+
+
+class SingleReward:
+    """One reward with its parameters. `plaudit.reward` makes one; it is called with a response."""
+
+    def __init__(self, name: str, params: Mapping[str, Any], *, custom: CustomReward | None = None) -> None:
+        self.name, self.params = name, dict(params)
+        self._custom = custom or registered().get(name)
+        functions = [] if self._custom is None else [self._custom.kind()]
+        self._inner = _plaudit.Reward(name, self.params, functions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.name, self.params, self._custom)
+
+    def __repr__(self) -> str:
+        params = "".join(f", {key}={value!r}" for key, value in self.params.items())
+        return f"plaudit.reward({self.name!r}{params})"
+
+    def score(
+        self,
+        response: str,
+        prompt: Any = None,
+        reference: str | float | None = None,
+        tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Scores one response. Calling the reward itself does the same.
+
+        Args:
+            response: The text that is scored.
+            prompt: Text or chat messages.
+            reference: The right answer; a number is taken as its decimal text.
+            tokens: The length of the response in the policy's own tokens.
+            extra: A dict for rewards that read it.
+
+        Returns:
+            A `Result`, whose `value` is the number.
+
+        Raises:
+            ArgumentError: An argument has the wrong type; the message names it.
+
+        Example:
+            >>> plaudit.reward("number_accuracy").score("It is 42.", reference=42).value
+        """
+        value, outcome, reason, info = self._inner.score((prompt, response, reference, tokens, extra))
+        return Result(value, outcome, reason, info=info)
+
+    __call__ = score
+
+
+def _rebuild(name: str, params: dict[str, Any], custom: CustomReward | None) -> SingleReward:
+    return SingleReward(name, params, custom=custom)
+
+
+def reward(name: str, **params: Any) -> SingleReward:
+    """Makes one reward, to be used by itself.
+
+    Args:
+        name: The name of a shipped or registered reward.
+        params: Its parameters, as in a recipe.
+
+    Returns:
+        A `SingleReward`.
+
+    Raises:
+        RecipeError: There is no such reward, or it takes no such parameter.
+
+    Example:
+        >>> plaudit.reward("ngram_repetition_penalty", n=5)("a text").value
+    """
+    return SingleReward(name, params)
+
+
+def aggregate(
+    name: str, n: int, comparisons: Iterable[Sequence[int | None] | Any], **params: Any
+) -> Aggregate:
+    """Computes scores of `n` responses from comparisons.
+
+    Args:
+        name: The method: `winrate`, `copeland`, `elo`, `bradley_terry` or `dgr`.
+        n: How many responses there are.
+        comparisons: Sequences of three, such as rows of a numpy array: the places of the first and of the second response,
+            and of the winner; None is a tie.
+        params: The parameters of the method.
+
+    Returns:
+        An `Aggregate`, with one score a response.
+
+    Raises:
+        ArgumentError: The method is unknown, or a comparison is not one.
+
+    Example:
+        >>> plaudit.aggregate("winrate", n=3, comparisons=[(0, 1, 0), (1, 2, None)]).scores
+    """
+    read = [_comparison(at, each) for at, each in enumerate(comparisons)]
+    return Aggregate(*_plaudit.aggregate(name, _count("n", n), read, params))
+
+
+def _comparison(at: int, given: Any) -> tuple[int, int, int | None]:
+    place = f"comparisons[{at}]"
+    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 3:
+        raise ArgumentError(f"{place}: (first, second, winner) is wanted, not {given!r:.80}")
+    first, second, winner = given
+    return (
+        _count(place, first),
+        _count(place, second),
+        None if winner is None else _count(place, winner),
+    )
+
+
+def _count(place: str, given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) < 2**63:
+        raise ArgumentError(f"{place}: a whole number from 0 is wanted, not {given!r:.80}")
+    return int(given)
+
+
+def rewards() -> list[str]:
+    """Lists the names of all rewards, shipped and registered.
+
+    Returns:
+        The names; `plaudit rewards NAME` shows the page of one.
+
+    Example:
+        >>> "number_accuracy" in plaudit.rewards()
+        True
+    """
+    return _plaudit.rewards()
+
+
+def recipes() -> list[str]:
+    """Lists the names of the shipped recipes.
+
+    Returns:
+        The names, which `Engine` takes.
+
+    Example:
+        >>> "quickstart" in plaudit.recipes()
+        True
+    """
+    return _plaudit.recipes()
+
+
+def replay(state: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Rebuilds the results of the last finished `plaudit score --state` run, as `plaudit replay` does.
+
+    Every number comes from the journal: no judge is asked. A judgment that the journal does not hold makes its rollout
+    invalid, `judge.not_recorded`.
+
+    Args:
+        state: The state of the run: its folder, or `redis://host:port/db`.
+
+    Returns:
+        One dict a rollout, as a row of a report.
+
+    Raises:
+        RunError: There is no finished run, or another process has the folder open.
+
+    Example:
+        >>> [row["total"] for row in plaudit.replay("run/")]
+    """
+    return [json.loads(line) for line in _plaudit.replay(os.fspath(state))]
