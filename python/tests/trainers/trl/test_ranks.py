@@ -107,8 +107,8 @@ def test_ranks_without_a_trainer(tmp_path: Path, judge: Judge) -> None:
     assert shape == [0.0] * 12
 
     for rank, said in (
-        (0, "RuntimeError: rank 1 could not score its part of the batch: ValueError: the column `answer`"),
-        (1, "ValueError: the column `answer`"),
+        (0, "RuntimeError: rank 1 could not score its part of the batch: ArgumentError: the column `answer`"),
+        (1, "ArgumentError: the column `answer`"),
     ):
         assert ranks[rank]["unread"]["said"].startswith(said)
         assert ranks[rank]["unread"]["seconds"] < 60.0

@@ -228,7 +228,7 @@ def test_columns_in_threads_share_one_evaluation(monkeypatch: pytest.MonkeyPatch
 
 
 def test_columns_that_nobody_asks_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plaudit.trl.columns.KEPT", 8)
+    monkeypatch.setattr("plaudit.trl.columns.MAX_OPEN", 8)
     column = Reward(RULES).as_columns()[0]
     for number in range(30):
         column([f"q{number}"], ["red"], [[1]], answer=["red"])
