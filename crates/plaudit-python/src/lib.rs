@@ -1,5 +1,8 @@
 //! How does Python reach the engine? Conversions and exceptions, nothing else; what users see is in `python/plaudit`.
 
+// A test harness of this crate would have to be linked with libpython, and there is nothing in it: pytest tests the extension.
+#![cfg(not(test))]
+
 mod core;
 mod custom;
 mod failure;
