@@ -1,4 +1,4 @@
-//! Does the house stand as ARCHITECTURE.md draws it? Imports point one way, and every reward is complete.
+//! The rules of ARCHITECTURE.md as tests: imports point one way, and every reward is complete.
 
 use plaudit::recipe::written::reserved;
 use plaudit::recipe::{Recipe, shipped};
@@ -98,7 +98,7 @@ fn imports_point_one_way() {
 }
 
 #[test]
-fn every_reward_has_a_page_described_parameters_a_finite_floor_and_a_place_in_a_recipe() {
+fn every_reward_has_a_page_a_floor_and_a_recipe() {
     let headings =
         ["## What it scores", "## When to use it", "## How it can be gamed", "## Example", "## References"];
     let recipes: Vec<_> =
