@@ -50,3 +50,8 @@ pub mod schedule;
 pub mod statistics;
 pub mod text;
 pub mod tokenizer;
+
+#[cfg(test)]
+#[allow(dead_code, reason = "the unit tests measure, and the integration tests wait as well")]
+#[path = "../tests/main/timing.rs"]
+mod timing;

@@ -6,8 +6,9 @@ use plaudit::registry::Entry;
 use std::path::{Path, PathBuf};
 
 /// Values know only each other; views know values; kinds know both, but not each other; the spine knows all.
+/// `timing` is there for tests alone.
 const LAYERS: [&[&str]; 4] = [
-    &["reason", "error", "outcome", "rollout"],
+    &["reason", "error", "outcome", "rollout", "timing"],
     &["text", "tokenizer", "input", "aggregate", "reward"],
     &["group", "judge", "rule", "compose"],
     &["registry", "recipe", "plan", "schedule", "journal", "court", "report", "statistics", "engine", "join"],
