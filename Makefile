@@ -12,11 +12,11 @@ EXTENSION := python/plaudit/_plaudit.abi3.so
 # Where cargo builds, asked once and only by the targets that need it.
 TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'))$(TARGET)
 
-# One profile and one feature set for all suites: what one has built, the next one uses. A `-p CRATE` selection would resolve
-# other features and build most dependencies again.
-BUILD := $(CARGO) build --locked --workspace --features plaudit-python/as-tested
+# The command as the tests use it. One profile and one feature set for all suites: what one has built, the next one uses. A
+# `-p CRATE` selection would resolve other features and build most dependencies again.
+BUILD := $(CARGO) build --locked --workspace --bins --features plaudit-python/as-tested
 
-.PHONY: demo check test test-rust test-limits test-browser test-python test-trainers test-verl-e2e build develop wheel wheel-dev docs bench bench-python fuzz clean
+.PHONY: demo check test test-rust test-limits test-browser test-python test-trainers test-verl-e2e develop wheel wheel-dev docs bench bench-python fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
@@ -44,7 +44,7 @@ test-rust:
 	$(CARGO) test --locked --workspace
 
 # The Python package: its format, its types, its tests, and the wheel in an environment that has nothing else.
-test-python: develop wheel-dev
+test-python: develop
 	python/venv.sh dev
 	$(DEV)/ruff format --check python
 	$(DEV)/ruff check python
@@ -77,12 +77,10 @@ test-browser:
 		PLAUDIT_BIN=$(TARGET)/debug/plaudit node --test; \
 	fi
 
-# The command and the extension as the tests use them.
-build:
+# The command, and the extension where `PYTHONPATH=python` finds it, for work on the package. Maturin builds the extension, as it
+# does for the wheel: its settings are others than cargo's own, and PyO3 would be built anew with every change between them.
+develop: wheel-dev
 	$(BUILD)
-
-# The extension where `PYTHONPATH=python` finds it, for work on the package.
-develop: build
 	cp $(TARGET)/debug/lib_plaudit.so $(EXTENSION)
 
 # What is published: dist/plaudit-*.whl, also by `pip install .`.
@@ -91,7 +89,7 @@ wheel:
 	rm -rf dist
 	$(VENVS)/tools/bin/maturin build --locked --profile dist --out dist
 
-# The same from what the tests have built.
+# The same, linked from what the tests have built: $(TARGET)/wheels/plaudit-*.whl.
 wheel-dev:
 	python/venv.sh tools
 	rm -rf $(TARGET)/wheels
