@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod aggregate;
+mod architecture;
 mod caller;
 mod composition;
 mod engine;
