@@ -12,10 +12,11 @@ EXTENSION := python/plaudit/_plaudit.abi3.so
 # Where cargo builds, asked once and only by the targets that need it.
 TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'))$(TARGET)
 
-# The extension takes Python's symbols from the interpreter that loads it, so no libpython is needed to link it.
-export PYO3_BUILD_EXTENSION_MODULE := 1
+# The command as the tests use it. One profile and one feature set for all suites: what one has built, the next one uses. A
+# `-p CRATE` selection would resolve other features and build most dependencies again.
+BUILD := $(CARGO) build --locked --workspace --bins --features plaudit-python/as-tested
 
-.PHONY: demo test test-python test-trainers test-verl-e2e test-browser test-limits check check-python develop wheel wheel-dev docs bench bench-python fuzz clean
+.PHONY: demo check test test-rust test-limits test-browser test-python test-trainers test-verl-e2e develop wheel wheel-dev docs bench bench-python fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
@@ -25,18 +26,25 @@ demo:
 	$(TARGET)/release/plaudit score examples/rollouts.jsonl --recipe overlap --state out/state --out out/judged.jsonl
 	$(TARGET)/release/plaudit explain g001-1 --state out/state
 
-# Every test there is, but for those that need a trainer.
+# The quick answer while you work: the format, the lints and the unit tests.
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) test --locked --workspace --lib
+
+# Every test but those of the trainers (test-trainers) and of the limits on time (test-limits).
 test:
 	.ci/setup
-	$(MAKE) check
-	$(CARGO) test --locked
-	$(MAKE) test-limits
-	$(PYTHON) examples/make_rollouts.py --check
+	$(MAKE) test-rust
 	$(MAKE) test-browser
 	$(MAKE) test-python
 
+# The engine, the command and the service: unit tests, integration tests and the examples in the documentation.
+test-rust:
+	$(CARGO) test --locked --workspace
+
 # The Python package: its format, its types, its tests, and the wheel in an environment that has nothing else.
-test-python: develop wheel-dev
+test-python: develop
 	python/venv.sh dev
 	$(DEV)/ruff format --check python
 	$(DEV)/ruff check python
@@ -49,7 +57,6 @@ test-python: develop wheel-dev
 
 # The adapters, against the real trainers from the index: about 6 GB, in environments of their own.
 test-trainers: develop
-	$(CARGO) build --locked -p plaudit-cli
 	PLAUDIT_BIN=$(TARGET)/debug/plaudit python/tests/trainers/run.sh
 
 # One real training run of verl on the CPU, with plaudit's rewards.
@@ -57,7 +64,8 @@ test-verl-e2e: develop
 	python/venv.sh verl-0.9
 	PYTHONPATH=python PYTHON=$(CURDIR)/$(VENVS)/verl-0.9/bin/python examples/verl/cpu/run.sh
 
-# The promise of at most 50 ms for 1 MB of hostile text, measured as it is shipped: optimised.
+# The promise of at most 50 ms for 1 MB of hostile text, measured as it is shipped: optimised. Builds the engine's
+# dependencies anew, so it is not part of `make test`; .ci/run runs it.
 test-limits:
 	$(CARGO) test --locked --release -p plaudit --test main hostile
 
@@ -65,13 +73,14 @@ test-limits:
 test-browser:
 	@for need in chromium node npm; do command -v $$need > /dev/null || missing="$$missing $$need"; done; \
 	if [ -n "$$missing" ] && [ "$$PLAUDIT_TEST_ALL" != 1 ]; then echo "== left out: the tests of the dashboard, for want of$$missing"; else \
-		$(CARGO) build --locked -p plaudit-cli && cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && \
+		$(BUILD) && cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && \
 		PLAUDIT_BIN=$(TARGET)/debug/plaudit node --test; \
 	fi
 
-# The extension where `PYTHONPATH=python` finds it, for work on the package.
-develop:
-	$(CARGO) build --locked -p plaudit-python
+# The command, and the extension where `PYTHONPATH=python` finds it, for work on the package. Maturin builds the extension, as it
+# does for the wheel: its settings are others than cargo's own, and PyO3 would be built anew with every change between them.
+develop: wheel-dev
+	$(BUILD)
 	cp $(TARGET)/debug/lib_plaudit.so $(EXTENSION)
 
 # What is published: dist/plaudit-*.whl, also by `pip install .`.
@@ -80,17 +89,11 @@ wheel:
 	rm -rf dist
 	$(VENVS)/tools/bin/maturin build --locked --profile dist --out dist
 
-# The same from what the tests have built.
+# The same, linked from what the tests have built: $(TARGET)/wheels/plaudit-*.whl.
 wheel-dev:
 	python/venv.sh tools
-	$(CARGO) build --locked -p plaudit-cli
 	rm -rf $(TARGET)/wheels
-	$(VENVS)/tools/bin/maturin build --quiet --locked --profile dev --out $(TARGET)/wheels
-
-# What a test cannot see: the format and the lints.
-check:
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(VENVS)/tools/bin/maturin build --quiet --locked --profile dev --features as-tested --out $(TARGET)/wheels
 
 # Writes docs/reference anew from the types and their doc comments; a test fails where it is out of date.
 docs:

@@ -90,7 +90,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--url", default="http://127.0.0.1:7717")
+    parser.add_argument("--url", default=os.environ.get("PLAUDIT_URL", "http://127.0.0.1:7717"))
     parser.add_argument("--recipe", default="tutorial")
     parser.add_argument("--run", default="demo")
     parser.add_argument("--steps", type=int, default=60)

@@ -1,5 +1,8 @@
 //! The extension behind the Python package: conversions and exceptions, nothing else. What users see is in `python/plaudit`.
 
+// A test harness of this crate would have to be linked with libpython, and there is nothing in it: pytest tests the extension.
+#![cfg(not(test))]
+
 mod batch;
 mod custom;
 mod engine;

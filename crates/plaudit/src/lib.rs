@@ -94,3 +94,8 @@ pub mod error;
 
 /// Thread pool, clocks, deadlines and cancellation.
 pub mod exec;
+
+#[cfg(test)]
+#[allow(dead_code, reason = "the unit tests measure, and the integration tests wait as well")]
+#[path = "../tests/main/timing.rs"]
+mod timing;

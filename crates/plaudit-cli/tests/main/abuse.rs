@@ -1,4 +1,4 @@
-//! Is every hostile input answered as it should be, in time? The cases are in `golden/abuse/input_cases.jsonl`.
+//! Hostile input to `plaudit score`: the cases of `golden/abuse/input_cases.jsonl`.
 
 use crate::support::{COMPARING, Folder, LENGTH, feed};
 use serde_json::Value;

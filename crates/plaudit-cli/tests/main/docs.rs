@@ -1,14 +1,15 @@
-//! Does every command in the documentation work? Each line after `$` in a `console` block is run.
+//! The documentation as tests: commands run, recipes load, links lead somewhere.
 //!
-//! A line that ends with `# exits with N` must do that. One that ends with `&` is a server: it is waited for, and runs until
-//! the end of its page. The targets of `make` are looked up and not run: this test
-//! is part of one of them.
+//! Each line after `$` in a `console` block is run. A line that ends with `# exits with N` must do that. One that ends with `&`
+//! is a server: it is waited for, and runs until the end of its page. The ports of the documentation are replaced by free
+//! ones, so that the tests pass while somebody uses plaudit. The targets of `make` are looked up and not run: this test is part
+//! of one of them.
 
 use crate::support::{Folder, installed};
-use std::net::TcpStream;
+use crate::timing::until;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -35,6 +36,15 @@ fn commands(page: &Path) -> Vec<(String, i32)> {
         .collect()
 }
 
+/// The ports of the documentation: the service's default, and the one that its judge has there.
+const PORTS: [&str; 2] = ["7717", "7718"];
+
+/// As many free ports, each different from the others.
+fn free_ports() -> [String; PORTS.len()] {
+    let listeners = PORTS.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port().to_string())
+}
+
 /// A server that ends with its page.
 struct Server(Child);
 
@@ -46,12 +56,13 @@ impl Server {
         let mut parts = Command::new("sh");
         parts.args(["-c", &format!("exec {command}")]).current_dir(folder).env("PATH", path);
         let child = parts.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let started = Instant::now();
-        while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(20), "{command} does not listen");
-            std::thread::yield_now();
-        }
-        Self(child)
+        let mut server = Self(child);
+        until(command, || {
+            let ended = server.0.try_wait().unwrap();
+            assert!(ended.is_none(), "{command} has ended: {ended:?}");
+            TcpStream::connect(format!("127.0.0.1:{port}")).is_ok()
+        });
+        server
     }
 }
 
@@ -63,7 +74,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn every_command_of_the_documentation_works() {
+fn documented_commands_work() {
     let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
     let binaries = Path::new(env!("CARGO_BIN_EXE_plaudit")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
@@ -71,11 +82,14 @@ fn every_command_of_the_documentation_works() {
     for page in pages() {
         let folder = Folder::new("docs");
         let mut servers = Vec::new();
+        let ports = free_ports();
+        let service = format!("http://127.0.0.1:{}", ports[0]);
         for name in ["examples", "docs"] {
             std::os::unix::fs::symlink(root().join(name).canonicalize().unwrap(), folder.path(name)).unwrap();
         }
         for (command, code) in commands(&page) {
             count += 1;
+            let command = PORTS.iter().zip(&ports).fold(command, |text, (old, new)| text.replace(old, new));
             if let Some(target) = command.strip_prefix("make ") {
                 assert!(makefile.contains(&format!("\n{target}:")), "there is no make {target}");
                 continue;
@@ -91,6 +105,7 @@ fn every_command_of_the_documentation_works() {
                 .args(["-c", &command])
                 .current_dir(folder.path("."))
                 .env("PATH", &path)
+                .env("PLAUDIT_URL", &service)
                 .output();
             let run = run.unwrap();
             let said = String::from_utf8_lossy(&run.stderr);
@@ -102,7 +117,7 @@ fn every_command_of_the_documentation_works() {
 
 /// The recipe of the README, and the recipes of the guide that are whole.
 #[test]
-fn every_recipe_of_the_documentation_is_good() {
+fn documented_recipes_load() {
     let mut count = 0;
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
@@ -119,7 +134,7 @@ fn every_recipe_of_the_documentation_is_good() {
 
 /// Links to files of this repository lead somewhere.
 #[test]
-fn every_link_of_the_documentation_leads_somewhere() {
+fn documented_links_lead_somewhere() {
     for page in pages().into_iter().chain([root().join("ARCHITECTURE.md")]) {
         let text = std::fs::read_to_string(&page).unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

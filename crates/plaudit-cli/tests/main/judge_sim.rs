@@ -1,4 +1,4 @@
-//! Is the simulated judge what it says? Its endpoints, its chances, its faults and its end, over real sockets.
+//! The simulated judge: its endpoints, its chances, its faults and its shutdown, over real sockets.
 
 use crate::support::{Folder, command, run};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Do judged recipes do what they say? Every way of judging, through the command, against a simulated judge.
+//! Judged recipes: every way of judging, through the command, against a simulated judge.
 
 use crate::crash::ledger;
 use crate::judge_sim::Sim;
@@ -104,7 +104,7 @@ fn the_tutorial_gives_its_columns_and_weights() {
 }
 
 #[test]
-fn a_judgment_that_is_missing_makes_the_total_invalid_and_never_a_number() {
+fn missing_judgment_makes_the_total_invalid() {
     let scene = Scene::new("missing", &groups(2, 4), &["--error-rate", "1"]);
     let ran = scene.run(
         "score",
@@ -287,7 +287,7 @@ fn a_plan_is_what_a_run_then_asks() {
 }
 
 #[test]
-fn a_group_that_is_too_large_is_told_by_the_plan_and_costs_nothing() {
+fn too_large_group_is_planned_and_costs_nothing() {
     let scene = Scene::new("large", &groups(2, 17), &[]);
     let recipe = pairwise(", aggregate: dgr");
     let ran = scene.run("plan", &recipe, &[]);

@@ -1,4 +1,4 @@
-//! Does the command do what it says? Every verb through the binary itself.
+//! All integration tests of the command, in one binary: every verb through the binary itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod abuse;
@@ -20,5 +20,8 @@ mod serve;
 mod snapshots;
 mod streaming;
 mod support;
+#[allow(dead_code, reason = "only the engine's tests measure processor time")]
+#[path = "../../../plaudit/tests/main/timing.rs"]
+mod timing;
 mod tls;
 mod verbs;

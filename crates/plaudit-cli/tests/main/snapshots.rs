@@ -1,4 +1,4 @@
-//! What does a person see? The help of each verb, the pages, a recipe's mistakes and a summary.
+//! Snapshots of what a person sees: the help of each verb, the pages, the errors of a recipe and a summary.
 
 use crate::support::{Folder, LENGTH, rollouts, run};
 

@@ -1,4 +1,4 @@
-//! Are results the same however the work is cut, ordered or spread?
+//! Streaming: results are the same however the work is cut, ordered or spread.
 
 use crate::support::{COMPARING, Folder, LENGTH, feed, rollouts, run, shuffled};
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn results_are_the_same_at_any_parallelism() {
 }
 
 #[test]
-fn the_order_of_the_lines_changes_nothing_but_the_order_of_the_results() {
+fn line_order_changes_only_the_order_of_results() {
     let folder = Folder::new("order");
     let recipe = folder.file("recipe.yaml", COMPARING);
     let lines = rollouts(100, 8);

@@ -1,4 +1,4 @@
-//! How do the tests run the command?
+//! Test support: runs the command, folders of one test, and generated rollouts.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Whom does the command trust? An authority that the system is told of, and nobody whose certificate is old, of another
-//! name, or signed by nobody.
+//! Certificates of judges: an authority that the system knows is trusted; a certificate that is expired, of another name or
+//! self-signed is not.
 
 use crate::support::{Folder, command};
 use std::io::{BufRead as _, BufReader};

@@ -1,4 +1,4 @@
-//! What do the verbs answer, and with which exit code?
+//! The verbs of the command: what they print, and their exit codes.
 
 use crate::support::{COMPARING, Folder, LENGTH, command, feed, run};
 use serde_json::Value;

@@ -1,8 +1,7 @@
-//! Do the five ways from comparisons to scores agree with RM-Gallery where it is fair, and keep their promises on any
-//! comparisons?
+//! Aggregators (comparisons to scores): agreement with RM-Gallery where it is fair, and properties on any comparisons.
 
 use crate::golden::{differences, golden, lines, same};
-use crate::work::worked;
+use crate::timing::cpu_time;
 use plaudit::aggregate::copeland::Copeland;
 use plaudit::aggregate::dgr::Dgr;
 use plaudit::aggregate::elo::{Elo, in_order};
@@ -73,7 +72,7 @@ fn winrate_copeland_and_elo_agree_with_their_vectors() {
 }
 
 #[test]
-fn dgr_agrees_where_the_best_orders_agree_and_differs_on_purpose_elsewhere() {
+fn dgr_agrees_with_rm_gallery_or_differs_on_purpose() {
     let differences = differences();
     let readme = std::fs::read_to_string(golden().join("README.md")).unwrap();
     let (mut wrong, mut used) = (Vec::new(), 0);
@@ -271,7 +270,7 @@ fn the_surer_the_judge_the_larger_the_difference() {
 }
 
 #[test]
-fn another_reward_decides_where_verdicts_are_few_and_fades_where_they_contradict() {
+fn prior_reward_decides_when_verdicts_are_few() {
     let tie = |first, second| Comparison { first, second, winner: None };
     let scores = |comparisons: Vec<Comparison>| {
         let prior = Some(vec![-1.0, 0.0, 1.0]);
@@ -465,8 +464,8 @@ fn ten_responses_take_dgr_less_than_five_milliseconds() {
         })
         .collect();
     let limit = Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 5 });
-    let start = worked();
+    let start = cpu_time();
     aggregate(&Method::Dgr(Dgr {}), 10, &comparisons).unwrap();
-    let took = worked() - start;
+    let took = cpu_time() - start;
     assert!(took < limit, "{took:?}");
 }

@@ -1,4 +1,4 @@
-//! Is a composed total RM-Gallery's weighted mean? Its `SimpleComposition`, on the same rewards and weights.
+//! Composed totals against RM-Gallery's `SimpleComposition`, on the same rewards and weights.
 
 use crate::golden::{differences, lines, said, same};
 use plaudit::engine::Engine;

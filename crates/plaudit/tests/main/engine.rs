@@ -1,4 +1,4 @@
-//! Does the main path keep its promises? Order, parallelism, gates, routes, deadlines, limits, duplicates.
+//! The engine's main path: input order, parallelism, gates, routes, deadlines, limits, duplicates.
 
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
@@ -33,7 +33,7 @@ const LENGTH: &str =
     "components:\n  length: { reward: length_penalty, weight: 0.5, min_length: 4, penalty_rate: 1.0 }\n";
 
 #[test]
-fn results_stand_in_input_order_and_do_not_depend_on_parallelism() {
+fn results_keep_input_order_at_any_parallelism() {
     let rollouts: Vec<Rollout<'_>> =
         (0..500).map(|at| Rollout::new("x".repeat(at % 7)).in_group(format!("g{}", at % 61))).collect();
     let of = |threads: usize| {
@@ -186,7 +186,7 @@ fn who_passes_a_gate_alone_is_not_spoiled_by_who_does_not() {
 }
 
 #[test]
-fn a_response_beyond_the_limit_gets_the_floor_and_only_what_counts_characters_is_exact() {
+fn response_beyond_the_length_limit_gets_the_floor() {
     let yaml = "components:
   format: { reward: reasoning_format, floor: -2.0 }
   privacy: { reward: privacy_leakage }

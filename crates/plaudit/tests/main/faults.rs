@@ -1,64 +1,22 @@
-//! Does every fault of a judge end as it must? The fault matrix, over loopback, against a mock that misbehaves on demand:
-//! what each sample gets, how many calls it took, and how long.
+//! The fault matrix of judge calls: one test per fault, over loopback, against a mock judge that misbehaves on demand.
+//!
+//! Each test checks what every sample gets, for which reasons, and how many calls were made. `cargo test faults::redirects`
+//! runs one.
 
 use crate::caller::{Line, Mock, Run, Sample, Tls, client, config, judge, run, samples, spec};
+use crate::timing::until;
+use futures_util::future::{join, join_all};
 use plaudit::judge::Verdict;
-use plaudit::judge::client::{MemoryRecord, Record};
+use plaudit::judge::client::{MemoryRecord, Network, Record};
 use plaudit::judge::config::{BudgetConfig, JudgeConfig, Price, ResolvedJudge};
 use plaudit::judge::secret::Secret;
 use plaudit::reason::Code;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How many rows are checked side by side. They mostly wait.
-const SIDE_BY_SIDE: usize = 6;
-
-type Row = (&'static str, fn());
-
-const ROWS: &[Row] = &[
-    ("J4 silence", hangs),
-    ("J10 server errors", server_errors),
-    ("J6 pauses in seconds", || pauses("http429", 40)),
-    ("J6 pauses to a date", || pauses("http429_date", 6)),
-    ("J6 pauses of any length", || pauses("http429_none", 12)),
-    ("J24 down and up", comes_back),
-    ("J3 broken bodies", broken_bodies),
-    ("J18 floods", floods),
-    ("J1 closed port", closed_port),
-    ("J2 resets", resets),
-    ("J5 slow replies", slow_replies),
-    ("J7 long and senseless pauses", senseless_pauses),
-    ("J8 refused keys", refused_keys),
-    ("J9 failing half of the time", half_fail),
-    ("J11 gateway timeouts", gateway_timeouts),
-    ("J12 client errors", client_errors),
-    ("J13 no judgments", no_judgments),
-    ("J14-J17, J21 unreadable verdicts", unreadable),
-    ("J19 redirects", redirects),
-    ("J20 broken framing", broken_framing),
-    ("J22 no such host", no_such_host),
-    ("J23 certificates", certificates),
-    ("J25 two judges", two_judges),
-    ("J26 usage", odd_usage),
-    ("J27 budget", budget),
-];
-
-#[test]
-fn every_fault_ends_as_it_must() {
-    let rows = Mutex::new(ROWS.iter());
-    let bad = Mutex::new(Vec::new());
-    let work = || {
-        while let Some((name, row)) = { rows.lock().unwrap().next() } {
-            if catch_unwind(AssertUnwindSafe(row)).is_err() {
-                bad.lock().unwrap().push(*name);
-            }
-        }
-    };
-    std::thread::scope(|scope| (0..SIDE_BY_SIDE).for_each(|_| drop(scope.spawn(work))));
-    assert!(bad.lock().unwrap().is_empty(), "{:?}", bad.lock().unwrap());
-}
+/// What a busy machine may add to a limit on time. The limits themselves are tested on a paused clock, beside the code.
+const SLACK: Duration = Duration::from_secs(10);
 
 fn record() -> Arc<dyn Record> {
     Arc::new(MemoryRecord::default())
@@ -70,13 +28,13 @@ fn checked(mock: &Mock, spec: ResolvedJudge, all: &[Sample], seconds: f64) -> (R
     let before = mock.ledger().len();
     let done = run(spec.clone(), &record, all, seconds);
     let ledger = mock.ledger().split_off(before);
-    assert!(done.took <= Duration::from_secs_f64(seconds + 1.0), "{:?}", done.took);
+    assert!(done.took <= Duration::from_secs_f64(seconds) + SLACK, "{:?}", done.took);
     let right: BTreeMap<&str, f64> = ledger.iter().map(|line| (&*line.sample, line.score)).collect();
     for (asked, sample) in done.asked.iter().zip(all) {
         if let Ok(verdict) = &asked.verdict {
             assert_eq!(*verdict, Verdict::Score(right[&*sample.id]), "{}", sample.id);
         }
-        assert!(asked.latency.is_none_or(|latency| latency < Duration::from_secs(3)));
+        assert!(asked.latency.is_none_or(|latency| latency < spec.timeout + SLACK));
     }
     let good = |at: &usize| done.asked[*at].verdict.is_ok();
     let scored: Vec<Sample> = (0..all.len())
@@ -101,15 +59,17 @@ fn only(done: &Run, codes: &[Code], about: &str) {
     assert!(done.codes().keys().all(|code| codes.contains(code)), "{about}: {:?}", done.codes());
 }
 
+#[test]
 fn closed_port() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let done = run(spec(&format!("http://127.0.0.1:{port}/v1")), &record(), &samples("J1", 200), 60.0);
     only(&done, &[Code::JudgeConnect, Code::JudgeBreakerOpen], "J1");
-    assert!(done.tally.calls <= 40 && done.took < Duration::from_secs(15), "{}", done.tally.calls);
+    assert!(done.tally.calls <= 40, "{}", done.tally.calls);
     assert_eq!(done.tally.maybe_paid, 0);
 }
 
-fn resets() {
+#[test]
+fn connection_resets() {
     let mock = Mock::start(&["--mix", "ok=70,rst_now=10,rst_headers=10,fin_now=10"]);
     let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples("J2", 200), 60.0);
     assert!(done.scored() >= 150, "{}: {:?}", done.scored(), done.codes());
@@ -122,6 +82,7 @@ fn resets() {
     );
 }
 
+#[test]
 fn broken_bodies() {
     let mock = Mock::start(&[]);
     for mode in ["rst_mid", "fin_mid"] {
@@ -134,7 +95,8 @@ fn broken_bodies() {
     }
 }
 
-fn hangs() {
+#[test]
+fn silent_judge() {
     let mock = Mock::start(&[]);
     for (mode, code) in [("hang", Code::JudgeTimeout), ("hang_after_headers", Code::JudgeSlowBody)] {
         let (done, ledger) = facing(&mock, mode, 200, 6.0);
@@ -149,6 +111,7 @@ fn hangs() {
     }
 }
 
+#[test]
 fn slow_replies() {
     // A byte every ten milliseconds: the head of the reply is there after one second, its body never within two.
     let mock = Mock::start(&["--drip", "0.01"]);
@@ -156,11 +119,10 @@ fn slow_replies() {
         let spec = judge(JudgeConfig { attempts: 1, ..config(&mock.url(mode)) });
         let (done, _) = checked(&mock, spec, &samples(mode, 1), 20.0);
         only(&done, &[code], mode);
-        assert!(done.took < Duration::from_millis(2_500), "{mode}: {:?}", done.took);
     }
 }
 
-fn pauses(mode: &str, count: usize) {
+fn rate_limited(mode: &str, count: usize) {
     let mock = Mock::start(&["--mix", &format!("ok=60,{mode}=40")]);
     let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples(mode, count), 60.0);
     assert_eq!(done.scored(), count, "{mode}: {:?}", done.codes());
@@ -171,11 +133,27 @@ fn pauses(mode: &str, count: usize) {
     }
 }
 
-fn senseless_pauses() {
+#[test]
+fn rate_limit_in_seconds() {
+    rate_limited("http429", 40);
+}
+
+#[test]
+fn rate_limit_until_a_date() {
+    rate_limited("http429_date", 6);
+}
+
+#[test]
+fn rate_limit_without_a_length() {
+    rate_limited("http429_none", 12);
+}
+
+#[test]
+fn senseless_rate_limits() {
     let mock = Mock::start(&[]);
     let (done, ledger) = facing(&mock, "http429_huge", 200, 60.0);
     only(&done, &[Code::JudgeRateLimited], "http429_huge");
-    assert!(ledger.len() == 1 && done.took < Duration::from_secs(2));
+    assert_eq!(ledger.len(), 1);
     for mode in ["http429_neg", "http429_junk"] {
         let (done, ledger) = facing(&mock, mode, 200, 2.0);
         only(&done, &[Code::JudgeRateLimited, Code::JudgeDeadline], mode);
@@ -183,7 +161,8 @@ fn senseless_pauses() {
     }
 }
 
-fn refused_keys() {
+#[test]
+fn refused_api_keys() {
     let mock = Mock::start(&[]);
     for (mode, code) in
         [("http429_quota", Code::JudgeQuota), ("http401", Code::JudgeAuth), ("http403", Code::JudgeAuth)]
@@ -191,13 +170,14 @@ fn refused_keys() {
         let spec = ResolvedJudge { api_key: Some(Secret::new("sk-ours")), ..spec(&mock.url(mode)) };
         let (done, ledger) = checked(&mock, spec, &samples(mode, 200), 60.0);
         only(&done, &[code], mode);
-        assert!(ledger.len() <= 5 && done.took < Duration::from_secs(2), "{mode}");
+        assert!(ledger.len() <= 5, "{mode}: {}", ledger.len());
         let said = format!("{:?} {:?}", done.asked, done.tally);
         assert!(!said.contains("THISISASECRET") && !said.contains("sk-ours"), "{mode} shows a key");
     }
 }
 
-fn half_fail() {
+#[test]
+fn every_second_call_fails() {
     let mock = Mock::start(&["--mix", "ok=50,http500=50"]);
     // Without hedges, so that all extra calls are retries.
     let spec = judge(JudgeConfig { hedge: 0.0, ..config(&mock.url("ok")) });
@@ -208,15 +188,17 @@ fn half_fail() {
     assert!(done.codes().keys().all(|code| *code == Code::JudgeServerError), "{:?}", done.codes());
 }
 
+#[test]
 fn server_errors() {
     let mock = Mock::start(&[]);
     for mode in ["http500", "http502", "http503", "http529"] {
         let (done, ledger) = facing(&mock, mode, 200, 60.0);
         only(&done, &[Code::JudgeServerError, Code::JudgeBreakerOpen], mode);
-        assert!(ledger.len() <= 60 && done.took < Duration::from_secs(15), "{mode}: {}", ledger.len());
+        assert!(ledger.len() <= 60, "{mode}: {}", ledger.len());
     }
 }
 
+#[test]
 fn gateway_timeouts() {
     let mock = Mock::start(&[]);
     let (done, ledger) = facing(&mock, "http504", 1, 20.0);
@@ -224,6 +206,7 @@ fn gateway_timeouts() {
     assert_eq!((ledger.len(), done.tally.maybe_paid), (2, 2));
 }
 
+#[test]
 fn client_errors() {
     let mock = Mock::start(&[]);
     for (mode, code) in [
@@ -239,7 +222,8 @@ fn client_errors() {
     }
 }
 
-fn no_judgments() {
+#[test]
+fn replies_without_a_judgment() {
     let mock = Mock::start(&[]);
     for (mode, code) in [
         ("err200", Code::JudgeSchema),
@@ -257,7 +241,8 @@ fn no_judgments() {
     }
 }
 
-fn unreadable() {
+#[test]
+fn unreadable_verdicts() {
     let mock = Mock::start(&[]);
     let known = BTreeMap::from([
         ("trunc_json", Code::JudgeJson),
@@ -289,7 +274,8 @@ fn unreadable() {
     }
 }
 
-fn floods() {
+#[test]
+fn oversized_replies() {
     let mock = Mock::start(&[]);
     for mode in ["big10m", "endless", "gzip_bomb", "gzip_lie", "header_bomb", "continue_flood"] {
         let fault = |at| Sample { id: format!("{mode}-{at}"), fault: Some(mode) };
@@ -312,6 +298,7 @@ fn floods() {
     }
 }
 
+#[test]
 fn redirects() {
     let mock = Mock::start(&[]);
     for mode in ["redirect_meta", "redirect_loop"] {
@@ -321,7 +308,8 @@ fn redirects() {
     }
 }
 
-fn broken_framing() {
+#[test]
+fn broken_http_framing() {
     let mix = "ok=52,desync=8,two_lengths=8,short_length=8,bad_chunk=8,not_http=8,tls_alert=8";
     let mock = Mock::start(&["--mix", mix]);
     let (done, _) = checked(&mock, spec(&mock.url("ok")), &samples("J20", 200), 60.0);
@@ -332,13 +320,15 @@ fn broken_framing() {
     }
 }
 
-fn no_such_host() {
+#[test]
+fn unknown_host() {
     let done = run(spec("http://name.invalid/v1"), &record(), &samples("J22", 3), 20.0);
     only(&done, &[Code::JudgeDns, Code::JudgeBreakerOpen], "J22");
     assert!(done.codes().contains_key(&Code::JudgeDns) || done.tally.failures.contains_key(&Code::JudgeDns));
 }
 
-fn certificates() {
+#[test]
+fn untrusted_certificates() {
     for certificate in ["self_signed", "expired", "wrong_name"] {
         let server = Tls::start(certificate);
         let done =
@@ -348,34 +338,41 @@ fn certificates() {
     }
 }
 
-fn comes_back() {
+#[test]
+fn judge_down_and_up_again() {
     let arguments = ["--latency-ms", "50"];
     let mock = Mock::start(&arguments);
-    let judge = judge(JudgeConfig { concurrency: 8, patience: "20s".to_owned(), ..config(&mock.url("ok")) });
-    let outage = |mock: Mock| {
-        std::thread::sleep(Duration::from_millis(400));
-        let (port, ledger) = mock.stop();
-        std::thread::sleep(Duration::from_secs(3));
-        Mock::again(port, ledger, &arguments)
-    };
-    let (done, _mock) = std::thread::scope(|scope| {
-        let outage = scope.spawn(|| outage(mock));
-        (run(judge, &record(), &samples("J24", 200), 60.0), outage.join().unwrap())
+    let judge = judge(JudgeConfig { concurrency: 8, patience: "60s".to_owned(), ..config(&mock.url("ok")) });
+    let caller = client(vec![judge], record(), Network::Live);
+    let all = samples("J24", 200);
+    let asked = std::thread::scope(|scope| {
+        let caller = &caller;
+        let outage = scope.spawn(move || {
+            until("some are judged", || mock.ledger().len() >= 20);
+            let (port, ledger) = mock.stop();
+            until("the breaker opens", || caller.tallies()[0].openings >= 1);
+            Mock::again(port, ledger, &arguments)
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let asked = runtime.block_on(async {
+            let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+            join_all(all.iter().map(|sample| caller.ask(0, sample, deadline))).await
+        });
+        drop(outage.join().unwrap());
+        asked
     });
-    assert_eq!(done.scored(), 200, "{:?}", done.codes());
-    assert!(done.took < Duration::from_secs(20), "{:?}", done.took);
-    assert!(done.tally.openings >= 1);
+    let failed: Vec<_> = asked.iter().filter_map(|asked| asked.verdict.as_ref().err()).collect();
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
-fn two_judges() {
+#[test]
+fn dead_judge_beside_a_healthy_one() {
     let mock = Mock::start(&["--latency-ms", "20"]);
     let judge = judge(JudgeConfig { hedge: 0.0, ..config(&mock.url("ok")) });
     let dead = ResolvedJudge { name: "dead".into(), ..spec("http://127.0.0.1:9/v1") };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        use futures_util::future::{join, join_all};
-        let network = plaudit::judge::client::Network::Live;
-        let caller = client(vec![judge, dead], record(), network);
+        let caller = client(vec![judge, dead], record(), Network::Live);
         let start = tokio::time::Instant::now();
         let (healthy, others) = (samples("J25", 200).into(), samples("dead", 200).into());
         let ask = |judge, all: Arc<[Sample]>| {
@@ -386,15 +383,16 @@ fn two_judges() {
                 (asked, start.elapsed())
             }
         };
-        let ((good, took), (bad, _)) = join(ask(0, healthy), ask(1, others)).await;
+        let ((good, took), (bad, dead_took)) = join(ask(0, healthy), ask(1, others)).await;
         assert!(
             good.iter().all(|asked| asked.verdict.is_ok()) && bad.iter().all(|asked| asked.verdict.is_err())
         );
-        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert!(took < dead_took, "{took:?}, and {dead_took:?} for the judge that is down");
     });
 }
 
-fn odd_usage() {
+#[test]
+fn missing_and_absurd_token_usage() {
     let mock = Mock::start(&[]);
     for mode in ["usage_missing", "usage_huge"] {
         let price = Some(Price { input: 1.0, cached: None, output: 1.0 });
@@ -405,7 +403,8 @@ fn odd_usage() {
     }
 }
 
-fn budget() {
+#[test]
+fn call_budget() {
     let mock = Mock::start(&["--mix", "ok=80,http500=20"]);
     let (record, judge) = (
         record(),

@@ -1,4 +1,4 @@
-//! Does every rule give the numbers that its origin gives? Vectors in `golden/`, read by reward name.
+//! Rules against the golden vectors of their origins in `golden/`, read by reward name.
 //!
 //! A vector that plaudit answers otherwise on purpose stands in `golden/differences.jsonl` with our answer and the
 //! key of the reason in `golden/README.md`.

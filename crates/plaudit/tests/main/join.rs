@@ -1,9 +1,9 @@
-//! Does the join keep its promises to real callers? Threads, a clock that stands still, judges over the network, and a great
-//! many who wait.
+//! The join with real callers: threads, a stopped clock, judges over the network, and many waiting callers.
 
 use crate::caller::Mock;
 use crate::engine::plan;
-use crate::submit::{OVERLAP, asked, pointwise, recipes, rollouts, until};
+use crate::submit::{OVERLAP, asked, pointwise, recipes, rollouts};
+use crate::timing::until;
 use plaudit::engine::Engine;
 use plaudit::exec::Clock;
 use plaudit::join::{Arrival, Join, Joined, Policy};
@@ -226,7 +226,7 @@ fn answers_are_those_of_the_batch() {
 }
 
 #[test]
-fn the_thread_that_watches_the_time_closes_groups_by_the_clock_of_the_engine() {
+fn groups_close_by_the_clock_of_the_engine() {
     let (clock, join) = stopped(&format!("{OVERLAP}groups: {{ timeout: 10s, quiet: 4s }}\n"));
     let one = hand_in(&join, arrival("g", 3, "one"));
     let other = hand_in(&join, arrival("h", 9, "one"));

@@ -1,6 +1,6 @@
-//! Can a response speak for the prompt that it stands in? What is hostile is broken, and what is ordinary stays.
+//! Prompt injection: a response cannot leave its delimiters, hostile text is defused, and ordinary text stays as it is.
 
-use crate::work::worked;
+use crate::timing::cpu_time;
 use plaudit::judge::prompt::delimiters::Delimiters;
 use plaudit::judge::prompt::injection::injection;
 use plaudit::judge::prompt::sanitize::{cut_mark, sanitize};
@@ -164,9 +164,9 @@ fn megabytes_of_hostile_text_take_no_time() {
         // Other work on the machine makes a run longer and never shorter, so the best of three counts.
         let best = |work: &dyn Fn()| {
             let time = |_| {
-                let start = worked();
+                let start = cpu_time();
                 work();
-                worked() - start
+                cpu_time() - start
             };
             (0..3).map(time).min().unwrap()
         };

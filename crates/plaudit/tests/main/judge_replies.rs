@@ -1,8 +1,8 @@
-//! Can a verdict be forged, guessed or lost? Replies of every broken kind end with their exact cause, and nothing that
-//! a response says changes what the judge said.
+//! Reading of judge replies: every kind of broken reply ends with its exact cause, and nothing that a response says becomes a
+//! verdict.
 
 use crate::golden::{golden, lines};
-use crate::work::worked;
+use crate::timing::cpu_time;
 use plaudit::judge::answer::reply::{Reply, Token, usage};
 use plaudit::judge::{AnswerLocation, AnswerParser, ExpectedAnswer, Side, Verdict};
 use plaudit::reason::{Code, Reason};
@@ -81,10 +81,10 @@ fn every_case_of_abuse_ends_as_written() {
             }
             _ => (score(0.0, 1.0), json("score")),
         };
-        let start = worked();
+        let start = cpu_time();
         let said = received(envelope(&json!(content)).to_string().as_bytes())
             .and_then(|reply| AnswerParser { expected: wanted, location: place }.read(&reply));
-        assert!(worked() - start < Duration::from_millis(200), "{id}: {:?}", worked() - start);
+        assert!(cpu_time() - start < Duration::from_millis(200), "{id}: {:?}", cpu_time() - start);
         let reason = case["expect"]["reason"].as_str().unwrap();
         let named = Code::ALL.iter().find(|code| reason.starts_with(code.as_str()));
         match (id, said) {
@@ -386,9 +386,9 @@ fn megabytes_of_hostile_replies_take_no_time() {
                 let reply = reply(&content);
                 // Others may be using the machine's memory, so the best of three counts.
                 let time = |_| {
-                    let start = worked();
+                    let start = cpu_time();
                     assert!(reading.read(&reply).is_err());
-                    worked() - start
+                    cpu_time() - start
                 };
                 let took = (0..3).map(time).min().unwrap();
                 assert!(took <= limit, "{unit:?}, {:?}: {took:?}", reading.location);

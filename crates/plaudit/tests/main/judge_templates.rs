@@ -1,6 +1,6 @@
-//! Does a prompt of the recipe's own do only what it may? Every case of golden/abuse/template_cases.jsonl, through a recipe.
+//! Prompt templates of recipes: every case of golden/abuse/template_cases.jsonl, through a recipe.
 
-use crate::work::worked;
+use crate::timing::cpu_time;
 use plaudit::recipe::Recipe;
 use serde_json::{Value, json};
 
@@ -30,9 +30,9 @@ fn every_template_is_taken_or_refused_as_written() {
         };
         // Every prompt shows the response, so that it is not refused for that alone.
         let prompt = if payload.contains("{{ response }}") { payload } else { payload + "{{ response }}" };
-        let started = worked();
+        let started = cpu_time();
         let loaded = load(&prompt);
-        assert!((worked() - started).as_millis() < 2000, "{id} takes too long");
+        assert!((cpu_time() - started).as_millis() < 2000, "{id} takes too long");
         match case["expect"]["outcome"].as_str().unwrap() {
             "ok" => assert_eq!(loaded, Ok(()), "{id}"),
             "reject_file" => assert!(loaded.unwrap_err().contains("components.own.prompt"), "{id}"),

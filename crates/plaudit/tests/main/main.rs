@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod aggregate;
+mod architecture;
 mod caller;
 mod composition;
 mod engine;
 mod faults;
 mod golden;
 mod hostile;
-mod house;
 mod join;
 mod journal;
 mod judge_prompts;
@@ -24,5 +24,5 @@ mod redis_server;
 mod reference;
 mod regex_cases;
 mod submit;
+mod timing;
 mod whole_groups;
-mod work;

@@ -1,4 +1,4 @@
-//! What holds for any batch of rollouts? Order, company and threads change nothing of what is said of one.
+//! Property tests of the engine: order, batch and threads do not change the result of a rollout.
 
 use plaudit::engine::Engine;
 use plaudit::recipe::Recipe;

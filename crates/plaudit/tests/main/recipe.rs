@@ -1,6 +1,6 @@
-//! Are all mistakes of a recipe told at once, with place, code and a likely fix?
+//! Errors in recipes: all at once, with line, code and a likely fix.
 
-use crate::work::worked;
+use crate::timing::cpu_time;
 use plaudit::engine::Engine;
 use plaudit::outcome::{Info, Outcome};
 use plaudit::recipe::{Recipe, schema, shipped};
@@ -102,10 +102,10 @@ fn hostile_recipes_are_refused_in_time() {
     for case in cases.lines() {
         let case: serde_json::Value = serde_json::from_str(case).unwrap();
         let (id, payload) = (case["id"].as_str().unwrap(), case["payload"].as_str().unwrap());
-        let started = worked();
+        let started = cpu_time();
         let found = mistakes(payload);
         let limit = case["expect"]["max_ms"].as_u64().unwrap() * if cfg!(debug_assertions) { 10 } else { 1 };
-        let took = worked() - started;
+        let took = cpu_time() - started;
         assert!(took.as_millis() <= u128::from(limit), "{id} took {took:?}");
         // None of the payloads is a whole recipe by the contract, so each has at least one mistake.
         assert!(!found.is_empty(), "{id} is accepted: {payload}");
@@ -117,7 +117,7 @@ fn hostile_recipes_are_refused_in_time() {
 }
 
 #[test]
-fn hostile_values_inside_a_good_recipe_are_refused_with_their_code() {
+fn hostile_values_are_refused_with_their_code() {
     let inside = |line: &str| format!("components:\n  a: {{ reward: length_penalty, {line} }}\n");
     for (line, code) in [
         ("weight: .nan", "recipe.number"),
@@ -318,7 +318,7 @@ fn a_judge_cannot_be_sent_a_field_twice() {
 }
 
 #[test]
-fn an_address_that_cannot_be_asked_is_refused_without_its_password() {
+fn bad_address_is_refused_without_its_password() {
     let told = |address: &str| {
         let judge = format!("base_url: \"{address}\", model: m");
         let asks = "components: { q: { reward: principle, principles: [helpfulness] } }";

@@ -1,7 +1,8 @@
-//! Do several machines with one Redis buy every judgment once, and stop buying when it is gone? Against a real server.
+//! The Redis journal against a real server: several machines buy every judgment once, and stop when it is gone.
 
 use crate::caller::{self, Mock, Run, Sample, config, run, samples};
 use crate::redis_server::Server;
+use crate::timing::until;
 use plaudit::journal::{JournalError, Recovered, Redis, Store};
 use plaudit::judge::client::{Claim, MemoryRecord, Record};
 use plaudit::judge::config::{BudgetConfig, JudgeConfig, Price};
@@ -38,7 +39,7 @@ fn key_of(kind: &str, mock: &Mock, sample: &[Sample]) -> String {
 }
 
 #[test]
-fn what_one_machine_bought_all_others_have() {
+fn judgments_are_shared_between_machines() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&[]);
     let (first, second) = (machine(&server), machine(&server));
@@ -54,7 +55,7 @@ fn what_one_machine_bought_all_others_have() {
 }
 
 #[test]
-fn two_machines_at_once_buy_every_judgment_once_and_share_the_work() {
+fn two_machines_buy_each_judgment_once() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&["--latency-ms", "20"]);
     let all = samples("at-once", 400);
@@ -70,7 +71,7 @@ fn two_machines_at_once_buy_every_judgment_once_and_share_the_work() {
 }
 
 #[test]
-fn all_that_begin_at_one_moment_have_one_secret() {
+fn concurrent_opens_agree_on_one_secret() {
     let Some(server) = Server::start(&[]) else { return };
     let secrets = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| machine(&server).secret())).collect();
@@ -80,17 +81,17 @@ fn all_that_begin_at_one_moment_have_one_secret() {
 }
 
 #[test]
-fn a_claim_is_waited_for_as_long_as_its_machine_is_alive() {
+fn claim_holds_while_its_machine_is_alive() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&[]);
     let sample = samples("died", 1);
     let claim = key_of("claim", &mock, &sample);
-    let before = mock.ledger().len();
+    let (before, machine, start) = (mock.ledger().len(), machine(&server), Instant::now());
     assert_eq!(server.ask(&[b"SET", b"plaudit:1:alive:other", b"", b"PX", b"1500"]), b"+OK");
     assert_eq!(server.ask(&[b"SET", claim.as_bytes(), b"other:1", b"PX", b"100000"]), b"+OK");
-    let done = asks(&machine(&server), &judge(&mock), &sample, 30.0);
-    assert!(done.scored() == 1 && done.took >= Duration::from_millis(1400), "{:?}", done.took);
-    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
+    let done = asks(&machine, &judge(&mock), &sample, 30.0);
+    assert_eq!(done.scored(), 1, "{:?}", done.codes());
+    assert!(start.elapsed() >= Duration::from_millis(1500), "{:?}", start.elapsed());
     assert_eq!(mock.ledger().len() - before, 1);
     assert_eq!(server.ask(&[b"EXISTS", claim.as_bytes()]), b":0", "a claim ends with its judgment");
     let alive = server.ask(&[b"KEYS", b"plaudit:1:alive:*"]);
@@ -98,7 +99,7 @@ fn a_claim_is_waited_for_as_long_as_its_machine_is_alive() {
 }
 
 #[test]
-fn a_question_that_fails_is_left_to_others_at_once() {
+fn failed_call_releases_its_claim() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&[]);
     let machine = machine(&server);
@@ -116,24 +117,21 @@ fn a_question_that_fails_is_left_to_others_at_once() {
 }
 
 #[test]
-fn nothing_is_bought_once_the_server_is_dead() {
+fn no_calls_once_the_server_is_dead() {
     let Some(mut server) = Server::start(&[]) else { return };
     let mock = Mock::start(&["--latency-ms", "50"]);
     let (machine, judge) = (machine(&server), JudgeConfig { concurrency: 8, ..judge(&mock) });
     let all = samples("dies", 400);
     let (done, asked) = std::thread::scope(|scope| {
         let run = scope.spawn(|| asks(&machine, &judge, &all, 60.0));
-        while mock.ledger().len() < 40 {
-            std::thread::yield_now();
-        }
+        until("the judge is asked", || mock.ledger().len() >= 40);
         server.kill();
-        // What was on its way to the judge when the server died may still arrive there.
-        std::thread::sleep(Duration::from_millis(300));
         let asked = mock.ledger().len();
         (run.join().unwrap(), asked)
     });
-    assert_eq!(mock.ledger().len(), asked, "a judge was asked without a record of it");
-    assert!(done.took < Duration::from_secs(25), "{:?}", done.took);
+    // The calls in flight when the server died may still reach the judge.
+    let after = mock.ledger().len() - asked;
+    assert!(after <= judge.concurrency, "a judge was asked {after} times without a record of it");
     assert!((20..200).contains(&done.scored()), "{}", done.scored());
     assert!(done.codes().keys().eq([&Code::JournalLost]), "{:?}", done.codes());
     let stuck = machine.is_stuck().unwrap();
@@ -141,22 +139,19 @@ fn nothing_is_bought_once_the_server_is_dead() {
     // One that has been away for long costs no further patience.
     let again = asks(&machine, &judge, &samples("later", 1000), 60.0);
     only(&again, Code::JournalLost);
-    assert!(again.took < Duration::from_secs(3), "{:?}", again.took);
+    assert!(again.took < done.took / 2, "{:?} after {:?}", again.took, done.took);
 }
 
 #[test]
-fn a_server_that_comes_back_is_gone_on_with() {
+fn run_continues_when_the_server_returns() {
     let Some(mut server) = Server::start(&["--appendonly", "yes", "--appendfsync", "always"]) else { return };
     let mock = Mock::start(&["--latency-ms", "20"]);
     let (machine, judge) = (machine(&server), JudgeConfig { concurrency: 8, ..judge(&mock) });
     let all = samples("returns", 300);
     let done = std::thread::scope(|scope| {
         let run = scope.spawn(|| asks(&machine, &judge, &all, 60.0));
-        while mock.ledger().len() < 100 {
-            std::thread::yield_now();
-        }
+        until("the judge is asked", || mock.ledger().len() >= 100);
         server.kill();
-        std::thread::sleep(Duration::from_secs(1));
         server.again();
         run.join().unwrap()
     });
@@ -167,7 +162,7 @@ fn a_server_that_comes_back_is_gone_on_with() {
 }
 
 #[test]
-fn a_server_that_came_back_empty_is_not_bought_for_again() {
+fn server_that_lost_its_data_stops_the_run() {
     let Some(mut server) = Server::start(&[]) else { return };
     let mock = Mock::start(&[]);
     let machine = machine(&server);
@@ -182,7 +177,7 @@ fn a_server_that_came_back_empty_is_not_bought_for_again() {
 }
 
 #[test]
-fn a_value_that_is_damaged_or_foreign_is_no_verdict() {
+fn damaged_or_foreign_value_is_no_verdict() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&[]);
     let (one, other) = (samples("one", 1), samples("other", 1));
@@ -209,7 +204,7 @@ fn a_value_that_is_damaged_or_foreign_is_no_verdict() {
 }
 
 #[test]
-fn a_budget_of_calls_holds_over_all_machines() {
+fn call_budget_holds_over_all_machines() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&["--latency-ms", "5", "--mix", "ok=80,http500=20"]);
     let judge = JudgeConfig {
@@ -235,7 +230,7 @@ fn a_budget_of_calls_holds_over_all_machines() {
 }
 
 #[test]
-fn a_budget_of_cost_holds_over_all_machines_and_is_used_up() {
+fn cost_budget_holds_over_all_machines() {
     let Some(server) = Server::start(&[]) else { return };
     let mock = Mock::start(&["--latency-ms", "5"]);
     // A call is taken to cost 1 until it is known to cost far less.
@@ -272,7 +267,7 @@ fn refused(url: &str) -> (JournalError, Duration) {
 }
 
 #[test]
-fn a_wrong_password_is_said_at_once_and_no_password_ever() {
+fn wrong_password_is_reported_and_never_shown() {
     let Some(server) = Server::start(&["--requirepass", "s3cr3t-right"]) else { return };
     let at = format!("127.0.0.1:{}", server.port);
     for url in [
@@ -280,10 +275,10 @@ fn a_wrong_password_is_said_at_once_and_no_password_ever() {
         format!("redis://me:s3cr3t-wrong@{at}/1"),
         format!("redis://{at}"),
     ] {
-        let (error, took) = refused(&url);
+        let error = refused(&url).0;
         let said = format!("{error} {error:?}");
         assert_eq!(error.code(), "journal.login", "{said}");
-        assert!(took < Duration::from_secs(5) && said.contains(&at) && !said.contains("s3cr3t"), "{said}");
+        assert!(said.contains(&at) && !said.contains("s3cr3t"), "{said}");
     }
     let url = format!("redis://:s3cr3t-right@{at}");
     let (store, _) = Store::open(&url).unwrap();
@@ -291,16 +286,17 @@ fn a_wrong_password_is_said_at_once_and_no_password_ever() {
 }
 
 #[test]
-fn a_server_that_is_not_there_or_not_one_is_said_in_time() {
+fn unreachable_or_silent_server_is_reported() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
-    let (error, took) = refused(&format!("redis://:s3cr3t@127.0.0.1:{port}"));
+    let (error, waited) = refused(&format!("redis://:s3cr3t@127.0.0.1:{port}"));
     assert_eq!(error.code(), "journal.unreachable");
-    assert!(took < Duration::from_secs(7), "{took:?}");
+    assert!(waited < Duration::from_secs(30), "{waited:?}");
     drop(silent);
     let (error, took) = refused(&format!("redis://:s3cr3t@127.0.0.1:{port}"));
     assert_eq!(error.code(), "journal.unreachable");
-    assert!(took < Duration::from_secs(2) && !error.to_string().contains("s3cr3t"), "{error}");
+    assert!(took < waited, "a closed port takes {took:?}, a silent one {waited:?}");
+    assert!(!error.to_string().contains("s3cr3t"), "{error}");
     for url in ["redis://:s3cr3t@", "redis://:s3cr3t@host:none/0", "redis://:s3cr3t@host:1/nought"] {
         let error = refused(url).0;
         assert_eq!(error.code(), "journal.address", "{url}: {error}");
@@ -309,7 +305,7 @@ fn a_server_that_is_not_there_or_not_one_is_said_in_time() {
 }
 
 #[test]
-fn a_replica_and_a_full_server_are_not_written() {
+fn replica_or_full_server_is_not_written() {
     let Some(server) = Server::start(&["--replicaof", "127.0.0.1 1"]) else { return };
     assert_eq!(refused(&server.url()).0.code(), "journal.read_only");
     let Some(server) = Server::start(&[]) else { return };
@@ -325,7 +321,7 @@ fn a_replica_and_a_full_server_are_not_written() {
 }
 
 #[test]
-fn how_judgments_could_be_lost_is_said() {
+fn settings_that_can_lose_judgments_are_reported() {
     let doubts = |flags: &[&str]| -> Option<String> {
         let server = Server::start(flags)?;
         let Recovered { warnings: doubts, .. } = Redis::open(&server.url()).unwrap().1;

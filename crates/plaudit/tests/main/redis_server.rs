@@ -1,11 +1,11 @@
-//! What do tests need of Redis? A real server on a free port, in a folder of its own, that can be killed and started again.
+//! Test harness for Redis: a real server on a free port, in a folder of its own, that can be killed and restarted.
 
+use crate::timing::until;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 /// A running server, which ends with the test.
 pub(crate) struct Server {
@@ -54,11 +54,9 @@ impl Server {
 
     /// Returns when it answers anything at all.
     fn wait(&self) {
-        let started = Instant::now();
-        while self.try_ask(&[b"PING"]).is_none_or(|said| said.starts_with(b"-LOADING")) {
-            assert!(started.elapsed() < Duration::from_secs(30), "redis-server does not answer");
-            std::thread::yield_now();
-        }
+        until("redis-server answers", || {
+            self.try_ask(&[b"PING"]).is_some_and(|said| !said.starts_with(b"-LOADING"))
+        });
     }
 
     /// What it says to a command: the line of a simple reply with its sign, or the bytes of a string; empty for none.

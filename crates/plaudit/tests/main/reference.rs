@@ -1,4 +1,4 @@
-//! Is `docs/reference` what the types and their doc comments say? `make docs` writes it anew.
+//! Drift test: `docs/reference` is what the types and their doc comments say. `make docs` writes it anew.
 
 use plaudit::reason::Code;
 use plaudit::recipe::{schema, shipped};

@@ -1,8 +1,9 @@
-//! Does a call keep to its terms? One that is let go of comes back at once, one that nobody waits for gives the same report,
-//! and nothing that fails keeps an answer back.
+//! `Engine::submit` and cancellation: a cancelled call returns at once, a submitted one gives the same report, and a failure
+//! keeps no answer back.
 
 use crate::caller::Mock;
 use crate::engine::plan;
+use crate::timing::until;
 use plaudit::engine::{Engine, Prescored, ScoreOptions};
 use plaudit::error::RunError;
 use plaudit::exec::{CancelToken, Clock};
@@ -159,22 +160,13 @@ fn a_panic_in_the_engine_still_tells() {
     assert!(receive.recv_timeout(Duration::from_secs(60)).unwrap());
 }
 
-/// Waits until something is so.
-pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(30), "it never comes that {what}");
-        std::thread::yield_now();
-    }
-}
-
 /// Waits until the mock has been asked so often.
 pub(crate) fn asked(mock: &Mock, calls: usize) {
     until("the judge is asked", || mock.ledger().len() >= calls);
 }
 
 #[test]
-fn a_call_that_is_let_go_of_comes_back_at_once_and_leaves_the_others_alone() {
+fn cancelled_call_returns_at_once_and_alone() {
     let mock = Mock::start(&[]);
     let yaml = pointwise(&mock.url("ok")).replace("{{ response }}", "{{ response }} {{ extra.fault }}");
     let engine = Arc::new(Engine::new(plan(&yaml)).unwrap());
@@ -206,8 +198,9 @@ fn a_call_that_is_let_go_of_comes_back_at_once_and_leaves_the_others_alone() {
         let report = report.unwrap();
         let reasons: Vec<_> = report.statistics.outcomes.reasons().collect();
         assert_eq!(reasons, [(OutcomeKind::Invalid, Code::Stopped, 40)]);
+        // The calls themselves would hang for the minute that the recipe allows.
         let took = back.duration_since(raised);
-        assert!(took < Duration::from_millis(100), "{took:?}");
+        assert!(took < Duration::from_secs(20), "{took:?}");
     }
     let other = engine.score_with(&faulty("later"), &ScoreOptions::default()).unwrap();
     assert_eq!(other.statistics.outcomes.of(OutcomeKind::Scored), 40, "who is not let go of is scored");
@@ -235,7 +228,7 @@ fn the_reference_takes_part_where_the_caller_says_so() {
 /// What is begun before the group is complete changes nothing but the time: the report is the same to the byte, and no judge
 /// is asked twice.
 #[test]
-fn what_begins_early_gives_the_same_report_and_is_not_bought_twice() {
+fn prescoring_gives_the_same_report_and_pays_once() {
     let mock = Mock::start(&[]);
     for recipe in recipes(&mock) {
         let plan = || recipe.plan().unwrap();

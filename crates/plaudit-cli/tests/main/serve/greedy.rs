@@ -1,5 +1,5 @@
-//! Can a client fill the memory, the threads or the disk of the service? Bodies that swell when they are read, names that are
-//! never the same twice, groups that never come together.
+//! Resource limits of the service: no client fills its memory, threads or disk, by bodies that swell when they are parsed, by names
+//! that are never the same twice, or by groups that never come together.
 
 use super::http::{Service, request, until};
 use crate::support::{COMPARING, Folder, LENGTH};
@@ -77,7 +77,7 @@ fn requests_without_rollouts_lock_nobody_out() {
 }
 
 #[test]
-fn another_step_in_every_request_takes_neither_threads_nor_memory() {
+fn new_step_in_every_request_takes_no_threads() {
     let (_folder, service) = served("serve-steps", "limits: { joining: 1000 }\n");
     let join = |step: u64, size: usize| {
         json!({ "recipe": "comparing", "run": "r", "step": step, "group": "g", "size": size,
@@ -111,20 +111,29 @@ fn another_step_in_every_request_takes_neither_threads_nor_memory() {
 }
 
 #[test]
-fn those_who_wait_for_groups_are_limited_over_all_runs_and_steps() {
+fn joining_is_limited_over_all_runs_and_steps() {
     let (_folder, service) = served("serve-joining", "limits: { joining: 40, runs: 12 }\n");
-    let mut refused = 0;
     let mut streams = Vec::new();
     for at in 0..60 {
         let body = json!({ "recipe": "comparing", "run": format!("r{}", at % 3), "step": at % 5, "group": at.to_string(),
             "size": 2, "rollout": { "response": "a" } });
         let mut stream = service.connect();
         stream.write_all(request("POST", "/v1/join", &body.to_string(), &[], None).as_bytes()).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
-        refused += usize::from(super::http::read(&mut stream).is_some_and(|answer| answer.status == 429));
+        stream.set_nonblocking(true).unwrap();
         streams.push(stream);
     }
-    assert!((20..60).contains(&refused), "{refused}");
+    // Who is let in waits for its group and hears nothing.
+    let answered =
+        || streams.iter().filter(|stream| stream.peek(&mut [0]).is_ok_and(|read| read > 0)).count();
+    let waiting = || service.metric("plaudit_rollouts_joining") as usize;
+    until("each waits or is refused", || answered() + waiting() == 60);
+    assert!((20..60).contains(&answered()), "{} refused", answered());
+    for stream in &mut streams {
+        if stream.peek(&mut [0]).is_ok() {
+            stream.set_nonblocking(false).unwrap();
+            assert_eq!(super::http::read(stream).unwrap().status, 429);
+        }
+    }
     // Another name in every request: so many are at hand and no more, and the ones that are known go on.
     let run = |name: &str| {
         service
@@ -139,7 +148,7 @@ fn those_who_wait_for_groups_are_limited_over_all_runs_and_steps() {
 }
 
 #[test]
-fn a_few_large_bodies_that_come_slowly_do_not_keep_small_ones_out() {
+fn slow_large_bodies_do_not_keep_small_ones_out() {
     let (_folder, service) = served("serve-room", "limits: { body: 4194304, bodies: 8388608 }\n");
     let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 4194304\r\n\r\n";
     let mut slow = Vec::new();
@@ -158,7 +167,7 @@ fn a_few_large_bodies_that_come_slowly_do_not_keep_small_ones_out() {
 }
 
 #[test]
-fn what_waits_takes_no_more_than_it_may_though_nobody_waits_for_it() {
+fn texts_of_abandoned_joins_are_limited() {
     let (_folder, service) = served("serve-texts", "limits: { texts: 16777216 }\n");
     let before = service.memory();
     let join = |run: &str, member: usize| {
@@ -166,9 +175,15 @@ fn what_waits_takes_no_more_than_it_may_though_nobody_waits_for_it() {
             "rollout": { "response": "x".repeat(1 << 20) } });
         let mut stream = service.connect();
         stream.write_all(request("POST", "/v1/join", &body.to_string(), &[], None).as_bytes()).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_millis(300))).unwrap();
         // Whoever is let in waits for its group, and goes away.
-        super::http::read(&mut stream).map(|answer| answer.code())
+        stream.set_nonblocking(true).unwrap();
+        let (mut refused, held) = (false, service.metric("plaudit_text_bytes"));
+        until("it is let in or refused", || {
+            refused = stream.peek(&mut [0]).is_ok_and(|read| read > 0);
+            refused || service.metric("plaudit_text_bytes") > held
+        });
+        stream.set_nonblocking(false).unwrap();
+        refused.then(|| super::http::read(&mut stream).unwrap().code())
     };
     let told: Vec<Option<String>> = (0..40).map(|member| join("greedy", member)).collect();
     let waiting = told.iter().filter(|told| told.is_none()).count();

@@ -1,11 +1,13 @@
-//! How do the tests ask the service? Over plain sockets, so that nothing is made right on the way.
+//! Test client of the service: starts it as a process, and speaks HTTP over plain sockets, so that nothing is corrected on
+//! the way.
 
 use crate::support::{Folder, command};
+pub(crate) use crate::timing::until;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What the service answered.
 #[derive(Debug, Clone)]
@@ -88,14 +90,8 @@ impl Service {
 
     /// Waits for its end, and gives back its exit code.
     pub(crate) fn wait(&mut self) -> i32 {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(began.elapsed() < Duration::from_secs(30), "it does not end");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until("the service ends", || self.child.try_wait().unwrap().is_some());
+        self.child.wait().unwrap().code().unwrap_or(-1)
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
@@ -123,6 +119,27 @@ impl Service {
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.send("POST", path, &body.to_string(), &[])
+    }
+
+    /// The value of a metric without labels.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let text = self.get("/metrics").text();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        value.unwrap_or_else(|| panic!("no {name} in {text}"))
+    }
+
+    /// The processor time that it has taken so far.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let after_name = text.rsplit_once(") ").unwrap().1;
+        let ticks = after_name.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap());
+        // The kernel shows a hundred ticks a second on every platform.
+        Duration::from_millis(ticks.sum::<u64>() * 10)
+    }
+
+    /// How many files and sockets it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
 
     /// The resident memory, in bytes.
@@ -179,13 +196,4 @@ pub(crate) fn read(stream: &mut impl Read) -> Option<Answer> {
     answer.body = vec![0; length];
     stream.read_exact(&mut answer.body).ok()?;
     Some(answer)
-}
-
-/// Waits until something holds.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -1,4 +1,4 @@
-//! What becomes of a job? It is done, called off, or gone on with after the service was killed; and nothing is paid for twice.
+//! Jobs: done, cancelled, or resumed after the service was killed; and nothing is paid for twice.
 
 use super::http::{Service, until};
 use crate::support::{Folder, LENGTH};
@@ -13,7 +13,7 @@ fn state(service: &Service, job: &str) -> String {
 }
 
 #[test]
-fn results_come_in_the_order_of_the_rollouts_and_a_key_makes_one_job_of_two() {
+fn job_results_keep_order_and_keys_are_idempotent() {
     let folder = Folder::new("serve-jobs");
     let length = folder.file("length.yaml", LENGTH);
     let service = Service::start(&folder, &["--recipe", &length]);
@@ -60,7 +60,7 @@ judges: { main: { base_url: "URL", model: m, concurrency: 4, hedge: 0 } }
 "#;
 
 #[test]
-fn a_job_goes_on_after_the_service_was_killed_and_buys_nothing_twice() {
+fn job_resumes_after_a_kill_and_buys_nothing_twice() {
     let folder = Folder::new("serve-resume");
     let ledger = folder.path("ledger");
     let judge =
@@ -113,10 +113,11 @@ fn a_job_that_is_called_off_frees_its_work() {
     assert_eq!(service.get(&format!("/v1/jobs/{job}/results")).code(), "job.not_done");
     assert_eq!(service.send("DELETE", &format!("/v1/jobs/{job}"), "", &[]).json()["state"], "cancelled");
     // A request right after it finds the judge free.
-    let began = std::time::Instant::now();
+    let start = std::time::Instant::now();
     let answer = service.post("/v1/score", &json!({ "recipe": "judged", "rollouts": rollouts(1, 2) }));
     assert_eq!(answer.status, 200);
-    assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
+    // The job's 600 pairs, four at a time, would take over a minute.
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
     assert_eq!(state(&service, &job), "cancelled");
 }
 

@@ -1,4 +1,4 @@
-//! Does the service hold? The binary itself, asked over sockets, by clients that are honest and by others.
+//! The service: `plaudit serve` as a process, asked over sockets by honest and hostile clients.
 
 mod abuse;
 mod greedy;

@@ -1,4 +1,4 @@
-//! What does the service give? Results as the engine has them, groups that meet, and runs that can be looked at.
+//! The native API: results as the engine has them, groups that are joined, and runs that can be looked at.
 
 use super::http::{Service, until};
 use crate::support::{COMPARING, Folder, LENGTH};
@@ -13,7 +13,7 @@ fn served(name: &str) -> (Folder, Service) {
 }
 
 #[test]
-fn rollouts_get_what_the_command_gives_them_and_what_cannot_be_read_is_said() {
+fn score_agrees_with_the_command_and_names_bad_lines() {
     let (folder, service) = served("serve-score");
     let lines = crate::support::rollouts(6, 4);
     let rollouts: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -136,7 +136,7 @@ fn the_members_of_a_group_meet_whoever_sends_them() {
 }
 
 #[test]
-fn runs_are_kept_with_their_steps_and_groups_and_go_on_after_a_restart() {
+fn runs_survive_a_restart_with_steps_and_groups() {
     let (folder, mut service) = served("serve-runs");
     let score = |service: &Service, step: u64, word: &str| {
         let rollouts: Vec<Value> = (0..8)

@@ -1,9 +1,10 @@
-//! Does the service hold when there is too much to do, when one run wants everything, and when it is to end?
+//! Overload, fairness between runs, judge limits and shutdown of the service.
 
 use super::http::{Service, read, request, until};
 use crate::support::{Folder, LENGTH};
 use serde_json::{Value, json};
 use std::io::Write as _;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -30,11 +31,10 @@ fn group(run: &str, name: usize, size: usize) -> Value {
 }
 
 #[test]
-fn too_much_is_refused_at_once_and_what_was_let_in_is_answered() {
+fn overload_is_refused_and_admitted_requests_finish() {
     let folder = Folder::new("serve-overload");
     let (_judge, service) = judged(&folder, "100ms", "limits: { rollouts: 64 }\n");
-    let good = AtomicUsize::new(0);
-    let refusals = std::sync::Mutex::new(Vec::new());
+    let (good, refusals) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for client in 0..32 {
             let (service, good, refusals) = (&service, &good, &refusals);
@@ -45,7 +45,7 @@ fn too_much_is_refused_at_once_and_what_was_let_in_is_answered() {
                     match answer.status {
                         200 => {
                             assert!(answer.text().contains("\"outcome\":\"scored\""));
-                            good.fetch_add(1, Ordering::Relaxed);
+                            good.lock().unwrap().push(began.elapsed());
                         }
                         429 => {
                             assert_eq!(answer.code(), "engine.overloaded");
@@ -58,9 +58,15 @@ fn too_much_is_refused_at_once_and_what_was_let_in_is_answered() {
             });
         }
     });
-    let (good, refusals) = (good.into_inner(), refusals.into_inner().unwrap());
-    assert!(good >= 12 && !refusals.is_empty(), "{good} good, {} refused", refusals.len());
-    assert!(refusals.iter().all(|took| *took < Duration::from_millis(500)), "{refusals:?}");
+    let [good, refusals] = [good, refusals].map(|times| {
+        let mut times = times.into_inner().unwrap();
+        times.sort();
+        times
+    });
+    assert!(good.len() >= 12 && !refusals.is_empty(), "{} good, {} refused", good.len(), refusals.len());
+    // Whoever is let in waits for the judge; whoever is refused waits for nothing.
+    let middle = |times: &[Duration]| times[times.len() / 2];
+    assert!(middle(&refusals) < middle(&good), "{refusals:?} beside {good:?}");
     assert_eq!(service.get("/v1/status").json()["rollouts"], 0);
 }
 
@@ -133,7 +139,7 @@ fn a_limit_of_a_judge_holds_over_all_runs_and_recipes() {
 }
 
 #[test]
-fn at_the_end_what_is_under_way_is_answered_and_nothing_new_is_taken() {
+fn shutdown_answers_what_is_under_way() {
     let folder = Folder::new("serve-drain");
     let (_judge, mut service) = judged(&folder, "300ms", "");
     let mut waiting = service.connect();
@@ -144,12 +150,10 @@ fn at_the_end_what_is_under_way_is_answered_and_nothing_new_is_taken() {
         .write_all(request("POST", "/v1/score", &group("last", 0, 4).to_string(), &[], None).as_bytes())
         .unwrap();
     until("it is inside", || service.get("/v1/status").json()["rollouts"] == 4);
-    let began = Instant::now();
     service.signal("-TERM");
     let answer = read(&mut waiting).expect("it is still answered");
     assert!(answer.status == 200 && answer.text().contains("\"outcome\":\"scored\""));
     assert_eq!(service.wait(), 0);
-    assert!(began.elapsed() < Duration::from_secs(11));
     assert!(read(&mut kept_alive).is_none(), "a connection that waits for nothing is closed");
 }
 
@@ -164,7 +168,12 @@ fn slow_and_silent_clients_take_little_and_hold_nobody_up() {
         assert_eq!(service.post("/v1/score", &body).status, 200);
         began.elapsed()
     };
-    score();
+    let median = || {
+        let mut times: Vec<Duration> = (0..50).map(|_| score()).collect();
+        times.sort();
+        times[25]
+    };
+    let alone = median();
     let before = service.memory();
     // They promise a megabyte and send a few bytes of it.
     let slow: Vec<_> = (0..500)
@@ -175,9 +184,8 @@ fn slow_and_silent_clients_take_little_and_hold_nobody_up() {
             stream
         })
         .collect();
-    let mut times: Vec<Duration> = (0..50).map(|_| score()).collect();
-    times.sort();
-    assert!(times[48] < Duration::from_millis(250), "{times:?}");
+    let beside = median();
+    assert!(beside < alone * 10, "{beside:?} beside slow clients, {alone:?} without");
     assert!(service.memory() < before + (128 << 20), "{} bytes more", service.memory() - before);
     drop(slow);
 }

@@ -1,4 +1,4 @@
-//! Does damage to a journal cost what it hits, and nothing else?
+//! Damaged journals: damage costs the records that it hits, and nothing else.
 
 use super::{HEAD, HEADER, Place, START, Seeded, judgment, keep, key};
 use plaudit::journal::{Journal, Recovered};

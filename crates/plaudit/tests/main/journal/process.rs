@@ -1,4 +1,4 @@
-//! Does a journal lose nothing that it called durable, when its process is killed or its disk is full?
+//! Journals of killed processes and on full disks: nothing that was called durable is lost.
 
 use super::{Place, Seeded, judgment, keep, key};
 use plaudit::journal::{Journal, Judgment};
@@ -57,7 +57,7 @@ fn write_until_killed(journal: &Journal, known: usize) {
 }
 
 #[test]
-fn a_process_that_is_killed_loses_nothing_that_it_called_durable() {
+fn killed_process_loses_nothing_durable() {
     let place = Place::new();
     let mut durable = Vec::new();
     for round in 0..8 {
@@ -128,7 +128,7 @@ fn a_limit_on_the_size_of_files_loses_no_paid_judgment() {
 
 /// Needs user namespaces, for a small file system of its own; where there are none, the disk in memory has to do.
 #[test]
-fn a_full_file_system_stops_the_next_call_and_keeps_all_that_is_in_flight() {
+fn full_file_system_stops_calls_and_keeps_those_in_flight() {
     let place = Place::new();
     fs::create_dir_all(&place.0).unwrap();
     let inner = "mount -t tmpfs -o size=6m none \"$PLAUDIT_JOURNAL_FOLDER\" &&";

@@ -1,4 +1,4 @@
-//! Does the house stand as ARCHITECTURE.md draws it? Imports point one way, and every reward is complete.
+//! The rules of ARCHITECTURE.md as tests: imports point one way, and every reward is complete.
 
 use plaudit::recipe::file::reserved;
 use plaudit::recipe::{Recipe, shipped};
@@ -86,7 +86,7 @@ fn imports_point_one_way() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut all = Vec::new();
     files(&root, &mut all);
-    for path in all.iter().filter(|path| !path.ends_with("lib.rs")) {
+    for path in all.iter().filter(|path| !path.ends_with("lib.rs") && !path.ends_with("tests.rs")) {
         let inside = path.strip_prefix(&root).unwrap();
         let own = inside.iter().next().unwrap().to_string_lossy();
         let own = own.trim_end_matches(".rs");
@@ -105,7 +105,7 @@ fn imports_point_one_way() {
 }
 
 #[test]
-fn every_reward_has_a_page_described_parameters_a_finite_floor_and_a_place_in_a_recipe() {
+fn every_reward_has_a_page_a_floor_and_a_recipe() {
     let headings =
         ["## What it scores", "## When to use it", "## How it can be gamed", "## Example", "## References"];
     let recipes: Vec<_> =
