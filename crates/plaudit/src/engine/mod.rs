@@ -136,15 +136,14 @@ impl Engine {
         self.runner.as_ref().map_or_else(Vec::new, |runner| runner.estimates())
     }
 
-    /// Lets no further call to a judge begin; what is in flight is still answered and kept.
+    /// Starts no further judge call; calls in flight are still answered and stored.
     pub fn stop(&self) {
         if let Some(runner) = &self.runner {
             runner.client.stop();
         }
     }
 
-    /// Lets no further call to a judge begin and waits for none: what is in flight may have been paid for, and is not
-    /// kept.
+    /// Starts no further judge call and drops those in flight, which may have been paid for and are not stored.
     pub fn abandon(&self) {
         if let Some(runner) = &self.runner {
             runner.client.abandon();

@@ -179,14 +179,14 @@ fn is_context_length(body: &[u8]) -> bool {
 
 /// What the judge says of its status, in our words and a few of its own.
 pub(super) fn sentence(status: u16, body: &[u8]) -> String {
-    let said = match message(body) {
+    let text = match message(body) {
         Some(message) => scrub(message.as_bytes()),
         None => scrub(body),
     };
-    if said.is_empty() {
+    if text.is_empty() {
         format!("The judge answered with status {status}.")
     } else {
-        format!("The judge answered with status {status}: {said}")
+        format!("The judge answered with status {status}: {text}")
     }
 }
 
@@ -194,8 +194,8 @@ pub(super) fn sentence(status: u16, body: &[u8]) -> String {
 fn message(body: &[u8]) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let places = ["/error/message", "/error", "/message", "/detail/0/msg", "/detail/message", "/detail"];
-    let said = places.iter().filter_map(|place| body.pointer(place)?.as_str());
-    said.map(str::trim).find(|said| !said.is_empty()).map(str::to_owned)
+    let text = places.iter().filter_map(|place| body.pointer(place)?.as_str());
+    text.map(str::trim).find(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// How many letters of a foreign text are shown.
@@ -302,9 +302,9 @@ mod tests {
 
     #[test]
     fn keys_and_controls_are_not_shown() {
-        let said =
+        let text =
             scrub(b"Incorrect \x1b[31mAPI key provided: sk-THISISASECRET and abcdefghijklmnopqrstuvwxyz");
-        assert_eq!(said, "Incorrect [31mAPI key provided: *** and ***");
+        assert_eq!(text, "Incorrect [31mAPI key provided: *** and ***");
         assert!(scrub(&[b'x'; 4096]).len() <= SHOWN);
         assert_eq!(
             scrub(b"header Bearer abc.def, key 123e4567-e89b-12d3-a456-426614174000"),
@@ -314,21 +314,21 @@ mod tests {
 
     #[test]
     fn an_error_is_told_in_its_own_words() {
-        let said =
+        let text =
             |body: &str| sentence(400, body.as_bytes()).replace("The judge answered with status 400: ", "");
         let openai = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","code":"unsupported_parameter"}}"#;
         assert_eq!(
-            said(openai),
+            text(openai),
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
         );
-        assert_eq!(said(r#"{"error":"bad request","type":"invalid_request_error"}"#), "bad request");
-        assert_eq!(said(r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#), "field required");
+        assert_eq!(text(r#"{"error":"bad request","type":"invalid_request_error"}"#), "bad request");
+        assert_eq!(text(r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#), "field required");
         assert_eq!(
-            said(r#"{"object":"error","message":"The model `claude-3-5-sonnet-20241022` does not exist."}"#),
+            text(r#"{"object":"error","message":"The model `claude-3-5-sonnet-20241022` does not exist."}"#),
             "The model `claude-3-5-sonnet-20241022` does not exist."
         );
-        assert_eq!(said("plain words"), "plain words");
-        let long = said(&"word ".repeat(100));
+        assert_eq!(text("plain words"), "plain words");
+        let long = text(&"word ".repeat(100));
         assert!(long.chars().count() <= SHOWN + 1 && long.ends_with('…'), "{long}");
     }
 

@@ -25,7 +25,7 @@ pub(super) struct HttpReply {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
     pub(super) retry_after: Option<String>,
-    /// Whether the body is said to be compressed, which was not asked for.
+    /// Whether the body is words_of_causes to be compressed, which was not asked for.
     pub(super) encoded: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Outgoing<'a> {
     pub(super) endpoint: usize,
     pub(super) key: &'a [u8; 32],
     pub(super) request: &'a Request,
-    /// Set when the head of the reply has arrived, so that a slow body can be told from silence.
+    /// Set when the head of the reply has arrived, so that a slow body differs from no reply at all.
     pub(super) head_received: &'a AtomicBool,
 }
 
@@ -197,7 +197,7 @@ fn diagnose(error: &reqwest::Error) -> TransportError {
         tls |= cause.is::<rustls::Error>();
         dns |= cause.to_string().starts_with("dns error");
     }
-    let said = || causes(error).map(|cause| cause.to_string()).collect::<Vec<_>>().join(": ");
+    let words_of_causes = || causes(error).map(|cause| cause.to_string()).collect::<Vec<_>>().join(": ");
     let code = match kind {
         _ if dns => Code::JudgeDns,
         _ if tls => Code::JudgeTls,
@@ -207,7 +207,7 @@ fn diagnose(error: &reqwest::Error) -> TransportError {
         Some(_) => Code::JudgeReset,
         None if ["before message completed", "connection closed", "end of file"]
             .iter()
-            .any(|words| said().contains(words)) =>
+            .any(|words| words_of_causes().contains(words)) =>
         {
             Code::JudgeReset
         }
