@@ -85,43 +85,39 @@ impl CallError {
 
     /// The judgment in a reply, or what its status or its lack of content means.
     pub(super) fn check_reply(reply: HttpReply) -> Result<Vec<u8>, Self> {
-        match reply.status {
-            200..=299 => check_body(reply),
-            status => Err(from_status(status, &reply)),
+        if !(200..=299).contains(&reply.status) {
+            return Err(from_status(reply.status, &reply));
         }
+        // A login page or the error of a proxy is nothing to store.
+        let failing = |code, message: &'static str, retry| {
+            Err(CallError::new(Reason::new(code, message), retry, Health::Failing))
+        };
+        if reply.encoded {
+            return failing(
+                Code::JudgeProtocol,
+                "The judge compressed an answer that was not to be compressed.",
+                Retry::Once,
+            );
+        }
+        let text = reply.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&reply.body).trim_ascii_start();
+        if text.is_empty() {
+            return failing(Code::JudgeEmpty, "The judge answered with an empty body.", Retry::Once);
+        }
+        if text[0] != b'{' && text[0] != b'[' {
+            return failing(Code::JudgeJson, "The judge's answer is not JSON.", Retry::Once);
+        }
+        if Envelope::is_error(text) {
+            return failing(
+                Code::JudgeSchema,
+                "The judge answered with an error in place of a verdict.",
+                Retry::Freely,
+            );
+        }
+        Ok(reply.body)
     }
 }
 
-/// Whether a body can be a judgment at all. A login page or the error of a proxy is nothing to keep.
-fn check_body(reply: HttpReply) -> Result<Vec<u8>, CallError> {
-    let failing = |code, message: &'static str, retry| {
-        Err(CallError::new(Reason::new(code, message), retry, Health::Failing))
-    };
-    if reply.encoded {
-        return failing(
-            Code::JudgeProtocol,
-            "The judge compressed an answer that was not to be compressed.",
-            Retry::Once,
-        );
-    }
-    let text = reply.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&reply.body).trim_ascii_start();
-    if text.is_empty() {
-        return failing(Code::JudgeEmpty, "The judge answered with an empty body.", Retry::Once);
-    }
-    if text[0] != b'{' && text[0] != b'[' {
-        return failing(Code::JudgeJson, "The judge's answer is not JSON.", Retry::Once);
-    }
-    if Envelope::is_error(text) {
-        return failing(
-            Code::JudgeSchema,
-            "The judge answered with an error in place of a verdict.",
-            Retry::Freely,
-        );
-    }
-    Ok(reply.body)
-}
-
-/// The two keys that tell an error from an answer.
+/// The two keys by which an error differs from an answer.
 #[derive(serde::Deserialize)]
 struct Envelope {
     error: Option<serde::de::IgnoredAny>,

@@ -108,26 +108,6 @@ impl HttpTransport {
         Ok(Self { client, bases, large: Semaphore::new(LARGE_AT_ONCE) })
     }
 
-    async fn exchange(&self, outgoing: Outgoing<'_>) -> Result<HttpReply, TransportError> {
-        let Some(base) = self.bases.get(outgoing.endpoint) else {
-            return Err(TransportError::new(Code::JudgeConnect, false));
-        };
-        let sent = self
-            .client
-            .post(format!("{base}{}", outgoing.request.path))
-            .header("idempotency-key", blake3::Hash::from_bytes(*outgoing.key).to_hex().as_str())
-            .body(outgoing.request.body.clone())
-            .send()
-            .await;
-        let reply = sent.map_err(|error| diagnose(&error))?;
-        outgoing.head_received.store(true, Ordering::Relaxed);
-        let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let retry_after = retry_after.map(str::to_owned);
-        let encoded = reply.headers().get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
-        let status = reply.status().as_u16();
-        Ok(HttpReply { status, body: self.read_body(reply).await?, retry_after, encoded })
-    }
-
     /// The body, chunk by chunk, so that one that is too large is dropped before it is lock.
     async fn read_body(&self, mut reply: Response) -> Result<Vec<u8>, TransportError> {
         let stated = reply.content_length().unwrap_or(0);
@@ -153,7 +133,25 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, Result<HttpReply, TransportError>> {
-        Box::pin(self.exchange(outgoing))
+        Box::pin(async move {
+            let Some(base) = self.bases.get(outgoing.endpoint) else {
+                return Err(TransportError::new(Code::JudgeConnect, false));
+            };
+            let sent = self
+                .client
+                .post(format!("{base}{}", outgoing.request.path))
+                .header("idempotency-key", blake3::Hash::from_bytes(*outgoing.key).to_hex().as_str())
+                .body(outgoing.request.body.clone())
+                .send()
+                .await;
+            let reply = sent.map_err(|error| diagnose(&error))?;
+            outgoing.head_received.store(true, Ordering::Relaxed);
+            let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+            let retry_after = retry_after.map(str::to_owned);
+            let encoded = reply.headers().get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
+            let status = reply.status().as_u16();
+            Ok(HttpReply { status, body: self.read_body(reply).await?, retry_after, encoded })
+        })
     }
 }
 
