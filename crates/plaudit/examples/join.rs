@@ -1,4 +1,4 @@
-//! Benchmark of the join, its memory and its speed: rollouts that wait for their groups, and rollouts that are joined and
+//! Benchmark of the join, memory and throughput: rollouts that wait for their groups, and rollouts that are joined and
 //! scored by rules.
 //!
 //!     cargo run --release -p plaudit --example join -- [waiting] [joined]

@@ -1,4 +1,4 @@
-//! Simulation of designs and aggregators, the calls that they need and the errors of their scores: a judge whose mistakes are known answers,
+//! Simulation of comparison designs: calls needed and distance of the scores from the truth. A judge whose mistakes are known answers,
 //! and the scores are held against the qualities that it judged.
 //!
 //! `cargo run --release -p plaudit --example simulate [groups]` prints one table a group size, then what a bias towards
@@ -18,9 +18,9 @@ use plaudit::aggregate::design::{Design, Draw};
 use plaudit::aggregate::{Comparison, Evidence, Method, MethodInfo, Ranking, Weighed, estimate};
 
 /// Numbers that only depend on a seed.
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     /// A number above 0 and below 1.
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -56,7 +56,7 @@ impl Judge {
         call: &[usize],
         qualities: &[f64],
         weighs: bool,
-        dice: &mut Dice,
+        rng: &mut Rng,
         observed: &mut Evidence,
     ) {
         let noisy: Vec<f64> = call
@@ -64,7 +64,7 @@ impl Judge {
             .enumerate()
             .map(|(slot, one)| {
                 let first = if slot == 0 { self.position } else { 0.0 };
-                qualities[*one] / self.temperature + first + dice.gumbel()
+                qualities[*one] / self.temperature + first + rng.gumbel()
             })
             .collect();
         if call.len() > 2 {
@@ -116,12 +116,12 @@ struct Scored {
 }
 
 fn score(plan: &Plan, judge: Judge, n: usize, spread: f64, seed: u64) -> Scored {
-    let mut dice = Dice(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
-    let qualities: Vec<f64> = (0..n).map(|_| spread * dice.normal()).collect();
+    let mut rng = Rng(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
+    let qualities: Vec<f64> = (0..n).map(|_| spread * rng.normal()).collect();
     let mut observed = Evidence::default();
     if plan.prior {
         let unlike = (1.0_f64 / 0.49 - 1.0).sqrt();
-        observed.prior = Some(qualities.iter().map(|quality| quality + unlike * dice.normal()).collect());
+        observed.prior = Some(qualities.iter().map(|quality| quality + unlike * rng.normal()).collect());
     }
     let mut asked: Vec<Vec<usize>> = Vec::new();
     let mut waves = 0;
@@ -144,7 +144,7 @@ fn score(plan: &Plan, judge: Judge, n: usize, spread: f64, seed: u64) -> Scored 
             wave.iter_mut().for_each(|call| call.sort_unstable());
         }
         for call in &wave {
-            judge.answer(call, &qualities, plan.weighs, &mut dice, &mut observed);
+            judge.answer(call, &qualities, plan.weighs, &mut rng, &mut observed);
         }
         asked.extend(wave);
         waves += 1;

@@ -1,12 +1,11 @@
 //! Builds judge tasks for a group, and writes their results back into the rows.
 
 use super::rules::{GroupScorer, with_floor};
-use crate::exec::CancelToken;
 use crate::group::{Group, Key};
 use crate::judge::JudgedReward;
 use crate::judge::group_view::{GroupView, Member};
 use crate::judge::rewards::params::Mode;
-use crate::judge::runner::{CallTranscript, JudgeTask, JudgeTaskResult};
+use crate::judge::runner::{CallTranscript, JudgeTask};
 use crate::judge::session::JudgeSession;
 use crate::judge::stats::JudgeStats;
 use crate::outcome::Outcome;
@@ -15,7 +14,6 @@ use crate::reason::Code;
 use crate::report::Row;
 use crate::rollout::Rollout;
 use std::borrow::Borrow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A group with every outcome that needs no judge, and the tasks for judges.
@@ -133,16 +131,7 @@ fn refuse_part(
 }
 
 /// What a task comes to: one outcome a member, or why there is none.
-type TaskOutcomes = Result<(Vec<Outcome>, JudgeStats), Code>;
-
-/// Aggregates the answers of a task. A panic in an aggregate is data.
-pub(super) fn finish_task(result: &JudgeTaskResult, cancel: Option<&CancelToken>) -> TaskOutcomes {
-    let session = &result.as_ref().map_err(|code| *code)?.session;
-    if cancel.is_some_and(CancelToken::is_cancelled) {
-        return Err(Code::Stopped);
-    }
-    catch_unwind(AssertUnwindSafe(|| session.finish())).map_err(|_| Code::Panic)
-}
+pub(super) type TaskOutcomes = Result<(Vec<Outcome>, JudgeStats), Code>;
 
 /// Groups whose tasks are with the judges.
 pub(super) struct PendingJudgments {

@@ -25,7 +25,7 @@ use crate::plan::{Branch, Gate, GroupLimit, Plan};
 use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
-use judged::{JudgedRows, PendingJudgments, RuleResults, finish_task};
+use judged::{JudgedRows, PendingJudgments, RuleResults, TaskOutcomes};
 use rules::GroupScorer;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -136,15 +136,14 @@ impl Engine {
         self.runner.as_ref().map_or_else(Vec::new, |runner| runner.estimates())
     }
 
-    /// Lets no further call to a judge begin; what is in flight is still answered and kept.
+    /// Starts no further judge call; calls in flight are still answered and stored.
     pub fn stop(&self) {
         if let Some(runner) = &self.runner {
             runner.client.stop();
         }
     }
 
-    /// Lets no further call to a judge begin and waits for none: what is in flight may have been paid for, and is not
-    /// kept.
+    /// Starts no further judge call and drops those in flight, which may have been paid for and are not stored.
     pub fn abandon(&self) {
         if let Some(runner) = &self.runner {
             runner.client.abandon();
@@ -327,8 +326,15 @@ impl Engine {
             let outputs = results.iter_mut().filter_map(|result| result.as_mut().ok());
             let transcripts = outputs.flat_map(|output| std::mem::take(&mut output.transcripts)).collect();
             // On the pool, because aggregation takes longer than the calls of other groups may wait for this thread.
-            let (count, work) = (results.len(), move |at: usize| finish_task(&results[at], cancel.as_ref()));
-            pool.map_then(count, work, move |finished| {
+            let count = results.len();
+            let finish = move |at: usize| -> TaskOutcomes {
+                match &results[at] {
+                    Ok(_) if cancel.as_ref().is_some_and(CancelToken::is_cancelled) => Err(Code::Stopped),
+                    Ok(output) => Ok(output.session.finish()),
+                    Err(code) => Err(*code),
+                }
+            };
+            pool.map_then(count, finish, move |finished| {
                 then(JudgedRows { transcripts, ..pending.apply(&plan, finished) });
             });
         });

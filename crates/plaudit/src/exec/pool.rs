@@ -145,9 +145,9 @@ mod tests {
         let (send, receive) = mpsc::channel();
         let inner = Arc::clone(&pool);
         pool.spawn(move || {
-            let (tell, told) = mpsc::channel();
-            inner.spawn(move || tell.send("done").unwrap());
-            send.send(inner.wait(&told)).unwrap();
+            let (inner_send, inner_receive) = mpsc::channel();
+            inner.spawn(move || inner_send.send("done").unwrap());
+            send.send(inner.wait(&inner_receive)).unwrap();
         });
         assert_eq!(receive.recv().unwrap(), Some("done"));
     }

@@ -138,7 +138,7 @@ impl JudgeSession {
         };
         let mut outcomes: Vec<Outcome> = self.view.states.iter().map(outcome).collect();
         if let Some(reference) = self.view.reference_index {
-            stats.win(&mut outcomes, scores[reference].as_ref().ok().copied());
+            stats.compare_with_reference(&mut outcomes, scores[reference].as_ref().ok().copied());
         }
         (outcomes, stats)
     }

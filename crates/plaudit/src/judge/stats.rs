@@ -32,13 +32,13 @@ pub struct JudgeStats {
     pub estimated: u64,
     /// The sum of those signals, each from 0 to 1.
     pub signal: f64,
-    /// Groups in which the verdicts tell nobody apart.
+    /// Groups whose verdicts hold no signal.
     pub gated: u64,
     /// Rollouts that were put before the judge.
     pub rollouts: u64,
     /// Of those, how many were judged in the place of another with the same words.
     pub duplicates: u64,
-    /// Responses that speak to the judge.
+    /// Responses that address the judge.
     pub injections: u64,
     /// Rollouts that are better than the reference.
     pub wins: u64,
@@ -104,9 +104,9 @@ impl JudgeStats {
         }
     }
 
-    /// Tells every scored rollout how it fares against the reference, and counts it. Without a score of the reference,
+    /// Compares every scored rollout with the reference: adds the facts, and counts wins, draws and losses. Without a score of the reference,
     /// nobody has won or lost.
-    pub(super) fn win(&mut self, outcomes: &mut [Outcome], reference: Option<f64>) {
+    pub(super) fn compare_with_reference(&mut self, outcomes: &mut [Outcome], reference: Option<f64>) {
         let Some(reference) = reference else { return };
         for outcome in outcomes {
             let Outcome::Scored { value, info } = outcome else { continue };
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_seen_and_an_order_is_none() {
+    fn a_cycle_is_found_and_an_order_has_none() {
         assert!(has_cycle(&observed(&[(0, 1), (1, 2), (2, 0)]), 3));
         assert!(!has_cycle(&observed(&[(0, 1), (1, 2), (0, 2)]), 3));
         assert!(!has_cycle(&observed(&[(0, 1), (1, 0), (1, 2)]), 3), "a split verdict is no edge");

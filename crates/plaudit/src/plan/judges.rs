@@ -1,7 +1,7 @@
 //! Resolves the judges of a recipe: their configuration, and which of them a component asks.
 
 use super::Scorer;
-use super::resolve::{Resolver, mistake};
+use super::resolve::{Resolver, recipe_error};
 use crate::judge::config::{ConfigError, JudgeConfig, ResolvedJudge};
 use crate::recipe::file::RecipeFile;
 use crate::recipe::{Node, RecipeError};
@@ -48,7 +48,7 @@ impl Resolver<'_> {
                         .to_owned()
                 }
                 (Some(_), _) => "a judge that can be talked to is wanted: of kind chat or overlap".to_owned(),
-                // It is there, and what is wrong with it has been said.
+                // It exists, and its errors have been reported.
                 (None, Some(name)) if defined.iter().any(|known| known == name) => continue,
                 (None, Some(name)) => format!("there is no judge {name:?}"),
                 (None, None) if defined.is_empty() => "there is no judge to ask".to_owned(),
@@ -60,7 +60,7 @@ impl Resolver<'_> {
             };
             let path = format!("{path}.{key}");
             let line = node.get(key).map_or(node.line, |node| node.line);
-            self.mistakes.push(mistake("recipe.judge", &path, line, message, Some(fix)));
+            self.errors.push(recipe_error("recipe.judge", &path, line, message, Some(fix)));
         }
         let judge = *places.first()?;
         let complete = places.len() == reward.judges().count();
@@ -85,7 +85,7 @@ impl Resolver<'_> {
             Err(errors) => {
                 for error in errors {
                     let error = self.located(&path, error);
-                    self.mistakes.push(error);
+                    self.errors.push(error);
                 }
                 None
             }
@@ -99,6 +99,6 @@ impl Resolver<'_> {
         let line = self.line(&path).or_else(|| self.line(parent));
         // A judge without a model may be another one with a misspelt name.
         let fix = error.fix.or_else(|| self.neighbour(judge).filter(|_| error.key == "model"));
-        mistake(error.code, &path, line, error.message, fix)
+        recipe_error(error.code, &path, line, error.message, fix)
     }
 }

@@ -22,23 +22,23 @@ impl Recipe {
         self.plan_with(&[])
     }
 
-    /// The same, with rewards that a caller brings for this recipe alone. They come before those of the registry.
-    pub fn plan_with(&self, brought: &[CustomKind]) -> Result<Plan, RecipeErrors> {
+    /// The same, with rewards of the caller for this recipe alone. They come before those of the registry.
+    pub fn plan_with(&self, custom: &[CustomKind]) -> Result<Plan, RecipeErrors> {
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
         let mut judges = Vec::new();
         let mut cache = ResourceCache::at(self.folder.clone());
         let resolver = Resolver {
             recipe: self,
-            mistakes: &mut found,
+            errors: &mut found,
             warnings: &mut warnings,
             cache: &mut cache,
             judges: &mut judges,
-            brought,
+            custom,
         };
         let resolved = resolver.plan();
         RecipeErrors::none(found)?;
         resolved.ok_or_else(|| {
-            mistake("recipe.schema", "", None, "the recipe could not be read".to_owned(), None).into()
+            recipe_error("recipe.schema", "", None, "the recipe could not be read".to_owned(), None).into()
         })
     }
 }
@@ -51,14 +51,14 @@ const MOST: usize = 256;
 
 pub(super) struct Resolver<'r> {
     recipe: &'r Recipe,
-    pub(super) mistakes: &'r mut Vec<RecipeError>,
+    pub(super) errors: &'r mut Vec<RecipeError>,
     /// What can be done, but should be thought about.
     pub(super) warnings: &'r mut Vec<RecipeError>,
     cache: &'r mut ResourceCache,
     /// The judges of all recipes so far; where two have one name, the first is meant.
     pub(super) judges: &'r mut Vec<ResolvedJudge>,
-    /// The rewards that were brought for this recipe and those that it routes to.
-    brought: &'r [CustomKind],
+    /// The custom rewards for this recipe and those that it routes to.
+    custom: &'r [CustomKind],
 }
 
 impl<'r> Resolver<'r> {
@@ -100,18 +100,18 @@ impl<'r> Resolver<'r> {
         })
     }
 
-    /// The recipe without its components' own parameters. Keys with a mistake are told and left out, so that the
-    /// mistakes of all others are found as well.
+    /// The recipe without its components' own parameters. Keys with an error are reported and left out, so that the
+    /// errors of all others are found as well.
     fn outline(&mut self) -> Option<RecipeFile> {
-        let before = self.mistakes.len();
-        check(&self.recipe.node, &file::outline(), "", self.mistakes);
-        for mistake in &mut self.mistakes[before..] {
-            let key = mistake.path.rsplit_once('.').map_or(mistake.path.as_str(), |(_, key)| key);
-            if mistake.code == "recipe.type" && DURATIONS.contains(&key) {
-                mistake.fix = Some(DURATION_SYNTAX.to_owned());
+        let before = self.errors.len();
+        check(&self.recipe.node, &file::outline(), "", self.errors);
+        for error in &mut self.errors[before..] {
+            let key = error.path.rsplit_once('.').map_or(error.path.as_str(), |(_, key)| key);
+            if error.code == "recipe.type" && DURATIONS.contains(&key) {
+                error.fix = Some(DURATION_SYNTAX.to_owned());
             }
         }
-        let wrong: Vec<&str> = self.mistakes[before..].iter().map(|mistake| mistake.path.as_str()).collect();
+        let wrong: Vec<&str> = self.errors[before..].iter().map(|error| error.path.as_str()).collect();
         let whole = self.recipe.node.to_value();
         let without = |paths: &[&str]| {
             let mut value = whole.clone();
@@ -133,7 +133,7 @@ impl<'r> Resolver<'r> {
         };
         self.define(written);
         let defined: Vec<String> = written.judges.keys().cloned().collect();
-        let before = self.mistakes.len();
+        let before = self.errors.len();
         if let Some(components) = self.recipe.node.get("components") {
             if components.entries().count() > MOST {
                 self.add("recipe.too_many", "components", format!("a recipe has at most {MOST} components"));
@@ -146,7 +146,7 @@ impl<'r> Resolver<'r> {
                 }
             }
         }
-        if self.mistakes.len() == before && !branch.parts.is_empty() {
+        if self.errors.len() == before && !branch.parts.is_empty() {
             self.refuse_weightless(&branch);
         }
         branch
@@ -175,12 +175,12 @@ impl<'r> Resolver<'r> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
             let message = "a component's name is made of letters, digits, _ and -, at most 64";
-            self.mistakes.push(mistake("recipe.name", &path, node.line, message.to_owned(), None));
+            self.errors.push(recipe_error("recipe.name", &path, node.line, message.to_owned(), None));
         }
         let entry = self.entry(&path, node)?;
-        let before = self.mistakes.len();
-        check(node, &file::component_schema(entry), &path, self.mistakes);
-        if self.mistakes.len() > before {
+        let before = self.errors.len();
+        check(node, &file::component_schema(entry), &path, self.errors);
+        if self.errors.len() > before {
             return None;
         }
         let Value::Object(all) = node.to_value() else { return None };
@@ -199,7 +199,7 @@ impl<'r> Resolver<'r> {
                     let line = node.get(refusal.key).map_or(node.line, |node| node.line);
                     let path =
                         if refusal.key.is_empty() { path.clone() } else { format!("{path}.{}", refusal.key) };
-                    self.mistakes.push(mistake("recipe.value", &path, line, refusal.message, None));
+                    self.errors.push(recipe_error("recipe.value", &path, line, refusal.message, None));
                 }
                 return None;
             }
@@ -209,7 +209,7 @@ impl<'r> Resolver<'r> {
         {
             let line = node.get(warning.key).map_or(node.line, |node| node.line);
             let path = format!("{path}.{}", warning.key);
-            self.warnings.push(mistake("recipe.no_fence", &path, line, warning.message, None));
+            self.warnings.push(recipe_error("recipe.no_fence", &path, line, warning.message, None));
         }
         if common.gate.is_some() && !matches!(scorer, Scorer::Rule(Rule::Each(_))) {
             let message = match scorer {
@@ -219,7 +219,7 @@ impl<'r> Resolver<'r> {
                 }
                 _ => "a reward that compares a group cannot be a gate, because gates decide who is compared",
             };
-            self.mistakes.push(mistake(
+            self.errors.push(recipe_error(
                 "recipe.gate",
                 &format!("{path}.gate"),
                 node.line,
@@ -247,23 +247,23 @@ impl<'r> Resolver<'r> {
             };
             let fix = "write it like { reward: reasoning_format, weight: 0.1 }".to_owned();
             let fix = self.neighbour(path).unwrap_or(fix);
-            self.mistakes.push(mistake(code, path, node.line, message.to_owned(), Some(fix)));
+            self.errors.push(recipe_error(code, path, node.line, message.to_owned(), Some(fix)));
             return None;
         };
         let path = format!("{path}.reward");
         let Tree::Text(name) = &reward.value else {
             let message = "the name of a reward is wanted".to_owned();
-            self.mistakes.push(mistake("recipe.type", &path, reward.line, message, None));
+            self.errors.push(recipe_error("recipe.type", &path, reward.line, message, None));
             return None;
         };
-        let entry = RewardEntry::find_among(name, self.brought)
+        let entry = RewardEntry::find_among(name, self.custom)
             .or_else(|| preset(name).and_then(|_| RewardEntry::find("principle")));
         if entry.is_none() {
-            let brought = self.brought.iter().map(|kind| kind.name.as_str());
-            let fix = did_you_mean(name, brought).or_else(|| did_you_mean(name, RewardEntry::names()));
+            let custom = self.custom.iter().map(|kind| kind.name.as_str());
+            let fix = did_you_mean(name, custom).or_else(|| did_you_mean(name, RewardEntry::names()));
             let fix = fix.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
             let message = format!("there is no reward {name:?}");
-            self.mistakes.push(mistake("recipe.unknown_reward", &path, reward.line, message, Some(fix)));
+            self.errors.push(recipe_error("recipe.unknown_reward", &path, reward.line, message, Some(fix)));
         }
         entry
     }
@@ -308,7 +308,7 @@ impl<'r> Resolver<'r> {
             let line = self.line("route.by");
             let fix = Some("write it like extra.data_source".to_owned());
             let message = "rollouts are routed by a field of extra".to_owned();
-            self.mistakes.push(mistake("recipe.route", "route.by", line, message, fix));
+            self.errors.push(recipe_error("recipe.route", "route.by", line, message, fix));
         }
         if route.cases.len() > MOST {
             self.add("recipe.too_many", "route.cases", format!("a recipe routes to at most {MOST} others"));
@@ -342,19 +342,19 @@ impl<'r> Resolver<'r> {
         }
         let other = match self.recipe.beside(name) {
             Ok(other) => other,
-            Err(mistakes) => {
-                self.adopt(path, name, mistakes);
+            Err(errors) => {
+                self.adopt(path, name, errors);
                 return None;
             }
         };
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
         let mut inner = Resolver {
             recipe: &other,
-            mistakes: &mut found,
+            errors: &mut found,
             warnings: &mut warnings,
             cache: &mut *self.cache,
             judges: &mut *self.judges,
-            brought: self.brought,
+            custom: self.custom,
         };
         let branch = inner.outline().and_then(|written| {
             if written.route.is_some() {
@@ -362,26 +362,26 @@ impl<'r> Resolver<'r> {
                 return None;
             }
             let branch = inner.branch(&written);
-            if branch.components.is_empty() && inner.mistakes.is_empty() {
+            if branch.components.is_empty() && inner.errors.is_empty() {
                 inner.add("recipe.no_components", "components", "name at least one component");
             }
             Some(branch)
         });
-        if let Err(mistakes) = RecipeErrors::none(found) {
-            self.adopt(path, name, mistakes);
+        if let Err(errors) = RecipeErrors::none(found) {
+            self.adopt(path, name, errors);
             return None;
         }
         let line = self.line(path);
-        self.warnings.extend(warnings.into_iter().map(|inner| told_at(path, line, name, inner)));
+        self.warnings.extend(warnings.into_iter().map(|inner| nested_error(path, line, name, inner)));
         known.push((name.to_owned(), branches.len()));
         branches.push(branch?);
         Some(branches.len() - 1)
     }
 
-    /// Tells the mistakes of another recipe at the place that names it.
-    fn adopt(&mut self, path: &str, name: &str, mistakes: RecipeErrors) {
+    /// Reports the errors of another recipe at the place that names it.
+    fn adopt(&mut self, path: &str, name: &str, errors: RecipeErrors) {
         let line = self.line(path);
-        self.mistakes.extend(mistakes.into_iter().map(|inner| told_at(path, line, name, inner)));
+        self.errors.extend(errors.into_iter().map(|inner| nested_error(path, line, name, inner)));
     }
 
     pub(super) fn duration(&mut self, path: &str, text: &str) -> Option<Duration> {
@@ -389,7 +389,7 @@ impl<'r> Resolver<'r> {
         if duration.is_none() {
             let message = format!("{text:?} is not a duration above 0 and of at most a day");
             let fix = Some(DURATION_SYNTAX.to_owned());
-            self.mistakes.push(mistake("recipe.duration", path, self.line(path), message, fix));
+            self.errors.push(recipe_error("recipe.duration", path, self.line(path), message, fix));
         }
         duration
     }
@@ -412,19 +412,19 @@ impl<'r> Resolver<'r> {
 
     fn add(&mut self, code: &'static str, path: &str, message: impl Into<String>) {
         let line = self.line(path);
-        self.mistakes.push(mistake(code, path, line, message.into(), None));
+        self.errors.push(recipe_error(code, path, line, message.into(), None));
     }
 }
 
-/// A mistake of another recipe, at the place that names it.
-fn told_at(path: &str, line: Option<u32>, name: &str, inner: RecipeError) -> RecipeError {
+/// An error of another recipe, at the place that names it.
+fn nested_error(path: &str, line: Option<u32>, name: &str, inner: RecipeError) -> RecipeError {
     let message = if inner.code == "recipe.not_found" {
         inner.message
     } else {
         let place = inner.line.map_or_else(String::new, |line| format!(" line {line}"));
         format!("in {name}{place} {}: {}", inner.path, inner.message)
     };
-    mistake(inner.code, path, line, message, inner.fix)
+    recipe_error(inner.code, path, line, message, inner.fix)
 }
 
 /// Takes the key at a dotted path out.
@@ -441,7 +441,7 @@ fn has_entries(node: &Node) -> bool {
     node.entries().next().is_some()
 }
 
-pub(super) fn mistake(
+pub(super) fn recipe_error(
     code: &'static str,
     path: &str,
     line: Option<u32>,

@@ -50,23 +50,24 @@ pub struct AnswerParser {
 impl AnswerParser {
     /// The verdict of a reply.
     pub fn read(&self, reply: &Reply) -> Result<Verdict, Reason> {
-        let said = answer(&reply.content)?;
+        let content = answer(&reply.content)?;
         let verdict = match &self.location {
-            AnswerLocation::Whole { logprobs: false } => self.expected.plain(said),
-            AnswerLocation::Whole { logprobs: true } => {
-                self.expected.plain(said).and_then(|_| self.expected.weighed(said, reply.tokens.as_deref()))
-            }
+            AnswerLocation::Whole { logprobs: false } => self.expected.plain(content),
+            AnswerLocation::Whole { logprobs: true } => self
+                .expected
+                .plain(content)
+                .and_then(|_| self.expected.weighed(content, reply.tokens.as_deref())),
             AnswerLocation::Json { field, echo } => {
-                object(said, field).and_then(|map| self.chosen(&map, field, echo.as_ref()))
+                object(content, field).and_then(|map| self.chosen(&map, field, echo.as_ref()))
             }
             AnswerLocation::Between { open, close } => {
-                between(said, open, close).and_then(|text| self.expected.plain(text))
+                between(content, open, close).and_then(|text| self.expected.plain(text))
             }
-            AnswerLocation::Brackets => bracketed(said).and_then(|text| self.expected.plain(text)),
+            AnswerLocation::Brackets => bracketed(content).and_then(|text| self.expected.plain(text)),
         };
-        // Only a reply without any verdict can be a refusal; one that has a verdict may well talk of refusals.
+        // Only a reply without any verdict can be a refusal; one that has a verdict may well mention refusals.
         verdict.map_err(|reason| match reason.code {
-            Code::JudgeSchema if !said.contains('{') && refuses(said) => Code::JudgeRefusal.into(),
+            Code::JudgeSchema if !content.contains('{') && refuses(content) => Code::JudgeRefusal.into(),
             _ => reason,
         })
     }
@@ -74,7 +75,7 @@ impl AnswerParser {
 
 impl AnswerParser {
     /// The verdict in an object that has the field. Whether it is about the right sample is asked last, so that a verdict
-    /// which is none at all is told as what it is.
+    /// which is none at all is reported as that.
     fn chosen(
         &self,
         map: &Map<String, Value>,
@@ -84,7 +85,7 @@ impl AnswerParser {
         let verdict = self.expected.of_json(map.get(field).unwrap_or(&Value::Null))?;
         match echo.map(|(name, text)| (map.get(name), text)) {
             None => Ok(verdict),
-            Some((Some(Value::String(said)), text)) if said == text => Ok(verdict),
+            Some((Some(Value::String(content)), text)) if content == text => Ok(verdict),
             Some((Some(Value::String(_)), _)) => Err(Code::JudgeWrongSample.into()),
             Some(_) => Err(shape("the answer does not say which sample it is about")),
         }
@@ -295,39 +296,40 @@ fn ranking<'t>(labels: &[String], named: impl Iterator<Item = Option<&'t str>>) 
 }
 
 /// Whether a reply without a verdict says that the judge will not give one.
-fn refuses(said: &str) -> bool {
-    let start: String = said.chars().take(REFUSAL_WITHIN).collect();
+fn refuses(content: &str) -> bool {
+    let start: String = content.chars().take(REFUSAL_WITHIN).collect();
     let start = start.to_lowercase().replace('’', "'");
     REFUSALS.iter().any(|phrase| start.contains(phrase))
 }
 
 /// The text between two strings that stand once each, the second at the end.
-fn between<'t>(said: &'t str, open: &str, close: &str) -> Result<&'t str, Reason> {
+fn between<'t>(content: &'t str, open: &str, close: &str) -> Result<&'t str, Reason> {
     if open.is_empty() || close.is_empty() {
         return Err(shape("the place of the verdict has no name"));
     }
-    let opened: Vec<usize> = memmem::find_iter(said.as_bytes(), open).take(2).collect();
-    let closed: Vec<usize> = memmem::find_iter(said.as_bytes(), close).take(2).collect();
+    let opened: Vec<usize> = memmem::find_iter(content.as_bytes(), open).take(2).collect();
+    let closed: Vec<usize> = memmem::find_iter(content.as_bytes(), close).take(2).collect();
     match (opened.as_slice(), closed.as_slice()) {
         ([_, _, ..], _) | (_, [_, _, ..]) => Err(Code::JudgeAmbiguous.into()),
         ([], _) => Err(shape("there is no verdict in the agreed place")),
         ([_], []) => Err(Reason::new(Code::JudgeTruncated, "the verdict does not end")),
         ([from], [to]) => {
-            let inside =
-                said.get(from + open.len()..*to).ok_or_else(|| shape("the verdict ends before it begins"))?;
-            let after = said.get(to + close.len()..).map_or("", str::trim);
+            let inside = content
+                .get(from + open.len()..*to)
+                .ok_or_else(|| shape("the verdict ends before it begins"))?;
+            let after = content.get(to + close.len()..).map_or("", str::trim);
             if after.is_empty() { Ok(inside) } else { Err(shape("something stands after the verdict")) }
         }
     }
 }
 
 /// The text in the only double brackets.
-fn bracketed(said: &str) -> Result<&str, Reason> {
+fn bracketed(content: &str) -> Result<&str, Reason> {
     let mut found = None;
     let mut from = 0;
-    while let Some(at) = said.get(from..).and_then(|rest| memmem::find(rest.as_bytes(), b"[[")) {
+    while let Some(at) = content.get(from..).and_then(|rest| memmem::find(rest.as_bytes(), b"[[")) {
         let inside = from + at + 2;
-        let rest = said.get(inside..).unwrap_or("");
+        let rest = content.get(inside..).unwrap_or("");
         let end = rest.bytes().take(LONGEST_BRACKET + 1).position(|byte| matches!(byte, b'[' | b']'));
         match end {
             Some(end) if end > 0 && rest.as_bytes()[end..].starts_with(b"]]") => {
@@ -348,17 +350,17 @@ fn bracketed(said: &str) -> Result<&str, Reason> {
 }
 
 /// The one object of a reply that has the field. The object ends the reply, a code fence aside.
-fn object(said: &str, field: &str) -> Result<Map<String, Value>, Reason> {
+fn object(content: &str, field: &str) -> Result<Map<String, Value>, Reason> {
     // Also in the quotes of Python: an object that cannot be read may still be where the judge said its verdict.
     let names = [format!("\"{field}\""), format!("'{field}'")];
     let mentions =
         |region: &str| names.iter().any(|name| memmem::find(region.as_bytes(), name.as_bytes()).is_some());
     let (mut verdict, mut others) = (None, false);
     let mut from = 0;
-    while let Some(start) = said.get(from..).and_then(|rest| memchr::memchr(b'{', rest.as_bytes())) {
-        let region = said.get(from + start..).unwrap_or("");
+    while let Some(start) = content.get(from..).and_then(|rest| memchr::memchr(b'{', rest.as_bytes())) {
+        let region = content.get(from + start..).unwrap_or("");
         let Some(length) = balanced(region.as_bytes()) else {
-            // What follows cannot be told apart any more: with the field in it, the verdict itself is cut off.
+            // What follows cannot be separated any more: with the field in it, the verdict itself is cut off.
             if mentions(region) || verdict.is_none() {
                 return Err(Reason::new(Code::JudgeTruncated, "the JSON object does not end"));
             }
@@ -383,7 +385,7 @@ fn object(said: &str, field: &str) -> Result<Map<String, Value>, Reason> {
         return Err(shape(if others { "no JSON object has the verdict" } else { "there is no JSON object" }));
     };
     let map = map?;
-    let after = said.get(end..).map_or("", str::trim);
+    let after = content.get(end..).map_or("", str::trim);
     if !after.is_empty() && after != "```" {
         return Err(shape("something stands after the verdict"));
     }

@@ -65,14 +65,14 @@ enum Decision {
     Later(Option<Instant>),
 }
 
-struct Waiter {
+struct QueuedCall {
     request: CallRequest,
     woken: Notify,
     answer: Mutex<Option<Result<Slot, Rejected>>>,
 }
 
 /// All that is known of a judge during a run.
-pub(super) struct State {
+pub(super) struct QueueState {
     pub(super) endpoints: Vec<EndpointState>,
     pub(super) limit: ConcurrencyLimit,
     pub(super) latencies: LatencyWindow,
@@ -87,7 +87,7 @@ pub(super) struct State {
     pub(super) closed: Option<Reason>,
     call_rate: RateLimiter,
     pub(super) token_rate: RateLimiter,
-    queue: VecDeque<Arc<Waiter>>,
+    queue: VecDeque<Arc<QueuedCall>>,
     down_since: Option<Instant>,
     /// Why it failed last.
     pub(super) last_error: Option<Reason>,
@@ -95,11 +95,11 @@ pub(super) struct State {
 
 /// The admission queue of one judge.
 pub(super) struct AdmissionQueue {
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<QueueState>,
     patience: Duration,
 }
 
-impl State {
+impl QueueState {
     /// Lets calls start from the front of the queue. Returns when to look again, and whether the front has changed.
     fn admit(&mut self, now: Instant) -> (Option<Instant>, bool) {
         let mut moved = false;
@@ -239,7 +239,7 @@ impl AdmissionQueue {
         let longest = (judge.rest * 12).min(judge.rest.max(judge.patience / 3));
         let rng = |url: &String| Rng::new(&format!("{} {url}", judge.name));
         let endpoint = |url: &String| EndpointState::new(judge.rest, longest, rng(url));
-        let state = State {
+        let state = QueueState {
             endpoints: judge.base_urls.iter().map(endpoint).collect(),
             limit: ConcurrencyLimit::new(judge.config.concurrency),
             latencies: LatencyWindow::none(),
@@ -262,7 +262,7 @@ impl AdmissionQueue {
 
     /// Waits until the call may start. Dropping the future leaves the queue.
     pub(super) async fn admit(&self, request: CallRequest) -> Result<Permit<'_>, Rejected> {
-        let waiter = Arc::new(Waiter { request, woken: Notify::new(), answer: Mutex::new(None) });
+        let waiter = Arc::new(QueuedCall { request, woken: Notify::new(), answer: Mutex::new(None) });
         let mut queued = QueueEntry { queue: self, waiter: &waiter, is_in: true };
         lock(&self.state).queue.push_back(Arc::clone(&waiter));
         loop {
@@ -289,7 +289,7 @@ impl AdmissionQueue {
     }
 
     /// The decision on a waiting call, else when to look again.
-    fn poll(&self, waiter: &Arc<Waiter>) -> Result<Option<Instant>, Result<Slot, Rejected>> {
+    fn poll(&self, waiter: &Arc<QueuedCall>) -> Result<Option<Instant>, Result<Slot, Rejected>> {
         let now = Instant::now();
         let mut state = lock(&self.state);
         let (next, moved) = state.admit(now);
@@ -336,7 +336,7 @@ impl AdmissionQueue {
     }
 
     /// Takes in how a call went that started then.
-    pub(super) fn observe(state: &mut State, endpoint: usize, health: Health, started: Instant) {
+    pub(super) fn observe(state: &mut QueueState, endpoint: usize, health: Health, started: Instant) {
         let now = Instant::now();
         state.endpoints[endpoint].observe(health, now);
         match health {
@@ -350,7 +350,7 @@ impl AdmissionQueue {
 /// A slot in the queue. Dropped, it leaves the queue and gives back a slot that was granted but not taken.
 struct QueueEntry<'g> {
     queue: &'g AdmissionQueue,
-    waiter: &'g Arc<Waiter>,
+    waiter: &'g Arc<QueuedCall>,
     is_in: bool,
 }
 

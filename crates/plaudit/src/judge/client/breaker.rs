@@ -99,7 +99,7 @@ impl EndpointState {
         self.breaker != Breaker::Closed
     }
 
-    /// Whether it works as far as we know, so that trouble is worth no more than the retry budget.
+    /// Whether it works as far as we know, so that its failures are retried within the retry budget.
     pub(super) fn is_up(&self) -> bool {
         self.proven && !self.is_down()
     }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn five_failures_open_it_and_probes_back_off_to_a_minute() {
+    async fn five_failures_open_it_and_probes_back_off() {
         let (mut endpoint, start) = endpoint();
         for _ in 0..4 {
             endpoint.observe(Health::Failing, start);

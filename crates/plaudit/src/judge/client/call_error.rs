@@ -85,43 +85,39 @@ impl CallError {
 
     /// The judgment in a reply, or what its status or its lack of content means.
     pub(super) fn check_reply(reply: HttpReply) -> Result<Vec<u8>, Self> {
-        match reply.status {
-            200..=299 => check_body(reply),
-            status => Err(from_status(status, &reply)),
+        if !(200..=299).contains(&reply.status) {
+            return Err(from_status(reply.status, &reply));
         }
+        // A login page or the error of a proxy is nothing to store.
+        let failing = |code, message: &'static str, retry| {
+            Err(CallError::new(Reason::new(code, message), retry, Health::Failing))
+        };
+        if reply.encoded {
+            return failing(
+                Code::JudgeProtocol,
+                "The judge compressed an answer that was not to be compressed.",
+                Retry::Once,
+            );
+        }
+        let text = reply.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&reply.body).trim_ascii_start();
+        if text.is_empty() {
+            return failing(Code::JudgeEmpty, "The judge answered with an empty body.", Retry::Once);
+        }
+        if text[0] != b'{' && text[0] != b'[' {
+            return failing(Code::JudgeJson, "The judge's answer is not JSON.", Retry::Once);
+        }
+        if Envelope::is_error(text) {
+            return failing(
+                Code::JudgeSchema,
+                "The judge answered with an error in place of a verdict.",
+                Retry::Freely,
+            );
+        }
+        Ok(reply.body)
     }
 }
 
-/// Whether a body can be a judgment at all. A login page or the error of a proxy is nothing to keep.
-fn check_body(reply: HttpReply) -> Result<Vec<u8>, CallError> {
-    let failing = |code, message: &'static str, retry| {
-        Err(CallError::new(Reason::new(code, message), retry, Health::Failing))
-    };
-    if reply.encoded {
-        return failing(
-            Code::JudgeProtocol,
-            "The judge compressed an answer that was not to be compressed.",
-            Retry::Once,
-        );
-    }
-    let text = reply.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&reply.body).trim_ascii_start();
-    if text.is_empty() {
-        return failing(Code::JudgeEmpty, "The judge answered with an empty body.", Retry::Once);
-    }
-    if text[0] != b'{' && text[0] != b'[' {
-        return failing(Code::JudgeJson, "The judge's answer is not JSON.", Retry::Once);
-    }
-    if Envelope::is_error(text) {
-        return failing(
-            Code::JudgeSchema,
-            "The judge answered with an error in place of a verdict.",
-            Retry::Freely,
-        );
-    }
-    Ok(reply.body)
-}
-
-/// The two keys that tell an error from an answer.
+/// The two keys by which an error differs from an answer.
 #[derive(serde::Deserialize)]
 struct Envelope {
     error: Option<serde::de::IgnoredAny>,
@@ -179,14 +175,14 @@ fn is_context_length(body: &[u8]) -> bool {
 
 /// What the judge says of its status, in our words and a few of its own.
 pub(super) fn sentence(status: u16, body: &[u8]) -> String {
-    let said = match message(body) {
+    let text = match message(body) {
         Some(message) => scrub(message.as_bytes()),
         None => scrub(body),
     };
-    if said.is_empty() {
+    if text.is_empty() {
         format!("The judge answered with status {status}.")
     } else {
-        format!("The judge answered with status {status}: {said}")
+        format!("The judge answered with status {status}: {text}")
     }
 }
 
@@ -194,8 +190,8 @@ pub(super) fn sentence(status: u16, body: &[u8]) -> String {
 fn message(body: &[u8]) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let places = ["/error/message", "/error", "/message", "/detail/0/msg", "/detail/message", "/detail"];
-    let said = places.iter().filter_map(|place| body.pointer(place)?.as_str());
-    said.map(str::trim).find(|said| !said.is_empty()).map(str::to_owned)
+    let text = places.iter().filter_map(|place| body.pointer(place)?.as_str());
+    text.map(str::trim).find(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// How many letters of a foreign text are shown.
@@ -302,9 +298,9 @@ mod tests {
 
     #[test]
     fn keys_and_controls_are_not_shown() {
-        let said =
+        let text =
             scrub(b"Incorrect \x1b[31mAPI key provided: sk-THISISASECRET and abcdefghijklmnopqrstuvwxyz");
-        assert_eq!(said, "Incorrect [31mAPI key provided: *** and ***");
+        assert_eq!(text, "Incorrect [31mAPI key provided: *** and ***");
         assert!(scrub(&[b'x'; 4096]).len() <= SHOWN);
         assert_eq!(
             scrub(b"header Bearer abc.def, key 123e4567-e89b-12d3-a456-426614174000"),
@@ -314,21 +310,21 @@ mod tests {
 
     #[test]
     fn an_error_is_told_in_its_own_words() {
-        let said =
+        let text =
             |body: &str| sentence(400, body.as_bytes()).replace("The judge answered with status 400: ", "");
         let openai = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","code":"unsupported_parameter"}}"#;
         assert_eq!(
-            said(openai),
+            text(openai),
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
         );
-        assert_eq!(said(r#"{"error":"bad request","type":"invalid_request_error"}"#), "bad request");
-        assert_eq!(said(r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#), "field required");
+        assert_eq!(text(r#"{"error":"bad request","type":"invalid_request_error"}"#), "bad request");
+        assert_eq!(text(r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#), "field required");
         assert_eq!(
-            said(r#"{"object":"error","message":"The model `claude-3-5-sonnet-20241022` does not exist."}"#),
+            text(r#"{"object":"error","message":"The model `claude-3-5-sonnet-20241022` does not exist."}"#),
             "The model `claude-3-5-sonnet-20241022` does not exist."
         );
-        assert_eq!(said("plain words"), "plain words");
-        let long = said(&"word ".repeat(100));
+        assert_eq!(text("plain words"), "plain words");
+        let long = text(&"word ".repeat(100));
         assert!(long.chars().count() <= SHOWN + 1 && long.ends_with('…'), "{long}");
     }
 

@@ -110,7 +110,7 @@ impl JudgeState {
     }
 
     /// Reads once what the record knows of the judge: the formats that it supports, and what was spent on it.
-    pub(super) async fn load(&self, record: &dyn Record) -> Result<(), Reason> {
+    async fn load(&self, record: &dyn Record) -> Result<(), Reason> {
         let read = || async {
             let (calls, cost) = record.spent(&self.budget_key()).await?;
             let known = record.get_fact(&self.formats_key()).await?;
@@ -162,7 +162,12 @@ impl JudgeState {
     }
 
     /// The best format of the query that the judge supports, and whether there is a worse one.
-    pub(super) fn format(&self, query: &dyn Query) -> Result<(AnswerFormat, bool), Reason> {
+    pub(super) async fn format(
+        &self,
+        record: &dyn Record,
+        query: &dyn Query,
+    ) -> Result<(AnswerFormat, bool), Reason> {
+        self.load(record).await?;
         let state = lock(&self.queue.state);
         let formats = query.formats();
         let open = formats.iter().position(|format| !state.unsupported.contains(format));

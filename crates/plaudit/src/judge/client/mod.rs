@@ -219,10 +219,9 @@ impl JudgeClient {
         progress: &mut Progress,
     ) -> Result<Verdict, Reason> {
         let record = self.record.as_ref();
-        state.load(record).await?;
         let mut attempt = 0;
         loop {
-            let (format, has_next) = state.format(query)?;
+            let (format, has_next) = state.format(record, query).await?;
             let request = query.request(format, attempt)?;
             let key = key(&state.judge.identity, &request);
             let bytes = request.body.len();
@@ -257,9 +256,9 @@ impl JudgeClient {
     pub async fn is_cached(&self, judge: usize, query: &dyn Query) -> bool {
         let Some(ClientJudge { state, .. }) = self.judges.get(judge) else { return false };
         let cached = async {
-            state.load(self.record.as_ref()).await?;
-            let request = query.request(state.format(query)?.0, 0)?;
-            self.record.get(&key(&state.judge.identity, &request)).await
+            let record = self.record.as_ref();
+            let request = query.request(state.format(record, query).await?.0, 0)?;
+            record.get(&key(&state.judge.identity, &request)).await
         };
         query.local().is_some() || cached.await.is_ok_and(|judgment| judgment.is_some())
     }

@@ -9,14 +9,14 @@ use std::future::ready;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-/// One question to one judge.
+/// One request to one judge.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
-    /// What is asked.
+    /// The key of the judgment.
     pub key: &'a [u8; 32],
     /// Which judge, by its name.
     pub judge: &'a str,
-    /// Who asks: a number that no other question of this process has.
+    /// A number that no other request of this process has.
     pub request_id: u64,
 }
 
@@ -42,27 +42,27 @@ pub enum CallGrant {
     Elsewhere,
 }
 
-/// What is written down about calls. Where it cannot be written, nothing is sent.
+/// Stores calls and their replies. Where it cannot be written, nothing is sent.
 ///
 /// What returns no future is handed over and written soon.
 pub trait Record: Send + Sync {
-    /// The body of a judgment that was bought before.
+    /// The body of a stored judgment.
     fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>>;
 
-    /// Writes down that a call is about to be sent. It is called before every one.
+    /// Records that a call is about to be sent. It is called before every one.
     fn begin_call<'a>(
         &'a self,
         claim: Claim<'a>,
         allowance: Allowance,
     ) -> BoxFuture<'a, Result<CallGrant, Reason>>;
 
-    /// The body of a judgment that another process is buying, once it is there; none where that process has given up,
-    /// so that the question may be asked here.
+    /// The body of a judgment that another process is fetching, once it is stored; none where that process has failed,
+    /// so that the call may be made here.
     fn follow<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
         self.get(key)
     }
 
-    /// Keeps a judgment; resolves when it would survive a crash.
+    /// Stores a judgment; resolves when it would survive a crash.
     fn store<'a>(
         &'a self,
         claim: Claim<'a>,
@@ -70,10 +70,10 @@ pub trait Record: Send + Sync {
         latency: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>>;
 
-    /// Writes down that a call ended without a judgment, and whether it may have been paid for all the same.
+    /// Records that a call ended without a judgment, and whether it may have been paid for all the same.
     fn fail_call(&self, claim: Claim<'_>, code: Code, maybe_paid: bool);
 
-    /// Leaves a question that was not answered to others.
+    /// Leaves a request that was not answered to others.
     fn release(&self, _: Claim<'_>) {}
 
     /// A small settled fact, such as the format that a judge takes.
@@ -95,7 +95,7 @@ const HELD: usize = 32 << 20;
 const FACTS: usize = 100_000;
 
 /// A record that lasts as long as the process and holds what was asked lately, so that its memory does not grow with the
-/// run: equal questions are bought once as long as they are not far apart, and nothing is written to disk.
+/// run: equal calls are made once as long as they are not far apart, and nothing is written to disk.
 #[derive(Debug, Default)]
 pub struct MemoryRecord {
     memory: Mutex<MemoryState>,
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_lately_is_known_and_memory_is_bounded() {
+    fn recent_entries_are_known_and_memory_is_bounded() {
         let mut kept: GenerationCache<u32, u32> = GenerationCache::default();
         (0..1000).for_each(|at| kept.put(at, at, 1, 100));
         assert_eq!((kept.get(&999), kept.get(&900), kept.get(&0)), (Some(&999), Some(&900), None));

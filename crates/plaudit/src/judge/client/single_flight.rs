@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
-/// What came of a flight: the judgment, or why there is none.
+/// The result of a shared call: the judgment, or why there is none.
 pub(super) type FlightResult = Result<Arc<[u8]>, Reason>;
 
 type Key = [u8; 32];
@@ -18,13 +18,13 @@ pub(super) struct SingleFlight {
     flights: Flights,
 }
 
-/// Whether a question is to be asked, or waited for.
+/// Whether a request makes the call, or waits for it.
 pub(super) enum Role<'f> {
     Leader(Leader<'f>),
     Follower(watch::Receiver<Option<FlightResult>>),
 }
 
-/// The one that asks. Dropped without a landing, it leaves the question to the next.
+/// The request that makes the call. Dropped without a result, it leaves the call to the next.
 pub(super) struct Leader<'f> {
     flights: &'f Flights,
     key: Key,
@@ -55,7 +55,7 @@ impl Drop for Leader<'_> {
     }
 }
 
-/// What the flight came to, or none where its leader was dropped.
+/// The result of the call, or none where its leader was dropped.
 pub(super) async fn follow(mut flight: watch::Receiver<Option<FlightResult>>) -> Option<FlightResult> {
     flight.wait_for(Option::is_some).await.ok().and_then(|result| result.clone())
 }

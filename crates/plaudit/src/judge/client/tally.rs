@@ -16,9 +16,9 @@ pub struct Tally {
     pub judge: String,
     /// Calls that were sent, retries and hedges among them.
     pub calls: u64,
-    /// Questions that the record answered.
+    /// Calls that the record answered.
     pub cached: u64,
-    /// Questions that an equal one in flight answered.
+    /// Calls that an equal one in flight answered.
     pub shared: u64,
     /// Calls that were sent because an earlier one failed or could not be read.
     pub retries: u64,
@@ -51,7 +51,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of a judge that has not been asked.
+    /// Of a judge that has not been called.
     pub(super) fn none(judge: &str, priced: bool) -> Self {
         Self {
             judge: judge.to_owned(),

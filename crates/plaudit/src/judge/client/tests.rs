@@ -27,7 +27,7 @@ struct SeenCall {
 
 /// The calls so far, and how many are on their way.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenCalls {
     calls: Vec<SeenCall>,
     in_flight: usize,
     peak: usize,
@@ -35,11 +35,11 @@ struct Seen {
 
 struct MemoryTransport {
     start: Instant,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<SeenCalls>>,
     script: Box<Script>,
 }
 
-struct CallGuard<'m>(&'m Mutex<Seen>);
+struct CallGuard<'m>(&'m Mutex<SeenCalls>);
 
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
@@ -106,7 +106,7 @@ fn good() -> Result<HttpReply, TransportError> {
     reply(200, "{\"good\":1}")
 }
 
-fn broken(code: Code, sent: bool) -> Result<HttpReply, TransportError> {
+fn transport_error(code: Code, sent: bool) -> Result<HttpReply, TransportError> {
     Err(TransportError::new(code, sent))
 }
 
@@ -116,7 +116,7 @@ fn wait(seconds: &str) -> Result<HttpReply, TransportError> {
 
 struct Fixture {
     client: JudgeClient,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<SeenCalls>>,
 }
 
 impl Fixture {
@@ -132,7 +132,7 @@ impl Fixture {
         record: Arc<dyn Record>,
         script: impl Fn(usize, &SeenCall) -> (u64, Result<HttpReply, TransportError>) + Send + Sync + 'static,
     ) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(SeenCalls::default()));
         let transport =
             MemoryTransport { start: Instant::now(), seen: Arc::clone(&seen), script: Box::new(script) };
         let judge = Arc::new(judge.into());
@@ -202,9 +202,9 @@ async fn the_first_call_is_a_probe_and_the_limit_holds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_judge_is_left_alone_and_calls_wait_no_longer_than_patience() {
+async fn calls_to_a_dead_judge_wait_no_longer_than_patience() {
     let config = JudgeConfig { patience: "12s".to_owned(), ..config() };
-    let fixture = Fixture::new(config, |_, _| (1, broken(Code::JudgeConnect, false)));
+    let fixture = Fixture::new(config, |_, _| (1, transport_error(Code::JudgeConnect, false)));
     let start = Instant::now();
     let asked = fixture.ask_all(200, 300).await;
     assert_eq!(scored(&asked), 0);
@@ -217,7 +217,7 @@ async fn a_dead_judge_is_left_alone_and_calls_wait_no_longer_than_patience() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_lost_when_a_judge_comes_back() {
     let fixture = Fixture::new(config(), |_, call| match call.at.as_secs() {
-        0..=19 => (1, broken(Code::JudgeConnect, false)),
+        0..=19 => (1, transport_error(Code::JudgeConnect, false)),
         _ => (50, good()),
     });
     let start = Instant::now();
@@ -239,7 +239,7 @@ async fn retries_of_a_judge_that_fails_now_and_then_are_a_share() {
 
 #[tokio::test(start_paused = true)]
 async fn what_may_have_been_paid_is_sent_once_more_only() {
-    let fixture = Fixture::new(config(), |_, _| (5, broken(Code::JudgeReset, true)));
+    let fixture = Fixture::new(config(), |_, _| (5, transport_error(Code::JudgeReset, true)));
     let asked = fixture.ask_all(1, 300).await;
     assert_eq!((failed(&asked, Code::JudgeReset), asked[0].attempts), (1, 2));
     assert_eq!(fixture.client.tallies()[0].maybe_paid, 2);
@@ -310,7 +310,7 @@ async fn a_refused_key_fails_all_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn equal_questions_are_asked_once_and_a_second_run_asks_nothing() {
+async fn equal_requests_share_one_call_and_a_rerun_makes_none() {
     let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let fixture = Fixture::with(config(), Arc::clone(&record), |_, _| (10, good()));
     let same: Vec<Number> = (0..50).map(|at| number(at % 5)).collect();
@@ -323,7 +323,7 @@ async fn equal_questions_are_asked_once_and_a_second_run_asks_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_whose_asker_leaves_is_asked_by_the_next() {
+async fn a_request_whose_leader_leaves_is_made_by_the_next() {
     let fixture = Fixture::new(config(), |_, _| (1_000, good()));
     let query = number(1);
     let late = Instant::now() + Duration::from_secs(60);
@@ -334,7 +334,7 @@ async fn a_question_whose_asker_leaves_is_asked_by_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_without_a_verdict_are_kept_and_the_chain_is_the_same_again() {
+async fn unreadable_replies_are_stored_and_replayed_in_order() {
     let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let script = |_: usize, call: &SeenCall| {
         (10, reply(200, if call.body.ends_with("1") { "{\"good\":1}" } else { "{}" }))
@@ -428,7 +428,7 @@ async fn endpoints_share_the_load_and_a_dead_one_gets_none() {
     let urls = vec!["http://a".into(), "http://b".into(), "http://c".into()];
     let base_url = Some(AddressConfig::Several(urls));
     let fixture = Fixture::new(JudgeConfig { base_url, ..config() }, |_, call| match call.endpoint {
-        2 => (1, broken(Code::JudgeConnect, false)),
+        2 => (1, transport_error(Code::JudgeConnect, false)),
         _ => (100, good()),
     });
     assert_eq!(scored(&fixture.ask_all(300, 300).await), 300);
@@ -474,15 +474,15 @@ async fn a_key_in_an_error_is_hidden_however_short_it_is() {
         at => (1, reply([400, 401, 503][at % 3], "the key tok-1 is wrong, tok-1")),
     });
     for asked in fixture.ask_all(20, 30).await {
-        let told = format!("{:?}", asked.verdict);
-        assert!(!told.contains("tok-1") && (asked.verdict.is_ok() || told.contains("***")), "{told}");
+        let shown = format!("{:?}", asked.verdict);
+        assert!(!shown.contains("tok-1") && (asked.verdict.is_ok() || shown.contains("***")), "{shown}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn probes_do_not_keep_step_with_a_judge_that_comes_and_goes() {
     let fixture = Fixture::new(config(), |_, call| match call.at.as_millis() % 1_000 {
-        0..500 => (1, broken(Code::JudgeConnect, false)),
+        0..500 => (1, transport_error(Code::JudgeConnect, false)),
         _ => (1, good()),
     });
     let asked = fixture.ask_all(40, 120).await;

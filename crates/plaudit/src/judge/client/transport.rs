@@ -25,7 +25,7 @@ pub(super) struct HttpReply {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
     pub(super) retry_after: Option<String>,
-    /// Whether the body is said to be compressed, which was not asked for.
+    /// Whether the body is words_of_causes to be compressed, which was not asked for.
     pub(super) encoded: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Outgoing<'a> {
     pub(super) endpoint: usize,
     pub(super) key: &'a [u8; 32],
     pub(super) request: &'a Request,
-    /// Set when the head of the reply has arrived, so that a slow body can be told from silence.
+    /// Set when the head of the reply has arrived, so that a slow body differs from no reply at all.
     pub(super) head_received: &'a AtomicBool,
 }
 
@@ -108,26 +108,6 @@ impl HttpTransport {
         Ok(Self { client, bases, large: Semaphore::new(LARGE_AT_ONCE) })
     }
 
-    async fn exchange(&self, outgoing: Outgoing<'_>) -> Result<HttpReply, TransportError> {
-        let Some(base) = self.bases.get(outgoing.endpoint) else {
-            return Err(TransportError::new(Code::JudgeConnect, false));
-        };
-        let sent = self
-            .client
-            .post(format!("{base}{}", outgoing.request.path))
-            .header("idempotency-key", blake3::Hash::from_bytes(*outgoing.key).to_hex().as_str())
-            .body(outgoing.request.body.clone())
-            .send()
-            .await;
-        let reply = sent.map_err(|error| diagnose(&error))?;
-        outgoing.head_received.store(true, Ordering::Relaxed);
-        let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let retry_after = retry_after.map(str::to_owned);
-        let encoded = reply.headers().get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
-        let status = reply.status().as_u16();
-        Ok(HttpReply { status, body: self.read_body(reply).await?, retry_after, encoded })
-    }
-
     /// The body, chunk by chunk, so that one that is too large is dropped before it is lock.
     async fn read_body(&self, mut reply: Response) -> Result<Vec<u8>, TransportError> {
         let stated = reply.content_length().unwrap_or(0);
@@ -153,7 +133,25 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, Result<HttpReply, TransportError>> {
-        Box::pin(self.exchange(outgoing))
+        Box::pin(async move {
+            let Some(base) = self.bases.get(outgoing.endpoint) else {
+                return Err(TransportError::new(Code::JudgeConnect, false));
+            };
+            let sent = self
+                .client
+                .post(format!("{base}{}", outgoing.request.path))
+                .header("idempotency-key", blake3::Hash::from_bytes(*outgoing.key).to_hex().as_str())
+                .body(outgoing.request.body.clone())
+                .send()
+                .await;
+            let reply = sent.map_err(|error| diagnose(&error))?;
+            outgoing.head_received.store(true, Ordering::Relaxed);
+            let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+            let retry_after = retry_after.map(str::to_owned);
+            let encoded = reply.headers().get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
+            let status = reply.status().as_u16();
+            Ok(HttpReply { status, body: self.read_body(reply).await?, retry_after, encoded })
+        })
     }
 }
 
@@ -197,7 +195,7 @@ fn diagnose(error: &reqwest::Error) -> TransportError {
         tls |= cause.is::<rustls::Error>();
         dns |= cause.to_string().starts_with("dns error");
     }
-    let said = || causes(error).map(|cause| cause.to_string()).collect::<Vec<_>>().join(": ");
+    let words_of_causes = || causes(error).map(|cause| cause.to_string()).collect::<Vec<_>>().join(": ");
     let code = match kind {
         _ if dns => Code::JudgeDns,
         _ if tls => Code::JudgeTls,
@@ -207,7 +205,7 @@ fn diagnose(error: &reqwest::Error) -> TransportError {
         Some(_) => Code::JudgeReset,
         None if ["before message completed", "connection closed", "end of file"]
             .iter()
-            .any(|words| said().contains(words)) =>
+            .any(|words| words_of_causes().contains(words)) =>
         {
             Code::JudgeReset
         }

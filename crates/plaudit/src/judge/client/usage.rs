@@ -13,13 +13,13 @@ use serde::Serialize;
 pub struct JudgeUsage {
     /// Which judge.
     pub judge: String,
-    /// Questions.
+    /// Calls that were wanted.
     pub asked: u64,
     /// Those that the record answered.
     pub cached: u64,
-    /// Calls that were sent for the others.
+    /// HTTP calls that were sent for the others.
     pub calls: u64,
-    /// Questions without an answer.
+    /// Those without an answer.
     pub failed: u64,
     /// How long answers took, in seconds.
     pub latency: Distribution,

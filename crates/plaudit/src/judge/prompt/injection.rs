@@ -20,7 +20,7 @@ type Phrase = (&'static str, &'static [&'static [&'static str]]);
 const JUDGES: &[&str] = &["judge", "grader", "evaluator", "assessor", "grading", "verdict", "evaluation"];
 const BEST: &[&str] = &["highest", "full", "maximum", "max", "perfect", "top", "10", "ten", "100"];
 
-/// What is said to a judge, in languages that put spaces between words.
+/// Phrases that address a judge, in languages that put spaces between words.
 const PHRASES: &[Phrase] = &[
     (
         "instructions",

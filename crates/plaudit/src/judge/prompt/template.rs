@@ -94,7 +94,7 @@ impl Template {
     }
 }
 
-/// An environment without files, in which a misspelt name is a mistake and work is bounded.
+/// An environment without files, in which a misspelt name is an error and work is bounded.
 pub(in crate::judge) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

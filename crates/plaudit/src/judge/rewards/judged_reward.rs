@@ -36,7 +36,7 @@ pub enum PromptSource {
     Custom {
         /// The prompt.
         template: Box<Template>,
-        /// What is said before it, as the system message.
+        /// The system message.
         system: Option<String>,
         /// How the answer is read.
         answer: CustomAnswer,

@@ -18,8 +18,6 @@ use futures_util::future::join_all;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::runtime::Runtime;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// One group, and the judges that are asked about it.
@@ -149,30 +147,24 @@ impl JudgeRunner {
                 return then(tasks.into_iter().map(|task| Ok(output(task))).collect());
             }
         };
-        let tasks: Vec<_> = tasks.into_iter().map(|task| self.spawn_task(runtime, task, options)).collect();
+        // One tokio task each, so that a reply is read on the thread that it came in on.
+        let spawn = |task: JudgeTask| {
+            let (runner, options) = (Arc::clone(self), options.clone());
+            runtime.spawn(async move {
+                let run = runner.run_task(task, &options);
+                let Some(cancel) = &options.cancel else { return Ok(run.await) };
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => Err(Code::Stopped),
+                    output = run => Ok(output),
+                }
+            })
+        };
+        let tasks: Vec<_> = tasks.into_iter().map(spawn).collect();
         runtime.spawn(async move {
             let results = join_all(tasks).await;
             then(results.into_iter().map(|result| result.unwrap_or(Err(Code::Panic))).collect());
         });
-    }
-
-    /// Starts one task, so that a reply is read on the thread that it came in on.
-    fn spawn_task(
-        self: &Arc<Self>,
-        runtime: &Runtime,
-        task: JudgeTask,
-        options: &RunOptions,
-    ) -> JoinHandle<JudgeTaskResult> {
-        let (runner, options) = (Arc::clone(self), options.clone());
-        runtime.spawn(async move {
-            let run = runner.run_task(task, &options);
-            let Some(cancel) = &options.cancel else { return Ok(run.await) };
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => Err(Code::Stopped),
-                output = run => Ok(output),
-            }
-        })
     }
 
     async fn run_task(&self, task: JudgeTask, options: &RunOptions) -> TaskOutput {
