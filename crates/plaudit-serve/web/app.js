@@ -1,4 +1,4 @@
-// Which view is shown, when is it asked for anew, and what is said when the service does not answer?
+// The application: picks the view, polls the service, and shows an error when the service does not answer.
 (() => {
   'use strict';
   const P = window.plaudit;

@@ -1,5 +1,5 @@
-// How does a chart behave? One figure: a title, a legend that says the values at the step looked at, the plot, and a table
-// with the same numbers. All charts share one step, moved by pointer or arrow keys and chosen by click or Enter.
+// A chart: a title, a legend with the values at the selected step, the plot, and a table with the same numbers. All charts
+// share one step, moved by pointer or arrow keys and selected by click or Enter.
 (() => {
   'use strict';
   const P = window.plaudit;

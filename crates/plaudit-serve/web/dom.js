@@ -1,4 +1,4 @@
-// How is an element made so that nothing a model or a judge wrote can become markup?
+// DOM helpers that cannot create markup from texts of models or judges.
 //
 // Every text goes in as a text node. There is no innerHTML in this folder, and a test looks for it.
 (() => {

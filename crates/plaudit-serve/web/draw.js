@@ -1,5 +1,5 @@
-// What is drawn inside a plot: bands, lines, stacked shares, a heat map, bars. Each takes a frame {x, y, left, right, top,
-// bottom, gap} and returns SVG nodes; what they look like is in style.css.
+// SVG drawing inside a plot: bands, lines, stacked shares, heat map, bars. Each takes a frame {x, y, left, right, top,
+// bottom, gap} and returns SVG nodes; their style is in style.css.
 (() => {
   'use strict';
   const P = window.plaudit;

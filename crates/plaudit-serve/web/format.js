@@ -1,6 +1,6 @@
-// How is a number, a share, a length of time, an amount or a moment written?
+// Formatting of numbers, shares, durations, costs and times.
 //
-// What is not there is an en dash, never a 0.
+// A missing value is an en dash, never a 0.
 (() => {
   'use strict';
   const P = window.plaudit;

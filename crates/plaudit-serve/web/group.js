@@ -1,5 +1,4 @@
-// Why did each response of a group get its reward? The prompt, the responses side by side with every component's share in
-// the total, and who beat whom.
+// The view of one group: the prompt, the responses side by side with every component's share in the total, and who beat whom.
 (() => {
   'use strict';
   const P = window.plaudit;

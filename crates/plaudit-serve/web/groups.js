@@ -1,4 +1,4 @@
-// Which groups of a step are kept to be looked at, and which of them are odd? A table that sorts by any of its columns.
+// The table of a step's sampled groups, which sorts by any of its columns.
 (() => {
   'use strict';
   const P = window.plaudit;

@@ -1,5 +1,5 @@
-// Who beat whom? One table per component: a row for each response and, where it took part, for the reference. A cell says
-// how the row fared against the column; the judge's words are behind it.
+// The matrix of pairwise verdicts, one per component: a row for each response and, where it took part, for the reference. A
+// cell says how the row fared against the column; the judge's words are behind it.
 (() => {
   'use strict';
   const P = window.plaudit;

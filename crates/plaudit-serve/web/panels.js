@@ -1,4 +1,4 @@
-// Which charts does a run have, in which order, and from which numbers of a step?
+// The list of a run's charts, in order, with the numbers of a step that each draws.
 //
 // A chart whose numbers no step has is left out: a run without a judge has no section of judges.
 (() => {

@@ -1,4 +1,4 @@
-// How is one run doing? Its head, its alarms, the tiles, the charts, and the groups of the step looked at.
+// The view of one run: its head, its alarms, the tiles, the charts, and the groups of the selected step.
 (() => {
   'use strict';
   const P = window.plaudit;

@@ -1,4 +1,4 @@
-// Which runs are there, and is one of them in trouble?
+// The list of runs, with their alarms.
 (() => {
   'use strict';
   const P = window.plaudit;

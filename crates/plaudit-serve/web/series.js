@@ -1,5 +1,5 @@
-// What do the steps of a run become, so that a chart can draw them? A model: {steps, series, bands, domain, format, read,
-// table}. A step that has no such value has null there, and the line a gap.
+// Turns steps into the model of a chart: {steps, series, bands, domain, format, read, table}. A step without a value has null
+// there, and the line a gap.
 (() => {
   'use strict';
   const P = window.plaudit;

@@ -1,4 +1,4 @@
-// What does a person see who glances once? The latest step's numbers, each with its change since the step before.
+// The tiles: the latest step's numbers, each with its change since the step before.
 (() => {
   'use strict';
   const P = window.plaudit;

@@ -1,4 +1,4 @@
-// What did the judge say, word for word? A sheet over the page with the exchanges one asked for; Esc closes it.
+// The dialog with the judge's exchanges, word for word; Esc closes it.
 (() => {
   'use strict';
   const P = window.plaudit;

@@ -1,4 +1,4 @@
-// Does one thing that goes wrong leave the rest of the page as it is? Numbers that are hard to draw, and a mistake in the page.
+// Tests that one error leaves the rest of the page as it is: numbers that are hard to draw, and a bug in the page.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, open } from './browser.mjs';
