@@ -1,4 +1,4 @@
-// What does the address say is looked at? `#run=ID&step=3&span=whole&group=17&theme=dark`, so that links and the back button work.
+// The URL fragment as state: `#run=ID&step=3&span=whole&group=17&theme=dark`, so that links and the back button work.
 (() => {
   'use strict';
   const P = window.plaudit;

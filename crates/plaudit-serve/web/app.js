@@ -1,4 +1,4 @@
-// Which view is shown, when is it asked for anew, and what is said when the service does not answer?
+// The application: picks the view, polls the service, and shows an error when the service does not answer.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -19,7 +19,15 @@
     const key = JSON.stringify(list);
     if (find('crumbs').dataset.key === key) return;
     find('crumbs').dataset.key = key;
-    find('crumbs').replaceChildren(el('ol', {}, list.map((one, place) => el('li', {}, el('a', { href: one.href, 'aria-current': place === list.length - 1 ? 'page' : null }, P.said(one.text))))));
+    find('crumbs').replaceChildren(
+      el(
+        'ol',
+        {},
+        list.map((one, place) =>
+          el('li', {}, el('a', { href: one.href, 'aria-current': place === list.length - 1 ? 'page' : null }, P.said(one.text))),
+        ),
+      ),
+    );
     document.title = list.length > 1 ? `${list[list.length - 1].text} · plaudit` : 'plaudit';
   };
 
@@ -38,7 +46,11 @@
     if (state.lostAt === null) state.lostAt = Date.now() / 1000;
     link('not reached', 'lost');
     heard('');
-    trouble(failure.status === 0 ? `The service cannot be reached since ${P.format.clock(state.lostAt)}. What is shown is from before. It is tried again every ${PACE / 1000} seconds; start it with: plaudit serve` : `The service does not answer since ${P.format.clock(state.lostAt)}: ${failure.message}`);
+    trouble(
+      failure.status === 0
+        ? `The service cannot be reached since ${P.format.clock(state.lostAt)}. What is shown is from before. It is tried again every ${PACE / 1000} seconds; start it with: plaudit serve`
+        : `The service does not answer since ${P.format.clock(state.lostAt)}: ${failure.message}`,
+    );
   };
 
   const refresh = async () => {

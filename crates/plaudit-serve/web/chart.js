@@ -1,5 +1,5 @@
-// How does a chart behave? One figure: a title, a legend that says the values at the step looked at, the plot, and a table
-// with the same numbers. All charts share one step, moved by pointer or arrow keys and chosen by click or Enter.
+// A chart: a title, a legend with the values at the selected step, the plot, and a table with the same numbers. All charts
+// share one step, moved by pointer or arrow keys and selected by click or Enter.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -35,7 +35,10 @@
       this.legend.chart = this;
       this.body = el('tbody');
       this.head = el('tr');
-      this.table = el('details', { class: 'numbers', ontoggle: () => this.fillTable() }, el('summary', { 'aria-label': `${title}: the numbers as a table` }, 'Table'),
+      this.table = el(
+        'details',
+        { class: 'numbers', ontoggle: () => this.fillTable() },
+        el('summary', { 'aria-label': `${title}: the numbers as a table` }, 'Table'),
         el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `${title}: table` }, el('table', {}, el('thead', {}, this.head), this.body)));
       this.node = el('figure', { class: 'chart', id: `chart-${id}` },
         el('figcaption', {}, el('h3', {}, P.visible(title)), note ? el('p', { class: 'note' }, note) : null, this.at), this.legend, this.plot, this.table);
@@ -63,7 +66,16 @@
       if (!this.model || !this.model.steps.length || event.ctrlKey || event.metaKey || event.altKey) return;
       const list = this.model.steps.map((step) => step.step);
       const place = list.indexOf(this.current());
-      const moves = { ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1, Home: 0, End: list.length - 1, PageUp: place + 10, PageDown: place - 10 };
+      const moves = {
+        ArrowLeft: place - 1,
+        ArrowDown: place - 1,
+        ArrowRight: place + 1,
+        ArrowUp: place + 1,
+        Home: 0,
+        End: list.length - 1,
+        PageUp: place + 10,
+        PageDown: place - 10,
+      };
       if (event.key in moves) lookAt(list[Math.min(list.length - 1, Math.max(0, moves[event.key]))]);
       else if (event.key === 'Enter' || event.key === ' ') choose(this.current());
       else if (event.key === 'Escape') { lookAt(null); choose(null); } else return;
@@ -116,7 +128,8 @@
       picture.append(P.draw.axes(frame, spec));
       if (model.ref !== undefined) picture.append(svg('line', { class: 'ref', x1: left, x2: frame.right, y1: frame.y(model.ref), y2: frame.y(model.ref) }));
       for (const step of model.kind === 'bars' ? [] : model.steps) {
-        if (step.alarms.some((alarm) => model.alarms && model.alarms(alarm.code))) picture.append(svg('path', { class: 'alarm-mark', d: `M${(frame.x(step.step) - 4).toFixed(1)} ${frame.top}h8l-4 6z` }));
+        if (step.alarms.some((alarm) => model.alarms && model.alarms(alarm.code)))
+          picture.append(svg('path', { class: 'alarm-mark', d: `M${(frame.x(step.step) - 4).toFixed(1)} ${frame.top}h8l-4 6z` }));
       }
       picture.append(...spec.paint(frame));
       this.cross = svg('line', { class: 'cross', y1: frame.top, y2: frame.bottom });
@@ -134,7 +147,13 @@
       if (domainX[0] === domainX[1]) domainX = [domainX[0] - room, domainX[1] + room];
       const paint = { heat: P.draw.heat, stacked: P.draw.stacked }[model.kind] || P.draw.lines;
       const inset = model.kind === 'stacked' || model.kind === 'heat' ? Math.min(14, width / 2 / (steps.length + 1)) + 1 : 4;
-      return { domainX, domainY: model.domain, inset, formatX: P.format.count, formatY: (value) => P.format.trim(model.format(value)), xs: P.scale.ticks(domainX[0], domainX[1], Math.max(2, width / 90), true).filter(Number.isInteger),
+      return {
+        domainX,
+        domainY: model.domain,
+        inset,
+        formatX: P.format.count,
+        formatY: (value) => P.format.trim(model.format(value)),
+        xs: P.scale.ticks(domainX[0], domainX[1], Math.max(2, width / 90), true).filter(Number.isInteger),
         ys: P.scale.ticks(model.domain[0], model.domain[1], this.height > 180 ? 5 : 3), paint: (frame) => paint(frame, model) };
     }
 
@@ -142,7 +161,16 @@
       const histogram = model.histogramOf(this.shown);
       const domainX = histogram ? P.scale.range([[histogram.from, histogram.to]]) : [0, 1];
       const top = histogram ? Math.max(...histogram.counts) : 1;
-      return { domainX, domainY: [0, top * 1.05], inset: 2, formatX: (value) => P.format.trim(model.format(value)), formatY: P.format.count, xs: P.scale.ticks(domainX[0], domainX[1], 5), ys: P.scale.ticks(0, top, 4, true), paint: (frame) => (histogram ? P.draw.bars(frame, histogram) : []) };
+      return {
+        domainX,
+        domainY: [0, top * 1.05],
+        inset: 2,
+        formatX: (value) => P.format.trim(model.format(value)),
+        formatY: P.format.count,
+        xs: P.scale.ticks(domainX[0], domainX[1], 5),
+        ys: P.scale.ticks(0, top, 4, true),
+        paint: (frame) => (histogram ? P.draw.bars(frame, histogram) : []),
+      };
     }
 
     // Shows the step looked at: the line across, the values in the legend, and the same in words for a screen reader.
@@ -167,14 +195,35 @@
 
     entry(one) {
       const value = el('b', {});
-      return { node: el('span', { class: 'key' }, one.tint ? el('i', { class: `swatch ${one.tint}${one.band ? ' band' : ''}` }) : null, P.said(one.name), ' ', value), value };
+      return {
+        node: el(
+          'span',
+          { class: 'key' },
+          one.tint ? el('i', { class: `swatch ${one.tint}${one.band ? ' band' : ''}` }) : null,
+          P.said(one.name),
+          ' ',
+          value,
+        ),
+        value,
+      };
     }
 
     fillTable() {
       if (!this.table.open || !this.model) return;
       const { head, rows } = this.model.table(this.model.kind === 'bars' ? this.current() : null);
       this.head.replaceChildren(...head.map((name) => el('th', { scope: 'col' }, P.visible(name))));
-      P.keyed(this.body, rows, (row) => row.join('\u0000'), (row) => ({ node: el('tr', {}, row.map((cell, index) => (index ? el('td', {}, cell) : el('th', { scope: 'row' }, cell)))) }));
+      P.keyed(
+        this.body,
+        rows,
+        (row) => row.join('\u0000'),
+        (row) => ({
+          node: el(
+            'tr',
+            {},
+            row.map((cell, index) => (index ? el('td', {}, cell) : el('th', { scope: 'row' }, cell))),
+          ),
+        }),
+      );
     }
 
     close() {

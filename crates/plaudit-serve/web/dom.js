@@ -1,4 +1,4 @@
-// How is an element made so that nothing a model or a judge wrote can become markup?
+// DOM helpers that cannot create markup from texts of models or judges.
 //
 // Every text goes in as a text node. There is no innerHTML in this folder, and a test looks for it.
 (() => {
@@ -46,9 +46,11 @@
   };
 
   // Characters that do not show, or that turn the order of others around. They are written out, never obeyed.
-  const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\uD800-\uDFFF\u{E0000}-\u{E0FFF}]/gu;
+  const HIDDEN =
+    /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\uD800-\uDFFF\u{E0000}-\u{E0FFF}]/gu;
   // The joiner belongs between the parts of one emoji, and both joiners belong in the scripts that need them.
-  const JOINED = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\uFE0F|\p{Script=Arabic}|\p{Script=Devanagari}|\p{Script=Bengali}|\p{Script=Malayalam}|\p{Script=Sinhala})$/u;
+  const JOINED =
+    /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\uFE0F|\p{Script=Arabic}|\p{Script=Devanagari}|\p{Script=Bengali}|\p{Script=Malayalam}|\p{Script=Sinhala})$/u;
   const MARKS = 2000;
 
   const codepoint = (character) => 'U+' + character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0');

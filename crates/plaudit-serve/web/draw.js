@@ -1,5 +1,5 @@
-// What is drawn inside a plot: bands, lines, stacked shares, a heat map, bars. Each takes a frame {x, y, left, right, top,
-// bottom, gap} and returns SVG nodes; what they look like is in style.css.
+// SVG drawing inside a plot: bands, lines, stacked shares, heat map, bars. Each takes a frame {x, y, left, right, top,
+// bottom, gap} and returns SVG nodes; their style is in style.css.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -31,7 +31,17 @@
     for (const series of model.series) {
       if (series.low) {
         for (const places of stretches([series.low, series.high])) {
-          nodes.push(svg('path', { class: `band interval ${series.tint}`, d: area(places, x, (place) => frame.y(series.low[place]), (place) => frame.y(series.high[place])) }));
+          nodes.push(
+            svg('path', {
+              class: `band interval ${series.tint}`,
+              d: area(
+                places,
+                x,
+                (place) => frame.y(series.low[place]),
+                (place) => frame.y(series.high[place]),
+              ),
+            }),
+          );
         }
       }
     }
@@ -96,7 +106,13 @@
         if (!count) return;
         const low = frame.y(from + ((to - from) * bin) / bins);
         const high = frame.y(from + ((to - from) * (bin + 1)) / bins);
-        nodes.push(svg('rect', { class: 'heat', x: left.toFixed(1), y: high.toFixed(1), width: Math.max(1, right - left).toFixed(1), height: (low - high).toFixed(1),
+        nodes.push(
+          svg('rect', {
+            class: 'heat',
+            x: left.toFixed(1),
+            y: high.toFixed(1),
+            width: Math.max(1, right - left).toFixed(1),
+            height: (low - high).toFixed(1),
           'fill-opacity': Math.min(1, 0.06 + 0.94 * Math.sqrt(count / all / 0.4)).toFixed(3) }));
       });
     }
@@ -110,7 +126,13 @@
       const left = n === 1 ? (frame.left + frame.right) / 2 - 12 : frame.x(histogram.from + (wide * bin) / n);
       const right = n === 1 ? left + 24 : frame.x(histogram.from + (wide * (bin + 1)) / n);
       const top = frame.y(count);
-      return svg('rect', { class: 'fill t0', x: (left + 0.5).toFixed(1), width: Math.max(1, right - left - 1).toFixed(1), y: top.toFixed(1), height: Math.max(0, frame.bottom - top).toFixed(1) });
+      return svg('rect', {
+        class: 'fill t0',
+        x: (left + 0.5).toFixed(1),
+        width: Math.max(1, right - left - 1).toFixed(1),
+        y: top.toFixed(1),
+        height: Math.max(0, frame.bottom - top).toFixed(1),
+      });
     });
   };
 

@@ -1,6 +1,6 @@
-// How is a number, a share, a length of time, an amount or a moment written?
+// Formatting of numbers, shares, durations, costs and times.
 //
-// What is not there is an en dash, never a 0.
+// A missing value is an en dash, never a 0.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -42,7 +42,13 @@
     if (value < 172800) return `${(value / 3600).toFixed(1)}\u2009h`;
     return `${Math.round(value / 86400)}\u2009days`;
   };
-  const cost = (value) => (known(value) ? `$${value >= 100 ? value.toFixed(0) : value >= 0.1 || value === 0 ? value.toFixed(2) : value >= 0.01 ? value.toFixed(3) : value >= 0.0001 ? value.toFixed(4) : value.toExponential(0)}` : NONE);
+  const digits = (value) => {
+    if (value >= 100) return value.toFixed(0);
+    if (value >= 0.1 || value === 0) return value.toFixed(2);
+    if (value >= 0.01) return value.toFixed(3);
+    return value >= 0.0001 ? value.toFixed(4) : value.toExponential(0);
+  };
+  const cost = (value) => (known(value) ? `$${digits(value)}` : NONE);
   // The difference of two shares is in points, not in percent of anything.
   const points = (value) => share(value).replace('%', 'pp');
   // A change has a sign, and one that cannot be seen in the digits shown is no change.
@@ -59,11 +65,20 @@
     const at = new Date(unix * 1000);
     const today = at.toDateString() === new Date().toDateString();
     const time = at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
-    return today ? time : `${at.toLocaleDateString([], { day: 'numeric', month: 'short', year: at.getFullYear() === new Date().getFullYear() ? undefined : 'numeric' })} ${time}`;
+    return today
+      ? time
+      : `${at.toLocaleDateString([], { day: 'numeric', month: 'short', year: at.getFullYear() === new Date().getFullYear() ? undefined : 'numeric' })} ${time}`;
   };
   const plural = (value, one, many) => `${count(value)} ${value === 1 ? one : many || one + 's'}`;
 
-  const ALARMS = { length_hacking: 'length hacking', invalid: 'invalid', drift: 'drift', judge_change: 'judge changed', zero_variance: 'no variance', position_bias: 'position bias' };
+  const ALARMS = {
+    length_hacking: 'length hacking',
+    invalid: 'invalid',
+    drift: 'drift',
+    judge_change: 'judge changed',
+    zero_variance: 'no variance',
+    position_bias: 'position bias',
+  };
   const alarm = (code) => ALARMS[code] || String(code);
 
   P.format = { NONE, known, number, trim, plain, count, points, share, seconds, cost, change, clock, moment, plural, alarm };

@@ -1,5 +1,4 @@
-// Why did each response of a group get its reward? The prompt, the responses side by side with every component's share in
-// the total, and who beat whom.
+// The view of one group: the prompt, the responses side by side with every component's share in the total, and who beat whom.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -10,10 +9,24 @@
     if (text === null || text === undefined) return el('p', { class: 'quiet' }, 'No prompt came with this group.');
     if (typeof text === 'string') return P.block(text, { 'aria-label': 'Prompt' });
     if (!Array.isArray(text)) return P.block(JSON.stringify(text, null, 1), { 'aria-label': 'Prompt' });
-    return el('div', {}, text.map((message) => el('div', { class: 'message' }, el('h3', {}, P.said(message.role)), P.block(typeof message.content === 'string' ? message.content : JSON.stringify(message.content, null, 1), { 'aria-label': `Message of ${message.role}` }))));
+    return el(
+      'div',
+      {},
+      text.map((message) =>
+        el(
+          'div',
+          { class: 'message' },
+          el('h3', {}, P.said(message.role)),
+          P.block(typeof message.content === 'string' ? message.content : JSON.stringify(message.content, null, 1), {
+            'aria-label': `Message of ${message.role}`,
+          }),
+        ),
+      ),
+    );
   };
 
-  const fact = ([name, value]) => `${name.replace(/_/g, ' ')} ${typeof value === 'number' ? plain(value) : value === true ? 'yes' : value === false ? 'no' : typeof value === 'string' ? value : JSON.stringify(value)}`;
+  const fact = ([name, value]) =>
+    `${name.replace(/_/g, ' ')} ${typeof value === 'number' ? plain(value) : value === true ? 'yes' : value === false ? 'no' : typeof value === 'string' ? value : JSON.stringify(value)}`;
   const why = (part) => {
     if (part.reason) return P.said(`${part.reason.code}: ${part.reason.message || ''}`);
     const facts = Object.entries(part.info || {}).map(fact).join(', ');
@@ -26,8 +39,15 @@
     const words = exchanges.length ? el('button', { type: 'button', class: 'more' }, P.format.plural(exchanges.length, 'verdict')) : null;
     if (words) words.addEventListener('click', () => P.words.open(`${name}: what the judge said`, exchanges));
     const because = why(part);
-    return [el('tr', { class: part.outcome, 'data-component': name }, el('th', { scope: 'row' }, P.said(name), part.outcome === 'scored' ? null : el('span', { class: `outcome ${part.outcome}` }, part.outcome)),
-      el('td', { class: 'n' }, number(part.value)), el('td', { class: 'n' }, `× ${plain(part.weight)}`), el('td', { class: 'n sum' }, adds === null ? P.format.NONE : `= ${number(adds)}`)),
+    return [
+      el(
+        'tr',
+        { class: part.outcome, 'data-component': name },
+        el('th', { scope: 'row' }, P.said(name), part.outcome === 'scored' ? null : el('span', { class: `outcome ${part.outcome}` }, part.outcome)),
+        el('td', { class: 'n' }, number(part.value)),
+        el('td', { class: 'n' }, `× ${plain(part.weight)}`),
+        el('td', { class: 'n sum' }, adds === null ? P.format.NONE : `= ${number(adds)}`),
+      ),
     because || words ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, because, ' ', words)) : null];
   };
 
@@ -37,11 +57,41 @@
     const parts = Object.entries(result.components || {}).sort(([left], [right]) => recipe.indexOf(left) - recipe.indexOf(right));
     const about = (name) => exchanges.filter((exchange) => exchange.component === name && exchange.shown.includes(place));
     return el('article', { class: `card ${result.outcome}`, 'data-place': place, 'aria-label': `Response ${place}` },
-      el('header', {}, el('h3', {}, `#${place} `, P.said(result.id || '', { class: 'quiet' })), el('span', { class: `outcome ${result.outcome}` }, result.outcome), el('strong', { class: 'total' }, number(result.total))),
-      result.reason ? el('p', { class: 'reason' }, P.said(`${result.reason.component ? `${result.reason.component}: ` : ''}${result.reason.code}. ${result.reason.message || ''}`)) : null,
+      el(
+        'header',
+        {},
+        el('h3', {}, `#${place} `, P.said(result.id || '', { class: 'quiet' })),
+        el('span', { class: `outcome ${result.outcome}` }, result.outcome),
+        el('strong', { class: 'total' }, number(result.total)),
+      ),
+      result.reason
+        ? el(
+            'p',
+            { class: 'reason' },
+            P.said(`${result.reason.component ? `${result.reason.component}: ` : ''}${result.reason.code}. ${result.reason.message || ''}`),
+          )
+        : null,
       P.block(rollout.response, { 'aria-label': `Text of response ${place}` }),
       el('p', { class: 'note' }, `${count(String(rollout.response).length)} characters${known(rollout.tokens) ? `, ${count(rollout.tokens)} tokens` : ''}`),
-      el('table', { class: 'parts' }, el('thead', { class: 'unseen' }, el('tr', {}, ['component', 'value', 'weight', 'adds'].map((name) => el('th', { scope: 'col' }, name)))), el('tbody', {}, parts.map(([name, part]) => share(name, part, about(name))))));
+      el(
+        'table',
+        { class: 'parts' },
+        el(
+          'thead',
+          { class: 'unseen' },
+          el(
+            'tr',
+            {},
+            ['component', 'value', 'weight', 'adds'].map((name) => el('th', { scope: 'col' }, name)),
+          ),
+        ),
+        el(
+          'tbody',
+          {},
+          parts.map(([name, part]) => share(name, part, about(name))),
+        ),
+      ),
+    );
   };
 
   class Group {
@@ -53,13 +103,18 @@
     crumbs() {
       const step = this.group ? this.group.step : this.step;
       return [{ text: 'plaudit', href: P.address.to({}) }, { text: this.runName || this.run, href: P.address.to({ run: this.run }) },
-        ...(step === null ? [] : [{ text: `step ${step}`, href: P.address.to({ run: this.run, step }) }]), { text: this.title, href: P.address.to({ run: this.run, step, group: this.id }) }];
+        ...(step === null ? [] : [{ text: `step ${step}`, href: P.address.to({ run: this.run, step }) }]),
+        { text: this.title, href: P.address.to({ run: this.run, step, group: this.id }) },
+      ];
     }
 
     // A kept group never changes, so that it is fetched once.
     async refresh() {
       if (this.group) return;
-      const [group, run] = await Promise.all([P.source.get(P.source.path(this.run, `/groups/${encodeURIComponent(this.id)}`)), P.source.get(P.source.path(this.run))]);
+      const [group, run] = await Promise.all([
+        P.source.get(P.source.path(this.run, `/groups/${encodeURIComponent(this.id)}`)),
+        P.source.get(P.source.path(this.run)),
+      ]);
       this.group = group;
       this.runName = run.name;
       this.recipe = (run.components || []).map((one) => one.name);
@@ -78,10 +133,60 @@
       const lost = el('button', { type: 'button', class: 'more bad' }, `${P.format.plural(failed.length, 'verdict')} failed`);
       lost.addEventListener('click', () => P.words.open('Failed verdicts', failed));
       this.node.replaceChildren(
-        el('header', { class: 'head' }, el('h1', {}, P.said(this.title)), el('p', { class: 'facts' }, el('span', { class: 'fact' }, el('i', {}, 'step'), ` ${group.step}`), el('span', { class: 'fact' }, el('i', {}, 'responses'), ` ${group.rollouts.length}`), el('span', { class: 'fact' }, el('i', {}, 'scored at'), ` ${P.format.clock(group.at)}`))),
-        el('div', { class: 'asked' }, el('section', {}, el('h2', {}, 'Prompt'), prompt(group.prompt)), group.reference === null || group.reference === undefined ? null : el('section', {}, el('h2', {}, 'Reference'), P.block(typeof group.reference === 'string' ? group.reference : JSON.stringify(group.reference, null, 1), { 'aria-label': 'Reference' }))),
-        exchanges.length ? el('section', { class: 'bouts' }, el('h2', {}, 'Who beat whom'), el('p', { class: 'note' }, '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ', all, ' ', failed.length ? lost : null), el('div', { class: 'matrices' }, matrices)) : null,
-        el('section', {}, el('h2', {}, 'Responses, the best first'), el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges, this.recipe)))));
+        el(
+          'header',
+          { class: 'head' },
+          el('h1', {}, P.said(this.title)),
+          el(
+            'p',
+            { class: 'facts' },
+            el('span', { class: 'fact' }, el('i', {}, 'step'), ` ${group.step}`),
+            el('span', { class: 'fact' }, el('i', {}, 'responses'), ` ${group.rollouts.length}`),
+            el('span', { class: 'fact' }, el('i', {}, 'scored at'), ` ${P.format.clock(group.at)}`),
+          ),
+        ),
+        el(
+          'div',
+          { class: 'asked' },
+          el('section', {}, el('h2', {}, 'Prompt'), prompt(group.prompt)),
+          group.reference === null || group.reference === undefined
+            ? null
+            : el(
+                'section',
+                {},
+                el('h2', {}, 'Reference'),
+                P.block(typeof group.reference === 'string' ? group.reference : JSON.stringify(group.reference, null, 1), {
+                  'aria-label': 'Reference',
+                }),
+              ),
+        ),
+        exchanges.length
+          ? el(
+              'section',
+              { class: 'bouts' },
+              el('h2', {}, 'Who beat whom'),
+              el(
+                'p',
+                { class: 'note' },
+                '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ',
+                all,
+                ' ',
+                failed.length ? lost : null,
+              ),
+              el('div', { class: 'matrices' }, matrices),
+            )
+          : null,
+        el(
+          'section',
+          {},
+          el('h2', {}, 'Responses, the best first'),
+          el(
+            'div',
+            { class: 'cards' },
+            order.map((place) => card(group.rollouts[place], place, exchanges, this.recipe)),
+          ),
+        ),
+      );
     }
 
     close() { P.words.close(); }

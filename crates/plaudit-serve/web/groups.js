@@ -1,4 +1,4 @@
-// Which groups of a step are kept to be looked at, and which of them are odd? A table that sorts by any of its columns.
+// The table of a step's sampled groups, which sorts by any of its columns.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -6,8 +6,15 @@
   const { number, count, clock } = P.format;
   const LIMIT = 200;
   const COLUMNS = [
-    { id: 'group', name: 'Group', kind: '' }, { id: 'size', name: 'Size', kind: 'n', text: count }, { id: 'mean', name: 'Mean', kind: 'n', text: number }, { id: 'std', name: 'Std', kind: 'n', text: number },
-    { id: 'min', name: 'Min', kind: 'n', text: number }, { id: 'max', name: 'Max', kind: 'n', text: number }, { id: 'invalid', name: 'Invalid', kind: 'n', text: count }, { id: 'floored', name: 'Floored', kind: 'n', text: count }, { id: 'at', name: 'At', kind: 'n', text: clock },
+    { id: 'group', name: 'Group', kind: '' },
+    { id: 'size', name: 'Size', kind: 'n', text: count },
+    { id: 'mean', name: 'Mean', kind: 'n', text: number },
+    { id: 'std', name: 'Std', kind: 'n', text: number },
+    { id: 'min', name: 'Min', kind: 'n', text: number },
+    { id: 'max', name: 'Max', kind: 'n', text: number },
+    { id: 'invalid', name: 'Invalid', kind: 'n', text: count },
+    { id: 'floored', name: 'Floored', kind: 'n', text: count },
+    { id: 'at', name: 'At', kind: 'n', text: clock },
   ];
 
   class Groups {
@@ -21,7 +28,13 @@
       this.title = el('h2', { id: 'groups' }, 'Groups');
       this.note = el('p', { class: 'note' });
       this.table = el('table', { class: 'groups', 'aria-labelledby': 'groups' }, el('thead', {}, el('tr', {}, this.heads)), this.body);
-      this.node = el('section', { 'aria-labelledby': 'groups' }, this.title, this.note, el('div', { class: 'scroll tall', tabindex: 0, role: 'group', 'aria-label': 'The table of groups' }, this.table));
+      this.node = el(
+        'section',
+        { 'aria-labelledby': 'groups' },
+        this.title,
+        this.note,
+        el('div', { class: 'scroll tall', tabindex: 0, role: 'group', 'aria-label': 'The table of groups' }, this.table),
+      );
     }
 
     head(column) {
@@ -47,7 +60,10 @@
     show() {
       const { by, down } = this.order;
       const rank = (group) => (group[by] === null || group[by] === undefined ? -Infinity : group[by]);
-      const compare = (left, right) => (by === 'group' ? String(left.group).localeCompare(String(right.group), undefined, { numeric: true }) : rank(left) - rank(right));
+      const compare = (left, right) =>
+        by === 'group'
+          ? String(left.group).localeCompare(String(right.group), undefined, { numeric: true })
+          : rank(left) - rank(right);
       const list = [...this.list].sort((left, right) => (down ? compare(right, left) : compare(left, right)));
       COLUMNS.forEach((column, place) => {
         if (column.id === by) this.heads[place].setAttribute('aria-sort', down ? 'descending' : 'ascending');

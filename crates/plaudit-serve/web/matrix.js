@@ -1,5 +1,5 @@
-// Who beat whom? One table per component: a row for each response and, where it took part, for the reference. A cell says
-// how the row fared against the column; the judge's words are behind it.
+// The matrix of pairwise verdicts, one per component: a row for each response and, where it took part, for the reference. A
+// cell says how the row fared against the column; the judge's words are behind it.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -59,27 +59,59 @@
   // A response without a row was either not judged or is, to the judge, word for word the same as one that has a row.
   const absent = (order, players) => {
     const missing = order.filter((place) => !players.has(place)).sort((left, right) => left - right);
-    return missing.length ? el('p', { class: 'note' }, `Not asked about: ${missing.map(player).join(', ')}; judged as another that reads the same, or not judged.`) : null;
+    return missing.length
+      ? el('p', { class: 'note' }, `Not asked about: ${missing.map(player).join(', ')}; judged as another that reads the same, or not judged.`)
+      : null;
   };
 
   const table = (component, { cells, players }, order) => {
     const list = [...order.filter((place) => players.has(place)), ...(players.has(REFERENCE) ? [REFERENCE] : [])];
     const short = (place) => (place === REFERENCE ? 'ref' : `#${place}`);
-    const points = (row) => list.reduce((sum, column) => { const cell = cells.get(`${row} ${column}`); return cell ? { win: sum.win + cell.win, loss: sum.loss + cell.loss } : sum; }, { win: 0, loss: 0 });
+    const points = (row) =>
+      list.reduce(
+        (sum, column) => {
+          const cell = cells.get(`${row} ${column}`);
+          return cell ? { win: sum.win + cell.win, loss: sum.loss + cell.loss } : sum;
+        },
+        { win: 0, loss: 0 },
+      );
     const body = list.map((row, y) => {
       const { win, loss } = points(row);
       return el('tr', {}, el('th', { scope: 'row' }, short(row)), list.map((column, x) => {
         if (row === column) return el('td', { class: 'self', role: 'gridcell', 'aria-label': 'itself' }, '·');
         const cell = cells.get(`${row} ${column}`);
         const { text, kind, words } = face(cell);
-        const node = el('td', { class: `bout ${kind}`, role: 'gridcell', tabindex: y === 0 && x === 1 ? 0 : -1, 'data-row': short(row), 'data-column': short(column), 'aria-label': `${player(row)} against ${player(column)}: ${words}` }, text);
+          const node = el(
+            'td',
+            {
+              class: `bout ${kind}`,
+              role: 'gridcell',
+              tabindex: y === 0 && x === 1 ? 0 : -1,
+              'data-row': short(row),
+              'data-column': short(column),
+              'aria-label': `${player(row)} against ${player(column)}: ${words}`,
+            },
+            text,
+          );
         node.exchanges = cell ? cell.exchanges : [];
         node.words = `${player(row)} against ${player(column)}: ${words}`;
         return node;
       }), el('td', { class: 'n' }, `${win}:${loss}`));
     });
     const grid = el('table', { class: list.length > 20 ? 'matrix many' : 'matrix', role: 'grid', 'aria-label': `Who beat whom: ${component}` },
-      el('thead', {}, el('tr', {}, el('td', {}), list.map((column) => el('th', { scope: 'col' }, short(column))), el('th', { scope: 'col', class: 'n' }, 'won:lost'))), el('tbody', {}, body));
+      el(
+        'thead',
+        {},
+        el(
+          'tr',
+          {},
+          el('td', {}),
+          list.map((column) => el('th', { scope: 'col' }, short(column))),
+          el('th', { scope: 'col', class: 'n' }, 'won:lost'),
+        ),
+      ),
+      el('tbody', {}, body),
+    );
     listen(grid);
     return el('section', { class: 'matrix-of' }, el('h3', {}, P.said(component)), el('div', { class: 'scroll' }, grid), absent(order, players));
   };

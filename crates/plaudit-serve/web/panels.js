@@ -1,4 +1,4 @@
-// Which charts does a run have, in which order, and from which numbers of a step?
+// The list of a run's charts, in order, with the numbers of a step that each draws.
 //
 // A chart whose numbers no step has is left out: a run without a judge has no section of judges.
 (() => {
@@ -28,22 +28,52 @@
     const all = [...written, ...names(steps, (step) => step.statistics.components).filter((name) => !written.includes(name))];
     return all.map((name) => {
       const found = (run.components || []).find((one) => one.name === name);
-      return { id: `component-${name}`, title: name, note: found ? `${found.reward}, weight ${plain(found.weight)}` : null, model: distribution(steps, (step) => component(name)(step).values) };
+      return {
+        id: `component-${name}`,
+        title: name,
+        note: found ? `${found.reward}, weight ${plain(found.weight)}` : null,
+        model: distribution(steps, (step) => component(name)(step).values),
+      };
     });
   };
 
   // In tokens where they were counted, else in characters.
   const length = (steps) => {
     const tokens = distribution(steps, (step) => step.statistics.tokens, { bounds: [0, Infinity] });
-    return { id: 'length', title: tokens ? 'Length in tokens' : 'Length in characters', model: tokens || distribution(steps, (step) => step.statistics.characters, { bounds: [0, Infinity] }) };
+    return {
+      id: 'length',
+      title: tokens ? 'Length in tokens' : 'Length in characters',
+      model: tokens || distribution(steps, (step) => step.statistics.characters, { bounds: [0, Infinity] }),
+    };
   };
 
   const signal = (steps) => [
-    { id: 'zero-variance', title: 'Groups without variance', note: 'All totals of the group are the same: nothing to learn from.', alarms: (code) => code === 'zero_variance',
-      model: lines(steps, [{ name: 'share', pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null) }], { format: share, include: [0], bounds: [0, 1] }) },
+    {
+      id: 'zero-variance',
+      title: 'Groups without variance',
+      note: 'All totals of the group are the same: nothing to learn from.',
+      alarms: (code) => code === 'zero_variance',
+      model: lines(steps, [{ name: 'share', pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null) }], {
+        format: share,
+        include: [0],
+        bounds: [0, 1],
+      }),
+    },
     { id: 'group-std', title: 'Standard deviation within groups', model: distribution(steps, (step) => step.statistics.groups.std, { bounds: [0, Infinity] }) },
-    { id: 'length-correlation', title: 'Reward and length', note: 'Correlation of the total with the length of the response.', alarms: (code) => code === 'length_hacking',
-      model: lines(steps, [{ name: 'all', pick: (step) => step.statistics.length_correlation }, { name: 'within groups', pick: (step) => step.statistics.length_correlation_in_groups }], { ref: 0, bounds: [-1, 1] }) },
+    {
+      id: 'length-correlation',
+      title: 'Reward and length',
+      note: 'Correlation of the total with the length of the response.',
+      alarms: (code) => code === 'length_hacking',
+      model: lines(
+        steps,
+        [
+          { name: 'all', pick: (step) => step.statistics.length_correlation },
+          { name: 'within groups', pick: (step) => step.statistics.length_correlation_in_groups },
+        ],
+        { ref: 0, bounds: [-1, 1] },
+      ),
+    },
     length(steps),
   ];
 
@@ -51,8 +81,19 @@
     const reasons = (kind) => (step) => (step.statistics.outcomes.reasons || {})[kind];
     const all = (step) => step.statistics.rollouts;
     return [
-      { id: 'invalid', title: 'Invalid, by reason', note: 'Not the model’s fault; no total.', alarms: (code) => code === 'invalid', model: stacked(steps, reasons('invalid'), all, REDS) },
-      { id: 'floored', title: 'Floored, by reason', note: 'The model broke a stated limit; the total holds the floor.', model: stacked(steps, reasons('floored'), all, AMBERS) },
+      {
+        id: 'invalid',
+        title: 'Invalid, by reason',
+        note: 'Not the model’s fault; no total.',
+        alarms: (code) => code === 'invalid',
+        model: stacked(steps, reasons('invalid'), all, REDS),
+      },
+      {
+        id: 'floored',
+        title: 'Floored, by reason',
+        note: 'The model broke a stated limit; the total holds the floor.',
+        model: stacked(steps, reasons('floored'), all, AMBERS),
+      },
     ];
   };
 
@@ -62,19 +103,55 @@
     const rates = { format: share, bounds: [0, 1] };
     const all = judges(steps);
     const of = (pick) => all.map((name) => ({ name, pick: (step) => pick(judge(step, name)) }));
-    const delay = (name) => [['p50', 't0'], ['p95', 't4'], ['p99', 't1']].map(([quantile, tint]) => ({ name: quantile, tint, pick: (step) => ((judge(step, name).latency || {}).quantiles || {})[quantile] }));
+    const delay = (name) =>
+      [
+        ['p50', 't0'],
+        ['p95', 't4'],
+        ['p99', 't1'],
+      ].map(([quantile, tint]) => ({ name: quantile, tint, pick: (step) => ((judge(step, name).latency || {}).quantiles || {})[quantile] }));
     return [
       { id: 'win-rate', title: 'Win rate against the reference', model: lines(steps, each('win_rate'), { ...rates, ref: 0.5 }) },
-      { id: 'position', title: 'What is shown first wins', note: 'A judge without position bias is at 50\u00a0%.', alarms: (code) => code === 'position_bias', model: lines(steps, each('first'), { ...rates, ref: 0.5 }) },
+      {
+        id: 'position',
+        title: 'What is shown first wins',
+        note: 'A judge without position bias is at 50\u00a0%.',
+        alarms: (code) => code === 'position_bias',
+        model: lines(steps, each('first'), { ...rates, ref: 0.5 }),
+      },
       { id: 'swap', title: 'Same verdict when swapped', model: lines(steps, each('swap_agreement'), rates) },
       { id: 'ties', title: 'Ties', model: lines(steps, each('ties'), { ...rates, include: [0] }) },
-      { id: 'cycles', title: 'Cycles', note: 'Groups where a beats b, b beats c and c beats a.', model: lines(steps, each('cycles'), { ...rates, include: [0] }) },
-      { id: 'failed', title: 'Failed verdicts, by reason', model: stacked(steps, (step) => merged(judged.map((name) => (component(name)(step).judging || {}).failed)), (step) => judged.reduce((sum, name) => {
+      {
+        id: 'cycles',
+        title: 'Cycles',
+        note: 'Groups where a beats b, b beats c and c beats a.',
+        model: lines(steps, each('cycles'), { ...rates, include: [0] }),
+      },
+      {
+        id: 'failed',
+        title: 'Failed verdicts, by reason',
+        model: stacked(
+          steps,
+          (step) => merged(judged.map((name) => (component(name)(step).judging || {}).failed)),
+          (step) =>
+            judged.reduce((sum, name) => {
         const found = component(name)(step).judging || { verdicts: 0, failed: {} };
         return sum + found.verdicts + Object.values(found.failed).reduce((left, right) => left + right, 0);
       }, 0), REDS) },
-      ...all.map((name) => ({ id: `latency-${name}`, title: all.length > 1 ? `Latency of ${name}` : 'Judge latency', model: lines(steps, delay(name), { format: seconds, include: [0] }) })),
-      { id: 'cache', title: 'Answered without a call', note: 'Verdicts from the cache, of those asked.', model: lines(steps, of((one) => ratio(one.cached, one.asked)), { ...rates, include: [0] }) },
+      ...all.map((name) => ({
+        id: `latency-${name}`,
+        title: all.length > 1 ? `Latency of ${name}` : 'Judge latency',
+        model: lines(steps, delay(name), { format: seconds, include: [0] }),
+      })),
+      {
+        id: 'cache',
+        title: 'Answered without a call',
+        note: 'Verdicts from the cache, of those asked.',
+        model: lines(
+          steps,
+          of((one) => ratio(one.cached, one.asked)),
+          { ...rates, include: [0] },
+        ),
+      },
       { id: 'cost', title: 'Cost of each step', model: lines(steps, of((one) => one.cost), { format: cost, include: [0] }) },
       { id: 'calls', title: 'Calls', model: lines(steps, of((one) => (one.calls ? one.calls : null)), { format: P.format.count, include: [0] }) },
     ];

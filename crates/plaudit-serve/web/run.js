@@ -1,4 +1,4 @@
-// How is one run doing? Its head, its alarms, the tiles, the charts, and the groups of the step looked at.
+// The view of one run: its head, its alarms, the tiles, the charts, and the groups of the selected step.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -92,9 +92,21 @@
     head(run) {
       if (this.name.textContent !== this.title) this.name.replaceChildren(P.said(this.title));
       const weights = [...new Set((run.components || []).map((one) => `${one.name} × ${plain(one.weight)}`))].join(', ');
-      const facts = [['recipe', run.recipe], ['components', weights], ['judges', (run.judges || []).map((one) => (typeof one === 'string' ? one : one.name)).join(', ')], ['started', moment(run.started)], [run.live ? 'live' : 'until', run.live ? 'now' : moment(run.seen)],
+      const facts = [
+        ['recipe', run.recipe],
+        ['components', weights],
+        ['judges', (run.judges || []).map((one) => (typeof one === 'string' ? one : one.name)).join(', ')],
+        ['started', moment(run.started)],
+        [run.live ? 'live' : 'until', run.live ? 'now' : moment(run.seen)],
         ['steps', this.howMany(run.steps)], ['groups', count(run.groups)], ['rollouts', count(run.rollouts)]].filter(([, text]) => text);
-      P.keyed(this.facts, facts, ([name]) => name, ([name]) => { const value = el('bdi', {}); return { value, node: el('span', { class: name === 'live' ? 'fact live' : 'fact' }, el('i', {}, name), ' ', value) }; },
+      P.keyed(
+        this.facts,
+        facts,
+        ([name]) => name,
+        ([name]) => {
+          const value = el('bdi', {});
+          return { value, node: el('span', { class: name === 'live' ? 'fact live' : 'fact' }, el('i', {}, name), ' ', value) };
+        },
         (entry, [, text]) => { if (entry.text !== text) { entry.text = text; entry.value.replaceChildren(...P.visible(text)); } });
     }
 
@@ -118,7 +130,12 @@
         put(entry.code, `${P.format.alarm(alarm.code)}, step ${alarm.step}`);
         if (entry.message !== alarm.message) { entry.message = alarm.message; entry.words.replaceChildren(P.said(alarm.message)); }
         const named = before.slice(0, ALARMS).map((one) => one.step).join(', ');
-        put(entry.before, before.length ? ` Also at ${before.length === 1 ? 'step' : 'steps'} ${named}${before.length > ALARMS ? ` and ${before.length - ALARMS} more` : ''}.` : '');
+          put(
+            entry.before,
+            before.length
+              ? ` Also at ${before.length === 1 ? 'step' : 'steps'} ${named}${before.length > ALARMS ? ` and ${before.length - ALARMS} more` : ''}.`
+              : '',
+          );
       });
     }
 
@@ -134,7 +151,10 @@
           return { chart, node: chart.node };
         }, (held, panel) => { held.panel = panel; });
         // Drawn once they are in the page, since a plot is as wide as its place.
-        queueMicrotask(() => { for (const panel of section.panels) P.part(`the chart ${panel.title}`, () => this.charts.get(panel.id).update({ ...panel.model, alarms: panel.alarms })); });
+          queueMicrotask(() => {
+            for (const panel of section.panels)
+              P.part(`the chart ${panel.title}`, () => this.charts.get(panel.id).update({ ...panel.model, alarms: panel.alarms }));
+          });
       });
     }
 

@@ -1,4 +1,4 @@
-// Which runs are there, and is one of them in trouble?
+// The list of runs, with their alarms.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -12,7 +12,12 @@
     el('p', {}, 'To see one now, send a small load from the repository:'),
     el('pre', {}, 'python3 examples/serve/load.py'),
     el('p', {}, 'Or score by hand:'),
-    el('pre', {}, `curl -s ${location.origin}/v1/score -H 'content-type: application/json' \\\n  -d '{"recipe": "quickstart", "run": "first", "step": 0, "rollouts": [{"prompt": "2 + 2?", "response": "4", "reference": "4"}]}'`));
+      el(
+        'pre',
+        {},
+        `curl -s ${location.origin}/v1/score -H 'content-type: application/json' \\\n  -d '{"recipe": "quickstart", "run": "first", "step": 0, "rollouts": [{"prompt": "2 + 2?", "response": "4", "reference": "4"}]}'`,
+      ),
+    );
 
   const make = (run) => {
     const cells = {};
@@ -42,7 +47,13 @@
     if (entry.alarms !== key) {
       entry.alarms = key;
       const codes = [...new Set(alarms.map((alarm) => alarm.code))];
-      cells.alarms.replaceChildren(...(codes.length ? codes.map((code) => el('span', { class: 'alarm-code', title: alarms.filter((alarm) => alarm.code === code).pop().message }, P.format.alarm(code))) : [el('span', { class: 'quiet' }, 'none')]));
+      cells.alarms.replaceChildren(
+        ...(codes.length
+          ? codes.map((code) =>
+              el('span', { class: 'alarm-code', title: alarms.filter((alarm) => alarm.code === code).pop().message }, P.format.alarm(code)),
+            )
+          : [el('span', { class: 'quiet' }, 'none')]),
+      );
     }
   };
 
@@ -51,7 +62,8 @@
       this.sparks = new Map();
       this.body = el('tbody');
       this.table = el('table', { class: 'runs' }, el('caption', { class: 'unseen' }, 'Runs, the newest first'), el('thead', {}, el('tr', {},
-        ['Run', 'Recipe', 'Started'].map((name) => el('th', { scope: 'col' }, name)), ['Steps', 'Rollouts', 'Mean total'].map((name) => el('th', { scope: 'col', class: 'n' }, name)),
+            ['Run', 'Recipe', 'Started'].map((name) => el('th', { scope: 'col' }, name)),
+            ['Steps', 'Rollouts', 'Mean total'].map((name) => el('th', { scope: 'col', class: 'n' }, name)),
         el('th', { scope: 'col' }, 'Over steps'), el('th', { scope: 'col', class: 'n' }, 'Invalid'), el('th', { scope: 'col' }, 'Alarms'))), this.body);
       this.node = el('section', { class: 'page' }, el('h1', {}, 'Runs'));
       this.title = 'Runs';

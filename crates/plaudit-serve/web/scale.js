@@ -1,4 +1,4 @@
-// Where on the plot does a value lie, and which round values are named on the axis?
+// Axis scales: maps values to positions, and picks round values for the ticks.
 (() => {
   'use strict';
   const P = window.plaudit;

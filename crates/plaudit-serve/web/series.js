@@ -1,5 +1,5 @@
-// What do the steps of a run become, so that a chart can draw them? A model: {steps, series, bands, domain, format, read,
-// table}. A step that has no such value has null there, and the line a gap.
+// Turns steps into the model of a chart: {steps, series, bands, domain, format, read, table}. A step without a value has null
+// there, and the line a gap.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -51,15 +51,28 @@
       if (!values.some(known)) continue;
       const low = interval ? found.map((one) => value(one && one.low)) : null;
       const high = interval ? found.map((one) => value(one && one.high)) : null;
-      series.push({ name: entry.name, values, low, high, dashed: entry.dashed, tint: entry.tint || tint(series.length), of: interval ? found.map((one) => (one ? one.of : null)) : null });
+      series.push({
+        name: entry.name,
+        values,
+        low,
+        high,
+        dashed: entry.dashed,
+        tint: entry.tint || tint(series.length),
+        of: interval ? found.map((one) => (one ? one.of : null)) : null,
+      });
     }
     if (!series.length) return null;
     const wide = P.scale.range(series.flatMap((one) => (one.low ? [one.low, one.high] : [one.values])), ref === undefined ? include : [...include, ref]);
     const text = (one) => (place) => {
       if (!known(one.values[place])) return P.format.NONE;
-      return one.low ? `${format(one.values[place])} (${format(one.low[place])} … ${format(one.high[place])}, of ${count(one.of[place])})` : format(one.values[place]);
+      return one.low
+        ? `${format(one.values[place])} (${format(one.low[place])} … ${format(one.high[place])}, of ${count(one.of[place])})`
+        : format(one.values[place]);
     };
-    return finish({ steps: marks(steps), series, format, ref, domain: P.scale.padded(wide, bounds) }, series.map((one) => ({ name: one.name, tint: one.tint, text: text(one) })));
+    return finish(
+      { steps: marks(steps), series, format, ref, domain: P.scale.padded(wide, bounds) },
+      series.map((one) => ({ name: one.name, tint: one.tint, text: text(one) })),
+    );
   };
 
   // The parts of a whole per step, by name: what `pick` gives as {name: count}, as a share of `of`. The largest come first.
@@ -101,7 +114,11 @@
     const model = { kind: 'bars', steps: marks(steps), format: number, histogramOf: of };
     model.read = (place) => {
       const found = by.get(model.steps[place].step);
-      return [{ name: 'rollouts', text: found ? count(found.count) : P.format.NONE }, { name: 'mean', text: number(found && found.mean) }, { name: 'std', text: number(found && found.std) }];
+      return [
+        { name: 'rollouts', text: found ? count(found.count) : P.format.NONE },
+        { name: 'mean', text: number(found && found.mean) },
+        { name: 'std', text: number(found && found.std) },
+      ];
     };
     model.table = (step) => {
       const found = of(step);

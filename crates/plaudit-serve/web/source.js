@@ -1,4 +1,4 @@
-// Where does the page get what it shows?
+// The data source of the page.
 //
 // Everything comes through get(path): out of the file itself where the page is a report, and from the service else. A
 // token is asked for when the service wants one; it lives in this closure and nowhere else: no storage, no address.

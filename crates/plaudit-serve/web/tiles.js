@@ -1,4 +1,4 @@
-// What does a person see who glances once? The latest step's numbers, each with its change since the step before.
+// The tiles: the latest step's numbers, each with its change since the step before.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -10,20 +10,46 @@
   const judgings = (step) => Object.entries(step.statistics.components || {}).filter(([, one]) => one.judging).map(([name, one]) => ({ name, ...one.judging }));
   const outcome = (kind) => (step) => (step.statistics.rollouts ? step.statistics.outcomes[kind] / step.statistics.rollouts : null);
   // Where several components or judges have such a number, the tile shows the one to worry about.
-  const first = (step) => { const found = worst(judgings(step).filter((one) => one.first), (one) => Math.abs(one.first.share - 0.5)); return found ? found.first.share : null; };
+  const first = (step) => {
+    const found = worst(
+      judgings(step).filter((one) => one.first),
+      (one) => Math.abs(one.first.share - 0.5),
+    );
+    return found ? found.first.share : null;
+  };
   const winning = (step) => { const found = judgings(step).filter((one) => one.win_rate); return found.length ? found[0].win_rate.share : null; };
-  const slowest = (step) => { const found = (step.judges || []).map((one) => ((one.latency || {}).quantiles || {}).p99).filter(known); return found.length ? Math.max(...found) : null; };
-  const cached = (step) => { const asked = sum((step.judges || []).map((one) => one.asked)); return asked ? sum(step.judges.map((one) => one.cached)) / asked : null; };
+  const slowest = (step) => {
+    const found = (step.judges || []).map((one) => ((one.latency || {}).quantiles || {}).p99).filter(known);
+    return found.length ? Math.max(...found) : null;
+  };
+  const cached = (step) => {
+    const asked = sum((step.judges || []).map((one) => one.asked));
+    return asked ? sum(step.judges.map((one) => one.cached)) / asked : null;
+  };
 
   // better: 1 where more is better, -1 where less is, 0 where neither is.
   const TILES = [
     { id: 'mean', name: 'Mean total', pick: (step) => step.statistics.total.mean, format: number, better: 1 },
     { id: 'win', name: 'Win rate', pick: winning, format: share, better: 1 },
     { id: 'std', name: 'Std in groups', pick: (step) => step.statistics.groups.std.mean, format: number, better: 0 },
-    { id: 'zero', name: 'Without variance', pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null), format: share, better: -1 },
+    {
+      id: 'zero',
+      name: 'Without variance',
+      pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null),
+      format: share,
+      better: -1,
+    },
     { id: 'invalid', name: 'Invalid', pick: outcome('invalid'), format: share, better: -1, alarm: 'invalid' },
     { id: 'floored', name: 'Floored', pick: outcome('floored'), format: share, better: -1 },
-    { id: 'length', name: 'Reward–length', pick: (step) => (known(step.statistics.length_correlation_in_groups) ? step.statistics.length_correlation_in_groups : step.statistics.length_correlation), format: number, better: 0, alarm: 'length_hacking' },
+    {
+      id: 'length',
+      name: 'Reward–length',
+      pick: ({ statistics }) =>
+        known(statistics.length_correlation_in_groups) ? statistics.length_correlation_in_groups : statistics.length_correlation,
+      format: number,
+      better: 0,
+      alarm: 'length_hacking',
+    },
     { id: 'first', name: 'First shown wins', pick: first, format: share, better: 0, alarm: 'position_bias' },
     { id: 'p99', name: 'Judge p99', pick: slowest, format: seconds, better: -1 },
     { id: 'cached', name: 'From cache', pick: cached, format: share, better: 0 },
@@ -41,7 +67,10 @@
   // compared with references, is that of the last step that has it, and the tile says which.
   const update = (list, steps, at) => {
     const past = steps.slice(0, at + 1);
-    const shown = TILES.map((tile) => ({ ...tile, known: past.map((step) => ({ step, value: tile.pick(step) })).filter((one) => known(one.value)) })).filter((tile) => tile.known.length);
+    const shown = TILES.map((tile) => ({
+      ...tile,
+      known: past.map((step) => ({ step, value: tile.pick(step) })).filter((one) => known(one.value)),
+    })).filter((tile) => tile.known.length);
     P.keyed(list, shown, (tile) => tile.id, make, (entry, tile) => {
       const here = tile.known[tile.known.length - 1];
       const before = tile.known[tile.known.length - 2];

@@ -1,4 +1,4 @@
-// What did the judge say, word for word? A sheet over the page with the exchanges one asked for; Esc closes it.
+// The dialog with the judge's exchanges, word for word; Esc closes it.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -12,7 +12,9 @@
     const { verdict: said, shown } = exchange;
     if (said.kind === 'pair') {
       const sure = typeof said.first === 'number' ? `, the first with probability ${number(said.first)}` : '';
-      return said.winner === null || said.winner === undefined ? `A tie between ${player(shown[0])} and ${player(shown[1])}${sure}` : `${player(shown[said.winner])} beats ${player(shown[1 - said.winner])}${sure}`;
+      return said.winner === null || said.winner === undefined
+        ? `A tie between ${player(shown[0])} and ${player(shown[1])}${sure}`
+        : `${player(shown[said.winner])} beats ${player(shown[1 - said.winner])}${sure}`;
     }
     if (said.kind === 'ranking') return `Best first: ${said.order.map((place) => player(shown[place])).join(', ')}`;
     if (said.kind === 'score') return `Score ${number(said.score)} for ${player(shown[0])}`;
@@ -23,12 +25,22 @@
     const failed = exchange.verdict.kind === 'failed';
     const labels = exchange.labels || [];
     const seen = exchange.shown.map((place, index) => (labels[index] ? `${labels[index]} = ${player(place)}` : player(place))).join(', ');
-    const facts = [`shown: ${seen}`, exchange.form, exchange.attempts > 1 ? plural(exchange.attempts, 'attempt') : null, exchange.cached ? 'from the cache' : null].filter(Boolean).join(' · ');
+    const facts = [
+      `shown: ${seen}`,
+      exchange.form,
+      exchange.attempts > 1 ? plural(exchange.attempts, 'attempt') : null,
+      exchange.cached ? 'from the cache' : null,
+    ]
+      .filter(Boolean)
+      .join(' · ');
     return el('article', { class: failed ? 'exchange failed' : 'exchange' },
       el('h3', {}, P.said(verdict(exchange))),
       el('p', { class: 'note' }, P.said(`${exchange.component} by ${exchange.judge}`), ' · ', P.said(facts)),
       failed && exchange.verdict.message ? el('p', {}, P.said(exchange.verdict.message)) : null,
-      exchange.reply === null || exchange.reply === undefined ? el('p', { class: 'quiet' }, failed ? 'No reply came.' : 'The reply was not kept.') : P.block(exchange.reply, { 'aria-label': 'The judge’s reply' }));
+      exchange.reply === null || exchange.reply === undefined
+        ? el('p', { class: 'quiet' }, failed ? 'No reply came.' : 'The reply was not kept.')
+        : P.block(exchange.reply, { 'aria-label': 'The judge’s reply' }),
+    );
   };
 
   const FIRST = 60;
@@ -40,7 +52,16 @@
     const rest = exchanges.slice(FIRST);
     const more = rest.length ? el('button', { type: 'button', class: 'more' }, `Show ${rest.length} more`) : null;
     if (more) more.addEventListener('click', () => more.replaceWith(...rest.map(article)));
-    sheet.replaceChildren(el('header', {}, el('h2', { id: 'words-title' }, P.said(title)), close), el('div', { class: 'exchanges' }, exchanges.slice(0, FIRST).map(article), more, exchanges.length ? null : el('p', { class: 'quiet' }, 'The judge was not asked about this.')));
+    sheet.replaceChildren(
+      el('header', {}, el('h2', { id: 'words-title' }, P.said(title)), close),
+      el(
+        'div',
+        { class: 'exchanges' },
+        exchanges.slice(0, FIRST).map(article),
+        more,
+        exchanges.length ? null : el('p', { class: 'quiet' }, 'The judge was not asked about this.'),
+      ),
+    );
     sheet.addEventListener('close', () => { sheet.replaceChildren(); if (from && from.isConnected) from.focus(); }, { once: true });
     if (!sheet.open) sheet.showModal();
     close.focus();

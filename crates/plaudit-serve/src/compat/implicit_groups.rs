@@ -357,8 +357,8 @@ mod tests {
             implicit_groups.leave(slot, end, now);
         }
         let retries = arrive(&mut implicit_groups, &["a", "b", "c"], 3, now);
-        assert_eq!(names(&again), [(1, "0+1".into()), (1, "1".into()), (2, "0".into())]);
-        implicit_groups.leave(again[0].clone(), SampleEnd::Failed, now);
+        assert_eq!(names(&retries), [(1, "0+1".into()), (1, "1".into()), (2, "0".into())]);
+        implicit_groups.leave(retries[0].clone(), SampleEnd::Failed, now);
         assert_eq!(names(&arrive(&mut implicit_groups, &["a"], 3, now)), [(1, "0+2".into())]);
     }
 
@@ -385,7 +385,7 @@ mod tests {
         }
         let retries = arrive(&mut implicit_groups, &["b", "c", "d", "a"], 3, now);
         let wanted = [(1, "1".into()), (1, "2".into()), (1, "3".into()), (2, "0".into())];
-        assert_eq!(names(&again), wanted, "only the slot of who was still away was given up");
+        assert_eq!(names(&retries), wanted, "only the slot of who was still away was given up");
     }
 
     #[test]
@@ -450,7 +450,7 @@ mod tests {
         }
         let mut retries = names(&arrive(&mut implicit_groups, &["a", "a", "a"], 2, now));
         retries.sort();
-        assert_eq!(again, [(1, "0+1".into()), (1, "1+1".into()), (2, "0".into())]);
+        assert_eq!(retries, [(1, "0+1".into()), (1, "1+1".into()), (2, "0".into())]);
     }
 
     #[test]

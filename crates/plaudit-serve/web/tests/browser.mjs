@@ -1,4 +1,4 @@
-// Chromium for the tests: pages with every request, message and dialog noted.
+// Chromium for the tests, with every request, message and dialog recorded.
 import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 

@@ -1,4 +1,4 @@
-// The dashboard in a browser: runs, charts, groups and verdicts, live, and hostile texts shown as texts.
+// Tests of the dashboard in a browser: runs, charts, groups and verdicts, live, and hostile texts shown as texts.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, numbers, open, wide } from './browser.mjs';

@@ -1,4 +1,4 @@
-// Hostile texts that a model may write, for pages that must show them as texts.
+// Hostile texts: each is something a model may write that would break a careless page.
 export const HOSTILE = [
   '<img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>',
   '</script><script>alert(4)</script>',

@@ -1,4 +1,4 @@
-// Pictures of the dashboard for docs/images, of the real service under a live load: node pictures.mjs
+// Screenshots for docs/images, of the real service under a live load: node pictures.mjs
 //
 // The prompts and responses are those of examples/rollouts.jsonl. With every step more of the responses are
 // mended, so that there is something to see; the judge is simulated, and fails now and then.

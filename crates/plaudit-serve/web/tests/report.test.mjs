@@ -1,4 +1,4 @@
-// The report: the same page as one file, without a service and without a network.
+// Tests of the standalone report: the page as one file, without a service and without a network.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

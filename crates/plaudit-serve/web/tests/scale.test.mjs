@@ -1,4 +1,4 @@
-// Axes for any numbers that a run may have: a rounding error, nothing, infinities, the largest and the smallest.
+// Tests of axis scales: a rounding error, nothing, infinities, the largest and the smallest numbers.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The service for the tests: `plaudit serve` with `plaudit judge-sim` as its judge, each in a folder of its own.
+// Starts `plaudit serve` with `plaudit judge-sim` as its judge for the tests, each in a folder of its own.
 import { spawn, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

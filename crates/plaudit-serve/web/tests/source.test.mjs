@@ -1,4 +1,4 @@
-// Rules for the files of the page: no markup from texts, nothing stored, nothing asked elsewhere.
+// Tests of the sources of the page: no markup from texts, no storage, no other host.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Usability: keyboard, phone, dark mode, token entry, and a service that goes away.
+// Tests of accessibility and error messages: keyboard, phone, dark mode, token, a service that dies.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, numbers, open, wide } from './browser.mjs';

@@ -1,4 +1,4 @@
-// Faults in one part of the page: numbers that are hard to draw, and an error in a script, leave the rest as it is.
+// Tests that one error leaves the rest of the page as it is: numbers that are hard to draw, and a bug in the page.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, open } from './browser.mjs';
