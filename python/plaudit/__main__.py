@@ -1,4 +1,4 @@
-"""How is the command run from the package? As the same program, in this process."""
+"""`python -m plaudit`: the `plaudit` command, run in this process."""
 
 import signal
 import sys
@@ -8,7 +8,7 @@ from plaudit._plaudit import main as run
 
 def main() -> int:
     """Runs the `plaudit` command with the arguments of this process."""
-    # Python's own handler only takes a note, which nothing reads while the command runs.
+    # Python's own handler only sets a flag, which nothing reads while the command runs.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return run(["plaudit", *sys.argv[1:]])
 

@@ -1,4 +1,4 @@
-"""How does a Python function become a reward? `@plaudit.register` puts it under a name that recipes can use."""
+"""Custom rewards: `@plaudit.register` makes a Python function a reward that recipes can name."""
 
 from __future__ import annotations
 
@@ -20,77 +20,89 @@ log = logging.getLogger("plaudit")
 Per = Literal["batch", "group", "rollout"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# A call that takes longer does not keep the next one from beginning, up to so many at a time.
-SLOW_S, SIDE_BY_SIDE = 1.0, 8
-# How long coroutines may take to end after their time is up.
+# A call that takes longer than this lets the next one start beside it, up to so many at a time.
+SLOW_S, MAX_PARALLEL = 1.0, 8
+# How long coroutines may take to end after their deadline.
 GRACE_S = 1.0
 # So many exceptions are kept for `on_error="raise"`, which raises the first of a batch.
-MOST_RAISED = 64
+MAX_RAISED = 64
 
-# The most letters of an exception that stand in a reason.
-MOST_SAID = 500
+# The most characters of an exception in a reason.
+MAX_MESSAGE = 500
 
 # The largest number that 32 bits hold.
 LARGEST = (2 - 2**-23) * 2.0**127
 
-_GIVEN = ("prompts", "responses", "references", "extras")
-# The columns that a parameter's name may stand for; a function that takes single values names them so.
-_PLACES = {name: at for at, column in enumerate(_GIVEN) for name in (column, column[:-1])}
+_COLUMNS = ("prompts", "responses", "references", "extras")
+# The position of each column by its name, in the plural and in the singular.
+_POSITIONS = {name: at for at, column in enumerate(_COLUMNS) for name in (column, column[:-1])}
 
 
 @dataclass(frozen=True)
 class CustomReward:
-    """A registered function. An engine keeps those that it was made with, and they are pickled with it."""
+    """A registered function. An engine keeps those of its recipe, and they are pickled with it."""
 
     name: str
     function: Callable[..., Any]
     per: Per
 
     def kind(self, raised: Raised | None = None) -> tuple[Any, ...]:
-        """What the extension takes: name, page, schema, whether it compares a group, and what is called."""
+        """What the extension takes: name, page, schema, whether it compares a group, and the callable."""
         page = inspect.getdoc(_unwrapped(self.function)) or ""
-        return self.name, page, _schema(self), self.per == "group", _Asked(self, raised)
+        return self.name, page, _schema(self), self.per == "group", _Call(self, raised)
 
 
-# What an engine with `on_error="raise"` remembers of the functions that it calls: the exceptions, by their message.
+# The exceptions of an engine's functions by their message, for `on_error="raise"`.
 Raised = dict[str, BaseException]
 
 _functions: dict[str, CustomReward] = {}
-# Where errors were logged: reward, type, file and line.
+# The errors that were logged: reward, type, file and line.
 _logged: set[tuple[str, str, str, int]] = set()
 
 
 def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]:
-    """Makes a function a reward of this process.
+    """Makes a function a reward of this process, which recipes name.
 
-    The function takes `(prompts, responses, references, extras)`, lists of equal length, and gives back as many numbers;
-    None says that the reward does not apply to a rollout. With `per="group"` it is called once a group, and with
-    `per="rollout"` once a rollout, with single values in place of lists. It may be a coroutine function: all calls of a
-    batch are then under way at once. Further parameters are those that a recipe may give.
+    The function takes `(prompts, responses, references, extras)`, lists of equal length, and returns as many numbers; None
+    where the reward does not apply. It may be a coroutine function: all calls of a batch then run at once. Further
+    parameters are those that a recipe may set.
 
-    What it raises makes the rollouts of that call invalid, with the last line of the traceback as the reason; the traceback
-    goes to the logger `plaudit`, once for each place that raises. So does a call that takes longer than the recipe's
-    `groups.timeout`, with `group.deadline`; what cannot be stopped of it is left behind.
+    An exception makes the rollouts of that call invalid, with the last line of the traceback as the reason; the traceback
+    goes to the logger `plaudit`, once for each place that raises. A call that takes longer than the recipe's
+    `groups.timeout` makes its rollouts invalid, `group.deadline`; a call that cannot be stopped is abandoned.
+
+    Args:
+        name: The name of the reward in recipes.
+        per: `"batch"` calls the function once a batch, `"group"` once a group, and `"rollout"` once a rollout, with single
+            values in place of lists.
+
+    Returns:
+        A decorator, which returns the function unchanged.
 
     Raises:
-        TypeError: the function does not take the four columns in their order.
-        ValueError: the name is that of a shipped reward, or a parameter has a name that every component has, such as `weight`.
+        ArgumentError: The function does not take the four columns in their order, the name is that of a shipped reward, or
+            a parameter has a name that every component has, such as `weight`.
+
+    Example:
+        >>> @plaudit.register("politeness")
+        ... def politeness(prompts, responses, references, extras, *, bonus=1.0):
+        ...     return [bonus if "please" in response else 0.0 for response in responses]
     """
     if not isinstance(name, str):
         raise _plaudit.ArgumentError('a reward is registered under a name: @plaudit.register("NAME")')
     if per not in ("batch", "group", "rollout"):
         raise _plaudit.ArgumentError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
 
-    def put(function: Function) -> Function:
+    def add(function: Function) -> Function:
         reward = CustomReward(name, function, per)
         _plaudit.register(*reward.kind())
         _functions[name] = reward
-        # A function that was changed is looked at anew.
+        # The errors of a function that was changed are logged anew.
         for key in [key for key in _logged if key[0] == name]:
             _logged.discard(key)
         return function
 
-    return put
+    return add
 
 
 def registered() -> dict[str, CustomReward]:
@@ -99,7 +111,7 @@ def registered() -> dict[str, CustomReward]:
 
 
 def failure(reasons: Iterable[dict[str, Any] | None], raised: Raised) -> BaseException | None:
-    """What a function raised, where that is why a rollout is invalid."""
+    """The exception of a function, where one made a rollout invalid."""
     for reason in reasons:
         if reason is not None and reason["code"] == "reward.failed":
             message = reason["message"]
@@ -107,8 +119,8 @@ def failure(reasons: Iterable[dict[str, Any] | None], raised: Raised) -> BaseExc
     return None
 
 
-class _Asked:
-    """What the engine calls: all groups of a batch at once, and no exception comes back."""
+class _Call:
+    """The callable that the engine calls with all groups of a batch. It returns messages in place of raising."""
 
     def __init__(self, reward: CustomReward, raised: Raised | None) -> None:
         self.name, self.function, self.per = reward.name, reward.function, reward.per
@@ -120,23 +132,23 @@ class _Asked:
         self, groups: list[list[list[Any]]], parameters: dict[str, Any], timeout: float
     ) -> list[Any]:
         calls = list(self._calls(groups))
-        # Before the call, because the lists are the function's to change.
+        # Before the call, because the function may change the lists.
         sizes = [len(group[1]) for group in groups]
         if not self.awaits:
             each = [functools.partial(self._one, columns, parameters, timeout) for columns in calls]
-            results = run(each, workers=SIDE_BY_SIDE, timeout=timeout, patience=SLOW_S)
-            return self._sorted(sizes, [_told(result, timeout) for result in results])
+            results = run(each, workers=MAX_PARALLEL, timeout=timeout, patience=SLOW_S)
+            return self._by_group(sizes, [_or_error(result, timeout) for result in results])
         answers: list[Any] = [_late(timeout)] * len(calls)
-        # A coroutine that never lets go of the loop is left behind as well.
+        # On a thread, so that a coroutine that blocks the loop is abandoned as well.
         together = functools.partial(asyncio.run, self._all(calls, parameters, timeout, answers))
         ended = run([together], workers=1, timeout=timeout + GRACE_S)[0]
         if isinstance(ended, Failure) and not ended.late:
             answers = [ended.reason if isinstance(answer, TimeoutError) else answer for answer in answers]
-        return self._sorted(sizes, list(answers))
+        return self._by_group(sizes, list(answers))
 
     def _calls(self, groups: list[list[list[Any]]]) -> Any:
         if self.per == "batch":
-            yield [[item for group in groups for item in group[column]] for column in range(len(_GIVEN))]
+            yield [[item for group in groups for item in group[column]] for column in range(len(_COLUMNS))]
         elif self.per == "group":
             yield from (group for group in groups if group[1])
         else:
@@ -146,9 +158,9 @@ class _Asked:
     async def _all(
         self, calls: list[list[Any]], parameters: dict[str, Any], timeout: float, answers: list[Any]
     ) -> None:
-        """Puts the answers that come in time where there is a late one."""
+        """Replaces the late answers by those that come in time."""
 
-        async def asked(at: int, columns: list[Any]) -> None:
+        async def answer(at: int, columns: list[Any]) -> None:
             wanted = self._wanted(columns)
             try:
                 answers[at] = self._checked(wanted, await self.function(*columns, **parameters))
@@ -157,7 +169,7 @@ class _Asked:
 
         async def one(at: int, columns: list[Any]) -> None:
             try:
-                await asyncio.wait_for(asked(at, columns), timeout)
+                await asyncio.wait_for(answer(at, columns), timeout)
             except asyncio.TimeoutError:
                 pass
 
@@ -174,7 +186,7 @@ class _Asked:
             return self._failed(error)
 
     def _failed(self, error: Exception) -> str:
-        """What is said of an exception. Its traceback is logged once for each place that raises."""
+        """The message of an exception. Its traceback is logged once for each place that raises."""
         message = _last_line(error)
         frames = traceback.extract_tb(error.__traceback__)
         file, line = (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)
@@ -184,12 +196,12 @@ class _Asked:
             log.error("the reward %r raised %s", self.name, message, exc_info=error)
         if self.raised is not None:
             self.raised[message] = error
-            while len(self.raised) > MOST_RAISED:
+            while len(self.raised) > MAX_RAISED:
                 self.raised.pop(next(iter(self.raised)), None)
         return message
 
     def _wanted(self, columns: list[Any]) -> int | None:
-        """How many numbers a call must give back; None for a single one."""
+        """How many numbers a call must return; None for a single one."""
         return None if self.per == "rollout" else len(columns[1])
 
     def _checked(self, wanted: int | None, answer: Any) -> list[float | str | None]:
@@ -203,8 +215,8 @@ class _Asked:
             raise ValueError(f"the reward gave back {len(answer)} numbers for {wanted} responses")
         return [_number(item) for item in answer]
 
-    def _sorted(self, sizes: list[int], answers: list[Any]) -> list[Any]:
-        """One answer a group: a list, or what went wrong with all of it."""
+    def _by_group(self, sizes: list[int], answers: list[Any]) -> list[Any]:
+        """One answer a group: a list, or an error message for all of it."""
         if self.per == "group":
             given = iter(answers)
             return [next(given) if size else [] for size in sizes]
@@ -237,15 +249,15 @@ def _number(item: Any) -> float | str | None:
     )
 
 
-def _told(result: Any, timeout: float) -> Any:
-    """What a call gave back; where it was ended, why."""
+def _or_error(result: Any, timeout: float) -> Any:
+    """The result of a call, or its error."""
     if not isinstance(result, Failure):
         return result
     return _late(timeout) if result.late else result.reason
 
 
 def _late(timeout: float) -> TimeoutError:
-    """What the engine takes for `group.deadline`."""
+    """The error that the engine turns into `group.deadline`."""
     return TimeoutError(
         f"the reward gave no answer within {timeout:g} s, the recipe's groups.timeout; raise it if the function needs longer"
     )
@@ -255,7 +267,7 @@ def _last_line(error: Exception) -> str:
     """The type and the first line of the message, as the traceback ends with them."""
     parts = traceback.format_exception_only(error)
     lines = next((part for part in parts if not part.startswith(" ")), "").strip().splitlines()
-    return lines[0][:MOST_SAID] if lines else type(error).__name__
+    return lines[0][:MAX_MESSAGE] if lines else type(error).__name__
 
 
 def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -266,22 +278,22 @@ def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _schema(reward: CustomReward) -> dict[str, Any]:
-    """What a recipe may say to the function: its parameters after the columns."""
+    """The JSON schema of the parameters after the columns, which a recipe may set."""
     signature = inspect.signature(reward.function)
     parameters = list(signature.parameters.values())
     positional = [
         each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
     ]
     spread = any(each.kind is each.VAR_POSITIONAL for each in parameters)
-    if len(positional) < len(_GIVEN) and not spread:
-        raise _plaudit.ArgumentError(f"a reward takes ({', '.join(_GIVEN)}), not {signature}")
-    for at, each in enumerate(positional[: len(_GIVEN)]):
-        if _PLACES.get(each.name, at) != at:
+    if len(positional) < len(_COLUMNS) and not spread:
+        raise _plaudit.ArgumentError(f"a reward takes ({', '.join(_COLUMNS)}), not {signature}")
+    for at, each in enumerate(positional[: len(_COLUMNS)]):
+        if _POSITIONS.get(each.name, at) != at:
             raise _plaudit.ArgumentError(
-                f"a reward is called by position, ({', '.join(_GIVEN)}): {each.name!r} would get the {_GIVEN[at]}"
+                f"a reward is called by position, ({', '.join(_COLUMNS)}): {each.name!r} would get the {_COLUMNS[at]}"
             )
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
-    own = positional[len(_GIVEN) :] + keywords
+    own = positional[len(_COLUMNS) :] + keywords
     called = getattr(_unwrapped(reward.function), "__name__", reward.name)
     schema: dict[str, Any] = {
         "type": "object",

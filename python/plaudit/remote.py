@@ -1,8 +1,8 @@
-"""How does a process ask a running `plaudit serve`, and what does it get where the service does not answer?
+"""`Service`: an HTTP client of a running `plaudit serve`, with nothing but the standard library.
 
-One class, with nothing but the standard library. What the service is too busy for is asked again until the deadline; after that
-every rollout is answered as invalid, `engine.unreachable`. A failure never becomes a number. What the caller alone can mend, such
-as an unknown recipe or a wrong token, is raised at once.
+A request that the service is too busy for is retried until the deadline; after that every rollout is invalid,
+`engine.unreachable`. A failure never becomes a number. An error that only the caller can fix, such as an unknown recipe or a
+wrong token, is raised at once.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from plaudit.result import Result
 
 _log = logging.getLogger("plaudit")
 
-CONNECT = 10.0
+CONNECT_TIMEOUT_S = 10.0
 """The seconds that one attempt to connect may take."""
 
-AGAIN = frozenset({408, 425, 429, 502, 503, 504})
-"""The statuses after which the same request may have better luck."""
+RETRYABLE = frozenset({408, 425, 429, 502, 503, 504})
+"""The statuses after which the same request may succeed."""
 
-MOST_BYTES = 32 << 20
-"""How much is sent in one request, where its groups allow it: half of what a service takes unless it is told otherwise."""
+MAX_BYTES = 32 << 20
+"""The most bytes of one request, where its groups allow it: half of what a service takes by default."""
 
-MOST_ROLLOUTS = 4096
-"""How many rollouts are sent in one request; the same holds."""
+MAX_ROLLOUTS = 4096
+"""The most rollouts of one request, where its groups allow it."""
 
-FIRST = 30.0
-"""The seconds that a service which has never answered is asked for its recipes: it may still be starting."""
+STARTUP_S = 30.0
+"""The seconds that a service which has never answered may take for its recipes: it may still be starting."""
 
-_QUIET = 60.0
-"""That a service gives no answer is said once in so many seconds."""
+_LOG_INTERVAL_S = 60.0
+"""That a service gives no answer is logged once in so many seconds."""
 
-_LONGEST = 10.0
-"""The longest pause between two attempts, where the service does not say how long to wait."""
+_MAX_PAUSE_S = 10.0
+"""The longest pause between two attempts, where the service sends no `Retry-After`."""
 
 
 class ServiceError(RunError):
-    """The service refuses what was asked. `code` is its own word for it, `status` the one of HTTP."""
+    """An error response of the service: its `code`, and the HTTP `status`."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -62,17 +62,25 @@ class ServiceError(RunError):
 
 
 class _Unreachable(Exception):
-    """Nothing was answered before the deadline."""
+    """There was no answer before the deadline."""
 
 
 class Service:
-    """A running `plaudit serve`.
+    """A client of a running `plaudit serve`.
 
-    - `url`: where it listens, such as `http://10.0.0.7:7717`.
-    - `token`: what it asks for, or `token_env`, the name of the environment variable that holds it.
-    - `timeout`: how many seconds one question may take, all attempts together.
+    It may be used by several threads, pickled, and used after a fork: each process has connections of its own.
 
-    It may be used by several threads, pickled, and taken along by a fork: each process has connections of its own.
+    Args:
+        url: The address of the service, such as `http://10.0.0.7:7717`.
+        token: The token that the service asks for.
+        token_env: The environment variable that holds the token, in place of `token`.
+        timeout: How many seconds one request may take, all attempts together.
+
+    Raises:
+        ArgumentError: The address is none, or holds a password or a query.
+
+    Example:
+        >>> Service("http://127.0.0.1:7717").score("math", [{"response": "42", "reference": "42"}])
     """
 
     def __init__(
@@ -94,28 +102,41 @@ class Service:
         self._secure = parts.scheme == "https"
         self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
         self._token, self._token_env = token, token_env
-        self._forget()
+        self._reset()
 
     def __repr__(self) -> str:
         return f"<plaudit.remote.Service at {self.url}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _OF_A_PROCESS}
+        return {name: value for name, value in self.__dict__.items() if name not in _PER_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._process = os.getpid()
-        self._said = -math.inf
+        self._warned_at = -math.inf
 
     def recipe(self, name: str) -> dict[str, Any]:
-        """What the service says of one of its recipes; raises where it has none of that name, or cannot be reached."""
+        """Reads one of the service's recipes: its components, and whether it compares.
+
+        Args:
+            name: The name of the recipe.
+
+        Returns:
+            The entry of `GET /v1/recipes`.
+
+        Raises:
+            ServiceError: The service has no recipe of that name, or cannot be reached.
+
+        Example:
+            >>> service.recipe("math")["compares"]
+        """
         try:
-            offered = self._ask("GET", "/v1/recipes", within=FIRST)["recipes"]
+            offered = self._request("GET", "/v1/recipes", within=STARTUP_S)["recipes"]
         except _Unreachable as error:
             raise ServiceError(0, "engine.unreachable", str(error)) from error
         for recipe in offered:
@@ -133,7 +154,24 @@ class Service:
         step: int | None = None,
         validate: bool | None = None,
     ) -> list[Result]:
-        """One answer a rollout, in their order. What is too much for one request goes in several, each with whole groups."""
+        """Scores rollouts. Those that are too many for one request go in several, each with whole groups.
+
+        Args:
+            recipe: The name of a recipe of the service.
+            rollouts: Dicts with `response` and, where there are any, `prompt`, `reference`, `group`, `tokens`, `extra`, `id`.
+            run: The run that the service counts them under.
+            step: The step of that run.
+            validate: Whether references take part in comparisons; where it is None, the recipe decides.
+
+        Returns:
+            One `Result` a rollout, in their order.
+
+        Raises:
+            ServiceError: The service refuses the request.
+
+        Example:
+            >>> [result.total for result in service.score("math", rollouts)]
+        """
         asked = _given(recipe=recipe, run=run, step=step, validate=validate)
         written = [_written(rollout) for rollout in rollouts]
         answers: dict[int, Result] = {}
@@ -144,11 +182,11 @@ class Service:
 
     def _score(self, body: bytes, count: int) -> list[Result]:
         try:
-            told = self._ask("POST", "/v1/score", body)
+            answer = self._request("POST", "/v1/score", body)
         except _Unreachable as error:
             return [Result.invalid("engine.unreachable", str(error))] * count
-        unread = {error["index"]: error for error in told.get("errors") or ()}
-        results = iter(told["results"])
+        unread = {error["index"]: error for error in answer.get("errors") or ()}
+        results = iter(answer["results"])
         answers = [
             Result.invalid(unread[at]["code"], unread[at]["message"])
             if at in unread
@@ -175,7 +213,22 @@ class Service:
     ) -> Result:
         """Hands in one rollout of a group whose others come from elsewhere, and waits until the group has been scored.
 
-        With a `member` name the rollout may be handed in again, after a lost connection, without being counted twice.
+        Args:
+            recipe: The name of a recipe of the service.
+            group: The name of the group.
+            size: How many members the group has.
+            rollout: A dict as for `score`.
+            member: The name of the rollout in its group. With it, a request that is retried is not counted twice.
+            run, step, validate: As for `score`.
+
+        Returns:
+            The `Result` of the rollout.
+
+        Raises:
+            ServiceError: The service refuses the request.
+
+        Example:
+            >>> service.join("tutorial", "prompt-17", 8, {"prompt": prompt, "response": text}, member="3")
         """
         asked = _given(
             recipe=recipe,
@@ -188,53 +241,53 @@ class Service:
             validate=validate,
         )
         try:
-            told = self._ask("POST", "/v1/join", _written(asked))
+            answer = self._request("POST", "/v1/join", _written(asked))
         except _Unreachable as error:
             return Result.invalid("engine.unreachable", str(error))
-        return _result(told["result"], partial=bool(told.get("partial")))
+        return _result(answer["result"], partial=bool(answer.get("partial")))
 
-    def _ask(self, method: str, path: str, body: bytes | None = None, within: float = math.inf) -> Any:
-        """What the service answers; tries again until the deadline where that may help."""
+    def _request(self, method: str, path: str, body: bytes | None = None, within: float = math.inf) -> Any:
+        """The response of the service; retries until the deadline where that may help."""
         within = min(self.timeout, within)
         end = time.monotonic() + within
-        pause, said = 0.25, "no answer"
+        pause, problem = 0.25, "no answer"
         while True:
             wait: float | None = None
             try:
                 status, again, text = self._send(method, path, body, end)
             except (OSError, http.client.HTTPException) as error:
-                said = _named(error)
+                problem = _describe(error)
             else:
                 if status < 300:
                     return _read(self.url, status, text)
-                refusal = _refusal(self.url, status, text)
-                if status not in AGAIN:
-                    raise refusal
-                said = f"{refusal} ({status} {refusal.code})"
+                refused = _error(self.url, status, text)
+                if status not in RETRYABLE:
+                    raise refused
+                problem = f"{refused} ({status} {refused.code})"
                 wait = _seconds(again)
-            pause = min(2.0 * pause, _LONGEST)
+            pause = min(2.0 * pause, _MAX_PAUSE_S)
             wait = pause * random.uniform(0.5, 1.0) if wait is None else wait
             if time.monotonic() + wait >= end:
                 raise _Unreachable(
-                    f"{self.url} gave no answer within {within:g} s, which is not the model's fault: {said}"
+                    f"{self.url} gave no answer within {within:g} s, which is not the model's fault: {problem}"
                 )
-            self._say(f"{self.url} gives no answer and is asked again for {within:g} s: {said}")
+            self._warn(f"{self.url} gives no answer and is asked again for {within:g} s: {problem}")
             time.sleep(wait)
 
-    def _say(self, message: str) -> None:
+    def _warn(self, message: str) -> None:
         """A warning in the log, once a minute."""
         now = time.monotonic()
-        if now - self._said > _QUIET:
-            self._said = now
+        if now - self._warned_at > _LOG_INTERVAL_S:
+            self._warned_at = now
             _log.warning("plaudit: %s", message)
 
     def _send(self, method: str, path: str, body: bytes | None, end: float) -> tuple[int, str | None, bytes]:
-        """One attempt, and a second one at once where a connection that was kept turns out to be closed."""
+        """One attempt, and a second one at once where a reused connection turns out to be closed."""
         headers = self._headers(body)
         while True:
-            connection, kept = self._take()
+            connection, reused = self._take()
             try:
-                if not kept:
+                if not reused:
                     connection.connect()
                 assert connection.sock is not None
                 connection.sock.settimeout(max(end - time.monotonic(), 0.001))
@@ -243,7 +296,7 @@ class Service:
                 status, again, text = answer.status, answer.getheader("Retry-After"), answer.read()
             except BaseException as error:
                 connection.close()
-                if kept and isinstance(error, (ConnectionError, http.client.BadStatusLine)):
+                if reused and isinstance(error, (ConnectionError, http.client.BadStatusLine)):
                     continue
                 raise
             if connection.sock is not None:
@@ -254,13 +307,13 @@ class Service:
     def _take(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it has served before."""
         if self._process != os.getpid():
-            self._forget()
+            self._reset()
         with self._lock:
             if self._idle:
                 return self._idle.pop(), True
         if self._secure:
-            return http.client.HTTPSConnection(self._host, self._port, timeout=CONNECT), False
-        return http.client.HTTPConnection(self._host, self._port, timeout=CONNECT), False
+            return http.client.HTTPSConnection(self._host, self._port, timeout=CONNECT_TIMEOUT_S), False
+        return http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_TIMEOUT_S), False
 
     def _headers(self, body: bytes | None) -> dict[str, str]:
         headers = {"Accept": "application/json"}
@@ -276,11 +329,11 @@ class Service:
         return headers
 
 
-_OF_A_PROCESS = ("_lock", "_idle", "_process", "_said")
+_PER_PROCESS = ("_lock", "_idle", "_process", "_warned_at")
 
 
-def _named(error: Exception) -> str:
-    """What kept a request from being answered, with what it means where people meet it often."""
+def _describe(error: Exception) -> str:
+    """Why a request failed, with an explanation of common errors."""
     meanings = (
         (socket.gaierror, "the name of the host is not known"),
         (ssl.SSLCertVerificationError, "its certificate is not trusted"),
@@ -288,9 +341,9 @@ def _named(error: Exception) -> str:
         (ConnectionRefusedError, "nobody listens there"),
         (TimeoutError, "it did not answer in time"),
     )
-    meaning = next((f"{said} " for kind, said in meanings if isinstance(error, kind)), "")
-    told = f"{type(error).__name__}: {error}"
-    return f"{meaning}({told})" if meaning else told
+    meaning = next((f"{text} " for kind, text in meanings if isinstance(error, kind)), "")
+    name = f"{type(error).__name__}: {error}"
+    return f"{meaning}({name})" if meaning else name
 
 
 def _result(written: Mapping[str, Any], partial: bool = False) -> Result:
@@ -316,7 +369,7 @@ def _given(**fields: Any) -> dict[str, Any]:
 
 
 def _written(value: Any) -> bytes:
-    """JSON. A text may hold half of a surrogate pair, which no UTF-8 can say."""
+    """JSON as UTF-8; lone surrogates are replaced."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
 
@@ -332,9 +385,9 @@ def _batches(rollouts: Sequence[Mapping[str, Any]], written: Sequence[bytes]) ->
     room = 0
     for places in groups.values():
         size = sum(len(written[at]) + 1 for at in places)
-        if not batches or size > room or len(batches[-1]) + len(places) > MOST_ROLLOUTS:
+        if not batches or size > room or len(batches[-1]) + len(places) > MAX_ROLLOUTS:
             batches.append([])
-            room = MOST_BYTES
+            room = MAX_BYTES
         batches[-1].extend(places)
         room -= size
     return batches
@@ -354,8 +407,8 @@ def _read(url: str, status: int, text: bytes) -> Any:
         ) from None
 
 
-def _refusal(url: str, status: int, text: bytes) -> ServiceError:
-    """The service's own words, or the status where somebody else answered in its place."""
+def _error(url: str, status: int, text: bytes) -> ServiceError:
+    """The error of the service, or of the status where something else, such as a proxy, has answered."""
     try:
         error = json.loads(text)["error"]
         return ServiceError(status, str(error["code"]), f"{url}: {error['message']}")

@@ -1,4 +1,4 @@
-"""How are functions called that may hang? On threads that can be left behind, each for so many seconds."""
+"""Calls with a timeout: functions that may hang run on daemon threads, which are abandoned after their deadline."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def run(
 ) -> list[Any]:
     """The result of every call, or a `Failure`: at most `workers` run at a time, each for `timeout` seconds.
 
-    They run on daemonic threads, one at first, and another where the newest call takes longer than `patience`. A call that
-    hangs cannot be stopped: its thread is left behind, and neither the other calls nor the end of the process wait for it.
+    They run on one daemon thread, and on another one whenever the newest call takes longer than `patience`. A call that
+    hangs cannot be stopped: its thread is abandoned, and neither the other calls nor the end of the process wait for it.
     """
     timeout = min(timeout, threading.TIMEOUT_MAX / 2)
     results: list[Any] = [None] * len(calls)
@@ -35,7 +35,7 @@ def run(
     changed = threading.Condition()
     newest = 0.0
 
-    def begin() -> int:
+    def start_next() -> int:
         nonlocal newest
         at, newest = waiting.popleft(), time.monotonic()
         deadlines[at] = newest + timeout
@@ -45,14 +45,14 @@ def run(
         while True:
             result = _result(calls[at], timeout)
             with changed:
-                # An answer that comes after its deadline is too late: its call is decided, and another thread goes on.
+                # A result after the deadline is dropped: the call has failed already, and another thread goes on.
                 if deadlines.pop(at, None) is None:
                     return
                 results[at] = result
                 if not waiting:
                     changed.notify()
                     return
-                at = begin()
+                at = start_next()
 
     with changed:
         while waiting or deadlines:
@@ -60,12 +60,14 @@ def run(
             for at in [at for at, deadline in deadlines.items() if deadline <= now]:
                 results[at] = late(timeout)
                 del deadlines[at]
-            room = waiting and len(deadlines) < workers
-            if room and (not deadlines or now - newest >= patience):
-                threading.Thread(target=work, args=(begin(),), name="plaudit-bounded", daemon=True).start()
+            may_start = waiting and len(deadlines) < workers
+            if may_start and (not deadlines or now - newest >= patience):
+                threading.Thread(
+                    target=work, args=(start_next(),), name="plaudit-timeout", daemon=True
+                ).start()
             elif deadlines:
                 wake = min(deadlines.values())
-                changed.wait((min(wake, newest + patience) if room else wake) - now)
+                changed.wait((min(wake, newest + patience) if may_start else wake) - now)
     return results
 
 
@@ -76,15 +78,15 @@ def _result(call: Callable[[], Any], timeout: float) -> Any:
     except (asyncio.TimeoutError, TimeoutError) as error:
         return late(timeout, str(error))
     except BaseException as error:
-        # Whatever ends the thread ends the call: a `SystemExit` would otherwise be waited for until the deadline.
+        # `SystemExit` and the like, too: they end the thread, and the call would otherwise wait for its deadline.
         return Failure(f"{type(error).__name__}: {error}")
 
 
-def late(timeout: float, told: str = "") -> Failure:
-    """What is said of a call that took too long."""
-    return Failure(f"group.deadline: {told or f'no answer within {timeout:g} s'}", late=True)
+def late(timeout: float, message: str = "") -> Failure:
+    """The failure of a call that took too long."""
+    return Failure(f"group.deadline: {message or f'no answer within {timeout:g} s'}", late=True)
 
 
 async def within(awaitable: Any, timeout: float) -> Any:
-    """What an awaitable gives, or a `TimeoutError` after so many seconds."""
+    """The result of an awaitable, or a `TimeoutError` after so many seconds."""
     return await asyncio.wait_for(awaitable, timeout)

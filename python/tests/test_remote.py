@@ -1,4 +1,4 @@
-"""What does a client of the service do when the service is busy, slow, gone, or answers something else?"""
+"""`Service`: retries, deadlines, errors and connections of the HTTP client."""
 
 from __future__ import annotations
 
@@ -110,10 +110,10 @@ def test_what_could_not_be_read_is_invalid_in_its_place(stage: Callable[..., Sta
     assert got[1] == Result.invalid("input.response", "no text")
 
 
-def test_what_is_too_much_goes_in_several_requests_with_whole_groups(
+def test_large_batches_are_split_between_groups(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plaudit.remote.MOST_ROLLOUTS", 4)
+    monkeypatch.setattr("plaudit.remote.MAX_ROLLOUTS", 4)
     at = stage(
         ok(*({**SCORED, "total": total} for total in (0.0, 2.0, 1.0))), ok({**SCORED, "total": 3.0}, SCORED)
     )
@@ -163,7 +163,7 @@ def test_nobody_there_and_nobody_answering() -> None:
 def test_a_wrong_address_is_told_soon_and_named(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stage: Callable[..., Stage]
 ) -> None:
-    monkeypatch.setattr("plaudit.remote.FIRST", 1.0)
+    monkeypatch.setattr("plaudit.remote.STARTUP_S", 1.0)
     here = stage(ok(SCORED)).url
     nobody = "http://127.0.0.1:9"
     for url, meaning in [

@@ -1,4 +1,4 @@
-"""How does a TRL trainer get its rewards from a recipe?
+"""Rewards for TRL: a recipe as a reward function.
 
 `Reward(recipe)` is what `GRPOTrainer(reward_funcs=...)` and `RLOOTrainer` take: one number a completion, `None` where the
 completion could not be scored. `Reward(recipe).as_columns()` gives one callable a component, `.as_async()` the twin to

@@ -1,7 +1,7 @@
-"""What does a trainer hand over in one call, and which completions belong together?
+"""Reads the arguments of one call of a reward function: rows for the engine, and the group of each row.
 
 TRL calls a reward function with lists: prompts and completions as text or as messages, token ids, and every further column of
-the data set. Here they become rows that the engine knows, and every row gets the number of its group.
+the data set.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from plaudit._plaudit import ArgumentError
@@ -18,31 +18,18 @@ REFERENCES = ("answer", "solution", "reference", "ground_truth")
 """The columns that hold the reference where `columns=` does not say it: the first of them that the data set has."""
 
 _OWN = ("trainer_state", "log_extra", "log_metric", "environments")
-"""What TRL passes beside the columns of the data set."""
+"""Arguments of TRL's own, beside the columns of the data set."""
 
 
 @dataclass(slots=True)
 class Row:
-    """One completion, in the words of the engine."""
+    """One completion, with the fields that the engine takes."""
 
     prompt: str | list[dict[str, str]] | None
     response: str
     reference: str | None
     tokens: int | None
     extra: dict[str, Any]
-
-
-@dataclass(slots=True)
-class Score:
-    """What became of one row: `total` is None where nothing can be said of it."""
-
-    total: float | None
-    outcome: str
-    reason: str | None
-    components: dict[str, float | None]
-    against_reference: dict[str, float] = field(default_factory=dict)
-    partial: bool = False
-    message: str | None = None
 
 
 @dataclass(slots=True)
@@ -79,8 +66,8 @@ class Call:
         for key in self.keys:
             before = seen.get(key, 0)
             seen[key] = before + 1
-            cohort = (key, before // self.size if self.size else 0)
-            groups.append(numbers.setdefault(cohort, len(numbers)))
+            group = (key, before // self.size if self.size else 0)
+            groups.append(numbers.setdefault(group, len(numbers)))
         return groups
 
     def groups_of(self, places: Iterable[int]) -> list[int]:
@@ -140,7 +127,7 @@ def read(
         for name, values in data.items():
             role = columns.get(name, name)
             if role is not None and name != reference:
-                extra.update((role, value) for value in _plain(values[at]))
+                extra.update((role, value) for value in _if_json(values[at]))
         rows.append(
             Row(
                 prompt=_prompt(at, prompts[at]),
@@ -175,7 +162,7 @@ def _reference(column: str, value: Any) -> str | None:
     )
 
 
-def _plain(value: Any) -> Iterator[Any]:
+def _if_json(value: Any) -> Iterator[Any]:
     """The value, if it can be written as JSON; nothing for an image and its like, which no reward reads."""
     try:
         json.dumps(value, allow_nan=False)
@@ -195,21 +182,23 @@ def _prompt(at: int, prompt: Any) -> str | list[dict[str, str]] | None:
 
 
 def _text(at: int, completion: Any) -> str:
-    """What the model said: of messages, those of the assistant, with a blank line between them."""
+    """The response: of messages, those of the assistant, with a blank line between them."""
     if isinstance(completion, str):
         return completion
     messages = [completion] if isinstance(completion, Mapping) else completion
     if not _are_messages(messages):
         raise ArgumentError(f"completions[{at}] is {completion!r:.200}; text is wanted, or messages")
-    said = [_said(message) for message in messages if message.get("role", "assistant") == "assistant"]
-    return "\n\n".join(text for text in said if text)
+    texts = [
+        _message_text(message) for message in messages if message.get("role", "assistant") == "assistant"
+    ]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _are_messages(given: Any) -> bool:
     return isinstance(given, Iterable) and all(isinstance(message, Mapping) for message in given)
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _message_text(message: Mapping[str, Any]) -> str:
     """One message as the model wrote it: a chat template may have taken thought and tool calls out of the content."""
     parts = []
     thought = message.get("reasoning_content") or message.get("thinking")

@@ -1,7 +1,7 @@
-"""How do the components of one recipe become reward functions of their own, without being evaluated once each?
+"""The components of a recipe as reward functions of their own, evaluated once for all of them.
 
-A trainer calls one column after the other, or all at once in threads, always with the same completions. The first one that
-comes evaluates the recipe for all; the others take their numbers from it.
+A trainer calls one column after the other, or all at once in threads, always with the same completions. The first call
+evaluates the recipe for all columns; the others take their numbers from it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plaudit._plaudit import ArgumentError
+from plaudit.result import Result
 
-from .call import Call, Score
+from .call import Call
 from .reward import Reward
 
-KEPT = 256
-"""How many evaluations wait for columns that have not asked yet; the oldest are forgotten first."""
+MAX_OPEN = 256
+"""How many evaluations wait for columns that were not called yet; the oldest are forgotten first."""
 
 Table = dict[str, list["float | None"]]
 
 
 @dataclass(slots=True, eq=False)
 class _Evaluation:
-    """One evaluation of the recipe: what it was about, and which columns have had their part."""
+    """One evaluation of the recipe: the digest of its rows, and the columns that have had their part."""
 
-    about: bytes
+    digest: bytes
     table: Future[Table] = field(default_factory=Future)
     taken: set[str] = field(default_factory=set)
 
@@ -41,10 +42,10 @@ class Evaluations:
     def __init__(self, reward: Reward) -> None:
         self.reward = reward
         if reward.indivisible is not None:
-            raise ArgumentError(f"{self._whole()}: it has {reward.indivisible}")
+            raise ArgumentError(f"{self._cannot_split()}: it has {reward.indivisible}")
         self._lock = threading.Lock()
         self._open: list[_Evaluation] = []
-        self._looked = False
+        self._checked_weights = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {"reward": self.reward}
@@ -60,12 +61,12 @@ class Evaluations:
         """The same, to be awaited."""
         return [AsyncColumn(self, component) for component in self.reward.components]
 
-    def look(self, log_metric: Any) -> None:
+    def check_weights(self, log_metric: Any) -> None:
         """Warns once where the trainer weighs the columns otherwise than the recipe does, as it does by default: all alike."""
         trainer = getattr(log_metric, "__self__", None)
-        if self._looked or trainer is None:
+        if self._checked_weights or trainer is None:
             return
-        self._looked = True
+        self._checked_weights = True
         weights, functions = getattr(trainer, "reward_weights", None), getattr(trainer, "reward_funcs", ())
         if weights is None or len(weights) != len(functions):
             return
@@ -84,7 +85,7 @@ class Evaluations:
             )
 
     def take(self, component: str, call: Call) -> list[float | None]:
-        """The column of a call, evaluated here if no other column has begun to."""
+        """The column of a call, evaluated here by the first column that is called."""
         evaluation, first = self._enter(component, call)
         if first:
             try:
@@ -112,18 +113,18 @@ class Evaluations:
 
         A column that has had its part of an evaluation and asks again with the same completions means another call.
         """
-        about = hashlib.blake2b(repr(call.rows).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        digest = hashlib.blake2b(repr(call.rows).encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
             for evaluation in self._open:
-                if evaluation.about == about and component not in evaluation.taken:
+                if evaluation.digest == digest and component not in evaluation.taken:
                     evaluation.taken.add(component)
                     if len(evaluation.taken) == len(self.reward.components):
                         self._open.remove(evaluation)
                     return evaluation, False
-            evaluation = _Evaluation(about, taken={component})
+            evaluation = _Evaluation(digest, taken={component})
             if len(self.reward.components) > 1:
                 self._open.append(evaluation)
-            if len(self._open) > KEPT:
+            if len(self._open) > MAX_OPEN:
                 done = next((other for other in self._open if other.table.done()), None)
                 if done is not None:
                     self._open.remove(done)
@@ -139,34 +140,34 @@ class Evaluations:
         )
         evaluation.table.set_exception(passed)
 
-    def _table(self, scores: Sequence[Score]) -> Table:
+    def _table(self, results: Sequence[Result]) -> Table:
         """The columns of a call.
 
         A completion whose total is invalid is None in every column: left out of one column only, it would be compared
         with its siblings as if that component had given it 0.
         """
         table: Table = {component: [] for component in self.reward.components}
-        for score in scores:
-            if score.total is not None:
-                self._check(score)
+        for result in results:
+            if result.total is not None:
+                self._check(result)
             for component, column in table.items():
-                column.append(None if score.total is None else score.components[component])
+                column.append(None if result.total is None else result.components[component])
         return table
 
-    def _check(self, score: Score) -> None:
+    def _check(self, result: Result) -> None:
         """Whether the trainer's weighted sum of the columns will be the recipe's total."""
         parts = [
             weight * value
             for weight, component in zip(self.reward.weights, self.reward.components, strict=True)
-            if (value := score.components[component]) is not None
+            if (value := result.components[component]) is not None
         ]
-        assert score.total is not None
-        if abs(sum(parts) - score.total) > 1e-4 * (1.0 + sum(abs(part) for part in parts)):
+        assert result.total is not None
+        if abs(sum(parts) - result.total) > 1e-4 * (1.0 + sum(abs(part) for part in parts)):
             raise ArgumentError(
-                f"{self._whole()}: a total is {score.total:g}, and the weighted sum of its columns {sum(parts):g}"
+                f"{self._cannot_split()}: a total is {result.total:g}, and the weighted sum of its columns {sum(parts):g}"
             )
 
-    def _whole(self) -> str:
+    def _cannot_split(self) -> str:
         return (
             f"the recipe `{self.reward.__name__}` cannot be taken apart into columns, use it as one reward, because its total "
             "is not the weighted sum of its components"
@@ -190,7 +191,7 @@ class Column:
         **kwargs: Any,
     ) -> list[float | None]:
         """The component's value for every completion, None where it has none or where the total is invalid."""
-        self._evaluations.look(kwargs.get("log_metric"))
+        self._evaluations.check_weights(kwargs.get("log_metric"))
         call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
         return self._evaluations.take(self.__name__, call)
 
@@ -212,6 +213,6 @@ class AsyncColumn:
         **kwargs: Any,
     ) -> list[float | None]:
         """The component's value for every completion, None where it has none or where the total is invalid."""
-        self._evaluations.look(kwargs.get("log_metric"))
+        self._evaluations.check_weights(kwargs.get("log_metric"))
         call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
         return await self._evaluations.atake(self.__name__, call)

@@ -1,7 +1,7 @@
-"""How is a group scored whole when the border between two ranks cuts it?
+"""Exchange of rows between ranks, for groups that the border between two ranks cuts.
 
-Every rank of a training calls its reward functions in step, each with its slice of the batch. The rows of the groups that
-a border cuts are passed round; the rank that holds the first row of a group scores it, once, and passes the scores back.
+Every rank of a training calls its reward functions in step, each with its slice of the batch. The ranks exchange the rows of
+cut groups; the rank that has the first row of a group scores it, once, and sends the results back.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from datetime import timedelta
 from typing import Any
 
 from plaudit._plaudit import ArgumentError
+from plaudit.result import Result
 
-from .call import Call, Row, Score
+from .call import Call, Row
 
 
 def world() -> tuple[int, int]:
@@ -25,27 +26,27 @@ def world() -> tuple[int, int]:
     return torch.distributed.get_rank(), torch.distributed.get_world_size()
 
 
-class Alone:
-    """What there is to pass where no group is cut, or where nobody joins what was cut: nothing."""
+class NoExchange:
+    """In place of an exchange where no group is cut, or where cut groups are not joined."""
 
     def open(self) -> None:
         """Nothing to open."""
 
     def fail(self, error: Exception) -> None:
-        """Nobody to tell."""
+        """No rank waits."""
 
-    def pass_rows(self, call: Call) -> dict[int, Row]:
+    def exchange_rows(self, call: Call) -> dict[int, Row]:
         """All rows of the call, by place."""
         return dict(zip(call.positions, call.rows, strict=True))
 
-    def pass_scores(self, call: Call, scores: Mapping[int, Score]) -> Mapping[int, Score]:
-        """The scores as they are."""
-        return scores
+    def exchange_results(self, call: Call, results: Mapping[int, Result]) -> Mapping[int, Result]:
+        """The results as they are."""
+        return results
 
 
 @dataclass(slots=True)
 class _Part:
-    """What one rank tells the others: how long its slice is, and the rows of cut groups, with their keys."""
+    """What one rank sends: the length of its slice, and the rows of cut groups, with their keys."""
 
     length: int
     rows: dict[int, tuple[Hashable, Row]]
@@ -53,15 +54,15 @@ class _Part:
 
 @dataclass(slots=True)
 class _Failure:
-    """What one rank tells the others in place of its part, so that none waits for it."""
+    """What a rank sends in place of its part when it failed, so that none waits for it."""
 
-    said: str
+    message: str
 
 
-class Ranks:
-    """The way between the ranks: a process group of its own on the CPU, so that its messages meet no others.
+class RankExchange:
+    """Exchanges rows and results over a process group of its own on the CPU, apart from all other messages.
 
-    Every wait ends after `timeout` seconds. A rank that fails says so to all, and all raise.
+    Every wait ends after `timeout` seconds. A rank that fails sends that to all, and all raise.
     """
 
     def __init__(self, timeout: float) -> None:
@@ -79,7 +80,7 @@ class Ranks:
             self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=self._timeout))
 
     def fail(self, error: Exception) -> None:
-        """Tells the other ranks, in place of what they wait for."""
+        """Sends a failure to the other ranks, in place of what they wait for."""
         self._gather(_Failure(f"{type(error).__name__}: {error}"))
 
     def agree(self, part: Any) -> list[Any]:
@@ -87,15 +88,15 @@ class Ranks:
         parts = self._gather(part)
         for rank, other in enumerate(parts):
             if isinstance(other, _Failure):
-                raise RuntimeError(f"rank {rank} could not score its part of the batch: {other.said}")
+                raise RuntimeError(f"rank {rank} could not score its part of the batch: {other.message}")
         return parts
 
-    def pass_rows(self, call: Call) -> dict[int, Row]:
+    def exchange_rows(self, call: Call) -> dict[int, Row]:
         """The rows that this rank is to score, by place: its own whole groups, and the cut ones that begin here."""
-        fault = _fault(call)
-        if fault is not None:
-            self.fail(fault)
-            raise fault
+        error = _error_of(call)
+        if error is not None:
+            self.fail(error)
+            raise error
         cut = {at: (call.keys[at - call.start], call.rows[at - call.start]) for at in cut_places(call)}
         parts: list[_Part] = self.agree(_Part(len(call.rows), cut))
         lengths = [part.length for part in parts]
@@ -103,21 +104,21 @@ class Ranks:
             raise ArgumentError(
                 f"the ranks have slices of different lengths, {lengths}: their groups cannot be joined"
             )
-        passed = {at: pair for part in parts for at, pair in part.rows.items()}
-        _check_keys(call, passed)
+        exchanged = {at: pair for part in parts for at, pair in part.rows.items()}
+        _check_keys(call, exchanged)
         here = {at: row for at, row in zip(call.positions, call.rows, strict=True) if at not in cut}
-        here.update((at, row) for at, (_, row) in passed.items() if _begins_here(call, at))
+        here.update((at, row) for at, (_, row) in exchanged.items() if _begins_here(call, at))
         return dict(sorted(here.items()))
 
-    def pass_scores(self, call: Call, scores: Mapping[int, Score]) -> Mapping[int, Score]:
-        """The scores of this rank's own rows, by place, from whichever rank has them."""
+    def exchange_results(self, call: Call, results: Mapping[int, Result]) -> Mapping[int, Result]:
+        """The results of this rank's own rows, by place, from whichever rank has them."""
         cut = cut_places(call)
         own = call.positions
-        given = {at: score for at, score in scores.items() if at in cut or at not in own}
-        scored = dict(scores)
-        for part in self.agree(given):
-            scored.update(part)
-        return {at: scored[at] for at in own}
+        sent = {at: result for at, result in results.items() if at in cut or at not in own}
+        received = dict(results)
+        for part in self.agree(sent):
+            received.update(part)
+        return {at: received[at] for at in own}
 
     def _gather(self, part: Any) -> list[Any]:
         import torch.distributed as dist
@@ -133,14 +134,16 @@ class Ranks:
         return parts
 
 
-def _fault(call: Call) -> ValueError | None:
-    """Why the groups of this call cannot be told across ranks, if they cannot."""
+def _error_of(call: Call) -> ArgumentError | None:
+    """The error where the groups of this call cannot be identified across ranks."""
     if call.size is None:
-        return ValueError(
+        return ArgumentError(
             "to join groups, their size must be known, and the trainer does not show it: give size="
         )
     if not call.in_order:
-        return ValueError(f"to join groups, the {call.size} completions of a prompt must follow one another")
+        return ArgumentError(
+            f"to join groups, the {call.size} completions of a prompt must follow one another"
+        )
     return None
 
 
@@ -156,11 +159,11 @@ def _begins_here(call: Call, at: int) -> bool:
     return at // size * size in call.positions
 
 
-def _check_keys(call: Call, passed: Mapping[int, tuple[Hashable, Row]]) -> None:
+def _check_keys(call: Call, exchanged: Mapping[int, tuple[Hashable, Row]]) -> None:
     """A group that was put together from two ranks must be of one prompt; all ranks see the same rows here."""
     size = call.size or 1
     firsts: dict[int, Hashable] = {}
-    for at, (key, _) in sorted(passed.items()):
+    for at, (key, _) in sorted(exchanged.items()):
         if firsts.setdefault(at // size, key) != key:
             raise ArgumentError(
                 f"the rows {at // size * size} to {at // size * size + size - 1} of all ranks should be one group, but their "

@@ -1,4 +1,4 @@
-"""Are groups scored whole that the border between two ranks of a real trainer cuts?
+"""`join="ranks"`: groups that the border between two ranks of a real trainer cuts.
 
 Two ranks take six completions each, of groups of four: rank 0 holds four and two, rank 1 two and four.
 """
@@ -61,7 +61,7 @@ def uncut(
     return got, report
 
 
-def test_joined_ranks_give_every_row_the_reward_of_the_uncut_batch(tmp_path: Path, judge: Judge) -> None:
+def test_joined_ranks_score_like_the_uncut_batch(tmp_path: Path, judge: Judge) -> None:
     ranks = train(tmp_path, judge, "ranks")
     calls = 0
     for step in range(3):
@@ -107,8 +107,8 @@ def test_ranks_without_a_trainer(tmp_path: Path, judge: Judge) -> None:
     assert shape == [0.0] * 12
 
     for rank, said in (
-        (0, "RuntimeError: rank 1 could not score its part of the batch: ValueError: the column `answer`"),
-        (1, "ValueError: the column `answer`"),
+        (0, "RuntimeError: rank 1 could not score its part of the batch: ArgumentError: the column `answer`"),
+        (1, "ArgumentError: the column `answer`"),
     ):
         assert ranks[rank]["unread"]["said"].startswith(said)
         assert ranks[rank]["unread"]["seconds"] < 60.0

@@ -1,11 +1,12 @@
-"""How are the rows of a training scored by a running `plaudit serve`?
+"""Scores a trainer's rows with a running `plaudit serve`.
 
-Whole groups go there in one request. Where the border between two ranks cuts a group, each rank hands its rows in one by one, and
-the service joins them; the ranks pass nothing to one another but, once, a name for the run.
+Whole groups are sent in one request. Where the border between two ranks cuts a group, each rank hands its rows in one by one, and
+the service joins them; the ranks exchange nothing but, once, a name for the run.
 """
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,29 +17,31 @@ from plaudit.remote import Service
 from plaudit.result import Result
 
 from .call import Call, Row
-from .ranks import Ranks, cut_places, world
+from .ranks import RankExchange, cut_places, world
 
 
-class Plan:
-    """What a reward must know of a recipe that only the service has, in the words of `plaudit.Engine`."""
+class ServicePlan:
+    """The properties of a recipe that only the service has, named as those of `plaudit.Engine`."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self.name = str(told["name"])
-        self.weights = {part["name"]: float(part["weight"]) for part in told["components"]}
+    def __init__(self, recipe: Mapping[str, Any]) -> None:
+        self.name = str(recipe["name"])
+        self.weights = {part["name"]: float(part["weight"]) for part in recipe["components"]}
         self.components = list(self.weights)
-        self.compares_groups = bool(told["compares"])
-        # The service does not say; what cannot be taken apart is then found with the first total that shows it.
+        self.compares_groups = bool(recipe["compares"])
+        # The service does not say; a recipe that cannot be split shows it with its first total.
         self.indivisible: str | None = None
 
     def check_group_size(self, size: int) -> None:
-        """Nothing: the service says of a group that is too large that it is invalid."""
+        """Nothing: the service makes a group that is too large invalid."""
 
 
-class Remote:
-    """The way to the service for one reward."""
+class ServiceBackend:
+    """A client of the service, for one reward."""
 
-    def __init__(self, service: Service, recipe: str, run: str | None, ranks: Ranks, joins: bool) -> None:
-        self.plan = Plan(service.recipe(recipe))
+    def __init__(
+        self, service: Service, recipe: str, run: str | None, ranks: RankExchange, joins: bool
+    ) -> None:
+        self.plan = ServicePlan(service.recipe(recipe))
         self._service = service
         self._recipe = recipe
         self._run = run
@@ -60,49 +63,53 @@ class Remote:
             mine = self._ranks.agree(mine)[0]
         self._nonce = mine
 
-    def score(self, call: Call, here: Mapping[int, Row], validate: bool) -> dict[int, Result]:
-        """An answer a row; ranks call in step, so the number of the call is the same on all of them."""
+    async def ascore(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
+        """As `score`, without blocking the loop."""
+        return await asyncio.to_thread(self.score, call, rows, validate)
+
+    def score(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
+        """The result of each row, by place. Ranks call in step, so the number of the call is the same on all of them."""
         self._number += 1
-        groups = dict(zip(here, call.groups_of(here), strict=True))
-        said: dict[str, Any] = {
+        groups = dict(zip(rows, call.groups_of(rows), strict=True))
+        settings: dict[str, Any] = {
             "run": self._name(call),
             # Groups of different steps are different groups there, so all ranks must name the same one.
             "step": self._number if call.step is None else call.step,
             "validate": True if validate else None,
         }
         cut = self._cut(call)
-        whole = [place for place in here if place not in cut]
+        whole = [place for place in rows if place not in cut]
         threads = ThreadPoolExecutor(max(1, len(cut)), thread_name_prefix="plaudit")
         try:
-            handed_in = {
+            joined = {
                 place: threads.submit(
                     self._service.join,
                     self._recipe,
                     f"{self._nonce}/{self._number}/{groups[place]}",
                     _size(call, groups[place]),
-                    _rollout(here[place]),
+                    _rollout(rows[place]),
                     member=str(place),
-                    **said,
+                    **settings,
                 )
-                for place in here
+                for place in rows
                 if place in cut
             }
             rollouts = [
-                {**_rollout(here[place]), "group": f"{self._number}/{groups[place]}"} for place in whole
+                {**_rollout(rows[place]), "group": f"{self._number}/{groups[place]}"} for place in whole
             ]
-            answers = dict(zip(whole, self._service.score(self._recipe, rollouts, **said), strict=True))
-            answers.update((place, asked.result()) for place, asked in handed_in.items())
+            results = dict(zip(whole, self._service.score(self._recipe, rollouts, **settings), strict=True))
+            results.update((place, asked.result()) for place, asked in joined.items())
         finally:
             threads.shutdown(wait=False)
         counts = list(groups.values())
         for place in whole:
             # Fewer than the trainer says, and nobody was there to join them.
             if call.size is not None and counts.count(groups[place]) < call.size:
-                answers[place] = replace(answers[place], partial=True)
-        return answers
+                results[place] = replace(results[place], partial=True)
+        return results
 
     def _cut(self, call: Call) -> set[int]:
-        """The rows whose group is not all here, where somebody else can hand in the rest of it."""
+        """The rows whose group is not all rows, where somebody else can hand in the rest of it."""
         known = call.size is not None and call.in_order
         joins = self._joins and self.plan.compares_groups and world()[1] > 1 and known
         return cut_places(call) if joins else set()

@@ -1,16 +1,20 @@
-"""What does the package do to a process that only imports it, and to one that uses it for long?"""
+"""The package as a whole: imports, memory, threads, public names and their documentation."""
 
 from __future__ import annotations
 
+import functools
 import gc
+import inspect
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import plaudit
+import pytest
 from conftest import ROOT
 
 MIB = 1 << 20
@@ -109,7 +113,69 @@ def test_engines_are_let_go_of():
 def test_the_package_is_typed():
     folder = Path(plaudit.__file__).parent
     assert (folder / "py.typed").exists() and (folder / "_plaudit.pyi").exists()
+
+
+GUIDE = (ROOT / "docs/guide/python.md").read_text().partition("## All names")[2]
+CLASSES = [thing for name in plaudit.__all__ if inspect.isclass(thing := getattr(plaudit, name))]
+
+
+def guide_members() -> dict[str, set[str]]:
+    """The attributes and methods of each class in the table of the guide."""
+    found: dict[str, set[str]] = {}
+    for line in GUIDE.splitlines():
+        if line.startswith("| `"):
+            names, *members = line.strip("|").split("|")
+            for name in re.findall(r"`(\w+)`", names):
+                found[name] = set(re.findall(r"`(\w+)`", " ".join(members)))
+    return found
+
+
+def public_members(kind: type) -> set[str]:
+    """The public names of a class: its own, its annotations, and what its constructor sets."""
+    own = {name for base in kind.__mro__[:-1] if base.__module__.startswith("plaudit") for name in vars(base)}
+    own |= set(getattr(kind, "__annotations__", {}))
+    made: dict[type, object] = {
+        plaudit.Join: plaudit.Engine("quickstart").join(),
+        plaudit.SingleReward: plaudit.reward("accuracy"),
+    }
+    own |= set(vars(made[kind])) if kind in made else set()
+    own |= {plaudit.RecipeError: {"mistakes"}, plaudit.RunError: {"code"}}.get(kind, set())
+    return {name for name in own if not name.startswith("_")}
+
+
+def test_public_names_are_those_of_the_guide():
+    functions = re.findall(r"`(\w+)`", GUIDE.rpartition("Functions:")[2])
+    members = guide_members()
+    assert {*functions, *members} == set(plaudit.__all__)
+    for kind in CLASSES:
+        assert members[kind.__name__] == public_members(kind), kind.__name__
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_public_methods_have_arguments_errors_and_an_example(kind: type):
+    assert inspect.getdoc(kind), f"{kind.__name__} has no docstring"
+    for name in public_members(kind):
+        thing = inspect.getattr_static(kind, name, None)
+        if isinstance(thing, (property, functools.cached_property)):
+            assert inspect.getdoc(thing), f"{kind.__name__}.{name} has no docstring"
+        elif callable(thing) or isinstance(thing, classmethod):
+            check_docstring(f"{kind.__name__}.{name}", getattr(kind, name))
+
+
+def test_public_functions_have_arguments_errors_and_an_example():
     for name in plaudit.__all__:
-        assert getattr(plaudit, name, None) is not None
-        thing = getattr(plaudit, name)
-        assert name == "__version__" or thing.__doc__, f"{name} says nothing of itself"
+        if inspect.isfunction(thing := getattr(plaudit, name)):
+            check_docstring(name, thing)
+
+
+def check_docstring(name: str, function: object) -> None:
+    text = inspect.getdoc(function) or ""
+    parameters = [each for each in inspect.signature(function).parameters if each != "self"]  # type: ignore[arg-type]
+    assert "Example:" in text, f"{name} has no example"
+    assert not parameters or "Args:" in text, f"{name} does not describe its arguments"
+    for parameter in parameters:
+        assert re.search(rf"^    (\w+, )*{parameter}\b.*:", text, re.M), (
+            f"{name} does not describe {parameter}"
+        )
+    returns = inspect.signature(function).return_annotation  # type: ignore[arg-type]
+    assert returns in ("None", None) or "Returns:" in text, f"{name} does not say what it returns"

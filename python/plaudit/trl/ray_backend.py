@@ -1,35 +1,43 @@
-"""How are the rows of all ranks scored by one engine of a Ray cluster?
+"""Scores the rows of all ranks with the one engine of a Ray cluster.
 
-Every rank hands all its rows to the shared actor (`plaudit.ray`), which gathers the groups and scores each once. There is one
-engine then, with one limit for each judge and one journal, whatever the number of ranks.
+Every rank hands all its rows to the shared actor (`plaudit.ray`), which joins the groups and scores each once. So there is one
+engine, with one limit for each judge and one journal, whatever the number of ranks.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+import plaudit
 from plaudit._plaudit import ArgumentError
 
 from .call import Call, Row
-from .ranks import Ranks, world
+from .ranks import RankExchange, world
 
 if TYPE_CHECKING:
-    from plaudit.ray.actor import ActorConfig
     from plaudit.result import Result
 
 
-class Cluster:
-    """The way to the shared actor. It belongs to the Ray job, so all ranks must be of one job, as under Ray Train."""
+class RayBackend:
+    """A client of the shared actor. The actor belongs to the Ray job, so all ranks must be of one job, as under Ray Train."""
 
-    def __init__(self, config: ActorConfig, ranks: Ranks, timeout: float) -> None:
+    def __init__(
+        self, recipe: Any, overrides: Any, state: str | None, ranks: RankExchange, timeout: float
+    ) -> None:
+        from plaudit.ray.actor import ActorConfig
         from plaudit.ray.sync_client import SyncClient
 
+        self.plan = plaudit.Engine(recipe, overrides=overrides)
+        recipe = os.fspath(recipe) if isinstance(recipe, os.PathLike) else recipe
+        config = ActorConfig(recipe, dict(overrides) if overrides else None, state)
         self._ranks = ranks
         self._timeout = timeout
-        self._calls = SyncClient(config, deadline=timeout)
+        self._client = SyncClient(config, deadline=timeout)
         self._run = ""
         self._number = 0
 
@@ -56,13 +64,20 @@ class Cluster:
             mine = jobs[0]
         self._run = mine[1]
 
-    def hand_in(self, call: Call, here: Mapping[int, Row], validate: bool) -> dict[int, Future[Result]]:
-        """Hands in all rows of a call; ranks call in step, so the number of the call is the same on all of them."""
+    def score(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
+        """The result of each row, by place. Ranks call in step, so the number of the call is the same on all of them."""
+        return self._wait(self._submit(call, rows, validate))
+
+    async def ascore(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
+        """The same, without blocking the loop."""
+        return await asyncio.to_thread(self._wait, self._submit(call, rows, validate))
+
+    def _submit(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Future[Result]]:
         self._number += 1
-        groups = call.groups_of(here)
+        groups = call.groups_of(rows)
         sizes = _sizes(call, groups)
         return {
-            place: self._calls.submit(
+            place: self._client.submit(
                 f"{self._run}/{self._number}/{group}",
                 sizes[group],
                 row.response,
@@ -73,12 +88,12 @@ class Cluster:
                 extra=row.extra,
                 validate=validate,
             )
-            for (place, row), group in zip(here.items(), groups, strict=True)
+            for (place, row), group in zip(rows.items(), groups, strict=True)
         }
 
-    def wait(self, asked: Mapping[int, Future[Result]]) -> dict[int, Result]:
-        """The answers. The connection answers everything by its deadline; the bound here is for the unforeseen."""
-        return {place: future.result(1.5 * self._timeout + 10.0) for place, future in asked.items()}
+    def _wait(self, submitted: Mapping[int, Future[Result]]) -> dict[int, Result]:
+        # The client answers everything by its deadline; the bound here is for the unforeseen.
+        return {place: future.result(1.5 * self._timeout + 10.0) for place, future in submitted.items()}
 
 
 def _sizes(call: Call, groups: list[int]) -> dict[int, int]:

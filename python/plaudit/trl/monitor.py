@@ -1,0 +1,133 @@
+"""Metrics, warnings and the abort limit of a TRL reward: what is logged of the results of each call."""
+
+from __future__ import annotations
+
+import collections
+import logging
+import math
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plaudit.result import Result
+
+from .call import Call
+from .ranks import world
+
+LOG_INTERVAL_S = 60.0
+"""Why completions have no reward is logged once in so many seconds."""
+
+_AGAINST_REFERENCE = ("win", "win_and", "comparison_score")
+"""The evidence of a comparison with the reference."""
+
+_log = logging.getLogger("plaudit.trl")
+
+
+class Monitor:
+    """Observes the results of one reward, call by call."""
+
+    def __init__(
+        self, name: str, components: Sequence[str], *, compares: bool, joins: bool, abort_after: int | None
+    ) -> None:
+        """`joins`: whether something brings groups together that the border between two ranks cuts."""
+        self._name = name
+        self._components = components
+        self._compares = compares
+        self._joins = joins
+        self._abort_after = abort_after
+        self._reset()
+
+    def _reset(self) -> None:
+        self._warned_of_cut = False
+        self._logged_at = -math.inf
+        self._failed_calls = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_warned_of_cut": False, "_logged_at": -math.inf, "_failed_calls": 0}
+
+    def observe(self, call: Call, results: Mapping[int, Result], own: Sequence[Result]) -> None:
+        """Logs the results that were made here, and those of this rank's own rows; raises at the abort limit."""
+        groups: dict[int, list[Result]] = {}
+        for group, result in zip(call.groups_of(results), results.values(), strict=True):
+            groups.setdefault(group, []).append(result)
+        cut = sum(any(result.partial for result in members) for members in groups.values())
+        if cut and self._compares and not self._warned_of_cut:
+            self._warned_of_cut = True
+            warnings.warn(self._advice(cut, call), RuntimeWarning, stacklevel=2)
+        self._log_invalid(list(results.values()))
+        if call.log_metric is not None:
+            for name, value in {**self._means(own), **_group_metrics(list(groups.values()), cut)}.items():
+                call.log_metric(f"{self._name}/{name}", value)
+        if call.log_extra is not None:
+            call.log_extra(f"{self._name}/outcome", [result.outcome for result in own])
+            call.log_extra(f"{self._name}/reason", [_code(result) or "" for result in own])
+            for component in self._components:
+                column = [result.components.get(component) for result in own]
+                call.log_extra(f"{self._name}/{component}", column)
+        self._check_abort(own)
+
+    def _check_abort(self, own: Sequence[Result]) -> None:
+        """Ends the training where most completions could not be scored for `abort_after` calls in a row."""
+        invalid = [result for result in own if result.outcome == "invalid"]
+        self._failed_calls = self._failed_calls + 1 if 2 * len(invalid) > len(own) else 0
+        if self._abort_after is not None and self._failed_calls >= self._abort_after:
+            raise RuntimeError(
+                f"the reward `{self._name}` could not score most completions of {self._failed_calls} calls in a row: "
+                f"{_reason(invalid[0])}"
+            )
+
+    def _log_invalid(self, results: Sequence[Result]) -> None:
+        """Logs why completions have no reward, since a trainer goes on without them; at most once a minute."""
+        invalid = [result for result in results if result.outcome == "invalid"]
+        now = time.monotonic()
+        if not invalid or now - self._logged_at < LOG_INTERVAL_S:
+            return
+        self._logged_at = now
+        counts = collections.Counter(_reason(result) for result in invalid)
+        most = "; ".join(f"{count} x {reason}" for reason, count in counts.most_common(3))
+        _log.error(
+            "plaudit: %d of %d completions have no reward from `%s`: %s",
+            len(invalid),
+            len(results),
+            self._name,
+            most,
+        )
+
+    def _means(self, own: Sequence[Result]) -> dict[str, float]:
+        """The means over this rank's own rows that have a value; TRL takes the mean over the ranks."""
+        if not own:
+            return {}
+        metrics = {"invalid": sum(result.outcome == "invalid" for result in own) / len(own)}
+        columns = {name: [result.components.get(name) for result in own] for name in self._components}
+        columns |= {name: [result.info.get(name) for result in own] for name in _AGAINST_REFERENCE}
+        for name, column in columns.items():
+            if values := [float(value) for value in column if value is not None]:
+                metrics[name] = sum(values) / len(values)
+        return metrics
+
+    def _advice(self, cut: int, call: Call) -> str:
+        """What to do about groups of which only a part was here."""
+        text = f"the reward `{self._name}` compares the completions of a group, but of {cut} groups only a part was here"
+        if world()[1] > 1 and not self._joins:
+            return f"{text}: the border between two ranks cuts them. Give join='ranks' to have them scored whole."
+        return f"{text}, fewer than {call.size}. What was here was scored."
+
+
+def _group_metrics(groups: Sequence[Sequence[Result]], cut: int) -> dict[str, float]:
+    """The metrics of the groups that were scored here."""
+    if not groups:
+        return {}
+    metrics = {"cut_groups": cut / len(groups)}
+    totals = [[result.total for result in members if result.total is not None] for members in groups]
+    if several := [values for values in totals if len(values) > 1]:
+        metrics["zero_variance"] = sum(min(values) == max(values) for values in several) / len(several)
+    return metrics
+
+
+def _code(result: Result) -> str | None:
+    return None if result.reason is None else result.reason["code"]
+
+
+def _reason(result: Result) -> str:
+    return f"{_code(result)} ({(result.reason or {}).get('message')})"
