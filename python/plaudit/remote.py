@@ -282,12 +282,12 @@ class Service:
             _log.warning("plaudit: %s", message)
 
     def _send(self, method: str, path: str, body: bytes | None, end: float) -> tuple[int, str | None, bytes]:
-        """One attempt, and a second one at once where a connection that was kept turns out to be closed."""
+        """One attempt, and a second one at once where a reused connection turns out to be closed."""
         headers = self._headers(body)
         while True:
-            connection, kept = self._take()
+            connection, reused = self._take()
             try:
-                if not kept:
+                if not reused:
                     connection.connect()
                 assert connection.sock is not None
                 connection.sock.settimeout(max(end - time.monotonic(), 0.001))
@@ -296,7 +296,7 @@ class Service:
                 status, again, text = answer.status, answer.getheader("Retry-After"), answer.read()
             except BaseException as error:
                 connection.close()
-                if kept and isinstance(error, (ConnectionError, http.client.BadStatusLine)):
+                if reused and isinstance(error, (ConnectionError, http.client.BadStatusLine)):
                     continue
                 raise
             if connection.sock is not None:

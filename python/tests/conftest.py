@@ -1,4 +1,4 @@
-"""What do the tests share? A simulated judge that they can start, and that notes what it is asked; and a Redis."""
+"""Fixtures of all tests: a simulated judge with a log of its requests, and a Redis server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do threads and event loops go on while an engine works, and can work be let go of?"""
+"""Threads and event loops beside a working engine, and cancellation."""
 
 from __future__ import annotations
 

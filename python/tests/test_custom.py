@@ -1,4 +1,4 @@
-"""Does a Python function work as a reward, and does its failure touch only the rollouts that it was called with?"""
+"""Custom rewards: registered functions, their parameters, exceptions and timeouts."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_none_says_that_it_does_not_apply():
     assert report.outcomes == ["scored", "skipped"] and report.reasons[1]["code"] == "reward.abstained"
 
 
-def test_an_exception_is_invalid_with_the_last_line_of_its_traceback():
+def test_exceptions_are_invalid_with_their_last_line():
     def broken(prompts, responses, references, extras):
         raise KeyError("no such thing")
 

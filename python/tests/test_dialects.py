@@ -1,4 +1,4 @@
-"""Does the service answer what the clients of other trainers send? The payloads as they go over the wire, without the trainers."""
+"""The service's routes for other trainers' clients: payloads as they go over the wire, without the trainers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an engine take what trainers have, and say clearly what it cannot take?"""
+"""`Engine`: the columns and arguments that it takes, and those that it refuses."""
 
 from __future__ import annotations
 

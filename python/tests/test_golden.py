@@ -1,4 +1,4 @@
-"""Do the golden vectors come out of the package as they come out of the engine?
+"""The golden vectors through the package.
 
 A vector that plaudit answers otherwise on purpose stands in `golden/differences.jsonl` with our answer.
 """

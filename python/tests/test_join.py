@@ -1,4 +1,4 @@
-"""Does a caller that hands in one rollout get it scored with its group, whatever the others do?"""
+"""`Join`: groups whose rollouts are handed in one by one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def hand_in(join: plaudit.Join, group: str, size: int, *texts: str, **more
     return await asyncio.gather(*(join.ascore(group, size, text, **more) for text in texts))
 
 
-def test_groups_that_arrive_mixed_are_scored_as_if_they_were_whole():
+def test_mixed_arrivals_are_scored_like_whole_groups():
     join = plaudit.Engine(RECIPE).join()
     arrivals = [(group, at) for group in range(32) for at in range(4)]
     random.Random(7).shuffle(arrivals)
@@ -67,7 +67,7 @@ def test_threads_wait_for_their_group():
         assert [call.result(timeout=60).total for call in calls] == whole(1)
 
 
-def test_an_answer_has_its_components_and_evidence():
+def test_results_have_components_and_evidence():
     join = plaudit.Engine(RECIPE).join()
     first, *_ = asyncio.run(hand_in(join, "g", 2, "<think>a</think><answer>b</answer>", "no"))
     assert set(first.components) == {"kimi", "format"} and first.components["format"] == 1.0
@@ -234,7 +234,7 @@ def test_judged_groups(judge_sim):
     assert alone[0].info["win"] and alone[0].outcome == "scored"
 
 
-def test_what_does_not_fit_is_said_to_the_caller():
+def test_join_arguments_that_do_not_fit_raise():
     join = plaudit.Engine(RECIPE).join()
     with pytest.raises(plaudit.ArgumentError):
         join.score("g", 1, None)  # type: ignore[arg-type]
@@ -266,25 +266,25 @@ def test_a_step_has_what_was_scored_since_the_one_before():
     assert counts == [4, 8, 0] and join.statistics["total"]["count"] == 12
 
 
-def test_a_mailbox_wakes_once_for_all_that_it_has():
+def test_a_completion_queue_wakes_once():
     join = plaudit.Engine(RECIPE).join()
     woken = threading.Semaphore(0)
-    mailbox = join._completion_queue(woken.release)
+    queue = join._completion_queue(woken.release)
     for group in range(3):
         for at, text in enumerate(responses(group)):
-            mailbox.submit(10 * group + at, f"g{group}", 4, str(at), None, text, None, None, None)
+            queue.submit(10 * group + at, f"g{group}", 4, str(at), None, text, None, None, None)
     assert woken.acquire(timeout=60)
     while join.status["waiting"]:
         time.sleep(0.001)
     assert not woken.acquire(timeout=0.2), "it was woken twice for one take"
-    told = mailbox.take()
+    told = queue.take()
     while len(told) < 12:
-        told += mailbox.take()
+        told += queue.take()
     totals = {number: fields[0] for number, fields in told}
     assert totals == {10 * group + at: whole(group)[at] for group in range(3) for at in range(4)}
-    assert mailbox.take() == []
+    assert queue.take() == []
     with pytest.raises(TypeError):
-        mailbox.submit(99, "g", 1, None, None, None, None, None, None)  # type: ignore[arg-type]
+        queue.submit(99, "g", 1, None, None, None, None, None, None)  # type: ignore[arg-type]
     # After all was taken, the next one wakes anew.
-    mailbox.submit(99, "h", 1, None, None, "a", None, None, {"x": 1})
-    assert woken.acquire(timeout=60) and [number for number, _ in mailbox.take()] == [99]
+    queue.submit(99, "h", 1, None, None, "a", None, None, {"x": 1})
+    assert woken.acquire(timeout=60) and [number for number, _ in queue.take()] == [99]

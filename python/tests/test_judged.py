@@ -1,4 +1,4 @@
-"""Are judges asked from Python as the command asks them: counted, kept, and against a reference on demand?"""
+"""Judged recipes from Python: calls, the state, and comparison with references."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_one_judged_reward_by_itself(judge_sim):
     assert outcome.outcome == "scored" and 0.0 <= outcome.value <= 1.0
 
 
-def test_a_group_that_is_too_large_is_refused_before_the_first_call(judge_sim):
+def test_too_large_groups_are_refused_before_any_call(judge_sim):
     sim = judge_sim()
     written = recipe(sim.judge())
     written["components"]["principle"]["aggregate"] = "dgr"

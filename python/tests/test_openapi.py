@@ -1,4 +1,4 @@
-"""Does the service do what its description says? The document itself, and real answers against its schemas."""
+"""The service's OpenAPI document, and real answers against its schemas."""
 
 from __future__ import annotations
 

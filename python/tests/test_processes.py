@@ -1,4 +1,4 @@
-"""Does the package work after a fork, in another process, at the end of one, and when somebody presses Ctrl-C?"""
+"""Fork, spawn, pickle, the end of a process, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_ctrl_c_stops_a_custom_reward_that_never_ends():
     assert finished(python(source)).strip() == "heard"
 
 
-def test_the_interpreter_ends_while_a_daemon_thread_waits_for_a_judge(judge_sim):
+def test_the_interpreter_ends_while_a_daemon_thread_waits(judge_sim):
     source = (
         SLOW
         + """

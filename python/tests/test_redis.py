@@ -1,4 +1,4 @@
-"""Is a user told that the Redis which keeps the judgments could lose them, and only then?"""
+"""Warnings about a Redis that could lose the judgments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a client of the service do when the service is busy, slow, gone, or answers something else?"""
+"""`Service`: retries, deadlines, errors and connections of the HTTP client."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_could_not_be_read_is_invalid_in_its_place(stage: Callable[..., Sta
     assert got[1] == Result.invalid("input.response", "no text")
 
 
-def test_what_is_too_much_goes_in_several_requests_with_whole_groups(
+def test_large_batches_are_split_between_groups(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("plaudit.remote.MAX_ROLLOUTS", 4)

@@ -1,4 +1,4 @@
-"""Are the columns of a report what its rows say?"""
+"""`Report`: columns, rows, results, tables and pickling."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_as_pandas(report: plaudit.Report):
     assert list(frame["outcome"]) == report.outcomes and frame.shape[0] == 4
 
 
-def test_an_invalid_total_is_no_number_but_where_the_recipe_names_one():
+def test_invalid_totals_and_the_invalid_value():
     recipe = {"components": {"kimi": {"reward": "kimi.length"}}}
     alone = plaudit.Engine(recipe).score(None, ["a"], groups=["g"])
     assert alone.outcomes == ["invalid"] and alone.reasons[0]["code"] == "group.too_small"

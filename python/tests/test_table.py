@@ -1,4 +1,4 @@
-"""Are Arrow tables scored as lists are, without their text becoming Python's?"""
+"""Arrow tables and columns, pandas and numpy: the same results as lists, without a copy of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! Rollouts from Python's arguments: the columns of a batch, or one rollout. Text is lent, not copied, for as long as a
+//! Rollouts from Python's arguments: the columns of a batch, or one rollout. Text is borrowed, not copied, for as long as a
 //! batch lives.
 
 use crate::error::{self, ReadError};

@@ -131,7 +131,7 @@ impl PyReport {
         py: Python<'py>,
         at: usize,
         members: Vec<usize>,
-    ) -> PyResult<(Fields<'py>, usize, Option<f64>, Vec<Option<f64>>)> {
+    ) -> PyResult<(ResultFields<'py>, usize, Option<f64>, Vec<Option<f64>>)> {
         let total = |at: usize| self.report.rows.get(at).and_then(|row| row.total.value());
         let row =
             self.report.rows.get(at).ok_or_else(|| PyIndexError::new_err("there is no such rollout"))?;
@@ -205,10 +205,10 @@ fn narrow(value: f64) -> f32 {
 }
 
 /// The fields of a result that every front has: total, outcome, reason, components and evidence.
-pub(crate) type Fields<'py> =
+pub(crate) type ResultFields<'py> =
     (Option<f64>, &'static str, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
-pub(crate) fn fields<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResult<Fields<'py>> {
+pub(crate) fn fields<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResult<ResultFields<'py>> {
     let (components, info) = (PyDict::new(py), PyDict::new(py));
     let branch = row.branch.map(|branch| &report.plan.branches[branch]);
     for name in report.plan.columns() {

@@ -85,7 +85,7 @@ class Evaluations:
             )
 
     def take(self, component: str, call: Call) -> list[float | None]:
-        """The column of a call, evaluated here if no other column has begun to."""
+        """The column of a call, evaluated here by the first column that is called."""
         evaluation, first = self._enter(component, call)
         if first:
             try:

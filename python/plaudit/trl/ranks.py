@@ -135,7 +135,7 @@ class RankExchange:
 
 
 def _error_of(call: Call) -> ArgumentError | None:
-    """Why the groups of this call cannot be told across ranks, if they cannot."""
+    """The error where the groups of this call cannot be identified across ranks."""
     if call.size is None:
         return ArgumentError(
             "to join groups, their size must be known, and the trainer does not show it: give size="

@@ -1,4 +1,4 @@
-"""What do all tests with OpenRLHF share? A simulated judge, and recipes on disk, since OpenRLHF's processes read them there."""
+"""Fixtures of the OpenRLHF tests: a simulated judge, and recipes on disk, where OpenRLHF's processes read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does OpenRLHF's own rollout path need to run here? A tokenizer of a few words, and its Ray actors on a CPU."""
+"""OpenRLHF's own rollout path on a CPU: a tokenizer of a few words, and its Ray actors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the file do that OpenRLHF loads, sample by sample, and what if a sample cannot be scored?"""
+"""The file that OpenRLHF loads: single samples, groups, settings, and samples that cannot be scored."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def ask(samples: list[tuple[str, str]]) -> list[Any]:
     return [each if isinstance(each, Exception) else each[0] for each in asyncio.run(all_of_them())]
 
 
-def test_what_could_not_be_scored_gets_the_mean_of_its_siblings(make_rewards: Any) -> None:
+def test_invalid_samples_get_the_mean_of_their_siblings(make_rewards: Any) -> None:
     make_rewards(PICKY, GROUP_SIZE="4")
     got = ask([("q ", "1"), ("q ", "nan"), ("q ", "2"), ("q ", "6")])
     assert [each["rewards"] for each in got] == [1.0, 3.0, 2.0, 6.0]
@@ -98,9 +98,7 @@ def test_the_filter_may_look_at_one_component(make_rewards: Any) -> None:
     assert (got["rewards"], got["scores"]) == (3.0, 2.0)
 
 
-def test_equal_prompts_without_any_id_are_groups_in_the_order_of_arrival(
-    make_rewards: Any, judge: str
-) -> None:
+def test_equal_prompts_form_groups_in_order_of_arrival(make_rewards: Any, judge: str) -> None:
     make_rewards(pairwise(judge), GROUP_SIZE="2")
     first = ask([("q ", "[[quality:3]]"), ("q ", "[[quality:0]]")])
     second = ask([("q ", "[[quality:1]]"), ("q ", "[[quality:2]]")])
@@ -108,7 +106,7 @@ def test_equal_prompts_without_any_id_are_groups_in_the_order_of_arrival(
     assert values[0] > 0.0 > values[1] and values[3] > 0.0 > values[2]
 
 
-def test_a_sibling_that_never_comes_ends_its_group_and_not_the_next(make_rewards: Any, judge: str) -> None:
+def test_a_missing_sibling_ends_its_group_only(make_rewards: Any, judge: str) -> None:
     recipe = pairwise(judge)
     recipe["groups"] = {"timeout": "1s"}
     make_rewards(recipe, GROUP_SIZE="3")

@@ -1,4 +1,4 @@
-"""Do OpenRLHF's own rollout actors get their rewards from plaudit, and does its sample generator read them?"""
+"""OpenRLHF's own rollout actors and sample generator with plaudit's rewards."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_groups_are_compared_through_reward_func(tmp_path: Path, judge: str) -> 
     assert {each.info["plaudit/partial"].item() for each in got} == {0.0}, "none was closed by its deadline"
 
 
-def test_groups_are_compared_through_the_agent_whatever_their_size(tmp_path: Path, judge: str) -> None:
+def test_the_agent_compares_groups_of_any_size(tmp_path: Path, judge: str) -> None:
     recipe = pairwise(judge)
     recipe["components"]["length"] = RULES["components"]["length"]
     engines = stage.actors(2, {"PLAUDIT_RECIPE": written(tmp_path, recipe)}, agent=True)

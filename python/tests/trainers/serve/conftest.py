@@ -1,4 +1,4 @@
-"""What do all tests of the service's clients share? A running `plaudit serve`, and a simulated judge behind it."""
+"""Fixtures of the service's clients: a running `plaudit serve`, and a simulated judge behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does NeMo-Gym get its rewards from the service?
+"""NeMo-Gym with rewards from the service.
 
 Everything but the model is NeMo-Gym's own, from the package index: the collection of rollouts, the agent, the client between its
 servers, and the base of the resources server, whose twenty lines are those that the guide prints.

@@ -1,4 +1,4 @@
-"""Does OpenRLHF's own remote reward client get its rewards from the service?
+"""OpenRLHF's own remote reward client with rewards from the service.
 
 `SingleTurnAgentExecutor` of openrlhf from the package index generates with a stand-in engine, decodes, asks over HTTP and
 tries again by itself; its `SamplesGenerator` then makes an experience of the answer.

@@ -1,4 +1,4 @@
-"""Does slime's `remote_rm` get its rewards from the service?
+"""slime's `remote_rm` with rewards from the service.
 
 slime is not on the package index (what is called so there is something else), so its client cannot be installed here. `remote_rm`
 below is our own, written from the published facts about slime's: the payload, the retries after any exception, what is returned.

@@ -1,4 +1,4 @@
-"""Does a real trainer of TRL get its rewards from the service, and what if the service is not there?"""
+"""A real TRL trainer with rewards from the service, and without an answer of the service."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_groups_that_the_border_of_a_rank_cuts_are_joined_there(
     assert [rank["cut"] for rank in ranks] == [[0.0] * 3] * 2
 
 
-def test_an_evaluation_is_compared_with_the_references_and_kept_apart(
+def test_evaluations_compare_with_references_and_stay_apart(
     serve: Callable[..., str], judge: Running
 ) -> None:
     url = serve(taste(judge.url))

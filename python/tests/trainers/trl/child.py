@@ -1,4 +1,4 @@
-"""What does a spawned process do with the rewards that were pickled to it? It is light, for a child to load it soon."""
+"""A spawned process that loads pickled rewards; it imports little, to start soon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do all tests with TRL share? One thread, no network, and a simulated judge."""
+"""Fixtures of the TRL tests: one thread, no network, and a simulated judge."""
 
 from __future__ import annotations
 

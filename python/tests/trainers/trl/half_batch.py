@@ -1,4 +1,4 @@
-"""One rank of two without a trainer: what does it get for its half of a batch? Run by test_ranks.py under torchrun."""
+"""One rank of two without a trainer, with its half of a batch. Run by test_ranks.py under torchrun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a real TRL trainer need to run here? A model small enough for a CPU, and a tokenizer of a few words."""
+"""A real TRL trainer on a CPU: a tiny model, and a tokenizer of a few words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do ranks that are actors of one Ray job share one engine?"""
+"""`join="ray"`: ranks that are actors of one Ray job share one engine."""
 
 from __future__ import annotations
 

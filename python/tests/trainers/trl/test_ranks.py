@@ -1,4 +1,4 @@
-"""Are groups scored whole that the border between two ranks of a real trainer cuts?
+"""`join="ranks"`: groups that the border between two ranks of a real trainer cuts.
 
 Two ranks take six completions each, of groups of four: rank 0 holds four and two, rank 1 two and four.
 """
@@ -61,7 +61,7 @@ def uncut(
     return got, report
 
 
-def test_joined_ranks_give_every_row_the_reward_of_the_uncut_batch(tmp_path: Path, judge: Judge) -> None:
+def test_joined_ranks_score_like_the_uncut_batch(tmp_path: Path, judge: Judge) -> None:
     ranks = train(tmp_path, judge, "ranks")
     calls = 0
     for step in range(3):

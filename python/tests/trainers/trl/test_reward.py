@@ -1,4 +1,4 @@
-"""What does `plaudit.trl.Reward` make of what a trainer hands over?"""
+"""`plaudit.trl.Reward`: the arguments of a trainer's call, columns, metrics and pickling."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_groups_that_are_too_large_are_refused_at_the_first_step() -> None:
         reward(["q"] * 17, [f"answer {at}" for at in range(17)], answer=["red"] * 17)
 
 
-def test_token_counts_come_from_the_ids_and_the_reference_from_its_column() -> None:
+def test_token_counts_and_references_are_read() -> None:
     reward = Reward(RULES)
     got = reward(["q", "q"], ["red", "blue"], [[1, 2], [1, 2, 3]], answer=["red", "red"])
     assert got == [1.0, -0.25]
@@ -128,7 +128,7 @@ def test_none_rows_are_none_in_every_column() -> None:
     assert [column(**handed) for column in columns] == [[1.0, None], [0.0, None], [0.0, None]]
 
 
-def test_a_component_that_does_not_apply_is_none_in_its_column_alone() -> None:
+def test_skipped_components_are_none_in_their_column() -> None:
     columns = Reward(RULES).as_columns()
     got = [column(["q"], ["red"], [[1]]) for column in columns]
     assert got == [[None], [0.0], [0.0]]
@@ -175,7 +175,7 @@ def test_why_completions_have_no_reward_is_said_once_a_minute(caplog: pytest.Log
     )
 
 
-def test_columns_of_arrays_are_read_and_those_of_another_length_are_told() -> None:
+def test_array_columns_and_columns_of_other_lengths() -> None:
     rows, _ = read(["q", "q"], ["a", "b"], None, {"level": torch.tensor([1, 2])}, {}, "prompt")
     assert [row.extra for row in rows] == [{"level": 1}, {"level": 2}]
     with pytest.warns(UserWarning, match="`level` has 3 values for 2 completions"):
@@ -185,7 +185,7 @@ def test_columns_of_arrays_are_read_and_those_of_another_length_are_told() -> No
         Reward(RULES, columns={"gold": "refrence"})
 
 
-def test_what_is_neither_text_nor_messages_is_named_with_its_place() -> None:
+def test_other_types_are_named_with_their_place() -> None:
     reward = Reward(RULES)
     with pytest.raises(ValueError, match=r"completions\[1\] is None"):
         reward(["q", "q"], ["red", None])
@@ -235,7 +235,7 @@ def test_columns_that_nobody_asks_are_forgotten(monkeypatch: pytest.MonkeyPatch)
     assert len(column._evaluations._open) == 8
 
 
-def test_a_failed_evaluation_fails_every_column_and_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_evaluations_fail_all_columns_and_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     reward = Reward(RULES)
     columns = reward.as_columns()
     evaluate = reward.evaluate

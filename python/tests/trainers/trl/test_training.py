@@ -1,4 +1,4 @@
-"""Does a real GRPO trainer learn from plaudit's rewards?"""
+"""Real GRPO training with plaudit's rewards."""
 
 from __future__ import annotations
 

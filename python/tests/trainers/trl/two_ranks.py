@@ -1,4 +1,4 @@
-"""One rank of a training on two: what did it hand to its reward, and what did it get? Run by test_ranks.py under torchrun."""
+"""One rank of a real training on two, with the calls of its reward. Run by test_ranks.py under torchrun."""
 
 from __future__ import annotations
 
