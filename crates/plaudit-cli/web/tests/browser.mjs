@@ -1,4 +1,4 @@
-// How do the tests look at a page? In Chromium, with every request, message and dialog noted.
+// Chromium for the tests: pages with every request, message and dialog noted.
 import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 

@@ -1,4 +1,4 @@
-// Does a person see in a browser what the service knows? Runs, charts, groups and verdicts, live, and hostile texts as texts.
+// The dashboard in a browser: runs, charts, groups and verdicts, live, and hostile texts shown as texts.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, numbers, open, wide } from './browser.mjs';

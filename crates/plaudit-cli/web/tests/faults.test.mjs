@@ -1,4 +1,4 @@
-// Does one thing that goes wrong leave the rest of the page as it is? Numbers that are hard to draw, and a mistake in the page.
+// Faults in one part of the page: numbers that are hard to draw, and an error in a script, leave the rest as it is.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, open } from './browser.mjs';

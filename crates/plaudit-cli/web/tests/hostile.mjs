@@ -1,4 +1,4 @@
-// Which texts would hurt a page that is careless with them? Each is something a model may write.
+// Hostile texts that a model may write, for pages that must show them as texts.
 export const HOSTILE = [
   '<img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>',
   '</script><script>alert(4)</script>',

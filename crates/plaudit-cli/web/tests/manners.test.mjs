@@ -1,4 +1,4 @@
-// Can everybody use the page, on every screen, and does it say what is wrong? Keyboard, phone, dark, token, a service that dies.
+// Usability: keyboard, phone, dark mode, token entry, and a service that goes away.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, numbers, open, wide } from './browser.mjs';

@@ -1,4 +1,4 @@
-// What does the dashboard look like? Pictures for docs/images, of the real service under a live load: node pictures.mjs
+// Pictures of the dashboard for docs/images, of the real service under a live load: node pictures.mjs
 //
 // The prompts and responses are those of examples/rollouts.jsonl. With every step more of the responses are
 // mended, so that there is something to see; the judge is simulated, and fails now and then.

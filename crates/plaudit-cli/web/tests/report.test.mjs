@@ -1,4 +1,4 @@
-// Does the same page work as one file, without a service and without a network?
+// The report: the same page as one file, without a service and without a network.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

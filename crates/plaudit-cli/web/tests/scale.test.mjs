@@ -1,4 +1,4 @@
-// Is there an axis for whatever numbers a run has? A rounding error, nothing, infinities, the largest and the smallest there are.
+// Axes for any numbers that a run may have: a rounding error, nothing, infinities, the largest and the smallest.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

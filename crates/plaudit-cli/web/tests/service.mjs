@@ -1,4 +1,4 @@
-// How do the tests get a service? The real one: `plaudit serve` with `plaudit judge-sim` as its judge, each in a folder of its own.
+// The service for the tests: `plaudit serve` with `plaudit judge-sim` as its judge, each in a folder of its own.
 import { spawn, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

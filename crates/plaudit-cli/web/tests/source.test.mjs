@@ -1,4 +1,4 @@
-// Do the files of the page keep to their own rules? No markup from texts, nothing kept, nobody else asked.
+// Rules for the files of the page: no markup from texts, nothing stored, nothing asked elsewhere.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
