@@ -1,4 +1,4 @@
-//! How does a service hold under load? A client that keeps to a rate or asks as fast as it is answered, and tells what it saw.
+//! Load generator for the service: a client that keeps to a rate or asks as fast as it is answered, and tells what it saw.
 //!
 //! ```text
 //! cargo run --release -p plaudit-cli --example load -- --address 127.0.0.1:7717 --recipe quickstart --connections 8 --seconds 10

@@ -1,4 +1,4 @@
-//! How fast is the engine? The same cases as the peer's side in `bench/peer.py`, through the engine's public API.
+//! Benchmark of the engine: the same cases as the peer's side in `bench/peer.py`, through the engine's public API.
 //!
 //! `cargo run --release -p plaudit --example bench -- bench/data [case]...` prints one JSON object: for each case the
 //! number of rollouts, the processor and wall seconds, and rollouts per second: per processor second on one thread,

@@ -1,5 +1,7 @@
-//! How many calls a second, and at what CPU time each? Asks a judge `count` times with `concurrency` in flight and a body
-//! of so many bytes: `cargo run --release --example calls -- http://127.0.0.1:8000/v1 256 20000 4096`.
+//! Benchmark of judge calls, in calls a second and CPU time a call.
+//!
+//! Asks a judge `count` times with `concurrency` in flight and a body of so many bytes:
+//! `cargo run --release --example calls -- http://127.0.0.1:8000/v1 256 20000 4096`.
 
 use futures_util::StreamExt as _;
 use plaudit::judge::{Form, Query, Request, Usage, Verdict};

@@ -1,4 +1,4 @@
-//! How long does the exact search for the order of a group take? `cargo run --release -p plaudit --example dgr -- 10 16`
+//! Benchmark of the exact search for the order of a group (DGR): `cargo run --release -p plaudit --example dgr -- 10 16`
 //! prints one JSON object: for each size, the mean and the longest milliseconds over groups whose verdicts are coin
 //! flips, which have more cycles than any judge's.
 

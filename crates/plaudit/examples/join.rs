@@ -1,4 +1,4 @@
-//! How much does the join hold, and how fast is it? Rollouts that wait for their groups, and rollouts that are joined and
+//! Benchmark of the join, its memory and its speed: rollouts that wait for their groups, and rollouts that are joined and
 //! scored by rules.
 //!
 //!     cargo run --release -p plaudit --example join -- [waiting] [joined]

@@ -1,4 +1,4 @@
-//! How fast is the journal, and what does it still hold? The half of `bench/journal.py` that is ours.
+//! Benchmark of the journal: the half of `bench/journal.py` that is ours.
 //!
 //! `put FOLDER COUNT SIZE FLIGHT` records judgments, FLIGHT at a time, and waits until they are durable; `call` writes
 //! their intents too. `check FOLDER COUNT SIZE` opens a journal and looks for every judgment of such a run. Each prints

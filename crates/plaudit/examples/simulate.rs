@@ -1,5 +1,6 @@
-//! How many calls does a design need, and how far are its scores from the truth? A judge whose mistakes are known answers,
-//! and the scores are held against the qualities that it judged.
+//! Simulation of designs and aggregators: the calls that they need, and the errors of their scores.
+//!
+//! A judge whose mistakes are known answers, and the scores are held against the qualities that it judged.
 //!
 //! `cargo run --release -p plaudit --example simulate [groups]` prints one table a group size, then what a bias towards
 //! the first slot costs, what groups without any difference get, and whether the stated reliability is honest. Qualities

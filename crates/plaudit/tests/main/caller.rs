@@ -165,10 +165,10 @@ impl Query for Sample {
     }
 }
 
-/// Patience for tests: two seconds an attempt, three for a judge that is down.
+/// Patience for tests: for an attempt as long as a busy machine may take, and three seconds for a judge that is down.
 pub(crate) fn spec(url: &str) -> JudgeSpec {
     JudgeSpec {
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(15),
         connect_timeout: Duration::from_secs(1),
         patience: Duration::from_secs(3),
         rest: Duration::from_secs(1),

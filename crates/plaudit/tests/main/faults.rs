@@ -46,6 +46,11 @@ fn checked(mock: &Mock, spec: JudgeSpec, all: &[Sample], seconds: f64) -> (Run, 
     (done, ledger)
 }
 
+/// Two seconds an attempt, for judges that never answer in time.
+fn impatient(url: &str) -> JudgeSpec {
+    JudgeSpec { timeout: Duration::from_secs(2), ..spec(url) }
+}
+
 /// A run in which every request meets one fault.
 fn facing(mock: &Mock, mode: &str, count: usize, seconds: f64) -> (Run, Vec<Line>) {
     checked(mock, spec(&mock.url(mode)), &samples(mode, count), seconds)
@@ -97,7 +102,7 @@ fn broken_bodies() {
 fn silent_judge() {
     let mock = Mock::start(&[]);
     for (mode, code) in [("hang", Code::JudgeTimeout), ("hang_after_headers", Code::JudgeSlowBody)] {
-        let (done, ledger) = facing(&mock, mode, 200, 6.0);
+        let (done, ledger) = checked(&mock, impatient(&mock.url(mode)), &samples(mode, 200), 6.0);
         only(&done, &[code, Code::JudgeDeadline, Code::JudgeBreakerOpen], mode);
         assert!(
             ledger.len() <= 10 && done.tasks == 0,
@@ -114,7 +119,7 @@ fn slow_replies() {
     // A byte every ten milliseconds: the head of the reply is there after one second, its body never within two.
     let mock = Mock::start(&["--drip", "0.01"]);
     for (mode, code) in [("loris_headers", Code::JudgeTimeout), ("loris_body", Code::JudgeSlowBody)] {
-        let spec = JudgeSpec { attempts: 1, ..spec(&mock.url(mode)) };
+        let spec = JudgeSpec { attempts: 1, ..impatient(&mock.url(mode)) };
         let (done, _) = checked(&mock, spec, &samples(mode, 1), 20.0);
         only(&done, &[code], mode);
     }
@@ -280,7 +285,8 @@ fn oversized_replies() {
         let all: Vec<Sample> = std::iter::once(Sample { id: format!("{mode}-ok"), fault: None })
             .chain((0..32).map(fault))
             .collect();
-        let (done, _) = checked(&mock, JudgeSpec { attempts: 1, ..spec(&mock.url("ok")) }, &all, 20.0);
+        let spec = JudgeSpec { attempts: 1, timeout: Duration::from_secs(5), ..spec(&mock.url("ok")) };
+        let (done, _) = checked(&mock, spec, &all, 20.0);
         assert_eq!(done.scored(), 1, "{mode}");
         // The mock sends what the thirty-two ask for from one thread, so that some of it takes longer than an attempt.
         let allowed = [

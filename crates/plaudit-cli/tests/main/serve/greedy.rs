@@ -173,11 +173,11 @@ fn texts_of_abandoned_joins_are_limited() {
     let join = |run: &str, member: usize| {
         let body = json!({ "recipe": "comparing", "run": run, "group": "g", "size": 60_000, "member": member.to_string(),
             "rollout": { "response": "x".repeat(1 << 20) } });
+        let (mut refused, held) = (false, service.metric("plaudit_text_bytes"));
         let mut stream = service.connect();
         stream.write_all(request("POST", "/v1/join", &body.to_string(), &[], None).as_bytes()).unwrap();
         // Whoever is let in waits for its group, and goes away.
         stream.set_nonblocking(true).unwrap();
-        let (mut refused, held) = (false, service.metric("plaudit_text_bytes"));
         until("it is let in or refused", || {
             refused = stream.peek(&mut [0]).is_ok_and(|read| read > 0);
             refused || service.metric("plaudit_text_bytes") > held
