@@ -4,6 +4,7 @@ use plaudit::recipe::file::reserved;
 use plaudit::recipe::{Recipe, shipped};
 use plaudit::registry::RewardEntry;
 use plaudit::reward::Properties;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Values know only each other; views know values; kinds know both, but not each other; the spine knows all. A path
@@ -79,6 +80,103 @@ fn the_example_of_contributing_is_compiled() {
     let rest = text.split_once("```rust\n").unwrap().1;
     let file = include_str!("../../src/rule/ends_with_question.rs");
     assert!(rest.starts_with(file), "CONTRIBUTING.md shows something else than rule/ends_with_question.rs");
+}
+
+/// The longest name of a test, so that it can be read in a list and typed as a filter.
+const LONGEST_NAME: usize = 60;
+
+/// The crates of the workspace, each with its Rust files.
+fn crates() -> Vec<(String, Vec<PathBuf>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut crates: Vec<_> = std::fs::read_dir(root)
+        .unwrap()
+        .map(|entry| {
+            let (entry, mut all) = (entry.unwrap(), Vec::new());
+            for part in ["src", "tests", "examples"].map(|part| entry.path().join(part)) {
+                if part.is_dir() {
+                    files(&part, &mut all);
+                }
+            }
+            all.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+            all.sort();
+            (entry.file_name().into_string().unwrap(), all)
+        })
+        .collect();
+    crates.sort();
+    assert!(crates.len() >= 3 && crates.iter().all(|(_, files)| !files.is_empty()));
+    crates
+}
+
+/// The names of the tests in a file, also of those that a macro makes of a function with arguments.
+fn test_names(text: &str) -> Vec<&str> {
+    let mut lines = text.lines().map(str::trim);
+    let mut names = Vec::new();
+    while let Some(line) = lines.next() {
+        if !line.starts_with("#[test") && !line.starts_with("#[tokio::test") {
+            continue;
+        }
+        let item = lines.find(|line| line.contains("fn ")).unwrap_or("");
+        names.extend(item.split("fn ").nth(1).and_then(|rest| rest.split('(').next()));
+    }
+    names
+}
+
+#[test]
+fn test_names_are_short() {
+    let mut long = Vec::new();
+    for path in crates().into_iter().flat_map(|(_, files)| files) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let names = test_names(&text).into_iter().filter(|name| name.len() > LONGEST_NAME);
+        long.extend(names.map(|name| format!("{}: {name}", path.display())));
+    }
+    assert!(long.is_empty(), "over {LONGEST_NAME} letters:\n{}", long.join("\n"));
+}
+
+#[test]
+fn files_open_with_what_they_are() {
+    let mut bad = Vec::new();
+    for path in crates().into_iter().flat_map(|(_, files)| files) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let first = text.lines().next().unwrap_or("");
+        if !first.starts_with("//! ") || first.contains('?') {
+            bad.push(format!("{}: {first}", path.display()));
+        }
+    }
+    assert!(bad.is_empty(), "no first line, or a question:\n{}", bad.join("\n"));
+}
+
+/// The name of the type that a line defines. Associated types and types inside functions are indented.
+fn defined_type(line: &str) -> Option<&str> {
+    let line = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.strip_prefix(' ')?,
+        None => line,
+    };
+    let keyword = ["struct ", "enum ", "trait ", "type ", "union "];
+    let rest = keyword.iter().find_map(|keyword| line.strip_prefix(keyword))?;
+    rest.split(|char: char| !char.is_alphanumeric() && char != '_').next()
+}
+
+#[test]
+fn type_names_are_unique_in_a_crate() {
+    let mut twice = Vec::new();
+    for (name, files) in crates() {
+        let mut places = BTreeMap::<String, Vec<String>>::new();
+        for path in files {
+            let inside = path.display().to_string();
+            let test = path.file_stem().unwrap().to_string_lossy();
+            if !inside.contains("/src/") || test == "tests" || test.ends_with("_tests") || test.starts_with("test_") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for defined in shipped_lines(&text).into_iter().filter_map(defined_type) {
+                places.entry(defined.to_owned()).or_default().push(inside.clone());
+            }
+        }
+        let several = places.into_iter().filter(|(_, places)| places.len() > 1);
+        twice.extend(several.map(|(defined, places)| format!("{name}: {defined} in {}", places.join(", "))));
+    }
+    assert!(twice.is_empty(), "defined more than once:\n{}", twice.join("\n"));
 }
 
 #[test]

@@ -168,13 +168,13 @@ impl Query for Sample {
     }
 }
 
-/// Patience for tests: two seconds an attempt, three for a judge that is down.
+/// Patience for tests: for an attempt as long as a busy machine may take, and three seconds for a judge that is down.
 pub(crate) fn config(url: &str) -> JudgeConfig {
     JudgeConfig {
         base_url: Some(AddressConfig::One(url.to_owned())),
         model: Some("judge".to_owned()),
         concurrency: 32,
-        timeout: "2s".to_owned(),
+        timeout: "15s".to_owned(),
         connect_timeout: "1s".to_owned(),
         patience: "3s".to_owned(),
         ..JudgeConfig::default()

@@ -48,6 +48,11 @@ fn checked(mock: &Mock, spec: ResolvedJudge, all: &[Sample], seconds: f64) -> (R
     (done, ledger)
 }
 
+/// Two seconds an attempt, for judges that never answer in time.
+fn impatient(url: &str) -> JudgeConfig {
+    JudgeConfig { timeout: "2s".to_owned(), ..config(url) }
+}
+
 /// A run in which every request meets one fault.
 fn facing(mock: &Mock, mode: &str, count: usize, seconds: f64) -> (Run, Vec<Line>) {
     checked(mock, spec(&mock.url(mode)), &samples(mode, count), seconds)
@@ -99,7 +104,7 @@ fn broken_bodies() {
 fn silent_judge() {
     let mock = Mock::start(&[]);
     for (mode, code) in [("hang", Code::JudgeTimeout), ("hang_after_headers", Code::JudgeSlowBody)] {
-        let (done, ledger) = facing(&mock, mode, 200, 6.0);
+        let (done, ledger) = checked(&mock, judge(impatient(&mock.url(mode))), &samples(mode, 200), 6.0);
         only(&done, &[code, Code::JudgeDeadline, Code::JudgeBreakerOpen], mode);
         assert!(
             ledger.len() <= 10 && done.tasks == 0,
@@ -116,7 +121,7 @@ fn slow_replies() {
     // A byte every ten milliseconds: the head of the reply is there after one second, its body never within two.
     let mock = Mock::start(&["--drip", "0.01"]);
     for (mode, code) in [("loris_headers", Code::JudgeTimeout), ("loris_body", Code::JudgeSlowBody)] {
-        let spec = judge(JudgeConfig { attempts: 1, ..config(&mock.url(mode)) });
+        let spec = judge(JudgeConfig { attempts: 1, ..impatient(&mock.url(mode)) });
         let (done, _) = checked(&mock, spec, &samples(mode, 1), 20.0);
         only(&done, &[code], mode);
     }
@@ -282,8 +287,9 @@ fn oversized_replies() {
         let all: Vec<Sample> = std::iter::once(Sample { id: format!("{mode}-ok"), fault: None })
             .chain((0..32).map(fault))
             .collect();
-        let (done, _) =
-            checked(&mock, judge(JudgeConfig { attempts: 1, ..config(&mock.url("ok")) }), &all, 20.0);
+        let spec =
+            judge(JudgeConfig { attempts: 1, timeout: "5s".to_owned(), ..config(&mock.url("ok")) });
+        let (done, _) = checked(&mock, spec, &all, 20.0);
         assert_eq!(done.scored(), 1, "{mode}");
         // The mock sends what the thirty-two ask for from one thread, so that some of it takes longer than an attempt.
         let allowed = [
