@@ -81,7 +81,7 @@ def test_a_group_that_raises_or_hangs_is_alone_in_that():
     ]
     assert answers[1].reason == "RuntimeError: no such model"
     assert "within 2 s" in (answers[2].reason or "")
-    hanging = [thread for thread in threading.enumerate() if thread.name.startswith("plaudit-bounded")]
+    hanging = [thread for thread in threading.enumerate() if thread.name.startswith("plaudit-timeout")]
     assert hanging and all(thread.daemon for thread in hanging)
     never.set()
 
