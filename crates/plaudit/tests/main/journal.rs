@@ -3,7 +3,7 @@
 mod damage;
 mod process;
 
-use plaudit::journal::{Journal, JournalError, Judgment, Key, Recovered, Spent};
+use plaudit::journal::{Journal, JournalError, Judgment, JudgmentKey, Recovered, Spent};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,8 +55,8 @@ impl Seeded {
     }
 }
 
-fn key(number: usize) -> Key {
-    Key::of(&[b"question", &number.to_le_bytes()])
+fn key(number: usize) -> JudgmentKey {
+    JudgmentKey::of(&[b"question", &number.to_le_bytes()])
 }
 
 fn judgment(number: usize) -> Judgment {
