@@ -10,7 +10,7 @@
     reason = "a benchmark stops at the first surprise, and prints what it measured"
 )]
 
-use plaudit::journal::{Journal, Judgment, Key};
+use plaudit::journal::{Journal, Judgment, JudgmentKey};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,8 +33,8 @@ fn usage() {
     println!("journal_bench put|call FOLDER COUNT SIZE FLIGHT, or check FOLDER COUNT SIZE");
 }
 
-fn key(number: usize) -> Key {
-    Key::of(&[b"journal_bench", &number.to_le_bytes()])
+fn key(number: usize) -> JudgmentKey {
+    JudgmentKey::of(&[b"journal_bench", &number.to_le_bytes()])
 }
 
 fn judgment(number: usize, size: usize) -> Judgment {
@@ -43,7 +43,7 @@ fn judgment(number: usize, size: usize) -> Judgment {
 }
 
 fn put(folder: &Path, (count, size): (usize, usize), flight: usize, intend: bool) -> Value {
-    let judgments: Vec<(Key, Judgment)> =
+    let judgments: Vec<(JudgmentKey, Judgment)> =
         (0..count).map(|number| (key(number), judgment(number, size))).collect();
     let (journal, _) = Journal::open(folder).expect("a journal");
     let (wall, processor) = (Instant::now(), processor_time());
@@ -53,7 +53,8 @@ fn put(folder: &Path, (count, size): (usize, usize), flight: usize, intend: bool
                 journal.intend(key, &judgment.judge).expect("an intent");
             }
         }
-        let record = |(key, judgment): &(Key, Judgment)| journal.record(key, judgment).expect("a record");
+        let record =
+            |(key, judgment): &(JudgmentKey, Judgment)| journal.record(key, judgment).expect("a record");
         let tickets: Vec<_> = batch.iter().map(record).collect();
         for ticket in tickets {
             ticket.wait().expect("a sync");

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_component_makes_the_total_invalid_unless_it_only_measures() {
+    fn an_invalid_component_with_weight_makes_the_total_invalid() {
         let outcomes = [scored(1.0), Outcome::invalid(Code::Panic)];
         let bad = total(Combine::Sum, &parts(&[1.0, 1.0]), &outcomes);
         assert_eq!(bad.kind(), OutcomeKind::Invalid);

@@ -97,7 +97,7 @@ pub struct ParamError {
 }
 
 impl ParamError {
-    /// A refusal of one parameter.
+    /// An error in one parameter.
     pub fn new(key: &'static str, message: impl Into<String>) -> Self {
         Self { key, message: message.into() }
     }
@@ -107,7 +107,7 @@ impl ParamError {
         match loaded {
             Ok(loaded) if found.is_empty() => return Ok(loaded),
             Ok(_) => {}
-            Err(refusal) => found.push(refusal),
+            Err(error) => found.push(error),
         }
         Err(found)
     }

@@ -34,7 +34,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row that nothing has been said of.
+    /// A row without outcomes.
     pub(crate) fn empty(branch: usize, components: usize, characters: usize) -> Self {
         let unasked = Cause { reason: Code::ZeroWeight.into(), component: None };
         Self {
@@ -106,7 +106,7 @@ impl Report {
         Self { plan, rows, groups: Vec::new(), statistics }
     }
 
-    /// About how many bytes it takes, for whoever holds many.
+    /// About how many bytes it takes, for limits on memory.
     pub(crate) fn bytes(&self) -> usize {
         let facts = |outcome: &Outcome| outcome.info().map_or(0, |info| info.iter().count() * FACT);
         let row = |row: &Row| {

@@ -67,7 +67,7 @@ impl<'a> Rollout<'a> {
         }
     }
 
-    /// About how many bytes its text takes, for whoever holds many.
+    /// About how many bytes its text takes, for limits on memory.
     pub fn bytes(&self) -> usize {
         let prompt = match &self.prompt {
             None => 0,

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_responses_as_are_allowed_need_no_more_than_the_counts_can_hold() {
+    fn counts_of_the_largest_group_do_not_overflow() {
         let (scores, info) = scores(LARGEST, &[]);
         assert_eq!(scores, [0.0; LARGEST]);
         assert_eq!(info.optimal_orders, (1..=16).product::<u64>());

@@ -169,7 +169,7 @@ fn load<A: Aggregator>(parameters: Map<String, Value>) -> Result<A, AggregateErr
 
 /// One score per response, of `n`, from comparisons in any order. Not every pair must have been compared, and a pair may
 /// have been compared more than once; but every response must have been compared with some other. A response that is
-/// alone has nobody to be better than, and scores 0.
+/// alone scores 0.
 pub fn aggregate(
     method: &Method,
     n: usize,

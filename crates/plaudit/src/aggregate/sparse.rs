@@ -249,7 +249,7 @@ impl Pairs {
     /// The precision of each strength, and the logarithm of the determinant of all of them together.
     fn propagate(&self) -> (Vec<f64>, f64) {
         let n = self.diagonal.len();
-        // What each strength hears from those that it is coupled with.
+        // The messages that each strength gets from those that it is coupled with.
         let mut heard = vec![0.0; self.coupled.len()];
         let mut precisions = self.diagonal.clone();
         for _ in 0..ROUNDS {

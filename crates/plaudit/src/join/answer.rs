@@ -56,7 +56,7 @@ impl Joined {
 /// What is done with an answer.
 pub type Deliver = Box<dyn FnOnce(Joined) + Send>;
 
-/// A caller that is told exactly once: if all else fails, when it is dropped.
+/// A caller that is answered exactly once: if all else fails, when it is dropped.
 pub(super) struct Caller {
     deliver: Option<Deliver>,
     plan: Arc<Plan>,
@@ -73,7 +73,7 @@ impl Caller {
         Self { deliver: Some(deliver), plan: Arc::clone(plan) }
     }
 
-    /// Tells the caller. What it does with the answer is its own affair, and harms nobody else.
+    /// Delivers the answer. A panic of the caller's callback is caught.
     pub(super) fn answer(mut self, joined: Joined) {
         self.deliver(joined);
     }

@@ -40,7 +40,7 @@ impl<C> JoinState<C> {
         }
     }
 
-    /// Closes an open group: hands it over to be scored, or tells its members why it is not.
+    /// Closes an open group: hands it over to be scored, or answers its members with the reason why it is not.
     pub(super) fn close(&mut self, now: Duration, name: GroupId, out: &mut Vec<Effect<C>>) {
         let Some(group) = self.groups.get_mut(&name) else { return };
         self.due.remove(&(group.due, name));
@@ -90,7 +90,7 @@ impl<C> JoinState<C> {
         self.lru.bury(name, self.policy.remember);
     }
 
-    /// A batch has been scored: everybody is told whose answer it has. The report has a row for each of its rollouts.
+    /// A batch has been scored: answers its callers. The report has a row for each of its rollouts.
     pub(super) fn scored(&mut self, target: BatchTarget<C>, report: &Arc<Report>) -> Vec<Effect<C>> {
         let mut out = Vec::new();
         let BatchTarget { name, kind, waiters, info } = target;
@@ -103,7 +103,7 @@ impl<C> JoinState<C> {
             };
             group.members[at].given = Some((Arc::clone(report), row));
             if self.eager && report.rows[row].total.value().is_none() {
-                // It has no number of its own, so it is told once those of its siblings are known.
+                // It has no number of its own, so it is answered once those of its siblings are known.
                 group.held.push((at, waiter, info));
                 continue;
             }

@@ -30,12 +30,12 @@ pub(super) struct ScoreBatch<C> {
     pub(super) target: BatchTarget<C>,
 }
 
-/// What the state is told with when a batch has been scored.
+/// What identifies a batch once it has been scored.
 #[derive(Debug)]
 pub(super) struct BatchTarget<C> {
     pub(super) name: GroupId,
     pub(super) kind: BatchKind,
-    /// Who is told, and the place of each in its group.
+    /// The callers to answer, and the index of each in its group.
     pub(super) waiters: Vec<(usize, WaitingCaller<C>)>,
     pub(super) info: JoinInfo,
 }
@@ -53,7 +53,7 @@ pub(super) enum BatchKind {
     Stray,
 }
 
-/// What a caller is told.
+/// The answer to one caller.
 #[derive(Debug)]
 pub(super) struct MemberAnswer {
     pub(super) result: MemberResult,

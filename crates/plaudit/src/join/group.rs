@@ -43,7 +43,7 @@ pub(super) struct WaitingCaller<C> {
     pub(super) id: u64,
     /// Since when the caller has been gone.
     pub(super) gone: Option<Duration>,
-    /// What is said of it where nothing else can be.
+    /// The rollout, for an answer without a report.
     pub(super) rollout: SharedRollout,
     pub(super) arrived: Duration,
     /// What it takes while it waits; nothing for one that only repeats another.
@@ -99,7 +99,7 @@ impl<C> JoinMember<C> {
         self.waiter.iter().chain(&self.duplicates)
     }
 
-    /// Since when nobody has waited for its answer any more.
+    /// Since when no caller has waited for its answer.
     fn gone(&self) -> Option<Duration> {
         let gone: Option<Vec<Duration>> = self.waiters().map(|waiter| waiter.gone).collect();
         gone.and_then(|gone| gone.into_iter().max())
@@ -128,11 +128,11 @@ pub(super) struct JoinGroup<C> {
     pub(super) members: Vec<JoinMember<C>>,
     /// When it closes at the latest.
     deadline: Duration,
-    /// How many of its callers have gone away; nobody is looked for among them where there are none.
+    /// How many of its callers have disconnected; where none has, the search for them is skipped.
     away: usize,
     /// When the last member arrived.
     last: Duration,
-    /// When it closes if nobody comes any more; the place of an open group among the others.
+    /// When it closes if no member arrives any more; orders the open groups.
     pub(super) due: Duration,
     pub(super) open: bool,
     /// Whether it was closed before it was complete.
@@ -143,7 +143,7 @@ pub(super) struct JoinGroup<C> {
     pub(super) closed: Duration,
     /// Whether it has been counted, where its members are scored one by one.
     pub(super) counted: bool,
-    /// Callers whose own rollout is invalid, and who wait to be told of their siblings.
+    /// Callers whose own rollout is invalid, and who wait for the results of their siblings.
     pub(super) held: Vec<(usize, WaitingCaller<C>, JoinInfo)>,
     /// Its place among the remembered ones.
     pub(super) lru_slot: Option<u64>,
@@ -177,7 +177,7 @@ impl<C> JoinGroup<C> {
         self.size.saturating_sub(self.nameless + self.gone.len()).max(1)
     }
 
-    /// Whether nobody else is expected.
+    /// Whether no other member is expected.
     pub(super) fn is_complete(&self) -> bool {
         self.members.len() >= self.expected()
     }
@@ -206,7 +206,7 @@ impl<C> JoinGroup<C> {
         (self.away > 0).then(|| self.members.iter().position(same)).flatten()
     }
 
-    /// Whether nobody waits for the answer of a member any more.
+    /// Whether no caller waits for the answer of a member any more.
     pub(super) fn is_gone(&self, at: usize) -> bool {
         self.away > 0 && self.members.get(at).is_some_and(|member| member.gone().is_some())
     }
@@ -252,7 +252,7 @@ impl<C> JoinGroup<C> {
         }
     }
 
-    /// When it closes if nobody comes any more.
+    /// When it closes if no member arrives any more.
     pub(super) fn deadline(&self, policy: &Policy) -> Duration {
         let half = !self.members.is_empty() && self.members.len() * 2 >= self.expected();
         let quiet = policy.quiet.filter(|_| half).map(|quiet| self.last.saturating_add(quiet));
@@ -291,7 +291,7 @@ impl<C> JoinGroup<C> {
         weight
     }
 
-    /// How its members came to their answers, if they are told now.
+    /// The info for its members, if they are answered now.
     pub(super) fn info(&self) -> JoinInfo {
         JoinInfo { group_size: self.members.len(), partial: self.partial, ..JoinInfo::default() }
     }

@@ -101,8 +101,8 @@ impl Join {
         Self::observed(engine, policy, None)
     }
 
-    /// The same, with somebody who is shown every group, or every rollout where nothing is compared. One that comes late is
-    /// not shown again with its group.
+    /// The same, with an observer that sees every group, or every rollout where nothing is compared. A late member is not
+    /// shown again with its group.
     pub fn observed(engine: &Arc<Engine>, policy: Policy, observer: Option<Observer>) -> Self {
         let plan = engine.shared_plan();
         Self(Arc::new(Inner {
@@ -124,8 +124,8 @@ impl Join {
         self.enter(arrival, deliver);
     }
 
-    /// The same for a caller that may go away before it is told, such as one behind a connection: it is there for as long as
-    /// what it gets is not dropped.
+    /// The same for a caller that may disconnect before it is answered. It counts as connected until the returned value is
+    /// dropped.
     pub fn hand_in_watched(
         &self,
         arrival: Arrival,
@@ -166,7 +166,7 @@ impl Join {
         self.0.change(|state, now| state.flush(now));
     }
 
-    /// Lets nobody in any more and answers whoever waits for its group. What is being scored is still answered.
+    /// Rejects all arrivals from now on, and answers the members of open groups. What is being scored is still answered.
     pub fn close(&self) {
         self.0.change(|state, now| state.shut_down(now));
         self.0.wake.notify_all();
@@ -209,7 +209,7 @@ impl Join {
     }
 }
 
-/// The presence of a caller. Dropped before the answer has come, it tells the join that the caller is gone.
+/// The connection of a caller. Dropping it before the answer has come marks the caller as disconnected.
 #[derive(Debug)]
 #[must_use = "a caller is gone when this is dropped"]
 pub struct Presence {

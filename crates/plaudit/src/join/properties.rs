@@ -32,7 +32,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever happens, in whatever order: every caller is told exactly once, and nothing is left behind.
+    /// In any order of events, every caller is answered exactly once, and nothing leaks.
     #[test]
     fn every_caller_is_told_exactly_once(
         events in proptest::collection::vec(event(), 1..60),

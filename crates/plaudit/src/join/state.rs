@@ -15,10 +15,10 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct JoinState<C> {
     pub(super) policy: Policy,
-    /// Whether nothing is compared, so that nobody has to wait.
+    /// Whether nothing is compared, so that no caller has to wait.
     pub(super) eager: bool,
     pub(super) groups: BTreeMap<GroupId, JoinGroup<C>>,
-    /// The open groups, in the order in which they close if nobody comes any more.
+    /// The open groups, ordered by the time at which they close if no member arrives any more.
     pub(super) due: BTreeSet<(Duration, GroupId)>,
     pub(super) lru: GroupLru,
     pub(super) status: Status,
@@ -125,7 +125,7 @@ impl<C> JoinState<C> {
         self.reschedule(now, name, out);
     }
 
-    /// A caller has gone away before it was told. Its rollout stays in its group for as long as its place is kept.
+    /// A caller disconnected before it was answered. Its rollout stays in the group until its place is given up.
     pub(super) fn disconnect(&mut self, now: Duration, name: GroupId, caller: u64) {
         if let Some(group) = self.groups.get_mut(&name).filter(|group| group.open && !self.eager) {
             group.disconnect(now, caller);
@@ -153,7 +153,7 @@ impl<C> JoinState<C> {
             self.due.remove(&(due, name));
         }
         for waiter in member.waiter.into_iter().chain(member.duplicates) {
-            // Nobody hears it. It is not counted, since whoever comes back is.
+            // The callers are gone. It is not counted; a member that is handed in again is.
             self.reject(waiter, Code::GroupClosed, JoinInfo::default(), out);
         }
     }
@@ -181,7 +181,7 @@ impl<C> JoinState<C> {
         self.status.duplicates += 1;
         let info = JoinInfo { duplicate: true, ..group.info() };
         let others = if self.eager { group.others(at) } else { Vec::new() };
-        // Where the first waits to be told of its siblings, so does the second.
+        // Where the first waits for the results of its siblings, so does the second.
         let held = group.held.iter().any(|(held, ..)| *held == at);
         let member = &mut group.members[at];
         if !member.has_response_of(&waiter.rollout) {
@@ -292,7 +292,7 @@ impl<C> JoinState<C> {
         out
     }
 
-    /// Lets nobody in any more, and tells those whose groups are open that they will not be scored.
+    /// Rejects all arrivals from now on, and answers the members of open groups with `group.closed`.
     pub(super) fn shut_down(&mut self, now: Duration) -> Vec<Effect<C>> {
         self.shut = true;
         self.flush(now)

@@ -34,7 +34,7 @@ pub(super) fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// What one caller was told.
+/// What was delivered to one caller.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Delivered {
     pub(super) total: Option<f64>,
@@ -147,7 +147,7 @@ impl TestHarness {
         caller
     }
 
-    /// Callers of a group go away before they are told.
+    /// Callers of a group disconnect before they are answered.
     pub(super) fn disconnect(&mut self, group: &str, callers: &[u32]) {
         for caller in callers {
             self.state.disconnect(self.now, GroupId::of(group), (*caller).into());

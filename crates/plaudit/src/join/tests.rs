@@ -77,7 +77,7 @@ fn a_caller_may_have_less_time_than_its_group() {
 }
 
 #[test]
-fn a_deadline_that_passed_before_the_clock_was_looked_at_has_passed() {
+fn a_deadline_missed_by_the_clock_still_closes_the_group() {
     let mut harness = TestHarness::new(&engine(COMPARES), |policy| policy);
     let one = harness.enter("g", None, 3, TEXTS[0]);
     let two = harness.enter("g", None, 3, TEXTS[1]);
@@ -89,7 +89,7 @@ fn a_deadline_that_passed_before_the_clock_was_looked_at_has_passed() {
 }
 
 #[test]
-fn a_group_that_has_gone_quiet_waits_no_longer_once_half_are_there() {
+fn a_quiet_group_closes_once_half_are_there() {
     let mut harness =
         TestHarness::new(&engine(COMPARES), |policy| Policy { quiet: Some(seconds(10)), ..policy });
     let one = harness.enter("g", None, 4, TEXTS[0]);
@@ -135,7 +135,7 @@ fn a_partial_group_is_invalid_where_the_recipe_says_so() {
 }
 
 #[test]
-fn a_late_one_is_compared_with_those_who_were_in_time_and_changes_nothing_for_them() {
+fn a_late_member_is_compared_and_changes_no_other_answer() {
     let mut harness = TestHarness::new(&engine(COMPARES), |policy| policy);
     let early = [harness.enter("g", None, 4, TEXTS[0]), harness.enter("g", None, 4, TEXTS[1])];
     harness.now = seconds(100);
@@ -157,7 +157,7 @@ fn a_late_one_is_compared_with_those_who_were_in_time_and_changes_nothing_for_th
 }
 
 #[test]
-fn what_is_forgotten_is_answered_by_the_policy_and_in_the_end_begins_anew() {
+fn members_of_evicted_groups_follow_the_policy() {
     for partial in [Partial::Score, Partial::Invalid] {
         let mut harness =
             TestHarness::new(&engine(COMPARES), |policy| Policy { partial, remember: 2, ..policy });
@@ -213,7 +213,7 @@ fn memory_is_bounded_by_bytes_and_what_is_used_stays() {
 }
 
 #[test]
-fn a_member_that_is_handed_in_again_gets_the_same_answer_and_is_not_counted() {
+fn a_duplicate_gets_the_same_answer_and_is_not_counted() {
     let mut harness = TestHarness::new(&engine(COMPARES), |policy| policy);
     let one = harness.enter("g", Some("a"), 2, TEXTS[0]);
     harness.at(3);

@@ -55,7 +55,7 @@ impl CommitHandle {
     }
 }
 
-/// What is said of a record that comes after the journal was closed. A journal syncs before it closes, so that no ticket waits
+/// The error for a record that comes after the journal was closed. A journal syncs before it closes, so that no handle waits
 /// then; if one did, it must not look like success.
 pub(super) fn closed() -> JournalError {
     JournalError::Io {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The file of a journal. Tests put one in its place that fails when it is told to.
+/// The file of a journal. Tests replace it by one with injected faults.
 pub(super) trait Disk: Send + Sync {
     /// Fills the buffer from a place in the file.
     fn read(&self, into: &mut [u8], at: u64) -> io::Result<()>;

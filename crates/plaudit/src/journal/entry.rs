@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// What was asked, as a hash over everything that could change the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key([u8; 32]);
+pub struct JudgmentKey([u8; 32]);
 
-impl Key {
+impl JudgmentKey {
     /// The key of some parts. Each is hashed with its length, so that moving a byte from one part to the next is
     /// another key.
     pub fn of(parts: &[&[u8]]) -> Self {
@@ -23,7 +23,7 @@ impl Key {
     }
 }
 
-impl From<[u8; 32]> for Key {
+impl From<[u8; 32]> for JudgmentKey {
     fn from(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -47,11 +47,11 @@ pub(super) enum Entry<'a> {
     /// A process begins to write; what was open before it is open for good.
     Start,
     /// A call is about to be sent.
-    Intent { key: Key, judge: &'a str },
+    Intent { key: JudgmentKey, judge: &'a str },
     /// A judge has replied.
-    Judgment { key: Key, latency: Duration, judge: &'a str, body: &'a [u8] },
+    Judgment { key: JudgmentKey, latency: Duration, judge: &'a str, body: &'a [u8] },
     /// A call has ended without a judgment.
-    GaveUp { key: Key, code: &'a str, maybe_paid: bool },
+    GaveUp { key: JudgmentKey, code: &'a str, maybe_paid: bool },
     /// A small settled fact.
     Fact { name: &'a str, value: &'a str },
 }
@@ -130,8 +130,8 @@ fn unword(bytes: &[u8]) -> Option<(&str, &[u8])> {
     Some((text(word)?, rest))
 }
 
-fn key(bytes: &[u8]) -> Option<(Key, &[u8])> {
-    bytes.split_first_chunk().map(|(key, rest)| (Key(*key), rest))
+fn key(bytes: &[u8]) -> Option<(JudgmentKey, &[u8])> {
+    bytes.split_first_chunk().map(|(key, rest)| (JudgmentKey(*key), rest))
 }
 
 fn text(bytes: &[u8]) -> Option<&str> {
@@ -144,14 +144,14 @@ mod tests {
 
     #[test]
     fn parts_are_told_apart() {
-        assert_ne!(Key::of(&[b"ab", b"c"]), Key::of(&[b"a", b"bc"]));
-        assert_ne!(Key::of(&[b"ab"]), Key::of(&[b"ab", b""]));
-        assert_eq!(Key::of(&[b"ab", b"c"]), Key::of(&[b"ab", b"c"]));
+        assert_ne!(JudgmentKey::of(&[b"ab", b"c"]), JudgmentKey::of(&[b"a", b"bc"]));
+        assert_ne!(JudgmentKey::of(&[b"ab"]), JudgmentKey::of(&[b"ab", b""]));
+        assert_eq!(JudgmentKey::of(&[b"ab", b"c"]), JudgmentKey::of(&[b"ab", b"c"]));
     }
 
     #[test]
     fn what_is_written_is_read_and_what_is_cut_never_panics() {
-        let key = Key::of(&[b"question"]);
+        let key = JudgmentKey::of(&[b"question"]);
         let entries = [
             Entry::Start,
             Entry::Intent { key, judge: "j" },

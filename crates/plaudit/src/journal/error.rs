@@ -24,7 +24,7 @@ pub enum JournalError {
         /// What to write instead.
         fix: String,
     },
-    /// There is no space for what would be bought.
+    /// There is no space for another judgment.
     Full {
         /// The file that cannot grow.
         path: PathBuf,

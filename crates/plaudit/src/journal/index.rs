@@ -1,6 +1,6 @@
 //! In-memory index from judgment keys to log offsets, at about 25 bytes per judgment.
 
-use super::entry::Key;
+use super::entry::JudgmentKey;
 use super::ledger::RecordLocation;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -27,16 +27,17 @@ impl Hasher for IdentityHasher {
     }
 }
 
-/// The places of judgments, by the first eight bytes of their keys. A record says which key it is of, and whoever reads it
-/// looks: of two keys that begin alike, which will not happen among fewer than a billion, the second is bought again.
+/// The locations of judgments, by the first eight bytes of their keys. A record holds its whole key, which is checked when it
+/// is read: of two keys with the same eight bytes, which will not happen among fewer than a billion, the second is asked
+/// again.
 #[derive(Debug, Default)]
 pub(super) struct JudgmentIndex {
     near: HashMap<u64, u64, BuildHasherDefault<IdentityHasher>>,
     /// Those that cannot be packed.
-    far: BTreeMap<Key, RecordLocation>,
+    far: BTreeMap<JudgmentKey, RecordLocation>,
 }
 
-fn word(key: &Key) -> u64 {
+fn word(key: &JudgmentKey) -> u64 {
     key.as_bytes().iter().take(8).fold(0, |word, byte| (word << 8) | u64::from(*byte))
 }
 
@@ -50,23 +51,23 @@ fn unpacked(packed: u64) -> RecordLocation {
 }
 
 impl JudgmentIndex {
-    pub(super) fn get(&self, key: &Key) -> Option<RecordLocation> {
+    pub(super) fn get(&self, key: &JudgmentKey) -> Option<RecordLocation> {
         let near = self.near.get(&word(key)).copied().map(unpacked);
         near.or_else(|| self.far.get(key).copied())
     }
 
-    pub(super) fn contains(&self, key: &Key) -> bool {
+    pub(super) fn contains(&self, key: &JudgmentKey) -> bool {
         self.get(key).is_some()
     }
 
-    pub(super) fn insert(&mut self, key: Key, place: RecordLocation) {
+    pub(super) fn insert(&mut self, key: JudgmentKey, place: RecordLocation) {
         match packed(place) {
             Some(packed) => drop(self.near.insert(word(&key), packed)),
             None => drop(self.far.insert(key, place)),
         }
     }
 
-    pub(super) fn remove(&mut self, key: &Key) {
+    pub(super) fn remove(&mut self, key: &JudgmentKey) {
         self.near.remove(&word(key));
         self.far.remove(key);
     }
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn what_is_put_in_is_found_near_and_far() {
         let mut places = JudgmentIndex::default();
-        let key = |at: u64| Key::of(&[&at.to_le_bytes()]);
+        let key = |at: u64| JudgmentKey::of(&[&at.to_le_bytes()]);
         let place = |at: u64| match at % 10 {
             0 => RecordLocation { at: FAR + at, length: 7 },
             1 => RecordLocation { at, length: LONG },

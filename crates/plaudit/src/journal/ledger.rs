@@ -1,6 +1,6 @@
 //! Ledger: the in-memory sum of all journal entries (judgment index, open calls, facts, spending).
 
-use super::entry::{Entry, Key};
+use super::entry::{Entry, JudgmentKey};
 use super::index::JudgmentIndex;
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ struct OpenCalls {
 #[derive(Default)]
 pub(super) struct Ledger {
     places: JudgmentIndex,
-    open: BTreeMap<Key, OpenCalls>,
+    open: BTreeMap<JudgmentKey, OpenCalls>,
     /// The newest value of each name, with the number of its record.
     facts: BTreeMap<String, (u64, String)>,
     spent: BTreeMap<String, Spent>,
@@ -103,7 +103,7 @@ impl Ledger {
     }
 
     /// Ends one call of this process, if one is open; what is known of the key's calls.
-    fn end(&mut self, key: &Key) -> Option<&mut OpenCalls> {
+    fn end(&mut self, key: &JudgmentKey) -> Option<&mut OpenCalls> {
         let open = self.open.get_mut(key)?;
         if open.now > 0 {
             open.now -= 1;
@@ -113,7 +113,7 @@ impl Ledger {
     }
 
     /// Drops what is known of a key's calls once none is open.
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &JudgmentKey) {
         if self.open.get(key).is_some_and(|open| open.now == 0 && open.left == 0) {
             self.open.remove(key);
         }
@@ -124,12 +124,12 @@ impl Ledger {
     }
 
     /// Where the judgment of a key lies.
-    pub(super) fn place(&self, key: &Key) -> Option<RecordLocation> {
+    pub(super) fn place(&self, key: &JudgmentKey) -> Option<RecordLocation> {
         self.places.get(key)
     }
 
     /// Takes back a place at which there is no good record any more, so that the next judgment takes it.
-    pub(super) fn lose(&mut self, key: &Key, place: RecordLocation) {
+    pub(super) fn lose(&mut self, key: &JudgmentKey, place: RecordLocation) {
         if self.places.get(key) == Some(place) {
             self.places.remove(key);
         }
@@ -176,13 +176,13 @@ mod tests {
         ledger
     }
 
-    fn answered(key: Key) -> Entry<'static> {
+    fn answered(key: JudgmentKey) -> Entry<'static> {
         Entry::Judgment { key, latency: Duration::ZERO, judge: "j", body: b"" }
     }
 
     #[test]
     fn a_call_left_open_is_maybe_paid_and_its_judgment_repaid() {
-        let key = Key::of(&[b"a"]);
+        let key = JudgmentKey::of(&[b"a"]);
         let intent = Entry::Intent { key, judge: "j" };
         let mut ledger = applied(&[Entry::Start, intent, Entry::Start, intent]);
         assert_eq!((ledger.left(), ledger.in_flight()), (1, 1));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_call_given_up_is_maybe_paid_only_where_it_was_said() {
-        let key = Key::of(&[b"a"]);
+        let key = JudgmentKey::of(&[b"a"]);
         let intent = Entry::Intent { key, judge: "j" };
         let gave_up = |maybe_paid| Entry::GaveUp { key, code: "judge.timeout", maybe_paid };
         let ledger = applied(&[intent, gave_up(false), intent, gave_up(true), intent, answered(key)]);

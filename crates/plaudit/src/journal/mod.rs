@@ -2,7 +2,7 @@
 //!
 //! The journal is an append-only log in a folder that one process owns at a time. A call is written down before it is
 //! sent ([`Journal::intend`]), its reply before anything that follows from it is seen ([`Journal::record`]), and after
-//! any crash the journal tells what is known, what is lost and what may have been paid for nothing ([`Recovered`]).
+//! any crash the journal reports what is known, what is lost and what may have been paid for nothing ([`Recovered`]).
 //!
 //! It is a log of our own and not SQLite because of what damage does (`python3 bench/journal.py`, raw data in
 //! `bench/runs/`): of the judgments that 600 seeded damages did not hit, all survive in the log, while SQLite loses
@@ -35,7 +35,7 @@ mod writer;
 #[cfg(feature = "redis")]
 pub use self::redis::{LastRun, Redis};
 pub use commit::CommitHandle;
-pub use entry::{Judgment, Key};
+pub use entry::{Judgment, JudgmentKey};
 pub use error::JournalError;
 pub use ledger::Spent;
 pub use redis_error::RedisError;
@@ -145,7 +145,7 @@ impl Journal {
 
     /// The judgment of a key. It is read from the disk and checked again; where it is damaged there is none, and the
     /// loss is counted ([`unreadable`](Self::unreadable)).
-    pub fn get(&self, key: &Key) -> Result<Option<Judgment>, JournalError> {
+    pub fn get(&self, key: &JudgmentKey) -> Result<Option<Judgment>, JournalError> {
         let place = self.core.lock().ledger.place(key);
         let Some(place) = place else { return Ok(None) };
         let Some(payload) = self.core.payload(key, place) else { return Ok(None) };
@@ -159,27 +159,27 @@ impl Journal {
 
     /// Writes down that a judge is about to be asked. Once this has returned, the death of the process cannot hide the
     /// call, and there is space for its judgment. Where this fails, nothing may be sent.
-    pub fn intend(&self, key: &Key, judge: &str) -> Result<(), JournalError> {
+    pub fn intend(&self, key: &JudgmentKey, judge: &str) -> Result<(), JournalError> {
         self.core.append(&Entry::Intent { key: *key, judge }).map(|_| ())
     }
 
     /// Writes a judgment. The first one of a key is the one that counts. Nothing that follows from it may be seen
-    /// before the ticket says that it is durable.
-    pub fn record(&self, key: &Key, judgment: &Judgment) -> Result<CommitHandle, JournalError> {
+    /// before the handle reports that it is durable.
+    pub fn record(&self, key: &JudgmentKey, judgment: &Judgment) -> Result<CommitHandle, JournalError> {
         let Judgment { body, latency, judge } = judgment;
         let upto = self.core.append(&Entry::Judgment { key: *key, latency: *latency, judge, body })?;
-        Ok(self.ticket(upto))
+        Ok(self.commit_handle(upto))
     }
 
     /// Writes down that a call has ended without a judgment, why, and whether the judge may have charged for it.
-    pub fn give_up(&self, key: &Key, code: &str, maybe_paid: bool) -> Result<(), JournalError> {
+    pub fn give_up(&self, key: &JudgmentKey, code: &str, maybe_paid: bool) -> Result<(), JournalError> {
         self.core.append(&Entry::GaveUp { key: *key, code, maybe_paid }).map(|_| ())
     }
 
     /// Writes a small settled fact, such as the form of answer that a judge takes. The newest value holds.
     pub fn remember(&self, name: &str, value: &str) -> Result<CommitHandle, JournalError> {
         let upto = self.core.append(&Entry::Fact { name, value })?;
-        Ok(self.ticket(upto))
+        Ok(self.commit_handle(upto))
     }
 
     /// The newest value of a fact.
@@ -198,7 +198,7 @@ impl Journal {
     }
 
     /// The first write or sync that failed. From then on every [`intend`](Self::intend) fails with it, so that nothing
-    /// more is bought.
+    /// more is paid for.
     pub fn is_stuck(&self) -> Option<JournalError> {
         self.core.lock().stuck.clone()
     }
@@ -248,8 +248,8 @@ impl Journal {
         }
     }
 
-    /// A ticket for all that is written so far, and the thread that will redeem it.
-    fn ticket(&self, upto: u64) -> CommitHandle {
+    /// A handle for all that is written so far; starts the thread that syncs.
+    fn commit_handle(&self, upto: u64) -> CommitHandle {
         let synced = self.core.synced.subscribe();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() && !self.core.lock().closed {

@@ -1,6 +1,6 @@
 //! `Record` on top of the journal: what the judge client reads and writes.
 
-use super::{Journal, JournalError, Judgment, Key};
+use super::{Journal, JournalError, Judgment, JudgmentKey};
 use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
@@ -31,12 +31,12 @@ impl Journal {
 
 impl Record for Journal {
     fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
-        let judgment = Journal::get(self, &Key::from(*key)).map_err(|error| full(&error));
+        let judgment = Journal::get(self, &JudgmentKey::from(*key)).map_err(|error| full(&error));
         Box::pin(ready(judgment.map(|judgment| judgment.map(|judgment| judgment.body))))
     }
 
     fn begin_call<'a>(&'a self, claim: Claim<'a>, _: Allowance) -> BoxFuture<'a, Result<CallGrant, Reason>> {
-        let intended = Journal::intend(self, &Key::from(*claim.key), claim.judge);
+        let intended = Journal::intend(self, &JudgmentKey::from(*claim.key), claim.judge);
         Box::pin(ready(intended.map(|()| CallGrant::Granted).map_err(|error| full(&error))))
     }
 
@@ -47,7 +47,7 @@ impl Record for Journal {
         latency: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>> {
         let judgment = Judgment { body: body.to_vec(), latency, judge: claim.judge.to_owned() };
-        let ticket = self.record(&Key::from(*claim.key), &judgment);
+        let ticket = self.record(&JudgmentKey::from(*claim.key), &judgment);
         Box::pin(async move {
             let ticket = ticket.map_err(|error| full(&error))?;
             ticket.durable().await.map_err(|error| full(&error))
@@ -56,7 +56,7 @@ impl Record for Journal {
 
     fn fail_call(&self, claim: Claim<'_>, code: Code, maybe_paid: bool) {
         // What cannot be written here shows when the next call is intended.
-        let _ = Journal::give_up(self, &Key::from(*claim.key), code.as_str(), maybe_paid);
+        let _ = Journal::give_up(self, &JudgmentKey::from(*claim.key), code.as_str(), maybe_paid);
     }
 
     fn get_fact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_are_missing_come_late_or_come_twice_are_told_apart() {
+    fn missing_late_and_repeated_sequence_numbers_differ() {
         let mut sequence = Sequence::default();
         assert!(sequence.take(0) && sequence.take(4));
         assert_eq!(sequence.lost(), 3);

@@ -15,7 +15,7 @@ pub enum RedisError {
     Login,
     /// It is a replica, or only takes reads for another reason.
     ReadOnly,
-    /// It has no memory or disk for what would be bought.
+    /// It has no memory or disk for another judgment.
     Full,
     /// It has lost what it held.
     Emptied,
@@ -41,7 +41,7 @@ impl RedisError {
         }
     }
 
-    /// What a rollout is invalid for, whose judgment could not be read, bought or kept.
+    /// The reason code of a rollout whose judgment could not be read, fetched or stored.
     pub fn reason(self) -> Code {
         match self {
             Self::Full => Code::JournalFull,

@@ -102,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Why no judgment could be bought now, if none could.
+    /// Why no judgment could be stored now, if none could.
     pub fn has_room(&self) -> Result<(), JournalError> {
         match self {
             Self::Folder(journal) => journal.has_room(),

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-/// A disk in memory that fails when it is told to.
+/// A disk in memory with injected faults.
 struct Fake {
     bytes: Mutex<Vec<u8>>,
     /// How large the file may become.
@@ -88,8 +88,8 @@ impl Disk for Arc<Fake> {
     }
 }
 
-fn key(number: usize) -> Key {
-    Key::of(&[&number.to_le_bytes()])
+fn key(number: usize) -> JudgmentKey {
+    JudgmentKey::of(&[&number.to_le_bytes()])
 }
 
 fn judgment(size: usize) -> Judgment {
@@ -97,7 +97,7 @@ fn judgment(size: usize) -> Judgment {
 }
 
 #[test]
-fn a_full_disk_stops_the_next_call_and_not_the_judgments_in_flight() {
+fn a_full_disk_stops_new_calls_but_not_judgments_in_flight() {
     let disk = Fake::with_space(3 << 20);
     let journal = disk.journal();
     let mut sent = 0;
@@ -122,7 +122,7 @@ fn a_full_disk_stops_the_next_call_and_not_the_judgments_in_flight() {
 }
 
 #[test]
-fn a_write_that_fails_stops_buying_but_a_smaller_judgment_is_still_kept() {
+fn a_failed_write_stops_new_calls_but_not_smaller_judgments() {
     let disk = Arc::new(Fake::new(1000, false));
     let journal = disk.journal();
     journal.intend(&key(0), "j").unwrap();
@@ -152,7 +152,7 @@ fn a_sync_that_fails_is_never_taken_for_success_later() {
 }
 
 #[test]
-fn a_judgment_that_was_damaged_since_is_none_and_can_be_bought_again() {
+fn a_judgment_damaged_after_opening_can_be_fetched_again() {
     let disk = Fake::with_space(1 << 30);
     let journal = disk.journal();
     journal.record(&key(0), &judgment(100)).unwrap().wait().unwrap();
@@ -165,7 +165,7 @@ fn a_judgment_that_was_damaged_since_is_none_and_can_be_bought_again() {
 }
 
 #[test]
-fn there_is_no_thread_before_the_first_record_and_dropping_syncs() {
+fn no_thread_before_the_first_record_and_drop_syncs() {
     let disk = Fake::with_space(1 << 30);
     let journal = disk.journal();
     journal.intend(&key(0), "j").unwrap();

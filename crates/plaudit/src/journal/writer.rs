@@ -2,7 +2,7 @@
 
 use super::commit::{Synced, closed};
 use super::disk::Disk;
-use super::entry::{Entry, Key};
+use super::entry::{Entry, JudgmentKey};
 use super::error::JournalError;
 use super::frame::{Draft, HEAD, Seal};
 use super::ledger::{Ledger, RecordLocation};
@@ -176,7 +176,7 @@ impl LogWriter {
     }
 
     /// The payload at a place, unless it is not good any more.
-    pub(super) fn payload(&self, key: &Key, place: RecordLocation) -> Option<Vec<u8>> {
+    pub(super) fn payload(&self, key: &JudgmentKey, place: RecordLocation) -> Option<Vec<u8>> {
         let mut bytes = vec![0; HEAD + place.length as usize];
         let read = self.disk.read(&mut bytes, place.at).is_ok();
         let good = read && self.seal.head(&bytes).is_some_and(|head| self.seal.holds(&head, &bytes[HEAD..]));

@@ -7,24 +7,24 @@
 use serde_json::{Map, Value};
 
 use super::error::{RecipeError, closest};
-use super::path::{Trail, shorten};
+use super::path::{PathTracker, shorten};
 use super::tree::{Node, Tree};
 
 /// A tree is at most 32 deep and each level takes a few steps through references and alternatives; a schema that
 /// needs more refers to itself.
 const STEPS_MAX: usize = 256;
 
-/// Adds every mistake of `node` against `schema` to `mistakes`. The node lies at the dotted `path`, empty for a whole
+/// Adds every error of `node` against `schema` to `errors`. The node lies at the dotted `path`, empty for a whole
 /// recipe; references are looked up in the `$defs` of the same schema.
-pub fn check(node: &Node, schema: &Value, path: &str, mistakes: &mut Vec<RecipeError>) {
-    let mut checker = Checker { root: schema, trail: Trail::new(path), steps: 0 };
+pub fn check(node: &Node, schema: &Value, path: &str, errors: &mut Vec<RecipeError>) {
+    let mut checker = Checker { root: schema, tracker: PathTracker::new(path), steps: 0 };
     checker.any(node, schema);
-    mistakes.append(&mut checker.trail.mistakes);
+    errors.append(&mut checker.tracker.errors);
 }
 
 struct Checker<'s> {
     root: &'s Value,
-    trail: Trail,
+    tracker: PathTracker,
     steps: usize,
 }
 
@@ -85,18 +85,17 @@ impl<'s> Checker<'s> {
     /// One of several schemas must hold. Where none does, the one that fits best tells what is wrong, since that is
     /// the one that was probably meant.
     fn alternatives(&mut self, node: &Node, schemas: &'s [Value]) {
-        let before = self.trail.mistakes.len();
-        let here = self.trail.path();
+        let before = self.tracker.errors.len();
+        let here = self.tracker.path();
         let mut best: Option<(bool, usize, Vec<RecipeError>)> = None;
         let mut wanted: Vec<&str> = Vec::new();
         for schema in schemas {
             self.any(node, schema);
-            let found = self.trail.mistakes.split_off(before);
+            let found = self.tracker.errors.split_off(before);
             if found.is_empty() {
                 return;
             }
-            let other_kind =
-                found.iter().any(|mistake| mistake.path == here && mistake.code == "recipe.type");
+            let other_kind = found.iter().any(|error| error.path == here && error.code == "recipe.type");
             wanted.extend(self.kind_of(schema));
             if best.as_ref().is_none_or(|(kind, count, _)| (other_kind, found.len()) < (*kind, *count)) {
                 best = Some((other_kind, found.len(), found));
@@ -104,7 +103,7 @@ impl<'s> Checker<'s> {
         }
         match best {
             Some((true, _, _)) if wanted.len() == schemas.len() => self.wrong_type(node, &wanted),
-            Some((_, _, mut found)) => self.trail.mistakes.append(&mut found),
+            Some((_, _, mut found)) => self.tracker.errors.append(&mut found),
             None => self.broken(node, "it has no alternatives"),
         }
     }
@@ -121,9 +120,9 @@ impl<'s> Checker<'s> {
         let first = rules.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for (index, item) in items.iter().enumerate() {
             if let Some(schema) = first.get(index).or_else(|| rules.get("items")) {
-                self.trail.enter_index(index);
+                self.tracker.enter_index(index);
                 self.any(item, schema);
-                self.trail.leave();
+                self.tracker.leave();
             }
         }
     }
@@ -131,10 +130,10 @@ impl<'s> Checker<'s> {
     fn map(&mut self, node: &Node, rules: &'s Map<String, Value>) {
         let properties = rules.get("properties").and_then(Value::as_object);
         for (key, value) in node.entries() {
-            if self.trail.is_full() {
+            if self.tracker.is_full() {
                 return;
             }
-            self.trail.enter_key(&key.name);
+            self.tracker.enter_key(&key.name);
             let known = properties.and_then(|properties| properties.get(&key.name));
             match known.or_else(|| rules.get("additionalProperties")) {
                 Some(Value::Bool(false)) if known.is_none() => {
@@ -143,15 +142,15 @@ impl<'s> Checker<'s> {
                 Some(schema) => self.any(value, schema),
                 None => {}
             }
-            self.trail.leave();
+            self.tracker.leave();
         }
         for name in
             rules.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
         {
             if node.get(name).is_none() {
-                self.trail.enter_key(name);
-                self.trail.mistake("recipe.missing_key", node.line, "this key is missing", None);
-                self.trail.leave();
+                self.tracker.enter_key(name);
+                self.tracker.error("recipe.missing_key", node.line, "this key is missing", None);
+                self.tracker.leave();
             }
         }
     }
@@ -163,7 +162,7 @@ impl<'s> Checker<'s> {
             None if known.is_empty() => "no keys are known here".to_owned(),
             None => format!("the known keys are {}", known.join(", ")),
         };
-        self.trail.mistake("recipe.unknown_key", line, "unknown key", Some(fix));
+        self.tracker.error("recipe.unknown_key", line, "unknown key", Some(fix));
     }
 
     fn wrong_type(&mut self, node: &Node, wanted: &[&str]) {
@@ -186,7 +185,7 @@ impl<'s> Checker<'s> {
         };
         let nouns: Vec<&str> = wanted.iter().map(|kind| noun(kind)).collect();
         let message = format!("{} is wanted, found {}", nouns.join(" or "), self.found(node));
-        self.trail.mistake("recipe.type", node.line, message, fix.map(str::to_owned));
+        self.tracker.error("recipe.type", node.line, message, fix.map(str::to_owned));
     }
 
     fn wrong_choice(&mut self, node: &Node, choices: &[&Value]) {
@@ -196,10 +195,10 @@ impl<'s> Checker<'s> {
         let list = names.collect::<Vec<_>>().join(", ");
         let message = format!("{one_of}{list} is wanted, found {}", self.found(node));
         let Tree::Text(text) = &node.value else {
-            return self.trail.mistake("recipe.type", node.line, message, None);
+            return self.tracker.error("recipe.type", node.line, message, None);
         };
         let close = closest(text, choices.iter().filter_map(|choice| choice.as_str()));
-        self.trail.mistake(
+        self.tracker.error(
             "recipe.choice",
             node.line,
             message,
@@ -226,7 +225,7 @@ impl<'s> Checker<'s> {
             None => format!("{message} is wanted, found {}", self.found(node)),
             Some(unit) => format!("the number of {unit} must be {message}, found {value}"),
         };
-        self.trail.mistake("recipe.range", node.line, message, None);
+        self.tracker.error("recipe.range", node.line, message, None);
     }
 
     /// Limits on a number of characters or items are read like those on a value.
@@ -240,7 +239,7 @@ impl<'s> Checker<'s> {
 
     /// The fault is the schema's, not the recipe's; it is told all the same, because nothing was checked.
     fn broken(&mut self, node: &Node, why: &str) {
-        self.trail.mistake("recipe.schema", node.line, format!("the schema cannot be used: {why}"), None);
+        self.tracker.error("recipe.schema", node.line, format!("the schema cannot be used: {why}"), None);
     }
 
     /// A value in words; one that is secret by its key is not shown.
@@ -249,7 +248,7 @@ impl<'s> Checker<'s> {
             Tree::Null => "nothing".to_owned(),
             Tree::List(_) => "a list".to_owned(),
             Tree::Map(_) => "a map".to_owned(),
-            _ if self.trail.is_secret() => "a single value".to_owned(),
+            _ if self.tracker.is_secret() => "a single value".to_owned(),
             Tree::Bool(value) => value.to_string(),
             Tree::Int(value) => format!("the integer {value}"),
             Tree::Float(value) => format!("the number {value:?}"),

@@ -89,20 +89,20 @@ struct TestRecipe {
     anything: Option<Value>,
 }
 
-fn told(text: &str) -> Vec<String> {
+fn messages(text: &str) -> Vec<String> {
     let node = Node::from_yaml(text).unwrap();
     let schema = schemars::schema_for!(TestRecipe).to_value();
-    let mut mistakes = Vec::new();
-    check(&node, &schema, "", &mut mistakes);
+    let mut errors = Vec::new();
+    check(&node, &schema, "", &mut errors);
     // The struct is the measure: what the checker passes can be filled in.
     let filled = serde_json::from_value::<TestRecipe>(node.to_value());
-    assert!(!mistakes.is_empty() || filled.is_ok(), "{filled:?}");
-    mistakes.iter().map(ToString::to_string).collect()
+    assert!(!errors.is_empty() || filled.is_ok(), "{filled:?}");
+    errors.iter().map(ToString::to_string).collect()
 }
 
 /// What is said of one component, without its line and path.
 fn of(component: &str) -> Vec<String> {
-    let said = told(&format!("name: x\ncomponents:\n  c: {component}\n"));
+    let said = messages(&format!("name: x\ncomponents:\n  c: {component}\n"));
     said.iter().map(|m| m.replace("line 3, components.c.", "").replace("line 3, components.c", "")).collect()
 }
 
@@ -116,7 +116,7 @@ fn what_is_right_passes() {
     ] {
         assert_eq!(of(component), [""; 0], "{component}");
     }
-    assert_eq!(told("name: x\ncomponents: {}\nanything: {a: [1, {b: no way}]}\n"), [""; 0]);
+    assert_eq!(messages("name: x\ncomponents: {}\nanything: {a: [1, {b: no way}]}\n"), [""; 0]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn unknown_and_missing_keys() {
     );
     assert_eq!(of("{weight: 1}"), ["reward: this key is missing (recipe.missing_key)"]);
     assert_eq!(
-        told("nmae: x\n"),
+        messages("nmae: x\n"),
         [
             "line 1, nmae: unknown key (recipe.unknown_key); did you mean \"name\"?",
             "line 1, name: this key is missing (recipe.missing_key)",
@@ -237,7 +237,7 @@ fn ranges() {
 
 #[test]
 fn every_mistake_of_every_level() {
-    let said = told(
+    let said = messages(
         "name: 3\ncomponents:\n  a: {}\n  b:\n    reward: r\n    weight: x\n    limits: {name: a, wrong: 1}\nextra: 1\n",
     );
     let places: Vec<_> = said.iter().map(|m| m.split(": ").next().unwrap()).collect();
@@ -258,9 +258,9 @@ fn every_mistake_of_every_level() {
 #[test]
 fn a_hostile_tree_is_checked_in_time() {
     let keys: String = (0..60_000).map(|i| format!("w{i}: {{}}\n")).collect();
-    assert_eq!(told(&keys).len(), super::error::MISTAKES_MAX);
+    assert_eq!(messages(&keys).len(), super::error::ERRORS_MAX);
     let long = format!("name: x\ncomponents:\n  {}:\n    zz: 1\n", "k".repeat(900));
-    assert!(told(&long).iter().all(|m| m.len() < 300), "{:?}", told(&long));
+    assert!(messages(&long).iter().all(|m| m.len() < 300), "{:?}", messages(&long));
 }
 
 #[test]
@@ -272,9 +272,9 @@ fn broken_schemas_are_told_and_end() {
         json!({"properties": {"a": false}}),
         json!(3),
     ] {
-        let mut mistakes = Vec::new();
-        check(&node, &schema, "base", &mut mistakes);
-        assert_eq!(mistakes.iter().map(|m| m.code).collect::<Vec<_>>(), ["recipe.schema"], "{schema}");
-        assert!(mistakes[0].path.starts_with("base"));
+        let mut errors = Vec::new();
+        check(&node, &schema, "base", &mut errors);
+        assert_eq!(errors.iter().map(|m| m.code).collect::<Vec<_>>(), ["recipe.schema"], "{schema}");
+        assert!(errors[0].path.starts_with("base"));
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// At most so many mistakes are kept of one recipe: a hostile file could otherwise hold a hundred thousand,
+/// At most so many errors are kept of one recipe: a hostile file could otherwise hold a hundred thousand,
 /// and nobody reads past the first screens.
-pub const MISTAKES_MAX: usize = 1000;
+pub const ERRORS_MAX: usize = 1000;
 
 /// Words longer than this are never compared with the known ones; the comparison is quadratic in length.
 const WORD_MAX: usize = 64;
@@ -69,7 +69,7 @@ impl fmt::Display for RecipeError {
     }
 }
 
-/// All the mistakes of a recipe: at least one, sorted by line, then by path. Those without a line come last.
+/// All the errors of a recipe: at least one, sorted by line, then by path. Those without a line come last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct RecipeErrors(Vec<RecipeError>);
@@ -87,21 +87,21 @@ impl RecipeErrors {
         Err(Self(found.into_iter().map(RecipeError::printable).collect()))
     }
 
-    /// The same mistakes without lines, for a recipe that did not come from a file.
+    /// The same errors without lines, for a recipe that did not come from a file.
     #[must_use]
     pub fn without_lines(self) -> Self {
-        Self(self.0.into_iter().map(|mistake| RecipeError { line: None, ..mistake }).collect())
+        Self(self.0.into_iter().map(|error| RecipeError { line: None, ..error }).collect())
     }
 
-    /// The mistakes in order.
+    /// The errors in order.
     pub fn as_slice(&self) -> &[RecipeError] {
         &self.0
     }
 }
 
 impl From<RecipeError> for RecipeErrors {
-    fn from(mistake: RecipeError) -> Self {
-        Self(vec![mistake.printable()])
+    fn from(error: RecipeError) -> Self {
+        Self(vec![error.printable()])
     }
 }
 
@@ -116,14 +116,14 @@ impl IntoIterator for RecipeErrors {
 
 impl fmt::Display for RecipeErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, mistake) in self.0.iter().enumerate() {
+        for (i, error) in self.0.iter().enumerate() {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            write!(f, "{mistake}")?;
+            write!(f, "{error}")?;
         }
-        if self.0.len() >= MISTAKES_MAX {
-            write!(f, "\nonly the first {MISTAKES_MAX} mistakes are shown")?;
+        if self.0.len() >= ERRORS_MAX {
+            write!(f, "\nonly the first {ERRORS_MAX} mistakes are shown")?;
         }
         Ok(())
     }
@@ -201,13 +201,13 @@ fn edits(a: &[char], b: &[char]) -> usize {
 mod tests {
     use super::*;
 
-    fn mistake(line: Option<u32>, path: &str) -> RecipeError {
+    fn error(line: Option<u32>, path: &str) -> RecipeError {
         RecipeError { code: "recipe.type", path: path.into(), line, message: "wrong".into(), fix: None }
     }
 
     #[test]
     fn reads_as_a_sentence() {
-        let mistake = RecipeError {
+        let error = RecipeError {
             code: "recipe.unknown_key",
             path: "components.format.wieght".into(),
             line: Some(7),
@@ -215,23 +215,22 @@ mod tests {
             fix: Some("did you mean \"weight\"?".into()),
         };
         assert_eq!(
-            mistake.to_string(),
+            error.to_string(),
             "line 7, components.format.wieght: unknown key (recipe.unknown_key); did you mean \"weight\"?"
         );
         assert_eq!(
-            super::RecipeError { path: String::new(), line: None, ..mistake }.to_string().find(':'),
+            super::RecipeError { path: String::new(), line: None, ..error }.to_string().find(':'),
             None
         );
     }
 
     #[test]
     fn sorted_by_line_then_path() {
-        let found =
-            vec![mistake(None, "a"), mistake(Some(9), "b"), mistake(Some(2), "d"), mistake(Some(2), "c")];
-        let mistakes = RecipeErrors::none(found).unwrap_err();
-        let order: Vec<_> = mistakes.as_slice().iter().map(|m| m.path.as_str()).collect();
+        let found = vec![error(None, "a"), error(Some(9), "b"), error(Some(2), "d"), error(Some(2), "c")];
+        let errors = RecipeErrors::none(found).unwrap_err();
+        let order: Vec<_> = errors.as_slice().iter().map(|m| m.path.as_str()).collect();
         assert_eq!(order, ["c", "d", "b", "a"]);
-        assert_eq!(mistakes.to_string().lines().count(), 4);
+        assert_eq!(errors.to_string().lines().count(), 4);
         assert_eq!(RecipeErrors::none(vec![]), Ok(()));
     }
 
@@ -267,8 +266,8 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        let mistakes = RecipeErrors::none(vec![mistake(Some(1), "components.f\u{1b}[31m")]).unwrap_err();
-        assert!(mistakes.to_string().contains("components.f\\u{1b}[31m"), "{mistakes}");
+        let errors = RecipeErrors::none(vec![error(Some(1), "components.f\u{1b}[31m")]).unwrap_err();
+        assert!(errors.to_string().contains("components.f\\u{1b}[31m"), "{errors}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub use check::check;
 pub use error::{RecipeError, RecipeErrors, closest, did_you_mean};
 pub use file::schema;
 pub use shipped::shipped;
-pub use tree::{Key, Node, Tree};
+pub use tree::{Node, Tree, TreeKey};
 
 /// A recipe as it was written, with what was overridden; [`Recipe::plan`] says what it means.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ impl Recipe {
             return Self::from_file(path);
         }
         let known: Vec<&str> = shipped().iter().map(|(known, _)| *known).collect();
-        let mistake = RecipeError {
+        let error = RecipeError {
             code: "recipe.not_found",
             path: String::new(),
             line: None,
@@ -67,7 +67,7 @@ impl Recipe {
             fix: did_you_mean(name, known.iter().copied())
                 .or_else(|| Some(format!("the shipped ones are {}", known.join(", ")))),
         };
-        Err(mistake.into())
+        Err(error.into())
     }
 
     /// The recipe in a file: JSON where its name ends so, else YAML.

@@ -1,14 +1,14 @@
 //! Overrides of single values, such as `--set components.format.weight=0.1`.
 
 use super::error::{RecipeError, RecipeErrors};
-use super::path::{DEPTH_MAX, Trail, dotted, shorten};
-use super::tree::{Key, Node, Tree};
+use super::path::{DEPTH_MAX, PathTracker, dotted, shorten};
+use super::tree::{Node, Tree, TreeKey};
 use super::yaml;
 
 impl Node {
     /// Overrides one value: `components.format.weight` and `0.1`. The text is read like a value in a recipe, so that
     /// `0.1` is a number, `[a, b]` a list and `"012"` text. Missing maps are made; a number in the path is the place
-    /// in a list. On a mistake nothing is changed.
+    /// in a list. On a error nothing is changed.
     pub fn set(&mut self, path: &str, text: &str) -> Result<(), RecipeErrors> {
         let value = read_override(path, text)?;
         self.put(path, value)
@@ -30,9 +30,9 @@ impl Node {
         if segments.len() + value.depth() > DEPTH_MAX {
             return Err(unset(path, "the value would lie too deep", None));
         }
-        let mut trail = Trail::new(&dotted(path));
-        audit(&value, &mut trail);
-        RecipeErrors::none(trail.mistakes)?;
+        let mut tracker = PathTracker::new(&dotted(path));
+        audit(&value, &mut tracker);
+        RecipeErrors::none(tracker.errors)?;
         let mut node = self;
         for segment in segments {
             node = node.step(segment, path)?;
@@ -52,7 +52,7 @@ impl Node {
                 let at = match entries.iter().position(|(key, _)| key.name == segment) {
                     Some(at) => at,
                     None => {
-                        let key = Key { name: segment.to_owned(), line: None };
+                        let key = TreeKey { name: segment.to_owned(), line: None };
                         entries.push((key, Self { line: None, value: Tree::Null }));
                         entries.len() - 1
                     }
@@ -92,14 +92,14 @@ fn read_override(path: &str, text: &str) -> Result<Node, RecipeErrors> {
     if !closed && (text.starts_with('#') || text.contains(" #") || text.contains("\t#")) {
         return Err(unset(path, "the part after \"#\" would be lost as a comment", quoted));
     }
-    let node = yaml::read(text, &dotted(path)).map_err(|mistakes| {
-        let found = mistakes.into_iter().map(|mut mistake| {
-            match mistake.code {
-                "recipe.empty" => mistake.fix = Some("write null or \"\" for nothing".to_owned()),
-                "recipe.syntax" | "recipe.documents" => mistake.fix = quoted.map(str::to_owned),
-                _ => return RecipeError { line: None, ..mistake },
+    let node = yaml::read(text, &dotted(path)).map_err(|errors| {
+        let found = errors.into_iter().map(|mut error| {
+            match error.code {
+                "recipe.empty" => error.fix = Some("write null or \"\" for nothing".to_owned()),
+                "recipe.syntax" | "recipe.documents" => error.fix = quoted.map(str::to_owned),
+                _ => return RecipeError { line: None, ..error },
             }
-            RecipeError { code: "recipe.set", line: None, ..mistake }
+            RecipeError { code: "recipe.set", line: None, ..error }
         });
         RecipeErrors::none(found.collect())
             .err()
@@ -116,7 +116,10 @@ fn without_lines(node: Node) -> Node {
     let value = match node.value {
         Tree::List(items) => Tree::List(items.into_iter().map(without_lines).collect()),
         Tree::Map(entries) => Tree::Map(
-            entries.into_iter().map(|(key, node)| (Key { line: None, ..key }, without_lines(node))).collect(),
+            entries
+                .into_iter()
+                .map(|(key, node)| (TreeKey { line: None, ..key }, without_lines(node)))
+                .collect(),
         ),
         single => single,
     };
@@ -136,21 +139,21 @@ fn unset(path: &str, message: &str, fix: Option<&str>) -> RecipeErrors {
 }
 
 /// What holds for the values of a recipe holds for those that are put into it.
-fn audit(node: &Node, trail: &mut Trail) {
+fn audit(node: &Node, tracker: &mut PathTracker) {
     match &node.value {
-        Tree::Text(text) => trail.text(text, node.line),
+        Tree::Text(text) => tracker.text(text, node.line),
         Tree::List(items) => {
             for (index, item) in items.iter().enumerate() {
-                trail.enter_index(index);
-                audit(item, trail);
-                trail.leave();
+                tracker.enter_index(index);
+                audit(item, tracker);
+                tracker.leave();
             }
         }
         Tree::Map(entries) => {
             for (key, node) in entries {
-                trail.enter_key(&key.name);
-                audit(node, trail);
-                trail.leave();
+                tracker.enter_key(&key.name);
+                audit(node, tracker);
+                tracker.leave();
             }
         }
         Tree::Null | Tree::Bool(_) | Tree::Int(_) | Tree::Float(_) => {}
@@ -228,9 +231,9 @@ mod tests {
             (&["a"; 32].join("."), "[1]", "recipe.set"),
         ] {
             let mut node = recipe();
-            let mistakes = node.set(path, text).unwrap_err();
-            assert_eq!(mistakes.as_slice()[0].code, code, "{path}={text}: {mistakes}");
-            assert!(!mistakes.to_string().contains("SECRET"));
+            let errors = node.set(path, text).unwrap_err();
+            assert_eq!(errors.as_slice()[0].code, code, "{path}={text}: {errors}");
+            assert!(!errors.to_string().contains("SECRET"));
             assert_eq!(node, recipe(), "{path}={text}");
         }
         assert_eq!(recipe().set(&["a"; 32].join("."), "1"), Ok(()));
@@ -240,8 +243,8 @@ mod tests {
     fn a_tree_is_held_to_the_same_rules() {
         let secret = Node::from_value(&json!("sk-SECRET")).unwrap();
         for path in ["judges.main.api_key", "judges.main.api_key.0"] {
-            let mistakes = recipe().put(path, secret.clone()).unwrap_err();
-            assert_eq!(mistakes.as_slice()[0].code, "recipe.inline_secret");
+            let errors = recipe().put(path, secret.clone()).unwrap_err();
+            assert_eq!(errors.as_slice()[0].code, "recipe.inline_secret");
         }
         let mut node = recipe();
         node.put("judges.main.model", secret).unwrap();

@@ -1,6 +1,6 @@
 //! Path tracking for the recipe readers: where a reader is, and the errors found so far.
 
-use super::error::{MISTAKES_MAX, RecipeError};
+use super::error::{ERRORS_MAX, RecipeError};
 
 /// Collections inside collections, at most so deep. The deepest shipped recipe needs five; the limit keeps
 /// everything that recurses over a tree within the stack.
@@ -12,17 +12,17 @@ enum PathStep {
     Index(usize),
 }
 
-/// The path from the root to the place that is being read, and the mistakes found so far.
-pub(super) struct Trail {
+/// The path from the root to the place that is being read, and the errors found so far.
+pub(super) struct PathTracker {
     base: String,
     steps: Vec<PathStep>,
-    pub(super) mistakes: Vec<RecipeError>,
+    pub(super) errors: Vec<RecipeError>,
 }
 
-impl Trail {
-    /// A trail that starts at `base`, a dotted path; empty for the root of a recipe.
+impl PathTracker {
+    /// A tracker that starts at `base`, a dotted path; empty for the root of a recipe.
     pub(super) fn new(base: &str) -> Self {
-        Self { base: base.to_owned(), steps: Vec::new(), mistakes: Vec::new() }
+        Self { base: base.to_owned(), steps: Vec::new(), errors: Vec::new() }
     }
 
     pub(super) fn enter_key(&mut self, name: &str) {
@@ -39,7 +39,7 @@ impl Trail {
 
     /// True when nothing more is worth reading.
     pub(super) fn is_full(&self) -> bool {
-        self.mistakes.len() >= MISTAKES_MAX
+        self.errors.len() >= ERRORS_MAX
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -60,7 +60,7 @@ impl Trail {
         path
     }
 
-    pub(super) fn mistake(
+    pub(super) fn error(
         &mut self,
         code: &'static str,
         line: Option<u32>,
@@ -69,13 +69,13 @@ impl Trail {
     ) {
         if !self.is_full() {
             let path = self.path();
-            self.mistakes.push(RecipeError { code, path, line, message: message.into(), fix });
+            self.errors.push(RecipeError { code, path, line, message: message.into(), fix });
         }
     }
 
     /// Too deep; the caller stops here, because a tree beyond the limit must not be built.
     pub(super) fn too_deep(&mut self, line: Option<u32>) {
-        self.mistake(
+        self.error(
             "recipe.depth",
             line,
             format!("more than {DEPTH_MAX} lists and maps inside one another"),
@@ -88,7 +88,7 @@ impl Trail {
             (Some(first), Some(line)) => format!("the key is given twice, on lines {first} and {line}"),
             _ => "the key is given twice".to_owned(),
         };
-        self.mistake("recipe.duplicate_key", line, message, Some("remove one of them".to_owned()));
+        self.error("recipe.duplicate_key", line, message, Some("remove one of them".to_owned()));
     }
 
     /// True under a key whose value is a secret by its name, also inside a list there.
@@ -106,7 +106,7 @@ impl Trail {
     pub(super) fn text(&mut self, text: &str, line: Option<u32>) {
         if self.is_secret() && !text.is_empty() {
             let start: String = text.chars().take(3).filter(|c| !c.is_control()).collect();
-            self.mistake(
+            self.error(
                 "recipe.inline_secret",
                 line,
                 format!("a secret does not belong in a recipe, found \"{start}…\""),
@@ -116,7 +116,7 @@ impl Trail {
                 ),
             );
         } else if text.contains("${") {
-            self.mistake(
+            self.error(
                 "recipe.env",
                 line,
                 "environment variables are not filled in",
@@ -155,31 +155,31 @@ mod tests {
 
     #[test]
     fn paths_are_dotted_and_bounded() {
-        let mut trail = Trail::new("components");
-        trail.enter_key("a.b");
-        trail.enter_index(3);
-        trail.enter_key(&"x".repeat(1 << 20));
-        assert_eq!(trail.path(), format!("components.\"a.b\".3.{}…", "x".repeat(40)));
-        trail.leave();
-        assert_eq!(trail.path(), "components.\"a.b\".3");
+        let mut tracker = PathTracker::new("components");
+        tracker.enter_key("a.b");
+        tracker.enter_index(3);
+        tracker.enter_key(&"x".repeat(1 << 20));
+        assert_eq!(tracker.path(), format!("components.\"a.b\".3.{}…", "x".repeat(40)));
+        tracker.leave();
+        assert_eq!(tracker.path(), "components.\"a.b\".3");
     }
 
     #[test]
     fn a_secret_is_cut_to_three_characters() {
-        let mut trail = Trail::new("");
-        trail.enter_key("API_Key");
-        trail.enter_index(0);
-        trail.text("sk-THISISASECRET", Some(1));
-        let said = trail.mistakes[0].to_string();
+        let mut tracker = PathTracker::new("");
+        tracker.enter_key("API_Key");
+        tracker.enter_index(0);
+        tracker.text("sk-THISISASECRET", Some(1));
+        let said = tracker.errors[0].to_string();
         assert!(said.contains("sk-…") && !said.contains("sk-T"), "{said}");
     }
 
     #[test]
     fn mistakes_are_capped() {
-        let mut trail = Trail::new("");
-        for _ in 0..MISTAKES_MAX + 5 {
-            trail.mistake("recipe.type", None, "x", None);
+        let mut tracker = PathTracker::new("");
+        for _ in 0..ERRORS_MAX + 5 {
+            tracker.error("recipe.type", None, "x", None);
         }
-        assert_eq!(trail.mistakes.len(), MISTAKES_MAX);
+        assert_eq!(tracker.errors.len(), ERRORS_MAX);
     }
 }

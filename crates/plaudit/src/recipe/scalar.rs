@@ -6,14 +6,14 @@
 use super::tree::Tree;
 
 /// Why a bare word is not taken as a value. It never quotes the word, which may be a secret.
-pub(super) struct Refusal {
+pub(super) struct ScalarError {
     pub(super) code: &'static str,
     pub(super) message: &'static str,
     pub(super) fix: Option<&'static str>,
 }
 
 /// The value of a bare (unquoted) word.
-pub(super) fn resolve(word: &str) -> Result<Tree, Refusal> {
+pub(super) fn resolve(word: &str) -> Result<Tree, ScalarError> {
     match word {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Tree::Null),
         "true" | "True" | "TRUE" => return Ok(Tree::Bool(true)),
@@ -27,14 +27,14 @@ pub(super) fn resolve(word: &str) -> Result<Tree, Refusal> {
     }
     let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
     if matches!(digits, ".inf" | ".Inf" | ".INF") || matches!(word, ".nan" | ".NaN" | ".NAN") {
-        return Err(number_refusal("a number must be finite"));
+        return Err(number_error("a number must be finite"));
     }
     // Everything below begins with a digit or a point, so ordinary words are done here.
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return Ok(Tree::Text(word.to_owned()));
     }
-    if let Some(refusal) = foreign_number(digits) {
-        return Err(refusal);
+    if let Some(error) = foreign_number(digits) {
+        return Err(error);
     }
     if is_number(digits) { number(word) } else { Ok(Tree::Text(word.to_owned())) }
 }
@@ -45,34 +45,34 @@ pub(super) fn is_switch(word: &str) -> bool {
 }
 
 /// The value of a literal that has the form of a number; JSON's numbers come here as well.
-pub(super) fn number(literal: &str) -> Result<Tree, Refusal> {
+pub(super) fn number(literal: &str) -> Result<Tree, ScalarError> {
     if !literal.contains(['.', 'e', 'E']) {
         return match literal.parse() {
             Ok(value) => Ok(Tree::Int(value)),
-            Err(_) => Err(number_refusal("an integer must fit into 64 bits")),
+            Err(_) => Err(number_error("an integer must fit into 64 bits")),
         };
     }
-    let value: f64 = literal.parse().map_err(|_| number_refusal("this is not a number"))?;
+    let value: f64 = literal.parse().map_err(|_| number_error("this is not a number"))?;
     let mantissa = literal.split(['e', 'E']).next().unwrap_or(literal);
     if !value.is_finite() {
-        Err(number_refusal("a number must be finite, this one is too large for 64 bits"))
+        Err(number_error("a number must be finite, this one is too large for 64 bits"))
     } else if value == 0.0 && mantissa.contains(|c: char| matches!(c, '1'..='9')) {
-        Err(number_refusal("the number is so small that it would become 0"))
+        Err(number_error("the number is so small that it would become 0"))
     } else {
         Ok(Tree::Float(value))
     }
 }
 
-fn number_refusal(message: &'static str) -> Refusal {
-    Refusal { code: "recipe.number", message, fix: None }
+fn number_error(message: &'static str) -> ScalarError {
+    ScalarError { code: "recipe.number", message, fix: None }
 }
 
-fn ambiguous(message: &'static str) -> Refusal {
-    Refusal { code: "recipe.type", message, fix: Some("put it in quotes") }
+fn ambiguous(message: &'static str) -> ScalarError {
+    ScalarError { code: "recipe.type", message, fix: Some("put it in quotes") }
 }
 
 /// Forms that only some YAML versions read as numbers.
-fn foreign_number(digits: &str) -> Option<Refusal> {
+fn foreign_number(digits: &str) -> Option<ScalarError> {
     let bytes = digits.as_bytes();
     let all_digits = bytes.iter().all(u8::is_ascii_digit);
     if all_digits && bytes.len() > 1 && bytes[0] == b'0' {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn code(word: &str) -> &'static str {
-        resolve(word).err().map_or("ok", |refusal| refusal.code)
+        resolve(word).err().map_or("ok", |error| error.code)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::error::{RecipeError, RecipeErrors};
-use super::path::{DEPTH_MAX, Trail};
+use super::path::{DEPTH_MAX, PathTracker};
 use super::{json, yaml};
 
 /// The largest recipe, in bytes. The largest shipped one has two thousand.
@@ -34,12 +34,12 @@ pub enum Tree {
     /// A list.
     List(Vec<Node>),
     /// A map in the order in which it was written; no name occurs twice.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(TreeKey, Node)>),
 }
 
 /// The name of an entry of a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct TreeKey {
     /// The name.
     pub name: String,
     /// The line where it is written.
@@ -47,7 +47,7 @@ pub struct Key {
 }
 
 impl Node {
-    /// Reads YAML by the strict rules of recipes; all the mistakes of the text at once.
+    /// Reads YAML by the strict rules of recipes; all the errors of the text at once.
     pub fn from_yaml(text: &str) -> Result<Self, RecipeErrors> {
         yaml::read(text, "")
     }
@@ -59,9 +59,9 @@ impl Node {
 
     /// Takes over a value that has been parsed elsewhere, such as a Python dict. It has no lines.
     pub fn from_value(value: &Value) -> Result<Self, RecipeErrors> {
-        let mut trail = Trail::new("");
-        let node = from_value(value, &mut trail);
-        RecipeErrors::none(trail.mistakes)?;
+        let mut tracker = PathTracker::new("");
+        let node = from_value(value, &mut tracker);
+        RecipeErrors::none(tracker.errors)?;
         Ok(node)
     }
 
@@ -86,7 +86,7 @@ impl Node {
     }
 
     /// The entries of a map in order; none where this is not a map.
-    pub fn entries(&self) -> impl Iterator<Item = (&Key, &Self)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&TreeKey, &Self)> {
         let entries = match &self.value {
             Tree::Map(entries) => entries.as_slice(),
             _ => &[],
@@ -95,42 +95,42 @@ impl Node {
     }
 }
 
-fn from_value(value: &Value, trail: &mut Trail) -> Node {
-    let deep = trail.depth() >= DEPTH_MAX && (value.is_array() || value.is_object());
+fn from_value(value: &Value, tracker: &mut PathTracker) -> Node {
+    let deep = tracker.depth() >= DEPTH_MAX && (value.is_array() || value.is_object());
     if deep {
-        trail.too_deep(None);
+        tracker.too_deep(None);
     }
     let value = match value {
-        _ if deep || trail.is_full() => Tree::Null,
+        _ if deep || tracker.is_full() => Tree::Null,
         Value::Null => Tree::Null,
         Value::Bool(value) => Tree::Bool(*value),
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(value), _) => Tree::Int(value),
             (None, Some(value)) if number.is_f64() && value.is_finite() => Tree::Float(value),
             _ => {
-                trail.mistake("recipe.number", None, "a number must be finite and fit into 64 bits", None);
+                tracker.error("recipe.number", None, "a number must be finite and fit into 64 bits", None);
                 Tree::Null
             }
         },
         Value::String(text) => {
-            trail.text(text, None);
+            tracker.text(text, None);
             Tree::Text(text.clone())
         }
         Value::Array(items) => {
             let items = items.iter().enumerate().map(|(index, item)| {
-                trail.enter_index(index);
-                let node = from_value(item, trail);
-                trail.leave();
+                tracker.enter_index(index);
+                let node = from_value(item, tracker);
+                tracker.leave();
                 node
             });
             Tree::List(items.collect())
         }
         Value::Object(entries) => {
             let entries = entries.iter().map(|(name, value)| {
-                trail.enter_key(name);
-                let node = from_value(value, trail);
-                trail.leave();
-                (Key { name: name.clone(), line: None }, node)
+                tracker.enter_key(name);
+                let node = from_value(value, tracker);
+                tracker.leave();
+                (TreeKey { name: name.clone(), line: None }, node)
             });
             Tree::Map(entries.collect())
         }
@@ -160,7 +160,7 @@ mod tests {
     use serde_json::json;
 
     fn codes(read: Result<Node, RecipeErrors>) -> Vec<&'static str> {
-        read.err().into_iter().flatten().map(|mistake| mistake.code).collect()
+        read.err().into_iter().flatten().map(|error| error.code).collect()
     }
 
     #[test]

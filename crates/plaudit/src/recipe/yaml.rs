@@ -1,51 +1,55 @@
 //! YAML reader: strict, with line numbers, reporting all errors at once.
 //!
 //! A strict reader on top of the parser's events: no anchors, aliases, merge keys or tags, one document, keys that
-//! are text and given once. It works with a stack of its own, so that no input can exhaust the program's.
+//! are text and given once. It works with a stack of its own, so that no input can exhaust the program's. It is not
+//! `serde-saphyr`, because deserializing stops at the first error, and an author should see all of them at once, each
+//! with its line.
 
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
 use super::error::{RecipeError, RecipeErrors};
-use super::path::{DEPTH_MAX, Trail};
+use super::path::{DEPTH_MAX, PathTracker};
 use super::scalar;
-use super::tree::{Key, Node, Tree, opening};
+use super::tree::{Node, Tree, TreeKey, opening};
 
-/// The name that a key gets which is not text. Its mistake is noted, so the tree is never used.
+/// The name that a key gets which is not text. Its error is noted, so the tree is never used.
 const NAMELESS: &str = "?";
 
 /// The tree of a text, whose root is at the dotted path `base`.
 pub(super) fn read(text: &str, base: &str) -> Result<Node, RecipeErrors> {
     let text = printable(opening(text, base)?, base)?;
-    let mut reader = Reader { trail: Trail::new(base), open: Vec::new(), root: None, documents: 0 };
+    let mut reader = Reader { tracker: PathTracker::new(base), open: Vec::new(), root: None, documents: 0 };
     for event in Parser::new_from_str(text) {
         let going_on = match event {
             Ok((event, span)) => reader.event(event, u32::try_from(span.start.line()).ok()),
             Err(error) => {
-                reader.trail.mistakes.push(from_scan_error(&error, base));
+                reader.tracker.errors.push(from_scan_error(&error, base));
                 false
             }
         };
-        if !going_on || reader.trail.is_full() {
+        if !going_on || reader.tracker.is_full() {
             break;
         }
     }
-    RecipeErrors::none(reader.trail.mistakes)?;
+    RecipeErrors::none(reader.tracker.errors)?;
     reader.root.ok_or_else(|| empty(base).into())
 }
 
 /// The text, if all its characters are allowed in YAML. The parser itself would take a NUL for the end and drop the
 /// rest of the recipe in silence.
 fn printable<'t>(text: &'t str, base: &str) -> Result<&'t str, RecipeErrors> {
-    let allowed = |c: char| {
-        matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
-            && c != '\u{feff}'
-    };
-    let Some((at, c)) = text.char_indices().find(|(_, c)| !allowed(*c)) else { return Ok(text) };
+    let Some((at, c)) = text.char_indices().find(|(_, c)| !is_printable(*c)) else { return Ok(text) };
     let line = u32::try_from(memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1).ok();
     let message = format!("the character U+{:04X} is not allowed", u32::from(c));
     Err(RecipeError { code: "recipe.syntax", path: base.to_owned(), line, message, fix: None }.into())
+}
+
+/// Whether YAML allows the character in a text.
+pub(super) fn is_printable(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
+        && c != '\u{feff}'
 }
 
 fn empty(base: &str) -> RecipeError {
@@ -89,12 +93,12 @@ struct OpenCollection {
 
 enum Body {
     List(Vec<Node>),
-    Map { entries: Vec<(Key, Node)>, seen: BTreeMap<String, Option<u32>>, pending: Option<Key> },
+    Map { entries: Vec<(TreeKey, Node)>, seen: BTreeMap<String, Option<u32>>, pending: Option<TreeKey> },
 }
 
 struct Reader {
-    /// While a value is read, the trail ends at it: the step is taken when its key, or the list item, begins.
-    trail: Trail,
+    /// While a value is read, the tracker ends at it: the step is taken when its key, or the list item, begins.
+    tracker: PathTracker,
     open: Vec<OpenCollection>,
     root: Option<Node>,
     documents: u32,
@@ -107,7 +111,7 @@ impl Reader {
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    self.trail.mistake(
+                    self.tracker.error(
                         "recipe.documents",
                         line,
                         "a recipe is one document, here a second begins",
@@ -160,15 +164,15 @@ impl Reader {
     /// Takes the step to the item that begins; after a key the step is taken already.
     fn begin(&mut self, line: Option<u32>) {
         if self.wants_key() {
-            self.trail.enter_key(NAMELESS);
-            self.trail.mistake(
+            self.tracker.enter_key(NAMELESS);
+            self.tracker.error(
                 "recipe.type",
                 line,
                 "a key must be text",
                 Some("put it in quotes".to_owned()),
             );
         } else if let Some(Body::List(items)) = self.open.last().map(|open| &open.body) {
-            self.trail.enter_index(items.len());
+            self.tracker.enter_index(items.len());
         }
     }
 
@@ -177,7 +181,7 @@ impl Reader {
         self.begin(line);
         self.refuse_properties(anchor, tagged, line);
         if self.open.len() >= DEPTH_MAX {
-            self.trail.too_deep(line);
+            self.tracker.too_deep(line);
             return false;
         }
         // A list or map stands at the line of its key: that is where its author would look.
@@ -197,18 +201,18 @@ impl Reader {
     }
 
     fn key(&mut self, text: &str, style: ScalarStyle, line: Option<u32>) {
-        self.trail.enter_key(text);
+        self.tracker.enter_key(text);
         let plain = style == ScalarStyle::Plain;
         let is_text = !plain || scalar::is_switch(text) || matches!(scalar::resolve(text), Ok(Tree::Text(_)));
         if !is_text {
-            self.trail.mistake(
+            self.tracker.error(
                 "recipe.type",
                 line,
                 "a key must be text",
                 Some("put it in quotes".to_owned()),
             );
         } else if plain && text == "<<" {
-            self.trail.mistake(
+            self.tracker.error(
                 "recipe.anchors",
                 line,
                 "merge keys are not allowed",
@@ -218,19 +222,19 @@ impl Reader {
         let Some(Body::Map { seen, pending, .. }) = self.open.last_mut().map(|open| &mut open.body) else {
             return;
         };
-        *pending = Some(Key { name: text.to_owned(), line });
+        *pending = Some(TreeKey { name: text.to_owned(), line });
         match seen.get(text) {
-            Some(first) => self.trail.duplicate_key(line, *first),
+            Some(first) => self.tracker.duplicate_key(line, *first),
             None => {
                 seen.insert(text.to_owned(), line);
             }
         }
     }
 
-    /// Goes on after a key that is a list, a map or an alias, so that the mistakes behind it are found too.
+    /// Goes on after a key that is a list, a map or an alias, so that the errors behind it are found too.
     fn nameless(&mut self, line: Option<u32>) {
         if let Some(Body::Map { pending, .. }) = self.open.last_mut().map(|open| &mut open.body) {
-            *pending = Some(Key { name: NAMELESS.to_owned(), line });
+            *pending = Some(TreeKey { name: NAMELESS.to_owned(), line });
         }
     }
 
@@ -248,14 +252,14 @@ impl Reader {
         let resolved = if plain { scalar::resolve(text) } else { Ok(Tree::Text(text.to_owned())) };
         let value = match resolved {
             Ok(value) => value,
-            Err(_) if self.trail.is_secret() => Tree::Text(text.to_owned()),
-            Err(refusal) => {
-                self.trail.mistake(refusal.code, line, refusal.message, refusal.fix.map(str::to_owned));
+            Err(_) if self.tracker.is_secret() => Tree::Text(text.to_owned()),
+            Err(error) => {
+                self.tracker.error(error.code, line, error.message, error.fix.map(str::to_owned));
                 Tree::Null
             }
         };
         if let Tree::Text(text) = &value {
-            self.trail.text(text, line);
+            self.tracker.text(text, line);
         }
         self.place(Node { line, value });
     }
@@ -271,7 +275,7 @@ impl Reader {
             }
         }
         if !self.open.is_empty() {
-            self.trail.leave();
+            self.tracker.leave();
         }
     }
 
@@ -280,7 +284,7 @@ impl Reader {
             self.refuse_anchor(line);
         }
         if tagged {
-            self.trail.mistake(
+            self.tracker.error(
                 "recipe.tag",
                 line,
                 "tags are not allowed",
@@ -291,6 +295,6 @@ impl Reader {
 
     fn refuse_anchor(&mut self, line: Option<u32>) {
         let fix = Some("write the value out where it is used".to_owned());
-        self.trail.mistake("recipe.anchors", line, "anchors and aliases are not allowed", fix);
+        self.tracker.error("recipe.anchors", line, "anchors and aliases are not allowed", fix);
     }
 }

@@ -4,11 +4,11 @@ use super::yaml::read;
 use super::{Node, Tree};
 
 fn codes(text: &str) -> Vec<&'static str> {
-    read(text, "").err().into_iter().flatten().map(|mistake| mistake.code).collect()
+    read(text, "").err().into_iter().flatten().map(|error| error.code).collect()
 }
 
-fn told(text: &str) -> Vec<String> {
-    read(text, "").err().into_iter().flatten().map(|mistake| mistake.to_string()).collect()
+fn messages(text: &str) -> Vec<String> {
+    read(text, "").err().into_iter().flatten().map(|error| error.to_string()).collect()
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn order_and_lines_are_kept() {
 fn every_mistake_is_found() {
     let text = "a: no\nb: &x 1\nc: *x\nd: !!str 1\n1.0: 2\n[k]: ${HOME}\na: 012\ne:\n  - .inf\n  - ok\n  - {<<: {}}\n";
     assert_eq!(
-        told(text).iter().map(|m| m.split(':').next().unwrap()).collect::<Vec<_>>(),
+        messages(text).iter().map(|m| m.split(':').next().unwrap()).collect::<Vec<_>>(),
         [
             "line 1, a",
             "line 2, b",
@@ -43,7 +43,7 @@ fn every_mistake_is_found() {
             "line 11, e.2.<<"
         ]
     );
-    assert!(told(text)[7].contains("lines 1 and 7"), "{:?}", told(text));
+    assert!(messages(text)[7].contains("lines 1 and 7"), "{:?}", messages(text));
 }
 
 #[test]
@@ -57,7 +57,11 @@ fn one_document_with_something_in_it() {
 
 #[test]
 fn what_is_not_yaml() {
-    assert!(told("a: 1\nb: c: d\n")[0].starts_with("line 2: not YAML: "), "{:?}", told("a: 1\nb: c: d\n"));
+    assert!(
+        messages("a: 1\nb: c: d\n")[0].starts_with("line 2: not YAML: "),
+        "{:?}",
+        messages("a: 1\nb: c: d\n")
+    );
     assert_eq!(codes("a: b: c"), ["recipe.syntax"]);
     assert_eq!(codes("a: 1\0b: 2"), ["recipe.syntax"]);
     assert_eq!(codes("\u{feff}\u{feff}a: 1"), ["recipe.syntax"]);
@@ -71,7 +75,7 @@ fn secrets_are_never_shown() {
     for secret in
         ["sk-THISISASECRET", "01234567890", "12:30:45", "\"quoted secret\"", "[sk-THISISASECRET]", "'${KEY}'"]
     {
-        let said = told(&format!("judges: {{main: {{Api_Key: {secret}}}}}"));
+        let said = messages(&format!("judges: {{main: {{Api_Key: {secret}}}}}"));
         assert!(said.iter().all(|m| m.contains("recipe.inline_secret")), "{said:?}");
         let hidden: String = secret.chars().filter(|c| !"['\"".contains(*c)).skip(3).take(3).collect();
         assert!(said.iter().all(|m| !m.contains(&hidden)), "{said:?}");

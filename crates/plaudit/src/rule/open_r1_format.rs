@@ -71,7 +71,7 @@ impl OpenR1Format {
         let text = sample.text.as_str();
         let tags = sample.text.tags();
         let begins_line = |at: usize| text.as_bytes()[at - 1] == b'\n';
-        // The first possible turn leaves the most room for the answer, so no later one need be score_group.
+        // The first possible turn leaves the most room for the answer, so no later one need be tried.
         let turn = tags.named(text, "think").find(|tag| {
             tag.closes
                 && tag.start > BEGIN.len()

@@ -71,7 +71,11 @@ struct Cell {
     sum: f64,
 }
 
-/// Values by sign, exponent and leading mantissa bits: exact to merge, cheap to fill, bounded in size.
+/// Quantile sketch: values by sign, exponent and leading mantissa bits. It merges exactly, is cheap to fill and bounded in size.
+///
+/// The idea is that of DDSketch (Masson, Rim and Lee, VLDB 2019: buckets of bounded relative error that merge by addition).
+/// It is written by hand because a cell here also holds the sum of its values, so that rewards that repeat are exact, and
+/// because merging gives the same bytes in any order.
 #[derive(Debug, Clone)]
 struct Sketch {
     /// By cell. Only ever read in the order of the cells.

@@ -140,8 +140,8 @@ pub(super) mod tests {
                 .expect("a link");
             assert!(load("link.json", &mut cache).expect_err("refused").message.contains("leads out"));
         }
-        let refusal = load(&folder.join("not.json").display().to_string(), &mut cache).expect_err("refused");
-        assert!(!refusal.message.contains("secret"));
+        let error = load(&folder.join("not.json").display().to_string(), &mut cache).expect_err("refused");
+        assert!(!error.message.contains("secret"));
         std::fs::remove_dir_all(folder).expect("removed");
     }
 }

@@ -165,7 +165,11 @@ fn type_names_are_unique_in_a_crate() {
         for path in files {
             let inside = path.display().to_string();
             let test = path.file_stem().unwrap().to_string_lossy();
-            if !inside.contains("/src/") || test == "tests" || test.ends_with("_tests") || test.starts_with("test_") {
+            if !inside.contains("/src/")
+                || test == "tests"
+                || test.ends_with("_tests")
+                || test.starts_with("test_")
+            {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();

@@ -287,8 +287,7 @@ fn oversized_replies() {
         let all: Vec<Sample> = std::iter::once(Sample { id: format!("{mode}-ok"), fault: None })
             .chain((0..32).map(fault))
             .collect();
-        let spec =
-            judge(JudgeConfig { attempts: 1, timeout: "5s".to_owned(), ..config(&mock.url("ok")) });
+        let spec = judge(JudgeConfig { attempts: 1, timeout: "5s".to_owned(), ..config(&mock.url("ok")) });
         let (done, _) = checked(&mock, spec, &all, 20.0);
         assert_eq!(done.scored(), 1, "{mode}");
         // The mock sends what the thirty-two ask for from one thread, so that some of it takes longer than an attempt.

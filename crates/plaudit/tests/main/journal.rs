@@ -4,7 +4,7 @@ mod damage;
 mod process;
 
 use crate::timing::cpu_time;
-use plaudit::journal::{Journal, JournalError, Judgment, Key, Recovered, Spent};
+use plaudit::journal::{Journal, JournalError, Judgment, JudgmentKey, Recovered, Spent};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,8 +56,8 @@ impl Seeded {
     }
 }
 
-fn key(number: usize) -> Key {
-    Key::of(&[b"question", &number.to_le_bytes()])
+fn key(number: usize) -> JudgmentKey {
+    JudgmentKey::of(&[b"question", &number.to_le_bytes()])
 }
 
 fn judgment(number: usize) -> Judgment {

@@ -166,7 +166,7 @@ impl RedisConnection {
         }
     }
 
-    /// What drives the connection, and whatever must be done although nobody waits for it.
+    /// The runtime that drives the connection and the writes that no caller waits for.
     pub(super) fn handle(&self) -> Result<&Handle, JournalError> {
         match self.runtime.get_or_init(start) {
             Some(runtime) => Ok(runtime.handle()),
@@ -201,7 +201,7 @@ impl RedisConnection {
             });
             done.map_err(|_| late())?.map_err(|error| read(client, &error))
         };
-        // A thread of its own, because whoever calls may be part of a runtime already.
+        // A thread of its own, because the caller may run on a runtime already.
         std::thread::scope(|scope| scope.spawn(talk).join()).unwrap_or_else(|_| Err(late()))
     }
 
@@ -227,7 +227,7 @@ impl Line {
         if now < down.since + PATIENCE {
             return Ok(());
         }
-        // Whoever comes while it is tried waits for what comes of that, rather than hear what was so before.
+        // Callers that arrive during an attempt wait for its result instead of getting the last error.
         if now < down.next { Err(down.error.clone()) } else { Ok(()) }
     }
 
@@ -267,7 +267,7 @@ fn cause(error: &JournalError) -> Option<RedisError> {
 /// What an error of Redis means. Its words never show a password.
 pub(super) fn read(client: &Client, error: &ClientError) -> JournalError {
     use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, NoPerm, NoScript, ReadOnly, TryAgain};
-    // Of several commands that failed together, the first tells why.
+    // Of several commands that failed together, the first has the cause.
     let errors = error.clone().into_server_errors();
     let first = errors.as_ref().and_then(|errors| errors.first()).map(|(_, error)| error.clone());
     let first = first.map(ClientError::from);

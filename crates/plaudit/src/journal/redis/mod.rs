@@ -15,7 +15,7 @@
 //! | `run`, `rollouts` | the last run that finished, and what it was over |
 //!
 //! Judgments have no time to live: they were paid for. A call is claimed and counted in one step before it is sent, and
-//! whoever finds it claimed waits for its judgment.
+//! a process that finds it claimed waits for its judgment.
 
 mod connection;
 mod record;
@@ -23,7 +23,7 @@ mod script;
 mod server;
 
 use super::Recovered;
-use super::entry::{Entry, Key};
+use super::entry::{Entry, JudgmentKey};
 use super::error::JournalError;
 use super::folder::{sealed_secret, unsealed_secret};
 use super::frame::{HEAD, Seal};
@@ -56,7 +56,7 @@ pub struct Redis {
     /// What this process is called in claims.
     name: String,
     judgments: AtomicU64,
-    /// Writes that nobody waits for.
+    /// Writes that no caller waits for.
     pending: Arc<Waiting>,
     stuck: Mutex<Option<JournalError>>,
     dice: AtomicU64,
@@ -210,7 +210,7 @@ impl Redis {
         Ok(run.map(|run| LastRun { run, rollouts }))
     }
 
-    /// Keeps an error, so that a run can tell it in the end.
+    /// Remembers an error, so that a run can report it in the end.
     fn noted<T>(&self, done: Result<T, JournalError>) -> Result<T, JournalError> {
         if let Err(error) = &done {
             let mut stuck = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,7 +219,7 @@ impl Redis {
         done
     }
 
-    /// An entry as it is kept.
+    /// An entry as it is stored.
     fn sealed(&self, entry: &Entry<'_>) -> Result<Vec<u8>, JournalError> {
         Ok(self.seal.finish(self.seal.draft(|out| entry.write(out))?, 0))
     }
@@ -260,7 +260,7 @@ fn key_of(kind: &str, question: &[u8; 32]) -> String {
 /// The body of a judgment, if it answers the question.
 fn body_of(entry: Entry<'_>, question: &[u8; 32]) -> Option<Vec<u8>> {
     match entry {
-        Entry::Judgment { key, body, .. } if key == Key::from(*question) => Some(body.to_vec()),
+        Entry::Judgment { key, body, .. } if key == JudgmentKey::from(*question) => Some(body.to_vec()),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Pending, Redis, body_of, key, key_of};
 use crate::journal::JournalError;
-use crate::journal::entry::{Entry, Key};
+use crate::journal::entry::{Entry, JudgmentKey};
 use crate::journal::redis_error::RedisError;
 use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// For how much longer than its call a claim holds: the reply must still be kept.
+/// How much longer than its call a claim holds: the reply must still be stored.
 const SLACK: Duration = Duration::from_secs(15);
 /// How long a sign of life holds, and how often one is given.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -162,14 +162,14 @@ impl Record for Redis {
         body: &[u8],
         latency: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>> {
-        let question = Key::from(*claim.key);
+        let question = JudgmentKey::from(*claim.key);
         let sealed = self.sealed(&Entry::Judgment { key: question, latency, judge: claim.judge, body });
         let keys = (key_of("judgment", claim.key), key_of("claim", claim.key), key("judgments"));
         let mut command = self.scripts.keep([&keys.0, &keys.1, &keys.2]);
         let written = sealed.and_then(|sealed| {
             command.arg(self.request_id(&claim)).arg(sealed);
             let (connection, pending) = (Arc::clone(&self.connection), Pending::new(&self.pending));
-            // It is paid for, so it is kept even if nobody waits for it any more.
+            // It is paid for, so it is stored even if no caller waits for it any more.
             Ok(self.connection.handle()?.spawn(async move {
                 let kept: Result<redis::Value, JournalError> = connection.ask(&command).await;
                 drop(pending);
