@@ -90,7 +90,7 @@ impl Engine {
         Self { clock, ..self }
     }
 
-    /// What the engine does.
+    /// The plan that the engine carries out.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -101,7 +101,7 @@ impl Engine {
         self.plan.group_limit()
     }
 
-    /// The same, for whoever holds on to it.
+    /// The plan, shared.
     pub(crate) fn shared_plan(&self) -> Arc<Plan> {
         Arc::clone(&self.plan)
     }

@@ -84,7 +84,7 @@ impl GroupScorer<'_> {
         RuleResults { rows, tasks }
     }
 
-    /// What can be said of a rollout without its group.
+    /// Scores a rollout without its group.
     pub(super) fn score_alone(
         &self,
         rollout: &Rollout<'_>,
@@ -97,7 +97,7 @@ impl GroupScorer<'_> {
         }
     }
 
-    /// Asks the components that look at one rollout alone: gates first, then the others.
+    /// Applies the components that look at one rollout alone: gates first, then the others.
     fn score_each(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Row {
         let branch = &self.plan.branches[index];
         let mut row = Row::empty(index, branch.components.len(), sample.text.chars());
@@ -123,7 +123,7 @@ impl GroupScorer<'_> {
         row
     }
 
-    /// Asks one rule about one rollout, within the limits. A rule that fails is data.
+    /// Applies one rule to one rollout, within the limits. A rule that panics is data.
     fn ask(&self, rule: &EachRule, floor: f64, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
         if let Some(code) = limit.reached() {
             return Outcome::invalid(code);
@@ -137,7 +137,7 @@ impl GroupScorer<'_> {
         }
     }
 
-    /// Asks the components that look at the group as a whole, with the members whose gates are open.
+    /// Applies the components that look at the group as a whole, to the members whose gates are open.
     fn score_together(
         &self,
         index: usize,

@@ -31,6 +31,9 @@ pub enum Endpoint {
     Overlap,
 }
 
+/// Computes a verdict here.
+type LocalVerdict = fn(&JudgeCall<'_>) -> Result<Verdict, Reason>;
+
 /// How one kind of endpoint is called.
 pub(super) struct Protocol {
     /// Whether it gives numbers and takes no prompt.
@@ -45,7 +48,7 @@ pub(super) struct Protocol {
     /// About how many tokens a reply in a format has.
     pub(super) completion_tokens: fn(AnswerFormat) -> u64,
     /// The verdict, where it is computed here and nothing is sent.
-    pub(super) local: Option<fn(&JudgeCall<'_>) -> Result<Verdict, Reason>>,
+    pub(super) local: Option<LocalVerdict>,
 }
 
 impl Endpoint {
