@@ -2,6 +2,7 @@
 //! restart, and its results can be fetched until they are too old.
 
 use super::extract::{Caller, JsonBody, Query};
+use super::openapi::AnyOf;
 use super::score;
 use crate::atomic_file;
 use crate::http::body::ReplyLease;
@@ -17,7 +18,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use hyper::{HeaderMap, StatusCode};
 use plaudit::report::RowResult;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::BufRead as _;
@@ -38,16 +39,14 @@ pub(crate) struct JobList {
 
 /// A rollout that could not be read.
 #[derive(Debug, Serialize, JsonSchema)]
-struct UnreadLine {
+pub(crate) struct UnreadLine {
     /// Its place in the request, from 0.
     index: usize,
     error: ErrorBody,
 }
 
-/// The schema of a line of results: of a rollout, or of one that could not be read.
-pub(crate) fn result_line(generator: &mut SchemaGenerator) -> Schema {
-    super::openapi::either::<RowResult<'static>, UnreadLine>(generator)
-}
+/// A line of results: of a rollout, or of one that could not be read.
+pub(crate) type ResultLine = AnyOf<RowResult<'static>, UnreadLine>;
 
 /// The query of a list of jobs.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -7,18 +7,27 @@ use crate::runs::run::LAST_STEP;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::marker::PhantomData;
 
 /// Makes the schema of a body.
-pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
-
-/// The schema of a type.
-pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
-}
+type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 
 /// The schema of a value of one of two types.
-pub(crate) fn either<One: JsonSchema, Other: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "anyOf": [generator.subschema_for::<One>(), generator.subschema_for::<Other>()] })
+pub(crate) struct AnyOf<One, Other>(PhantomData<(One, Other)>);
+
+impl<One: JsonSchema, Other: JsonSchema> JsonSchema for AnyOf<One, Other> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Or{}", One::schema_name(), Other::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [generator.subschema_for::<One>(), generator.subschema_for::<Other>()] })
+    }
 }
 
 /// What the document says of a route.
@@ -37,23 +46,24 @@ pub(crate) struct Operation {
     idempotent: bool,
 }
 
-impl Operation {
-    pub(crate) fn new(id: &'static str, summary: &'static str, reply: SchemaFn) -> Self {
-        Self {
-            id,
-            summary,
-            reply,
-            request: None,
-            query: None,
-            settings: &[],
-            content_type: "application/json",
-            done: "Done",
-            idempotent: false,
-        }
+/// An operation that replies with a `T`.
+pub(crate) fn op<T: JsonSchema>(id: &'static str, summary: &'static str) -> Operation {
+    Operation {
+        id,
+        summary,
+        reply: SchemaGenerator::subschema_for::<T>,
+        request: None,
+        query: None,
+        settings: &[],
+        content_type: "application/json",
+        done: "Done",
+        idempotent: false,
     }
+}
 
-    pub(crate) fn body(self, request: SchemaFn) -> Self {
-        Self { request: Some(request), ..self }
+impl Operation {
+    pub(crate) fn body<T: JsonSchema>(self) -> Self {
+        Self { request: Some(SchemaGenerator::subschema_for::<T>), ..self }
     }
 
     pub(crate) fn query<T: JsonSchema>(self) -> Self {
@@ -83,7 +93,7 @@ pub(crate) fn openapi() -> Value {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.to_ascii_lowercase().as_str()] = described;
     }
-    let refused = written(schema::<ErrorReply>, &mut generator);
+    let refused = written(SchemaGenerator::subschema_for::<ErrorReply>, &mut generator);
     json!({
         "openapi": "3.0.3",
         "info": {

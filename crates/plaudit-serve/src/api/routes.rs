@@ -1,9 +1,14 @@
-//! The route table: one line per path, from which both the axum router and `/openapi.json` are made.
+//! The route table: one entry per path, from which both the axum router and `/openapi.json` are made.
 
-use super::openapi::{Operation, schema};
-use super::{catalog, jobs, join, runs, score, service};
-use crate::compat::{handlers as compat, nemo_gym, openrlhf, slime};
+use super::join::{self, JoinReply, JoinRequest};
+use super::openapi::{Operation, op};
+use super::score::{self, ScoreReply, ScoreRequest};
+use super::{catalog, jobs, runs, service};
+use crate::compat::nemo_gym::aggregate::{AggregateReply, AggregateRequest};
+use crate::compat::{handlers as compat, nemo_gym, openrlhf as openrlhf_api, slime as slime_api};
 use crate::http::middleware::{RouteGuard, authorize, method_not_allowed, not_found};
+use crate::jobs::job::JobReply;
+use crate::runs::sample::GroupReply;
 use crate::state::AppState;
 use crate::token_file::Scope;
 use axum::Router;
@@ -74,162 +79,127 @@ impl Route {
 
 /// Every path there is.
 pub(crate) fn routes() -> Vec<Route> {
-    let op = Operation::new;
-    vec![
-        Route::post("/v1/score", score::score).docs(
-            op("Score", "Score rollouts", schema::<score::ScoreReply<'static>>)
-                .body(schema::<score::ScoreRequest<'static>>),
-        ),
+    let mut routes = vec![
+        Route::post("/v1/score", score::score)
+            .docs(op::<ScoreReply<'static>>("Score", "Score rollouts").body::<ScoreRequest<'static>>()),
         Route::post("/v1/join", join::join).docs(
-            op("Join", "Hand in one rollout of a group", schema::<join::JoinReply<'static>>)
-                .body(schema::<join::JoinRequest<'static>>),
+            op::<JoinReply<'static>>("Join", "Hand in one rollout of a group").body::<JoinRequest<'static>>(),
         ),
         Route::post("/v1/jobs", jobs::create).docs(
-            op("CreateJob", "Score many rollouts in the background", schema::<crate::jobs::job::JobReply>)
-                .body(schema::<score::ScoreRequest<'static>>)
+            op::<JobReply>("CreateJob", "Score many rollouts in the background")
+                .body::<ScoreRequest<'static>>()
                 .idempotent(),
         ),
-        Route::post("/openrlhf/{recipe}", compat::openrlhf)
-            .basic_auth()
-            .docs(openrlhf_docs("OpenRlhf", "Score as OpenRLHF's remote reward model")),
-        Route::post("/openrlhf/{recipe}/{run}", compat::openrlhf)
-            .basic_auth()
-            .docs(openrlhf_docs("OpenRlhfOfRun", OF_RUN)),
-        Route::post("/slime/{recipe}", compat::slime)
-            .basic_auth()
-            .docs(slime_docs("Slime", "Score as slime's remote_rm")),
-        Route::post("/slime/{recipe}/{run}", compat::slime)
-            .basic_auth()
-            .docs(slime_docs("SlimeOfRun", OF_RUN)),
-        Route::post("/nemo-gym/{recipe}/verify", compat::verify)
-            .basic_auth()
-            .docs(verify_docs("Verify", "Verify as a resources server of NeMo-Gym")),
-        Route::post("/nemo-gym/{recipe}/seed_session", compat::seed)
-            .basic_auth()
-            .docs(seed_docs("Seed", "Begin a session, which a reward keeps nothing of")),
-        Route::post("/nemo-gym/{recipe}/aggregate_metrics", compat::aggregate)
-            .basic_auth()
-            .docs(aggregate_docs("Aggregate", "Figures over many rewards")),
-        Route::post("/nemo-gym/{recipe}/{run}/verify", compat::verify)
-            .basic_auth()
-            .docs(verify_docs("VerifyOfRun", OF_RUN)),
-        Route::post("/nemo-gym/{recipe}/{run}/seed_session", compat::seed)
-            .basic_auth()
-            .docs(seed_docs("SeedOfRun", OF_RUN)),
-        Route::post("/nemo-gym/{recipe}/{run}/aggregate_metrics", compat::aggregate)
-            .basic_auth()
-            .docs(aggregate_docs("AggregateOfRun", OF_RUN)),
         Route::get("/v1/jobs", jobs::list)
-            .docs(op("Jobs", "List jobs", schema::<jobs::JobList>).query::<jobs::ListQuery>()),
-        Route::get("/v1/jobs/{job}", jobs::show).docs(op(
-            "Job",
-            "See how far a job is",
-            schema::<crate::jobs::job::JobReply>,
-        )),
-        Route::delete("/v1/jobs/{job}", jobs::cancel).docs(op(
-            "CancelJob",
-            "Call a job off, or forget one that is over",
-            schema::<crate::jobs::job::JobReply>,
-        )),
+            .docs(op::<jobs::JobList>("Jobs", "List jobs").query::<jobs::ListQuery>()),
+        Route::get("/v1/jobs/{job}", jobs::show).docs(op::<JobReply>("Job", "See how far a job is")),
+        Route::delete("/v1/jobs/{job}", jobs::cancel)
+            .docs(op::<JobReply>("CancelJob", "Call a job off, or forget one that is over")),
         Route::get("/v1/jobs/{job}/results", jobs::results).docs(
-            op("Results", "Fetch the results of a job, as JSON lines", jobs::result_line)
+            op::<jobs::ResultLine>("Results", "Fetch the results of a job, as JSON lines")
                 .query::<jobs::ResultsQuery>()
                 .content("application/x-ndjson", "Done; every line is such a value"),
         ),
-        Route::get("/v1/runs", runs::list).read().docs(op("Runs", "List runs", schema::<runs::RunList>)),
-        Route::get("/v1/runs/{run}", runs::show).read().docs(op(
-            "Run",
-            "See what a run is",
-            schema::<runs::RunReply>,
-        )),
+        Route::get("/v1/runs", runs::list).read().docs(op::<runs::RunList>("Runs", "List runs")),
+        Route::get("/v1/runs/{run}", runs::show)
+            .read()
+            .docs(op::<runs::RunReply>("Run", "See what a run is")),
         Route::get("/v1/runs/{run}/steps", runs::steps).read().docs(
-            op("Steps", "See the statistics of its steps", schema::<runs::StepList>)
-                .query::<runs::StepsQuery>(),
+            op::<runs::StepList>("Steps", "See the statistics of its steps").query::<runs::StepsQuery>(),
         ),
         Route::get("/v1/runs/{run}/groups", runs::groups).read().docs(
-            op("Groups", "List the groups that can be looked at", schema::<runs::GroupList>)
+            op::<runs::GroupList>("Groups", "List the groups that can be looked at")
                 .query::<runs::GroupsQuery>(),
         ),
-        Route::get("/v1/runs/{run}/groups/{group}", runs::group).read().docs(op(
-            "Group",
-            "Look at a group: texts, values, and what judges said",
-            schema::<runs::GroupTextsReply>,
-        )),
-        Route::get("/v1/rewards", catalog::rewards).read().docs(op(
-            "Rewards",
-            "List rewards",
-            schema::<catalog::RewardList>,
-        )),
-        Route::get("/v1/rewards/{reward}", catalog::reward).read().docs(op(
-            "Reward",
-            "Explain a reward",
-            schema::<catalog::RewardReply>,
-        )),
+        Route::get("/v1/runs/{run}/groups/{group}", runs::group)
+            .read()
+            .docs(op::<GroupReply<'static>>("Group", "Look at a group: texts, values, and what judges said")),
+        Route::get("/v1/rewards", catalog::rewards)
+            .read()
+            .docs(op::<catalog::RewardList>("Rewards", "List rewards")),
+        Route::get("/v1/rewards/{reward}", catalog::reward)
+            .read()
+            .docs(op::<catalog::RewardReply>("Reward", "Explain a reward")),
         // A client that scores must know the recipes.
-        Route::get("/v1/recipes", catalog::recipes).scopes(&[Scope::Read, Scope::Score]).docs(op(
+        Route::get("/v1/recipes", catalog::recipes).scopes(&[Scope::Read, Scope::Score]).docs(op::<
+            catalog::RecipeList<'static>,
+        >(
             "Recipes",
             "List the recipes that can be named",
-            schema::<catalog::RecipeList<'static>>,
         )),
-        Route::get("/v1/judges", catalog::judges).read().docs(op(
-            "Judges",
-            "See what judges have been asked",
-            schema::<catalog::JudgeList>,
-        )),
-        Route::get("/v1/status", service::status).read().docs(op(
-            "Status",
-            "See what the service is doing",
-            schema::<service::StatusReply>,
-        )),
-        Route::get("/healthz", service::health).public().docs(op(
-            "Health",
-            "Whether the service is up",
-            schema::<service::UpReply>,
-        )),
-        Route::get("/readyz", service::ready).public().docs(op(
-            "Ready",
-            "Whether the service can take work",
-            schema::<service::ReadyReply>,
-        )),
-        Route::get("/metrics", service::metrics).read().docs(
-            op("Metrics", "Counts and times for Prometheus", schema::<String>).content("text/plain", "Done"),
-        ),
-        Route::get("/openapi.json", service::openapi).public().docs(op(
-            "OpenApi",
-            "This description",
-            schema::<Map<String, Value>>,
-        )),
+        Route::get("/v1/judges", catalog::judges)
+            .read()
+            .docs(op::<catalog::JudgeList>("Judges", "See what judges have been asked")),
+        Route::get("/v1/status", service::status)
+            .read()
+            .docs(op::<service::StatusReply>("Status", "See what the service is doing")),
+        Route::get("/healthz", service::health)
+            .public()
+            .docs(op::<service::UpReply>("Health", "Whether the service is up")),
+        Route::get("/readyz", service::ready)
+            .public()
+            .docs(op::<service::ReadyReply>("Ready", "Whether the service can take work")),
+        Route::get("/metrics", service::metrics)
+            .read()
+            .docs(op::<String>("Metrics", "Counts and times for Prometheus").content("text/plain", "Done")),
+        Route::get("/openapi.json", service::openapi)
+            .public()
+            .docs(op::<Map<String, Value>>("OpenApi", "This description")),
         Route::get("/", service::dashboard).public(),
         Route::get("/static/{file}", service::asset).public(),
-    ]
-}
-
-/// The summary of a path of a trainer's client that names a run as well.
-const OF_RUN: &str = "The same, for a run";
-
-fn openrlhf_docs(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(id, summary, schema::<openrlhf::OpenRlhfReply>)
-        .body(schema::<openrlhf::OpenRlhfRequest>)
-        .settings(&openrlhf::SETTINGS)
-}
-
-fn slime_docs(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(id, summary, slime::reply).body(schema::<slime::SlimeRequest>).settings(&slime::SETTINGS)
-}
-
-fn verify_docs(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(id, summary, schema::<nemo_gym::VerifyReply>)
-        .body(schema::<nemo_gym::VerifyRequest>)
-        .settings(&nemo_gym::SETTINGS)
-}
-
-fn seed_docs(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(id, summary, schema::<Map<String, Value>>).body(schema::<Value>)
-}
-
-fn aggregate_docs(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(id, summary, schema::<nemo_gym::aggregate::AggregateReply>)
-        .body(schema::<nemo_gym::aggregate::AggregateRequest>)
+    ];
+    // Clients of other trainers, each with and without a run in its path.
+    let openrlhf = "Score as OpenRLHF's remote reward model";
+    let verify = "Verify as a resources server of NeMo-Gym";
+    let seed = "Begin a session, which a reward keeps nothing of";
+    for (run, [openrlhf_id, slime_id, verify_id, seed_id, aggregate_id]) in [
+        (false, ["OpenRlhf", "Slime", "Verify", "Seed", "Aggregate"]),
+        (true, ["OpenRlhfOfRun", "SlimeOfRun", "VerifyOfRun", "SeedOfRun", "AggregateOfRun"]),
+    ] {
+        let path = |plain, of_run| if run { of_run } else { plain };
+        let summary = |text| if run { "The same, for a run" } else { text };
+        routes.extend(
+            [
+                Route::post(path("/openrlhf/{recipe}", "/openrlhf/{recipe}/{run}"), compat::openrlhf).docs(
+                    op::<openrlhf_api::OpenRlhfReply>(openrlhf_id, summary(openrlhf))
+                        .body::<openrlhf_api::OpenRlhfRequest>()
+                        .settings(&openrlhf_api::SETTINGS),
+                ),
+                Route::post(path("/slime/{recipe}", "/slime/{recipe}/{run}"), compat::slime).docs(
+                    op::<slime_api::SlimeReply>(slime_id, summary("Score as slime's remote_rm"))
+                        .body::<slime_api::SlimeRequest>()
+                        .settings(&slime_api::SETTINGS),
+                ),
+                Route::post(
+                    path("/nemo-gym/{recipe}/verify", "/nemo-gym/{recipe}/{run}/verify"),
+                    compat::verify,
+                )
+                .docs(
+                    op::<nemo_gym::VerifyReply>(verify_id, summary(verify))
+                        .body::<nemo_gym::VerifyRequest>()
+                        .settings(&nemo_gym::SETTINGS),
+                ),
+                Route::post(
+                    path("/nemo-gym/{recipe}/seed_session", "/nemo-gym/{recipe}/{run}/seed_session"),
+                    compat::seed,
+                )
+                .docs(op::<Map<String, Value>>(seed_id, summary(seed)).body::<Value>()),
+                Route::post(
+                    path(
+                        "/nemo-gym/{recipe}/aggregate_metrics",
+                        "/nemo-gym/{recipe}/{run}/aggregate_metrics",
+                    ),
+                    compat::aggregate,
+                )
+                .docs(
+                    op::<AggregateReply>(aggregate_id, summary("Figures over many rewards"))
+                        .body::<AggregateRequest>(),
+                ),
+            ]
+            .map(Route::basic_auth),
+        );
+    }
+    routes
 }
 
 /// The router of all paths, each behind its authentication.

@@ -2,7 +2,6 @@
 
 use super::extract::Query;
 use crate::http::response::{ApiError, json_bytes, ok};
-use crate::runs::sample::GroupReply;
 use crate::runs::steps::StepLine;
 use crate::runs::store::{self, GroupSummary, RunSummary};
 use crate::state::AppState;
@@ -45,9 +44,6 @@ pub(crate) struct StepList {
 pub(crate) struct GroupList {
     groups: Vec<GroupSummary>,
 }
-
-/// The schema of a group with its texts.
-pub(crate) type GroupTextsReply = GroupReply<'static>;
 
 /// The query of steps.
 #[derive(Debug, Deserialize, JsonSchema)]

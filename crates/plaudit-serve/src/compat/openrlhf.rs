@@ -3,7 +3,7 @@
 
 use super::query::CompatSettings;
 use super::{SampleResult, TrainerSample, invalid_body, label};
-use crate::api::openapi::either;
+use crate::api::openapi::AnyOf;
 use crate::http::response::ApiError;
 use plaudit::rollout::{Prompt, Rollout};
 use plaudit::text::transcript::{response_of, strip_end_of_turn};
@@ -34,9 +34,9 @@ pub(crate) struct OpenRlhfRequest {
 /// What OpenRLHF reads. Of one sample these are numbers, of several they are lists.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OpenRlhfReply {
-    #[schemars(schema_with = "either::<f64, Vec<f64>>")]
+    #[schemars(with = "AnyOf<f64, Vec<f64>>")]
     rewards: Value,
-    #[schemars(schema_with = "either::<f64, Vec<f64>>")]
+    #[schemars(with = "AnyOf<f64, Vec<f64>>")]
     scores: Value,
     extra_logs: Map<String, Value>,
 }

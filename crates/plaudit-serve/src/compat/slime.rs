@@ -2,10 +2,10 @@
 
 use super::query::CompatSettings;
 use super::{SampleResult, TrainerSample, invalid_body, label};
-use crate::api::openapi::either;
+use crate::api::openapi::AnyOf;
 use crate::http::response::ApiError;
 use plaudit::rollout::{Prompt, Rollout};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -26,10 +26,8 @@ pub(crate) struct SlimeRequest {
     label: Value,
 }
 
-/// The schema of the reply: the total, or with `key` an object of it and of every component.
-pub(crate) fn reply(generator: &mut SchemaGenerator) -> Schema {
-    either::<f64, BTreeMap<String, f64>>(generator)
-}
+/// What slime reads: the total, or with `key` an object of it and of every component.
+pub(crate) type SlimeReply = AnyOf<f64, BTreeMap<String, f64>>;
 
 /// The sample that a body holds.
 pub(crate) fn read(body: &[u8]) -> Result<TrainerSample, ApiError> {

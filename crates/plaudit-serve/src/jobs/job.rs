@@ -17,6 +17,7 @@ const SCORED: &str = "scored.lines";
 /// How far a job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "Stage")]
 pub(crate) enum JobState {
     /// It waits for its turn.
     Waiting,

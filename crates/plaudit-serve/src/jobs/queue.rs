@@ -198,7 +198,10 @@ impl JobQueue {
         if let Some(first) = find_same(&all, &job.record()) {
             return Ok(Some(first));
         }
-        let (id, owner) = (job.record().status.job.clone(), job.record().owner.clone());
+        let (id, owner) = {
+            let record = job.record();
+            (record.status.job.clone(), record.owner.clone())
+        };
         let open: Vec<&Arc<Job>> = all.values().filter(|job| !job.record().status.state.is_over()).collect();
         let is_mine = |job: &&&Arc<Job>| job.record().owner == owner;
         let weight = |job: &&Arc<Job>| job.bytes.load(Ordering::Relaxed);

@@ -232,7 +232,7 @@ fn what_the_service_is_can_be_asked() {
         &json!({ "recipe": "length", "rollouts": [{ "response": "a" }, { "response": "b" }] }),
     );
     let metrics = service.get("/metrics").text();
-    assert!(metrics.contains("plaudit_rollouts_total{recipe=\"length\",outcome=\"scored\"} 2"), "{metrics}");
+    assert!(metrics.contains("plaudit_rollouts_total{outcome=\"scored\",recipe=\"length\"} 2"), "{metrics}");
     assert!(metrics.contains("plaudit_requests_total{route=\"/v1/score\",status=\"200\"} 1"));
     let of_run = "{owner=\"local\",run=\"length\",recipe=\"length\"";
     for line in [
@@ -249,6 +249,11 @@ fn what_the_service_is_can_be_asked() {
     }
     assert_eq!(service.get("/v1/nothing").code(), "http.not_found");
     assert_eq!(service.get("/v1/score").code(), "http.method");
+    assert_eq!(service.get("/v1/score").header("allow"), Some("POST"));
+    assert_eq!(service.send("PUT", "/v1/jobs/7", "", &[]).header("allow"), Some("GET, HEAD, DELETE"));
+    for path in ["/v1/", "/v1/score/", "//", "/static/../x", "/static/%2", "/V1/score", "/slime/a%0Ab"] {
+        assert_eq!(service.get(path).code(), "http.not_found", "{path}");
+    }
     assert_eq!(service.get("/v1/runs/nothing").code(), "run.unknown");
 }
 
