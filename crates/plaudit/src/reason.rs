@@ -85,7 +85,7 @@ codes! {
     JudgeProtocol = "judge.protocol",
     /// The judge refuses the key, or has none.
     JudgeAuth = "judge.auth",
-    /// The usage at the judge is used up.
+    /// The account at the judge is used up.
     JudgeQuota = "judge.quota",
     /// The judge asks to wait for longer than the deadline allows.
     JudgeRateLimited = "judge.rate_limited",

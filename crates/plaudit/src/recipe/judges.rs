@@ -147,7 +147,7 @@ pub struct PriceConfig {
     /// Read from the model's prefix cache; as `input` where nothing is said.
     #[schemars(range(min = 0.0))]
     pub cached: Option<f64>,
-    /// RecipeFile by the model.
+    /// Written by the model.
     #[schemars(range(min = 0.0))]
     pub output: f64,
 }
