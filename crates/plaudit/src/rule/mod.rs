@@ -90,18 +90,21 @@ pub enum Rule {
     Group(GroupRule),
 }
 
+type EachFn = dyn Fn(&Sample<'_>) -> Outcome + Send + Sync;
+type GroupFn = dyn Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync;
+
 /// A rule that scores one rollout at a time.
 pub struct EachRule {
     /// The range, the floor and the limits.
     pub properties: Properties,
-    score: Box<dyn Fn(&Sample<'_>) -> Outcome + Send + Sync>,
+    score: Box<EachFn>,
 }
 
 /// A rule that compares the rollouts of a group.
 pub struct GroupRule {
     /// The range, the floor and the limits.
     pub properties: Properties,
-    score: Box<dyn Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync>,
+    score: Box<GroupFn>,
 }
 
 /// The smallest group that a rule can compare.
