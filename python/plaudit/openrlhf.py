@@ -182,7 +182,7 @@ class Rewards:
                 f"PLAUDIT_SCORE names `{settings.score}`, but the recipe has {list(self.engine.components)}"
             )
         self.join = self.engine.join()
-        self._skipped = components_without_tokens(self.engine)
+        self._skipped = [f"`{name}`" for name in self.engine._inner.needs_tokens]
         self._lock = threading.Lock()
         self._incomplete: dict[_Prompt, _Group] = {}
         self._starting: dict[_Prompt, _Group] = {}
@@ -331,20 +331,6 @@ def _label_fields(label: Any) -> dict[str, Any]:
         reference = fields.pop("reference", None)
         return {"reference": None if reference is None else str(reference), "extra": fields}
     return {"reference": None if label is None or label == "" else str(label)}
-
-
-_COUNTING_TOKENS = ("total_length", "dapo.overlong", "open_r1.cosine_length")
-"""Rewards that take the number of tokens from the trainer, and skip a rollout without one."""
-
-
-def components_without_tokens(engine: plaudit.Engine) -> list[str]:
-    """The components that are skipped where the trainer does not count tokens."""
-    found = []
-    for name, component in (engine.recipe.get("components") or {}).items():
-        counts = engine.rewards.get(name) in _COUNTING_TOKENS and component.get("unit", "token") == "token"
-        if counts and component.get("tokenizer_type") is None:
-            found.append(f"`{name}`")
-    return found
 
 
 def _ray_task() -> str | None:

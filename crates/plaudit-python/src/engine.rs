@@ -220,6 +220,17 @@ impl PyEngine {
         self.engine.plan().groups.timeout.as_secs_f64()
     }
 
+    /// The components that take the token count from the trainer, and skip a rollout without one.
+    #[getter]
+    fn needs_tokens(&self) -> Vec<&str> {
+        let plan = self.engine.plan();
+        let components = || plan.branches.iter().flat_map(|branch| &branch.components);
+        let needs = |name: &&str| {
+            components().any(|part| part.name == *name && part.scorer.properties().needs_tokens)
+        };
+        plan.columns().into_iter().filter(needs).collect()
+    }
+
     /// The limits of every judge.
     #[getter]
     fn judges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

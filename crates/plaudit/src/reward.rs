@@ -44,7 +44,7 @@ impl Properties {
     }
 }
 
-/// A reward: a struct of parameters that loads as an `S` (a [`Rule`](crate::rule::Rule), or a judged reward).
+/// A reward: a struct of parameters that loads as an `S` (a rule, or a judged reward).
 ///
 /// The doc comment of the struct is the reward's page; those of its fields describe the parameters.
 pub trait Reward<S>: DeserializeOwned + JsonSchema + Default {

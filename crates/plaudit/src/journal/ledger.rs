@@ -52,7 +52,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Adds one record to the totals.
+    /// Adds one entry.
     pub(super) fn apply(&mut self, entry: &Entry<'_>, place: RecordLocation, sequence: u64) {
         match *entry {
             Entry::Start => self.leave(),

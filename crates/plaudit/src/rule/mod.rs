@@ -90,18 +90,21 @@ pub enum Rule {
     Group(GroupRule),
 }
 
+type EachFn = dyn Fn(&Sample<'_>) -> Outcome + Send + Sync;
+type GroupFn = dyn Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync;
+
 /// A rule that scores one rollout at a time.
 pub struct EachRule {
     /// The range, the floor and the limits.
     pub properties: Properties,
-    score: Box<dyn Fn(&Sample<'_>) -> Outcome + Send + Sync>,
+    score: Box<EachFn>,
 }
 
 /// A rule that compares the rollouts of a group.
 pub struct GroupRule {
     /// The range, the floor and the limits.
     pub properties: Properties,
-    score: Box<dyn Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync>,
+    score: Box<GroupFn>,
 }
 
 /// The smallest group that a rule can compare.
@@ -178,5 +181,33 @@ impl fmt::Debug for EachRule {
 impl fmt::Debug for GroupRule {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("GroupRule").field("properties", &self.properties).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::test_util::{TestRollout, outcomes};
+    use super::*;
+    use crate::outcome::Fact;
+    use serde_json::json;
+
+    #[test]
+    fn declared_facts_are_numbers_in_the_info() {
+        let rollout = TestRollout {
+            response: "<think>a</think> b",
+            reference: Some("b"),
+            tokens: Some(9),
+            ..TestRollout::default()
+        };
+        for known in RULES.iter().filter(|known| !known.facts.is_empty()) {
+            let rule = (known.build)(json!({}), &mut ResourceCache::default()).expect("a rule");
+            for outcome in outcomes(&rule, &[rollout.clone(), rollout.clone()]) {
+                let info = outcome.info().expect("a scored outcome");
+                for fact in known.facts {
+                    let number = matches!(info.get(fact), Some(Fact::Count(_) | Fact::Number(_)));
+                    assert!(number, "{}.{fact}", known.name);
+                }
+            }
+        }
     }
 }

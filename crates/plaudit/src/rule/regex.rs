@@ -34,7 +34,7 @@ use std::sync::Arc;
 ///
 /// ## How it can be gamed
 /// A match is found anywhere, in the thought as well as in the answer, and the first one counts: a response can list
-/// all answers if the pattern allows it. Patterns that match the empty text are rejected, because every response
+/// all answers if the pattern allows it. Patterns that match the empty text are refused, because every response
 /// would match them.
 ///
 /// ## Example

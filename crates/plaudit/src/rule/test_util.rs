@@ -9,7 +9,7 @@ fn load<R: Reward<Rule>>(parameters: Value) -> Result<Rule, Vec<ParamError>> {
     serde_json::from_value::<R>(parameters).expect("parameters").build(&mut ResourceCache::default())
 }
 
-/// The keys of the parameters that `build` refuses.
+/// The keys of the parameters that `build` rejects.
 pub(super) fn rejected<R: Reward<Rule>>(parameters: Value) -> Vec<&'static str> {
     match load::<R>(parameters) {
         Ok(_) => Vec::new(),
@@ -26,18 +26,19 @@ pub(super) struct TestRollout<'r> {
     pub(super) extra: Map<String, Value>,
 }
 
-/// What the reward says of a group of rollouts, or of each of them.
+/// The outcomes of a group of rollouts, or of each of them.
 pub(super) fn score_group<R: Reward<Rule>>(parameters: Value, rollouts: &[TestRollout<'_>]) -> Vec<Outcome> {
     outcomes(&load::<R>(parameters).unwrap_or_else(|errors| panic!("{errors:?}")), rollouts)
 }
 
-/// What a reward with these parameters says of one response, beside a reference where there is one.
+/// The outcome of one response with these parameters, beside a reference where there is one.
 pub(super) fn score(reward: impl Reward<Rule>, response: &str, reference: Option<&str>) -> Outcome {
     let rule = reward.build(&mut ResourceCache::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
     outcomes(&rule, &[TestRollout { response, reference, ..TestRollout::default() }]).remove(0)
 }
 
-fn outcomes(rule: &Rule, rollouts: &[TestRollout<'_>]) -> Vec<Outcome> {
+/// The outcomes of a loaded rule. Values must lie in its range, and its floor must be finite.
+pub(super) fn outcomes(rule: &Rule, rollouts: &[TestRollout<'_>]) -> Vec<Outcome> {
     let texts: Vec<_> =
         rollouts.iter().map(|each| (Text::new(each.response), each.reference.map(Text::new))).collect();
     let samples: Vec<Sample<'_>> = texts
@@ -63,17 +64,17 @@ fn outcomes(rule: &Rule, rollouts: &[TestRollout<'_>]) -> Vec<Outcome> {
     outcomes
 }
 
-/// What the reward says of one rollout.
+/// The outcomes of one rollout.
 pub(super) fn one<R: Reward<Rule>>(parameters: Value, rollout: TestRollout<'_>) -> Outcome {
     score_group::<R>(parameters, &[rollout]).remove(0)
 }
 
-/// What the reward says of a response alone.
+/// The outcomes of a response alone.
 pub(super) fn scored<R: Reward<Rule>>(parameters: Value, response: &str) -> Outcome {
     one::<R>(parameters, TestRollout { response, ..TestRollout::default() })
 }
 
-/// What the reward says of a response beside a reference.
+/// The outcomes of a response beside a reference.
 pub(super) fn compared<R: Reward<Rule>>(
     parameters: Value,
     response: &str,
@@ -82,7 +83,7 @@ pub(super) fn compared<R: Reward<Rule>>(
     one::<R>(parameters, TestRollout { response, reference, ..TestRollout::default() })
 }
 
-/// What the reward says of a response that came with a token count.
+/// The outcomes of a response that came with a token count.
 pub(super) fn counted<R: Reward<Rule>>(parameters: Value, tokens: u64) -> Outcome {
     one::<R>(parameters, TestRollout { tokens: Some(tokens), ..TestRollout::default() })
 }
