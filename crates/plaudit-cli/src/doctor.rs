@@ -21,7 +21,7 @@ Examples:
   plaudit doctor
   plaudit doctor --recipe my.yaml --state run/";
 
-/// Check the machine, a recipe, its judges and a state
+/// DoctorCheck the machine, a recipe, its judges and a state
 ///
 /// Scores one group of two small rollouts with the recipe, so each of its judges is asked a few times. Exits with 0 where all
 /// is well, and with 1 where something is not.
@@ -30,7 +30,7 @@ Examples:
 pub(crate) struct Doctor {
     #[command(flatten)]
     recipe: RecipeArgs,
-    /// Check this state as well: a folder, or redis://host:port/database
+    /// DoctorCheck this state as well: a folder, or redis://host:port/database
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
 }
@@ -41,13 +41,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FEW_FILES: u64 = 4096;
 
 /// One thing that was looked at.
-enum Check {
+enum DoctorCheck {
     Good(String, String),
     Doubtful(String, String),
     Bad(String, String),
 }
 
-impl Check {
+impl DoctorCheck {
     fn line(&self, style: Style) -> String {
         let (mark, what, said) = match self {
             Self::Good(what, said) => (style.blue("ok  "), what, said),
@@ -70,43 +70,43 @@ impl Doctor {
         }
         match self.recipe.recipe().and_then(|recipe| recipe.plan()) {
             Ok(plan) => checks.extend(recipe(plan)),
-            Err(mistakes) => checks.push(Check::Bad("recipe".to_owned(), mistakes.to_string())),
+            Err(mistakes) => checks.push(DoctorCheck::Bad("recipe".to_owned(), mistakes.to_string())),
         }
         let style = Style::of_stdout();
         let lines: Vec<String> = checks.iter().map(|check| check.line(style)).collect();
         print(&format!("plaudit {}\n{}", env!("CARGO_PKG_VERSION"), lines.join("\n")))?;
-        Ok(if checks.iter().any(|check| matches!(check, Check::Bad(..))) { PARTLY } else { GOOD })
+        Ok(if checks.iter().any(|check| matches!(check, DoctorCheck::Bad(..))) { PARTLY } else { GOOD })
     }
 }
 
-fn machine() -> Vec<Check> {
+fn machine() -> Vec<DoctorCheck> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut checks = vec![Check::Good("threads".to_owned(), whole(threads as u64))];
+    let mut checks = vec![DoctorCheck::Good("threads".to_owned(), whole(threads as u64))];
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let what = "open files".to_owned();
     checks.push(match files {
         Some(most) if most < FEW_FILES => {
-            Check::Doubtful(what, format!("at most {}: raise it with `ulimit -n 65536`", whole(most)))
+            DoctorCheck::Doubtful(what, format!("at most {}: raise it with `ulimit -n 65536`", whole(most)))
         }
-        Some(most) => Check::Good(what, format!("at most {}", whole(most))),
-        None => Check::Good(what, "no limit".to_owned()),
+        Some(most) => DoctorCheck::Good(what, format!("at most {}", whole(most))),
+        None => DoctorCheck::Good(what, "no limit".to_owned()),
     });
     checks
 }
 
-fn state(place: &str) -> Check {
+fn state(place: &str) -> DoctorCheck {
     let what = "state".to_owned();
     match State::existing(place) {
         Ok(state) => match state.journal.has_room() {
-            Ok(()) => Check::Good(what, format!("{} judgments", whole(state.journal.judgments()))),
-            Err(error) => Check::Bad(what, error.to_string()),
+            Ok(()) => DoctorCheck::Good(what, format!("{} judgments", whole(state.journal.judgments()))),
+            Err(error) => DoctorCheck::Bad(what, error.to_string()),
         },
-        Err(failure) => Check::Bad(what, failure.to_string()),
+        Err(failure) => DoctorCheck::Bad(what, failure.to_string()),
     }
 }
 
 /// What the recipe says of one group of two, component by component.
-fn recipe(mut plan: Plan) -> Vec<Check> {
+fn recipe(mut plan: Plan) -> Vec<DoctorCheck> {
     for judge in &mut plan.judges {
         judge.patience = judge.patience.min(PATIENCE);
     }
@@ -114,7 +114,7 @@ fn recipe(mut plan: Plan) -> Vec<Check> {
     let judges =
         if judges.is_empty() { "no judge".to_owned() } else { format!("judges: {}", judges.join(", ")) };
     let summary = format!("{}, {judges}", plan.name);
-    let mut checks = vec![Check::Good("recipe".to_owned(), summary)];
+    let mut checks = vec![DoctorCheck::Good("recipe".to_owned(), summary)];
     let keys = |name: &str| std::env::var(name).ok();
     let began = Instant::now();
     let scored = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() })
@@ -122,7 +122,7 @@ fn recipe(mut plan: Plan) -> Vec<Check> {
     let (report, tallies) = match scored {
         Ok(scored) => scored,
         Err(error) => {
-            checks.push(Check::Bad("recipe".to_owned(), error.to_string()));
+            checks.push(DoctorCheck::Bad("recipe".to_owned(), error.to_string()));
             return checks;
         }
     };
@@ -130,15 +130,15 @@ fn recipe(mut plan: Plan) -> Vec<Check> {
     checks.extend(components(&report));
     let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
     let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    checks.push(Check::Good("time".to_owned(), format!("{calls} calls in {} ms", whole(milliseconds))));
+    checks.push(DoctorCheck::Good("time".to_owned(), format!("{calls} calls in {} ms", whole(milliseconds))));
     checks
 }
 
-fn components(report: &Report) -> Vec<Check> {
+fn components(report: &Report) -> Vec<DoctorCheck> {
     let Some(row) = report.rows.first() else { return Vec::new() };
     let Some(branch) = row.branch.map(|at| &report.plan.branches[at]) else {
         let said = "no route fits a rollout without extra fields, so its judges were not asked".to_owned();
-        return vec![Check::Doubtful("recipe".to_owned(), said)];
+        return vec![DoctorCheck::Doubtful("recipe".to_owned(), said)];
     };
     let named = branch.components.iter().zip(&row.outcomes);
     named
@@ -146,15 +146,15 @@ fn components(report: &Report) -> Vec<Check> {
             let what = component.name.clone();
             match outcome {
                 Some(Outcome::Invalid(reason)) => {
-                    Check::Bad(what, format!("{}: {}", reason.code, reason.message))
+                    DoctorCheck::Bad(what, format!("{}: {}", reason.code, reason.message))
                 }
-                Some(Outcome::Scored { value, .. }) => Check::Good(what, short(value.get())),
+                Some(Outcome::Scored { value, .. }) => DoctorCheck::Good(what, short(value.get())),
                 Some(outcome) => {
                     let reason =
                         outcome.reason().map_or_else(String::new, |reason| format!(", {}", reason.code));
-                    Check::Good(what, format!("{:?}{reason}", outcome.kind()).to_lowercase())
+                    DoctorCheck::Good(what, format!("{:?}{reason}", outcome.kind()).to_lowercase())
                 }
-                None => Check::Good(what, "not asked, a gate is closed".to_owned()),
+                None => DoctorCheck::Good(what, "not asked, a gate is closed".to_owned()),
             }
         })
         .collect()

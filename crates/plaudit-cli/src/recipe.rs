@@ -20,18 +20,18 @@ Examples:
   plaudit recipe show quickstart > my.yaml
   plaudit recipe schema > plaudit.schema.json";
 
-/// Check, show and list recipes
+/// RecipeCheck, show and list recipes
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Recipe {
     #[command(subcommand)]
-    verb: Verb,
+    verb: RecipeVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum RecipeVerb {
     /// Say what a recipe means, or everything that is wrong with it
-    Check(Check),
+    RecipeCheck(RecipeCheck),
     /// Print the text of a shipped recipe
     Show {
         /// The name of the recipe
@@ -44,7 +44,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Check {
+struct RecipeCheck {
     /// The recipe: a file, or the name of a shipped one
     recipe: String,
     /// Override a value of the recipe, such as components.length.weight=0.5
@@ -58,16 +58,16 @@ struct Check {
 impl Recipe {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
         match &self.verb {
-            Verb::Check(check) => return check.run(),
-            Verb::Show { name } => print(show(name)?.trim_end())?,
-            Verb::List => print(&list(Style::of_stdout()))?,
-            Verb::Schema => print(&format!("{:#}", recipe::schema()))?,
+            RecipeVerb::RecipeCheck(check) => return check.run(),
+            RecipeVerb::Show { name } => print(show(name)?.trim_end())?,
+            RecipeVerb::List => print(&list(Style::of_stdout()))?,
+            RecipeVerb::Schema => print(&format!("{:#}", recipe::schema()))?,
         }
         Ok(GOOD)
     }
 }
 
-impl Check {
+impl RecipeCheck {
     fn run(&self) -> Result<u8, CliError> {
         let plan = plan(&self.recipe, &self.set);
         if !self.json {

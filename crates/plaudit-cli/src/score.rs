@@ -1,7 +1,7 @@
 //! `plaudit score`: scores rollouts, one result per rollout in input order.
 
 use crate::error::CliError;
-use crate::files::{Lines, Output, Table};
+use crate::files::{Lines, Output, ParquetWriter};
 use crate::scoring::{Prepared, ScoringArgs};
 use clap::{Args, ValueEnum};
 
@@ -27,11 +27,11 @@ pub(crate) struct Score {
     scoring: ScoringArgs,
     /// The format of the results [default: by the name of --out, else jsonl]
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<OutputFormat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum OutputFormat {
     Jsonl,
     Parquet,
 }
@@ -45,7 +45,7 @@ impl Score {
         let prepared = self.scoring.prepare()?;
         let output = self.scoring.output()?;
         match self.format {
-            Some(Format::Parquet) => self.table(prepared, output),
+            Some(OutputFormat::Parquet) => self.table(prepared, output),
             None if named => self.table(prepared, output),
             _ => self.scoring.run(prepared, Lines { output }, |lines| {
                 lines.output.finish()?;
@@ -55,7 +55,7 @@ impl Score {
     }
 
     fn table(&self, prepared: Prepared, output: Output) -> Result<u8, CliError> {
-        let table = Table::new(output, prepared.engine.plan())?;
+        let table = ParquetWriter::new(output, prepared.engine.plan())?;
         self.scoring.run(prepared, table, |table| {
             table.finish()?.finish()?;
             Ok(None)

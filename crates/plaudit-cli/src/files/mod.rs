@@ -11,7 +11,7 @@ mod parquet_writer;
 pub(crate) use jsonl_writer::{Lines, in_chunks, line};
 pub(crate) use output::Output;
 pub(crate) use overlap::{Role, refuse_format, refuse_overlap};
-pub(crate) use parquet_writer::Table;
+pub(crate) use parquet_writer::ParquetWriter;
 
 use crate::console::Console;
 use crate::error::CliError;

@@ -14,7 +14,7 @@ const MOST_LINKS: usize = 40;
 pub(crate) struct Output {
     name: String,
     to: BufWriter<Target>,
-    part: Option<Part>,
+    part: Option<PartialFile>,
 }
 
 enum Target {
@@ -23,13 +23,13 @@ enum Target {
 }
 
 /// A file that is being written beside its final name.
-struct Part {
+struct PartialFile {
     temporary: PathBuf,
     path: PathBuf,
     done: bool,
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if !self.done {
             let _ = fs::remove_file(&self.temporary);
@@ -40,7 +40,7 @@ impl Drop for Part {
 impl Output {
     /// Opens a path, or stdout for `-`. A symbolic link stays: the file that it leads to is written.
     pub(crate) fn open(path: &str) -> Result<Self, CliError> {
-        let wrap = |target: Target, part: Option<Part>| {
+        let wrap = |target: Target, part: Option<PartialFile>| {
             let name = if is_stdout(path) { "stdout" } else { path };
             Self { name: name.to_owned(), to: BufWriter::with_capacity(BUFFER, target), part }
         };
@@ -62,7 +62,7 @@ impl Output {
             temporary.ok_or_else(|| CliError::Arguments(format!("{path:?} is no name of a file")))?;
         tidy(&target);
         let file = begin(&temporary).map_err(failure)?;
-        let part = Part { temporary, path: target, done: false };
+        let part = PartialFile { temporary, path: target, done: false };
         Ok(wrap(Target::File(file), Some(part)))
     }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const ROW_GROUP: (usize, usize) = (65_536, 32 << 20);
 
 /// Results as Parquet.
-pub(crate) struct Table {
+pub(crate) struct ParquetWriter {
     name: String,
     columns: Vec<String>,
     writer: SerializedFileWriter<Output>,
@@ -50,7 +50,7 @@ struct Cell {
     info: Option<String>,
 }
 
-impl Table {
+impl ParquetWriter {
     /// A table with the columns of a plan.
     pub(crate) fn new(output: Output, plan: &Plan) -> Result<Self, CliError> {
         let name = output.name().to_owned();
@@ -118,7 +118,7 @@ impl Table {
     }
 }
 
-impl Sink for Table {
+impl Sink for ParquetWriter {
     type Piece = Record;
 
     fn render(

@@ -22,7 +22,7 @@ pub(crate) struct Answer {
 
 /// A token of an answer with its chance, as the protocol writes it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Token<'t> {
+pub(crate) struct AnswerToken<'t> {
     token: &'t str,
     logprob: f64,
     bytes: &'t [u8],
@@ -82,7 +82,7 @@ impl Answer {
     }
 
     /// The tokens of the text, each of the pieces being one, with the `top` most likely choices for the verdict.
-    pub(crate) fn tokens<'t>(&'t self, text: &'t str, top: usize) -> Vec<Token<'t>> {
+    pub(crate) fn tokens<'t>(&'t self, text: &'t str, top: usize) -> Vec<AnswerToken<'t>> {
         let mut tokens = Vec::new();
         let mut from = 0;
         for (at, piece) in self.pieces.iter().enumerate() {
@@ -97,7 +97,7 @@ impl Answer {
         tokens
     }
 
-    fn token<'t>(&'t self, text: &'t str, top: usize) -> Token<'t> {
+    fn token<'t>(&'t self, text: &'t str, top: usize) -> AnswerToken<'t> {
         let own = self.chances.iter().find(|(label, _)| label == text).map(|(_, chance)| chance * MASS);
         let logprob = own.unwrap_or(MASS).max(LEAST).ln();
         let mut tops = Vec::new();
@@ -116,7 +116,7 @@ impl Answer {
         } else if top > 0 {
             tops.push(Top { token: text, logprob, bytes: text.as_bytes() });
         }
-        Token { token: text, logprob, bytes: text.as_bytes(), top_logprobs: tops }
+        AnswerToken { token: text, logprob, bytes: text.as_bytes(), top_logprobs: tops }
     }
 }
 

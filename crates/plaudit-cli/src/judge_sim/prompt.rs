@@ -1,4 +1,4 @@
-//! What does a prompt ask? The responses that it shows, and the verdict that it wants in which form.
+//! Prompt parser of the simulator: the responses that a prompt shows, the verdict that it wants, and in which format.
 //!
 //! A prompt is hostile: responses may hold anything. Every search goes forward once, and what a response says about
 //! markers counts only where it carries the prompt's own fence.

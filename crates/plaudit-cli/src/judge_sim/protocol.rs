@@ -1,6 +1,6 @@
 //! Request and reply bodies of the simulator, in the formats of OpenAI, vLLM and SGLang.
 
-use super::answer::{TOKEN, Token};
+use super::answer::{AnswerToken, TOKEN};
 use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -13,7 +13,7 @@ pub(crate) struct Chat {
     pub(crate) stream: Option<bool>,
     pub(crate) logprobs: Option<bool>,
     pub(crate) top_logprobs: Option<u64>,
-    pub(crate) response_format: Option<Format>,
+    pub(crate) response_format: Option<ResponseFormat>,
     pub(crate) max_tokens: Option<u64>,
     pub(crate) max_completion_tokens: Option<u64>,
     pub(crate) seed: Option<i64>,
@@ -30,7 +30,7 @@ pub(crate) struct Message {
 
 /// The form that an endpoint is asked to hold an answer to.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Format {
+pub(crate) struct ResponseFormat {
     #[serde(rename = "type")]
     pub(crate) kind: String,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Format {
 pub(crate) struct Content(pub(crate) String);
 
 #[derive(Deserialize)]
-struct Part {
+struct ContentPart {
     text: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Content {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
                 let mut all = String::new();
-                while let Some(Part { text }) = parts.next_element()? {
+                while let Some(ContentPart { text }) = parts.next_element()? {
                     all.push_str(text.as_deref().unwrap_or(""));
                 }
                 Ok(Content(all))
@@ -76,14 +76,14 @@ impl<'de> Deserialize<'de> for Content {
 
 /// A request for one number a text.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Score {
+pub(crate) struct ScoreRequest {
     pub(crate) model: Option<String>,
     pub(crate) input: Option<Input>,
     /// A conversation in the place of texts, as vLLM takes it.
     pub(crate) messages: Option<Vec<Message>>,
 }
 
-impl Score {
+impl ScoreRequest {
     /// What is to be scored: the texts, or what the conversation's assistant said last.
     pub(crate) fn texts(&self) -> Vec<&str> {
         let said = self.messages.iter().flatten().rev().find(|message| message.role == "assistant");
@@ -191,7 +191,7 @@ pub(crate) struct ReplyMessage<'r> {
 /// The chances of each token.
 #[derive(Serialize)]
 pub(crate) struct Logprobs<'r> {
-    pub(crate) content: Vec<Token<'r>>,
+    pub(crate) content: Vec<AnswerToken<'r>>,
 }
 
 /// A reply to a request for numbers.
@@ -201,14 +201,14 @@ pub(crate) struct Scores<'r> {
     pub(crate) object: &'static str,
     pub(crate) created: u64,
     pub(crate) model: &'r str,
-    pub(crate) data: Vec<Scored>,
+    pub(crate) data: Vec<ScoredItem>,
     pub(crate) usage: Usage,
 }
 
 /// One number in the shape of an endpoint.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Scored {
+pub(crate) enum ScoredItem {
     /// vLLM's `/classify`, with one class.
     Class { index: usize, label: &'static str, probs: [f64; 1], num_classes: u32 },
     /// vLLM's `/pooling`.

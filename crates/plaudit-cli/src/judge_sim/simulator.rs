@@ -6,8 +6,8 @@ use super::caches::{AskCounts, Prefixes};
 use super::judge::Judge;
 use super::prompt::Question;
 use super::protocol::{
-    Chat, Choice, Completion, ErrorBody, ErrorDetails, Logprobs, ReplyMessage, Score, Scored, Scores, Usage,
-    tokens,
+    Chat, Choice, Completion, ErrorBody, ErrorDetails, Logprobs, ReplyMessage, ScoreRequest, ScoredItem,
+    Scores, Usage, tokens,
 };
 use super::quality::quality;
 use super::random::{SeededRandom, sigma};
@@ -189,7 +189,7 @@ impl Simulator {
 
     /// The reply to a request for one number a text: its quality, or for a class the share that it makes.
     pub(crate) fn scores(&self, body: &[u8], shape: Shape) -> Reply {
-        let request: Score = match serde_json::from_slice(body) {
+        let request: ScoreRequest = match serde_json::from_slice(body) {
             Ok(request) => request,
             Err(error) => return Reply::error(400, &error.to_string(), None, None),
         };
@@ -208,10 +208,10 @@ impl Simulator {
         let judged: &[&str] = if outcome.invalid { &[] } else { &texts };
         let scored = |(index, text): (usize, &&str)| match (shape, quality(text)) {
             (Shape::Classify, q) => {
-                Scored::Class { index, label: "LABEL_0", probs: [sigma(q)], num_classes: 1 }
+                ScoredItem::Class { index, label: "LABEL_0", probs: [sigma(q)], num_classes: 1 }
             }
-            (Shape::Pooling, q) => Scored::Pooled { index, object: "pooling", data: [q] },
-            (Shape::Embeddings, q) => Scored::Embedded { index, object: "embedding", embedding: [q] },
+            (Shape::Pooling, q) => ScoredItem::Pooled { index, object: "pooling", data: [q] },
+            (Shape::Embeddings, q) => ScoredItem::Embedded { index, object: "embedding", embedding: [q] },
         };
         let scores = Scores {
             id: format!("score-{:016x}", chance.key()),

@@ -34,7 +34,7 @@ pub(super) fn text(about: &RunSummary, steps: &[Value], style: Style) -> String 
     lines.extend(alarms(steps, style));
     lines.push(String::new());
     lines.extend(totals(&steps[steps.len().saturating_sub(LINES)..], style));
-    let mut table = Table { steps: &steps[steps.len().saturating_sub(DETAILED)..], lines, style };
+    let mut table = StepTable { steps: &steps[steps.len().saturating_sub(DETAILED)..], lines, style };
     table.components(about);
     table.signal();
     table.outcomes();
@@ -105,13 +105,13 @@ fn totals(steps: &[Value], style: Style) -> Vec<String> {
 }
 
 /// The last steps side by side. A row that no step has a value for is left out, and so is a part without rows.
-struct Table<'s> {
+struct StepTable<'s> {
     steps: &'s [Value],
     lines: Vec<String>,
     style: Style,
 }
 
-impl Table<'_> {
+impl StepTable<'_> {
     fn part(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
         let before = self.lines.len();
         let mut head = format!("{name:NAME$}");

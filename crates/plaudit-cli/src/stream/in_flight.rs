@@ -18,7 +18,7 @@ const MOST_AT_ONCE: u64 = 4;
 const TICK: Duration = Duration::from_millis(200);
 
 /// A batch and its report.
-pub(super) struct Scored {
+pub(super) struct ScoredBatch {
     pub(super) places: Vec<u64>,
     pub(super) rollouts: Arc<Vec<plaudit::rollout::Rollout<'static>>>,
     pub(super) report: Result<Report, RunError>,
@@ -26,8 +26,8 @@ pub(super) struct Scored {
 
 /// Batches under way, with those that came back before an older one.
 pub(super) struct InFlight {
-    done: (Sender<(u64, Scored)>, Receiver<(u64, Scored)>),
-    early: BTreeMap<u64, Scored>,
+    done: (Sender<(u64, ScoredBatch)>, Receiver<(u64, ScoredBatch)>),
+    early: BTreeMap<u64, ScoredBatch>,
     submitted: u64,
     finished: u64,
 }
@@ -45,14 +45,14 @@ impl InFlight {
         self.submitted += 1;
         if engine.plan().judges.is_empty() {
             let report = engine.score(&rollouts);
-            self.early.insert(number, Scored { places, rollouts: Arc::new(rollouts), report });
+            self.early.insert(number, ScoredBatch { places, rollouts: Arc::new(rollouts), report });
             return;
         }
         let waiting = interrupt.begin_batch();
         engine.submit(rollouts, ScoreOptions::default(), move |rollouts, report| {
             drop(waiting);
             // The receiver is gone where the run has failed meanwhile; nobody needs the batch then.
-            let _ = done.send((number, Scored { places, rollouts, report }));
+            let _ = done.send((number, ScoredBatch { places, rollouts, report }));
         });
     }
 
@@ -62,7 +62,7 @@ impl InFlight {
     }
 
     /// The oldest batch, once it is done; none where none is under way. `waiting` is called while it takes long.
-    pub(super) fn oldest(&mut self, waiting: impl Fn()) -> Option<Scored> {
+    pub(super) fn oldest(&mut self, waiting: impl Fn()) -> Option<ScoredBatch> {
         if self.finished == self.submitted {
             return None;
         }

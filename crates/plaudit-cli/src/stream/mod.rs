@@ -15,7 +15,7 @@ use crate::files::{Entry, Parsed, Source, line};
 use crate::interrupt::Interrupt;
 use crate::rollout_copy::RolloutCopy;
 use group_buffer::{BufferPolicy, GroupBuffer, Placement};
-use in_flight::{InFlight, Scored};
+use in_flight::{InFlight, ScoredBatch};
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
 use plaudit::exec::Pool;
@@ -306,7 +306,7 @@ impl<'r, S: Sink> Stream<'r, S> {
     }
 
     /// The oldest batch that is under way, once it is done; a person sees how it comes along.
-    fn oldest(&mut self) -> Option<Scored> {
+    fn oldest(&mut self) -> Option<ScoredBatch> {
         let (console, engine, position, read) = (self.console, self.engine, self.position, self.read);
         self.in_flight.oldest(|| console.progress(position, read, || calls(engine)))
     }
@@ -315,7 +315,7 @@ impl<'r, S: Sink> Stream<'r, S> {
         self.console.progress(self.position, self.read, || calls(self.engine));
     }
 
-    fn finish_scored(&mut self, scored: Scored) -> Result<(), CliError> {
+    fn finish_scored(&mut self, scored: ScoredBatch) -> Result<(), CliError> {
         self.interrupt.check()?;
         let report = scored.report?;
         self.refuse_uneven(&scored.places, &scored.rollouts, &report)?;

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 /// The result of a shared call: the judgment, or why there is none.
 pub(super) type FlightResult = Result<Arc<[u8]>, Reason>;
 
-type Key = [u8; 32];
-type Flights = Mutex<BTreeMap<Key, watch::Receiver<Option<FlightResult>>>>;
+type FlightKey = [u8; 32];
+type Flights = Mutex<BTreeMap<FlightKey, watch::Receiver<Option<FlightResult>>>>;
 
 /// The requests in flight.
 #[derive(Debug, Default)]
@@ -27,12 +27,12 @@ pub(super) enum Role<'f> {
 /// The request that makes the call. Dropped without a result, it leaves the call to the next.
 pub(super) struct Leader<'f> {
     flights: &'f Flights,
-    key: Key,
+    key: FlightKey,
     sender: watch::Sender<Option<FlightResult>>,
 }
 
 impl SingleFlight {
-    pub(super) fn join(&self, key: &Key) -> Role<'_> {
+    pub(super) fn join(&self, key: &FlightKey) -> Role<'_> {
         let mut flights = lock(&self.flights);
         if let Some(flight) = flights.get(key) {
             return Role::Follower(flight.clone());

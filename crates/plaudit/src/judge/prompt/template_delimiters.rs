@@ -9,7 +9,7 @@ use std::borrow::Cow;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::judge) struct TemplateDelimiters {
     /// Names of tags.
-    tags: Vec<TagName>,
+    tags: Vec<DelimiterTag>,
     /// What follows an opening square bracket.
     squared: Vec<String>,
     /// What follows the hashes of a heading.
@@ -18,7 +18,7 @@ pub(in crate::judge) struct TemplateDelimiters {
 
 /// The name of a tag, or how it starts_with_lookalike where the template fills in the rest.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct TagName {
+struct DelimiterTag {
     text: String,
     open: bool,
 }
@@ -159,7 +159,7 @@ fn lookalikes(text: &str) -> String {
 }
 
 /// The name of the tag that a bracket opens, where it is one.
-fn tag(rest: &str) -> Option<TagName> {
+fn tag(rest: &str) -> Option<DelimiterTag> {
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     let of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
     let end = rest.find(|char: char| !of_name(char)).unwrap_or(rest.len());
@@ -167,7 +167,7 @@ fn tag(rest: &str) -> Option<TagName> {
     let end = after.char_indices().take(LONGEST).find(|(_, char)| *char == '>')?.0;
     let starts = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
     (starts && !after[..end].contains(FENCED))
-        .then(|| TagName { text: lookalikes(name), open: after.starts_with(FILLED) })
+        .then(|| DelimiterTag { text: lookalikes(name), open: after.starts_with(FILLED) })
 }
 
 /// What follows a square bracket, where it is a delimiter.
