@@ -17,6 +17,9 @@ const COMPARED: [&str; 4] = ["comparisons", "wins", "losses", "ties"];
 /// The evidence of every comparison with the reference.
 const AGAINST_REFERENCE: [&str; 4] = ["comparison_score", "reference_score", "win", "win_and"];
 
+/// The fields of a result, the size of its group, the mean of its siblings, and the totals of the group.
+type ResultInGroup<'py> = (ResultFields<'py>, usize, Option<f64>, Vec<Option<f64>>);
+
 /// A report, with the batch that it is about.
 #[pyclass(frozen, name = "Report", module = "plaudit._plaudit")]
 pub(crate) struct PyReport {
@@ -126,12 +129,7 @@ impl PyReport {
     }
 
     /// The fields of one rollout's result; `members` are the places of its group, its own among them.
-    fn result<'py>(
-        &self,
-        py: Python<'py>,
-        at: usize,
-        members: Vec<usize>,
-    ) -> PyResult<(ResultFields<'py>, usize, Option<f64>, Vec<Option<f64>>)> {
+    fn result<'py>(&self, py: Python<'py>, at: usize, members: Vec<usize>) -> PyResult<ResultInGroup<'py>> {
         let total = |at: usize| self.report.rows.get(at).and_then(|row| row.total.value());
         let row =
             self.report.rows.get(at).ok_or_else(|| PyIndexError::new_err("there is no such rollout"))?;

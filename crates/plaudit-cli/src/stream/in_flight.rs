@@ -6,6 +6,7 @@ use crate::interrupt::Interrupt;
 use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::error::RunError;
 use plaudit::report::Report;
+use plaudit::rollout::Rollout;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,13 +21,14 @@ const TICK: Duration = Duration::from_millis(200);
 /// A batch and its report.
 pub(super) struct ScoredBatch {
     pub(super) places: Vec<u64>,
-    pub(super) rollouts: Arc<Vec<plaudit::rollout::Rollout<'static>>>,
+    pub(super) rollouts: Arc<Vec<Rollout<'static>>>,
     pub(super) report: Result<Report, RunError>,
 }
 
 /// Batches under way, with those that came back before an older one.
 pub(super) struct InFlight {
-    done: (Sender<(u64, ScoredBatch)>, Receiver<(u64, ScoredBatch)>),
+    done: Sender<(u64, ScoredBatch)>,
+    results: Receiver<(u64, ScoredBatch)>,
     early: BTreeMap<u64, ScoredBatch>,
     submitted: u64,
     finished: u64,
@@ -35,13 +37,14 @@ pub(super) struct InFlight {
 impl InFlight {
     /// Nothing under way.
     pub(super) fn new() -> Self {
-        Self { done: channel(), early: BTreeMap::new(), submitted: 0, finished: 0 }
+        let (done, results) = channel();
+        Self { done, results, early: BTreeMap::new(), submitted: 0, finished: 0 }
     }
 
     /// Submits a batch. Rules keep all cores busy with one batch, so without judges it is scored before this returns.
     pub(super) fn submit(&mut self, engine: &Arc<Engine>, interrupt: &Arc<Interrupt>, batch: Batch) {
         let Batch { places, rollouts, .. } = batch;
-        let (number, done) = (self.submitted, self.done.0.clone());
+        let (number, done) = (self.submitted, self.done.clone());
         self.submitted += 1;
         if engine.plan().judges.is_empty() {
             let report = engine.score(&rollouts);
@@ -67,7 +70,7 @@ impl InFlight {
             return None;
         }
         while !self.early.contains_key(&self.finished) {
-            match self.done.1.recv_timeout(TICK) {
+            match self.results.recv_timeout(TICK) {
                 Ok((number, scored)) => drop(self.early.insert(number, scored)),
                 Err(RecvTimeoutError::Timeout) => waiting(),
                 Err(RecvTimeoutError::Disconnected) => return None,
