@@ -21,7 +21,7 @@ Examples:
   plaudit doctor
   plaudit doctor --recipe my.yaml --state run/";
 
-/// DoctorCheck the machine, a recipe, its judges and a state
+/// Check the machine, a recipe, its judges and a state
 ///
 /// Scores one group of two small rollouts with the recipe, so each of its judges is asked a few times. Exits with 0 where all
 /// is well, and with 1 where something is not.
@@ -30,7 +30,7 @@ Examples:
 pub(crate) struct Doctor {
     #[command(flatten)]
     recipe: RecipeArgs,
-    /// DoctorCheck this state as well: a folder, or redis://host:port/database
+    /// Check this state as well: a folder, or redis://host:port/database
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
 }

@@ -20,7 +20,7 @@ Examples:
   plaudit recipe show quickstart > my.yaml
   plaudit recipe schema > plaudit.schema.json";
 
-/// RecipeCheck, show and list recipes
+/// Check, show and list recipes
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Recipe {
@@ -31,7 +31,7 @@ pub(crate) struct Recipe {
 #[derive(Debug, Subcommand)]
 enum RecipeVerb {
     /// Say what a recipe means, or everything that is wrong with it
-    RecipeCheck(RecipeCheck),
+    Check(RecipeCheck),
     /// Print the text of a shipped recipe
     Show {
         /// The name of the recipe
@@ -58,7 +58,7 @@ struct RecipeCheck {
 impl Recipe {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
         match &self.verb {
-            RecipeVerb::RecipeCheck(check) => return check.run(),
+            RecipeVerb::Check(check) => return check.run(),
             RecipeVerb::Show { name } => print(show(name)?.trim_end())?,
             RecipeVerb::List => print(&list(Style::of_stdout()))?,
             RecipeVerb::Schema => print(&format!("{:#}", recipe::schema()))?,
