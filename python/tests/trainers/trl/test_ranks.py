@@ -73,7 +73,7 @@ def test_joined_ranks_score_like_the_uncut_batch(tmp_path: Path, judge: Judge) -
         calls += 3 * 6
     assert [rank["told"] for rank in ranks] == [[], []]
     assert ranks[0]["cut"] == [0.0] * 3
-    # The same number of questions for the training as for the check above, which asks them once: none is paid twice.
+    # The check above asks each question once, and so did the training: none is paid twice.
     assert judge.asked() <= 2 * calls
 
 
