@@ -48,6 +48,7 @@ test-python: develop
 	python/venv.sh dev
 	$(DEV)/ruff format --check python
 	$(DEV)/ruff check python
+	$(DEV)/ruff check --select F,E9 bench examples
 	$(DEV)/pyright --pythonpath $(DEV)/python
 	cd $(TARGET) && MYPYPATH=$(CURDIR)/python PYTHONPATH=$(CURDIR)/python $(CURDIR)/$(DEV)/stubtest plaudit._plaudit
 	PYTHONPATH=python PLAUDIT_BIN=$(TARGET)/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers
