@@ -22,7 +22,7 @@ const SLOWEST: u64 = 32 << 10;
 /// Up to how many bytes a body is small: a quarter of the budget is reserved for those, so that a few large bodies that come slowly do
 /// not lock everybody out.
 const SMALL: usize = 1 << 20;
-/// RunSummary how many bytes a value takes once it is read, and how many more a list or an object.
+/// About how many bytes a value takes once it is read, and how many more a list or an object.
 const VALUE: usize = 64;
 const CONTAINER: usize = 96;
 
@@ -89,7 +89,7 @@ impl Drop for HeldBody {
     }
 }
 
-/// BodyBudget for what is answered, until it has been sent.
+/// Memory for what is answered, until it has been sent.
 #[derive(Debug)]
 pub(crate) struct ReplyLease {
     budget: Arc<BodyBudget>,
@@ -268,7 +268,7 @@ struct ParsedSize {
 }
 
 impl ParsedSize {
-    /// RunSummary how many bytes the values of the next piece take once they are read, beside their texts.
+    /// About how many bytes the values of the next piece take once they are read, beside their texts.
     fn of(&mut self, piece: &[u8]) -> usize {
         let before = self.all;
         let mut rest = piece;
