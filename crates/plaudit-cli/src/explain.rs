@@ -1,7 +1,7 @@
 //! `plaudit explain`: how one total came about, with every component, every comparison and the judge's replies.
 
 use crate::GOOD;
-use crate::console::{Console, Style, printable};
+use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
 use crate::rewards::print;
@@ -20,6 +20,7 @@ use plaudit::outcome::Outcome;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,7 +53,7 @@ impl Explain {
         let (manifest, file) = state.last()?;
         let journal = Some(state.journal.clone());
         let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
-        let engine = Engine::open(manifest.plan()?, &setup)?;
+        let engine = Arc::new(Engine::open(manifest.plan()?, &setup)?);
         let rollouts = siblings(file.path(), &self.id, &engine)?;
         let (report, exchanges) = engine.explain(&rollouts, &ScoreOptions::default())?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
@@ -211,11 +212,10 @@ fn reply(exchange: &CallTranscript) -> Option<String> {
 }
 
 /// The rollout of that id with all of its group.
-fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static>>, CliError> {
+fn siblings(file: &str, id: &str, engine: &Arc<Engine>) -> Result<Vec<Rollout<'static>>, CliError> {
     let all = |keep: &mut dyn FnMut(Rollout<'static>)| -> Result<(), CliError> {
-        let mut source = Source::open(file)?;
-        while let Some(block) = source.next(engine.pool(), &Fields::own(), &Console::errors())? {
-            for entry in block {
+        for block in Source::open(file)?.read_ahead(engine, &Arc::new(Fields::own()))? {
+            for entry in block?.parsed.recv().into_iter().flat_map(|parsed| parsed.entries) {
                 entry.rollouts.into_iter().flat_map(|parsed| parsed.rollouts).for_each(&mut *keep);
             }
         }

@@ -1,17 +1,17 @@
 //! `plaudit rank`: keeps the best rollouts of each group.
 
 use crate::error::CliError;
-use crate::files::{Output, in_chunks, line};
+use crate::files::{Output, line};
 use crate::scoring::ScoringArgs;
-use crate::stream::Sink;
+use crate::stream::{Renderer, Sink};
 use crate::summary::whole;
 use clap::Args;
-use plaudit::exec::Pool;
 use plaudit::group::{self, Group};
 use plaudit::report::{Report, RowResult};
 use plaudit::rollout::Rollout;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use std::io::Write as _;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,37 +71,45 @@ impl Best {
         };
         format!("{} rollouts kept{without}", whole(self.kept))
     }
+}
 
-    /// The lines of one group.
-    fn group(&self, group: &Group, rollouts: &[Rollout<'_>], report: &Report) -> Result<Piece, CliError> {
+impl Piece {
+    /// The lines of one group, of which so many rollouts are kept.
+    fn new(
+        (keep, name): (usize, &str),
+        group: &Group,
+        rollouts: &[Rollout<'_>],
+        report: &Report,
+    ) -> Result<Self, CliError> {
         let total = |place: usize| report.rows[place].total.value().map(|value| (place, value));
         let mut ranked: Vec<(usize, f64)> = group.members.iter().filter_map(|place| total(*place)).collect();
         // The sort keeps the order of equals, which is that of the input.
         ranked.sort_by(|(_, left), (_, right)| right.total_cmp(left));
         let without = ranked.is_empty();
-        ranked.truncate(self.keep);
+        ranked.truncate(keep);
         let mut lines = Vec::new();
         for (at, (place, _)) in ranked.iter().enumerate() {
             let rollout = &rollouts[*place];
             let result = report.result(*place, rollout.id.as_deref().unwrap_or(""), rollout);
-            lines.extend(line(&Ranked { result, rank: at + 1, rollout }, self.output.name())?);
+            lines.extend(line(&Ranked { result, rank: at + 1, rollout }, name)?);
         }
-        Ok(Piece { lines, kept: ranked.len() as u64, without })
+        Ok(Self { lines, kept: ranked.len() as u64, without })
     }
 }
 
 impl Sink for Best {
     type Piece = Piece;
 
-    fn render(&self, pool: &Pool, rollouts: &[Rollout<'_>], report: &Report) -> Result<Vec<Piece>, CliError> {
-        let groups = group::gather(rollouts);
-        let ranked = in_chunks(pool, groups.len(), |at| self.group(&groups[at], rollouts, report))?;
-        let nothing = || Piece { lines: Vec::new(), kept: 0, without: false };
-        let mut pieces: Vec<Piece> = rollouts.iter().map(|_| nothing()).collect();
-        for (group, piece) in groups.iter().zip(ranked) {
-            pieces[group.members[0]] = piece;
-        }
-        Ok(pieces)
+    fn renderer(&self) -> Renderer<Piece> {
+        let (keep, name) = (self.keep, self.output.name().to_owned());
+        Arc::new(move |rollouts, report| {
+            let nothing = || Piece { lines: Vec::new(), kept: 0, without: false };
+            let mut pieces: Vec<Piece> = rollouts.iter().map(|_| nothing()).collect();
+            for group in group::gather(rollouts) {
+                pieces[group.members[0]] = Piece::new((keep, &name), &group, rollouts, report)?;
+            }
+            Ok(pieces)
+        })
     }
 
     fn bytes(piece: &Piece) -> usize {

@@ -2,18 +2,16 @@
 
 use crate::console::Console;
 use crate::error::CliError;
-use crate::files::{Lines, Output, Role, Source, in_chunks, refuse_format, refuse_overlap};
+use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
 use crate::interrupt::Interrupt;
 use crate::scoring::{Run, SummaryArgs, writes};
 use crate::state::State;
-use crate::stream::{Sink, Stream};
+use crate::stream::{Renderer, Sink, Stream};
 use clap::Args;
 use plaudit::engine::Engine;
 use plaudit::engine::EngineOptions;
-use plaudit::exec::Pool;
 use plaudit::input::Fields;
 use plaudit::judge::client::Network;
-use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use std::sync::Arc;
 
@@ -89,7 +87,7 @@ fn collect(state: &str) -> Result<Vec<String>, CliError> {
     let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
     let mut collected = Collected(Vec::new());
     Stream::new(&engine, &mut collected, &console, run.hold, &interrupt)
-        .run(&mut Source::open(rollouts.path())?, &Fields::own())?;
+        .run(Source::open(rollouts.path())?, Fields::own())?;
     Ok(collected.0)
 }
 
@@ -99,16 +97,13 @@ struct Collected(Vec<String>);
 impl Sink for Collected {
     type Piece = String;
 
-    fn render(
-        &self,
-        pool: &Pool,
-        rollouts: &[Rollout<'_>],
-        report: &Report,
-    ) -> Result<Vec<String>, CliError> {
-        in_chunks(pool, rollouts.len(), |at| {
-            let rollout = &rollouts[at];
-            let result = report.result(at, rollout.id.as_deref().unwrap_or(""), rollout);
-            serde_json::to_string(&result).map_err(|error| CliError::Arguments(error.to_string()))
+    fn renderer(&self) -> Renderer<String> {
+        Arc::new(|rollouts, report| {
+            let text = |(at, rollout): (usize, &Rollout<'_>)| {
+                let result = report.result(at, rollout.id.as_deref().unwrap_or(""), rollout);
+                serde_json::to_string(&result).map_err(|error| CliError::Arguments(error.to_string()))
+            };
+            rollouts.iter().enumerate().map(text).collect()
         })
     }
 

@@ -23,6 +23,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// A group is held until so many rollouts have been read since its last member, where nothing else is said.
+pub(crate) const HOLD: u64 = 4096;
+
 /// The flags of a run over rollouts.
 #[derive(Debug, Args)]
 pub(crate) struct ScoringArgs {
@@ -43,7 +46,7 @@ pub(crate) struct ScoringArgs {
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
     /// Close a group when so many rollouts have been read since its last member
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, value_name = "N", default_value_t = HOLD, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     hold: u64,
     /// Keep every judgment in this folder before it is used, and go on from there after a crash; or in
     /// redis://[user:password@]host:port[/database], which several machines can share
@@ -118,7 +121,7 @@ impl ScoringArgs {
     pub(crate) fn prepare(&self) -> Result<Prepared, CliError> {
         let recipe = self.recipe.recipe()?;
         let plan = recipe.plan()?;
-        // What is manifest is what was read here, whatever becomes of the file meanwhile.
+        // What is kept is what was read here, whatever becomes of the file meanwhile.
         let manifest = RunManifest::of(&recipe, &self.recipe.set, self.hold);
         self.refuse_overlap()?;
         let console = if self.quiet { Console::errors() } else { Console::for_run(false, None) };
@@ -218,9 +221,9 @@ pub(crate) struct Run<'r> {
     pub(crate) hold: u64,
     /// The field that statistics are told by.
     pub(crate) by: Option<&'r str>,
-    /// Where the rollouts are manifest.
+    /// Where the rollouts are kept.
     pub(crate) copy: Option<&'r mut RolloutCopy>,
-    /// Where judgments are manifest.
+    /// Where judgments are kept.
     pub(crate) journal: Option<Store>,
     /// Where files are until they are whole.
     pub(crate) parts: Vec<PathBuf>,
@@ -256,10 +259,10 @@ impl Run<'_> {
             Stream::new(self.engine, &mut sink, &console, self.hold, &interrupt)
                 .with_breakdown(breakdown)
                 .with_copy(self.copy.take())
-                .run(&mut self.source, &self.fields)
+                .run(self.source, self.fields)
         });
         console.end();
-        let Done { statistics, breakdown, bad_lines } = done?;
+        let Done { statistics, breakdown, bad_lines, bytes } = done?;
         if let (Some(field), Some(breakdown)) = (self.by, &breakdown)
             && statistics.rollouts > 0
             && !breakdown.is_found()
@@ -273,7 +276,7 @@ impl Run<'_> {
             tallies: &self.engine.tallies(),
             by: self.by.zip(breakdown.as_ref()),
             bad_lines: &bad_lines,
-            bytes: self.source.position(),
+            bytes,
             seconds: started.elapsed().as_secs_f64(),
         };
         if let Some(mut file) = summary_file {

@@ -118,7 +118,7 @@ impl State {
         match &self.location {
             Location::Redis(redis) => {
                 let put = redis.put_run(&LastRun { run: text.into_bytes(), rollouts });
-                // Its judgments are manifest all the same, and what else was wrong with Redis is said in any case.
+                // Its judgments are kept all the same, and what else was wrong with Redis is said in any case.
                 if let Err(error) = put
                     && self.journal.is_stuck().is_none()
                 {

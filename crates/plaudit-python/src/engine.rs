@@ -4,12 +4,12 @@ use crate::batch::{self, Batch, Columns};
 use crate::custom::{Function, kinds};
 use crate::error;
 use crate::journals::{self, JournalHandle};
-use crate::report::PyReport;
+use crate::report::{Freeing, PyReport};
 use crate::value::{from_value, json};
 use plaudit::compose::Combine;
 use plaudit::engine::{Engine, EngineOptions, ScoreOptions};
 use plaudit::error::RunError;
-use plaudit::exec::CancelToken;
+use plaudit::exec::{CancelToken, Pool};
 use plaudit::journal::Store;
 use plaudit::judge::client::Network;
 use plaudit::plan::{Gate, Plan, Scorer};
@@ -269,16 +269,19 @@ impl PyEngine {
     ) -> PyResult<PyReport> {
         let work = self.begin(py, &columns, validate)?;
         let (engine, batch, validated) = (Arc::clone(&self.engine), Arc::clone(&work.batch), work.validated);
+        let freeing = work.freeing();
         let cancel = work.cancel.clone();
         let (report, seconds) = if batch.bytes() <= QUICK_BYTES && self.is_quick() {
             let scored = py.detach(|| work.score(&engine));
             py.check_signals()?;
             scored
         } else {
-            interruptible(py, &cancel, move || work.score(&engine))?
+            // Rules run on the engine's threads anyway; who may wait long gets a thread of its own.
+            let pool = engine.is_rules_only().then(|| Arc::clone(engine.pool()));
+            interruptible(py, &cancel, pool, move || work.score(&engine))?
         };
         let report = Arc::new(report.map_err(|error| error::run(py, &error))?);
-        Ok(PyReport { report, batch, seconds, validated })
+        Ok(PyReport { report, batch, seconds, validated, freeing })
     }
 
     /// Starts to score a batch. `done` is called on another thread, with the report or an error.
@@ -319,7 +322,7 @@ impl PyEngine {
     ) -> PyResult<Bound<'py, PyAny>> {
         let work = self.begin(py, &columns, validate)?;
         let (engine, cancel) = (Arc::clone(&self.engine), work.cancel.clone());
-        let explained = interruptible(py, &cancel, move || work.explain(&engine, full))?;
+        let explained = interruptible(py, &cancel, None, move || work.explain(&engine, full))?;
         from_value(py, &Value::Array(explained.map_err(|error| error::run(py, &error))?))
     }
 }
@@ -352,7 +355,8 @@ impl PyEngine {
         let validate = batch::flag("validate", validate)?;
         let validated = validate.unwrap_or(self.engine.plan().validates);
         let batch = Arc::new(Batch::read(columns)?);
-        Ok(Work { batch, validate, validated, cancel: CancelToken::default(), _busy: busy })
+        let pool = Arc::clone(self.engine.pool());
+        Ok(Work { batch, validate, validated, cancel: CancelToken::default(), pool, _busy: busy })
     }
 }
 
@@ -363,10 +367,15 @@ struct Work {
     /// Whether references take part in comparisons.
     validated: bool,
     cancel: CancelToken,
+    pool: Arc<Pool>,
     _busy: Arc<()>,
 }
 
 impl Work {
+    fn freeing(&self) -> Freeing {
+        Freeing { pool: Arc::clone(&self.pool), process: std::process::id() }
+    }
+
     fn options(&self) -> ScoreOptions {
         ScoreOptions { validate: self.validate, cancel: Some(self.cancel.clone()) }
     }
@@ -403,12 +412,14 @@ impl Work {
 
     /// Calls back into Python; where the interpreter is going away, nobody waits any more.
     fn finish(self, done: &Py<PyAny>, report: Result<Report, RunError>, seconds: Duration) {
+        let freeing = self.freeing();
         let Self { batch, validated, _busy, .. } = self;
         Python::try_attach(|py| {
             let called = match report {
                 Ok(report) => {
                     let report = Arc::new(report);
-                    done.call1(py, (PyReport { report, batch, seconds, validated }, py.None()))
+                    let report = PyReport { report, batch, seconds, validated, freeing };
+                    done.call1(py, (report, py.None()))
                 }
                 Err(error) => done.call1(py, (py.None(), error::run(py, &error))),
             };
@@ -419,16 +430,19 @@ impl Work {
     }
 }
 
-/// Runs work on a thread of its own, while this one, which gets the signals, waits. Ctrl-C cancels the work.
+/// Runs work on a thread of the pool or of its own, while this one, which gets the signals, waits. Ctrl-C cancels the work.
 fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     cancel: &CancelToken,
+    pool: Option<Arc<Pool>>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (sender, mut receiver) = mpsc::sync_channel(1);
-    spawn(move || {
-        let _ = sender.send(work());
-    })?;
+    let work = move || drop(sender.send(work()));
+    match pool {
+        Some(pool) => pool.spawn(work),
+        None => spawn(work)?,
+    }
     loop {
         let received = py.detach(move || {
             let received = receiver.recv_timeout(SIGNAL_POLL);

@@ -3,6 +3,7 @@
 use crate::batch::Batch;
 use crate::error;
 use numpy::PyArray1;
+use plaudit::exec::Pool;
 use plaudit::outcome::{Fact, Outcome};
 use plaudit::plan::Scorer;
 use plaudit::report::{Report, Row};
@@ -28,6 +29,29 @@ pub(crate) struct PyReport {
     pub(crate) seconds: Duration,
     /// Whether references took part in comparisons.
     pub(crate) validated: bool,
+    pub(crate) freeing: Freeing,
+}
+
+/// Frees the rows of a large report on the engine's threads, so that Python does not wait for it.
+pub(crate) struct Freeing {
+    pub(crate) pool: Arc<Pool>,
+    /// The process that the threads are of; a fork of it has none.
+    pub(crate) process: u32,
+}
+
+/// From how many rows on that is worth it.
+const MANY_ROWS: usize = 512;
+
+impl Drop for PyReport {
+    fn drop(&mut self) {
+        if let Some(report) = Arc::get_mut(&mut self.report)
+            && report.rows.len() >= MANY_ROWS
+            && self.freeing.process == std::process::id()
+        {
+            let rows = std::mem::take(&mut report.rows);
+            self.freeing.pool.spawn(move || drop(rows));
+        }
+    }
 }
 
 #[pymethods]

@@ -2,6 +2,7 @@
 
 use crate::compose::{Cause, Total};
 use crate::error::RunError;
+use crate::exec::Pool;
 use crate::group::{Group, Key};
 use crate::judge::stats::JudgeStats;
 use crate::outcome::{Outcome, OutcomeKind};
@@ -14,6 +15,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 use std::borrow::{Borrow, Cow};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What the engine says of one rollout.
@@ -71,27 +73,31 @@ pub struct Report {
 }
 
 impl Report {
-    /// Puts the rows of the groups back into input order and counts them.
-    pub(crate) fn new<'r, R: Borrow<Rollout<'r>>>(
+    /// Counts the rows of the groups and puts them back into input order.
+    pub(crate) fn new<'r, R: Borrow<Rollout<'r>> + Sync>(
         plan: Arc<Plan>,
+        pool: &Pool,
         rollouts: &[R],
         groups: Vec<Group>,
         scored: Vec<Vec<Row>>,
         findings: &[(String, JudgeStats)],
     ) -> Result<Self, RunError> {
-        let mut statistics = Statistics::of(&plan);
-        findings.iter().for_each(|(component, found)| statistics.observe_judging(component, found));
-        let mut rows: Vec<Option<Row>> = Vec::with_capacity(rollouts.len());
-        rows.resize_with(rollouts.len(), || None);
-        for (group, members) in groups.iter().zip(scored) {
-            statistics.observe_group(members.iter());
-            for (place, row) in group.members.iter().zip(members) {
-                statistics.observe(&plan, &row, rollouts[*place].borrow().tokens);
-                rows[*place] = Some(row);
+        let count = |part: &Range<usize>| {
+            let mut statistics = Statistics::of(&plan);
+            for (group, members) in groups[part.clone()].iter().zip(&scored[part.clone()]) {
+                statistics.observe_group(members.iter());
+                for (place, row) in group.members.iter().zip(members) {
+                    statistics.observe(&plan, row, rollouts[*place].borrow().tokens);
+                }
             }
-        }
-        let rows: Vec<Row> = rows.into_iter().flatten().collect();
+            statistics
+        };
+        let mut counted = pool.map(&parts(&groups), count).into_iter();
+        let mut statistics = counted.next().unwrap_or_else(|| Statistics::of(&plan));
+        counted.for_each(|part| statistics.merge(&part));
+        findings.iter().for_each(|(component, found)| statistics.observe_judging(component, found));
         statistics.reconcile(rollouts.len() as u64)?;
+        let rows = in_input_order(&groups, scored);
         Ok(Self { plan, rows, groups, statistics })
     }
 
@@ -127,6 +133,34 @@ impl Report {
     pub fn result<'r>(&'r self, at: usize, id: &'r str, rollout: &'r Rollout<'r>) -> RowResult<'r> {
         RowResult { plan: &self.plan, row: &self.rows[at], id, rollout }
     }
+}
+
+/// How many rollouts are counted together at least. The number of threads has no part in it, so that the statistics are the
+/// same to the last bit wherever they are made.
+const PART: usize = 1024;
+
+/// Consecutive groups that are counted together.
+fn parts(groups: &[Group]) -> Vec<Range<usize>> {
+    let (mut parts, mut start, mut rollouts) = (Vec::new(), 0, 0);
+    for (at, group) in groups.iter().enumerate() {
+        rollouts += group.members.len();
+        if rollouts >= PART || at + 1 == groups.len() {
+            parts.push(start..at + 1);
+            (start, rollouts) = (at + 1, 0);
+        }
+    }
+    parts
+}
+
+/// The rows of the groups, each at the place of its rollout.
+fn in_input_order(groups: &[Group], scored: Vec<Vec<Row>>) -> Vec<Row> {
+    let places = groups.iter().flat_map(|group| group.members.iter().copied());
+    if places.clone().enumerate().all(|(at, place)| at == place) {
+        return scored.into_iter().flatten().collect();
+    }
+    let mut rows: Vec<Option<Row>> = scored.iter().flatten().map(|_| None).collect();
+    places.zip(scored.into_iter().flatten()).for_each(|(place, row)| rows[place] = Some(row));
+    rows.into_iter().flatten().collect()
 }
 
 /// The mean of the values that are finite; none where none is.

@@ -8,21 +8,22 @@ mod overlap;
 mod parquet_reader;
 mod parquet_writer;
 
-pub(crate) use jsonl_writer::{Lines, in_chunks, line};
+pub(crate) use jsonl_writer::{Lines, line};
 pub(crate) use output::Output;
 pub(crate) use overlap::{Role, refuse_format, refuse_overlap};
 pub(crate) use parquet_writer::ParquetWriter;
 
 use crate::console::Console;
 use crate::error::CliError;
-use plaudit::exec::Pool;
+use plaudit::engine::Engine;
 use plaudit::group::Key;
 use plaudit::input::{Fields, InputError, Rollouts};
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::Duration;
 
 /// How long a pipe may have no writer before that is said.
@@ -40,25 +41,71 @@ pub(crate) struct Entry {
 pub(crate) struct Parsed {
     pub(crate) rollouts: Rollouts,
     pub(crate) group: Option<u64>,
+    /// The hash of each rollout's id.
+    pub(crate) ids: Vec<u64>,
 }
 
 impl Parsed {
     fn new(mut rollouts: Rollouts, noun: &str, number: u64) -> Self {
         rollouts.name(|| format!("{noun}-{number}"));
         let group = Key::of(rollouts.shared()).as_ref().map(Key::hash);
-        Self { rollouts, group }
+        let ids = rollouts.ids().map(|id| rapidhash::v3::rapidhash_v3(id.as_bytes())).collect();
+        Self { rollouts, group, ids }
     }
+}
+
+/// A part of the input that has been read and not yet parsed.
+pub(crate) enum Block {
+    Lines(jsonl_reader::LineBlock),
+    Rows(parquet_reader::RowBlock),
+}
+
+/// The lines or rows of a block.
+pub(crate) struct ParsedBlock {
+    pub(crate) entries: Vec<Entry>,
+    /// What is to be said of the input. The same may be said of several blocks.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Block {
+    pub(crate) fn parse(self, fields: &Fields) -> ParsedBlock {
+        match self {
+            Self::Lines(lines) => ParsedBlock {
+                entries: lines.parse(fields),
+                warnings: lines.warning.iter().map(|warning| (*warning).to_owned()).collect(),
+            },
+            Self::Rows(rows) => {
+                let (entries, left_out) = rows.parse(fields);
+                let warning = |name: String| {
+                    format!("the column {name:?} holds bytes that are not text; they are left out")
+                };
+                ParsedBlock { entries, warnings: left_out.into_iter().map(warning).collect() }
+            }
+        }
+    }
+}
+
+/// A block that is being parsed.
+pub(crate) struct ReadBlock {
+    pub(crate) parsed: Receiver<ParsedBlock>,
+    /// How many bytes, and how many lines or rows, had been read with it.
+    pub(crate) position: u64,
+    pub(crate) lines: u64,
 }
 
 /// What stdin is called.
 const STDIN: &str = "stdin";
 
 /// A regular file, up to the size that it has now: one that grows meanwhile is not followed.
-fn sized(name: &str, file: impl Read + 'static, length: u64) -> jsonl_reader::Reader<Box<dyn Read>> {
+fn sized(
+    name: &str,
+    file: impl Read + Send + 'static,
+    length: u64,
+) -> jsonl_reader::Reader<Box<dyn Read + Send>> {
     jsonl_reader::Reader::new(name.to_owned(), Box::new(file.take(length)), Some(length))
 }
 
-fn stdin() -> jsonl_reader::Reader<Box<dyn Read>> {
+fn stdin() -> jsonl_reader::Reader<Box<dyn Read + Send>> {
     // Where stdin is a file, others may have read some of it before.
     let left = || -> io::Result<Option<u64>> {
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -96,7 +143,7 @@ fn open(path: &str) -> io::Result<File> {
 /// An open input.
 pub(crate) enum Source {
     /// JSON lines.
-    Lines(jsonl_reader::Reader<Box<dyn Read>>),
+    Lines(jsonl_reader::Reader<Box<dyn Read + Send>>),
     /// Parquet.
     Rows(parquet_reader::Rows),
 }
@@ -140,17 +187,43 @@ impl Source {
         }
     }
 
-    /// The next lines or rows, or nothing at the end.
-    pub(crate) fn next(
-        &mut self,
-        pool: &Pool,
-        fields: &Fields,
-        console: &Console,
-    ) -> Result<Option<Vec<Entry>>, CliError> {
+    /// The next lines or rows; nothing at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Block>, CliError> {
         match self {
-            Self::Lines(lines) => lines.next(pool, fields, console),
-            Self::Rows(rows) => rows.next(fields, console),
+            Self::Lines(lines) => Ok(lines.next()?.map(Block::Lines)),
+            Self::Rows(rows) => Ok(rows.next()?.map(Block::Rows)),
         }
+    }
+
+    /// Reads on a thread of its own and parses on the engine's, a few blocks ahead. Blocks come in the order of the input.
+    /// The thread ends at the end of the input, at an error, or when nobody receives any more; it is not waited for,
+    /// because a pipe may stay silent for ever.
+    pub(crate) fn read_ahead(
+        mut self,
+        engine: &Arc<Engine>,
+        fields: &Arc<Fields>,
+    ) -> Result<Receiver<Result<ReadBlock, CliError>>, CliError> {
+        let name = self.label();
+        let (engine, fields) = (Arc::clone(engine), Arc::clone(fields));
+        let (send, receive) = sync_channel(engine.pool().threads() + 2);
+        let read = move || {
+            loop {
+                let block = match self.next() {
+                    Ok(Some(block)) => block,
+                    Ok(None) => return,
+                    Err(error) => return drop(send.send(Err(error))),
+                };
+                let (done, parsed) = sync_channel(1);
+                let fields = Arc::clone(&fields);
+                engine.pool().spawn(move || drop(done.send(block.parse(&fields))));
+                let read = ReadBlock { parsed, position: self.position(), lines: self.lines() };
+                if send.send(Ok(read)).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("plaudit-read".to_owned()).spawn(read);
+        thread.map(|_| receive).map_err(|error| CliError::File(name, error))
     }
 
     /// What one entry is called.

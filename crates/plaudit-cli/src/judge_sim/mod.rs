@@ -24,8 +24,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Threads that answer. A client on the same machine wants the rest.
-const WORKERS: usize = 2;
+/// The fewest threads that answer; there are as many as the process has cores.
+const FEWEST_WORKERS: usize = 2;
 /// The longest latency that can be asked for, in seconds.
 const LONGEST: f64 = 3600.0;
 
@@ -125,8 +125,9 @@ impl JudgeSim {
         let server = Arc::new(Server::new(Simulator::new(self.settings()), request_log, self.requests));
         let address = SocketAddr::new(self.bind, self.port);
         let failure = |error: io::Error| CliError::File(address.to_string(), error);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(WORKERS)
+            .worker_threads(cores.max(FEWEST_WORKERS))
             .enable_all()
             .build()
             .map_err(failure)?;

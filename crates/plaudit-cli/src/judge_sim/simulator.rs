@@ -45,7 +45,7 @@ pub(crate) struct Simulator {
     /// How often each question was asked.
     asked: Mutex<AskCounts>,
     /// The prefix cache.
-    known: Mutex<Prefixes>,
+    known: Prefixes,
 }
 
 /// A reply, to be sent after a while.
@@ -97,7 +97,7 @@ fn unsupported(param: &str, message: &str) -> Reply {
 
 impl Simulator {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, asked: Mutex::new(AskCounts::new()), known: Mutex::new(Prefixes::new()) }
+        Self { settings, asked: Mutex::new(AskCounts::new()), known: Prefixes::new() }
     }
 
     /// The name of the model that is served.
@@ -230,8 +230,7 @@ impl Simulator {
     }
 
     fn usage(&self, prompts: &[&str], completion: u64) -> Usage {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached: usize = prompts.iter().map(|prompt| known.cached(prompt.as_bytes())).sum();
+        let cached: usize = prompts.iter().map(|prompt| self.known.cached(prompt.as_bytes())).sum();
         Usage::new(prompts.iter().map(|prompt| tokens(prompt.len())).sum(), cached as u64, completion)
     }
 

@@ -25,6 +25,11 @@ impl Pool {
         Self { threads: threads.unwrap_or_else(cores).max(1), pool: OnceLock::new() }
     }
 
+    /// How many threads it has, or will have.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// What `work` makes of each item, in the order of the items, whatever order they were worked on.
     pub fn map<T: Sync, R: Send>(&self, items: &[T], work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
         if self.threads == 1 || items.len() < 2 {

@@ -57,7 +57,7 @@ impl Default for RecipeFile {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GroupsConfig {
-    /// How many groups are scored at once; one a core where nothing is said.
+    /// How many groups are scored at once, and the most threads that ask judges; one a core where nothing is said.
     #[schemars(range(min = 1, max = 1024))]
     pub parallel: Option<usize>,
     /// How long one group may take, such as `300s`, `500ms` or `5m`; what is not scored by then is invalid. Where

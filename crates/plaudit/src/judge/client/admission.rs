@@ -57,6 +57,8 @@ pub(super) struct Slot {
     pub(super) reserved: f64,
     /// Whether this call finds out if the judge supports its format.
     pub(super) probes_format: bool,
+    /// After how long a second call is worth it, where one may be made.
+    pub(super) hedge_after: Option<Duration>,
 }
 
 enum Decision {
@@ -122,6 +124,18 @@ impl QueueState {
         (None, moved)
     }
 
+    /// The decision on a call that nobody waits before, where it can be made now.
+    fn admit_at_once(&mut self, request: &CallRequest, now: Instant) -> Option<Result<Slot, Rejected>> {
+        if !self.queue.is_empty() {
+            return None;
+        }
+        let Decision::Now(answer) = self.decide(request, now) else { return None };
+        if let Ok(slot) = &answer {
+            self.start(slot, request, now);
+        }
+        Some(answer)
+    }
+
     fn decide(&mut self, request: &CallRequest, now: Instant) -> Decision {
         let fail = |rejected: Rejected| Decision::Now(Err(rejected));
         if let Some(reason) = &self.closed {
@@ -152,7 +166,11 @@ impl QueueState {
             return Decision::Later(Some(next));
         }
         match self.choose_endpoint(request, now) {
-            Ok(endpoint) => Decision::Now(Ok(Slot { endpoint, reserved, probes_format })),
+            Ok(endpoint) => {
+                let may_hedge = request.hedge.is_none() && !probes_format && self.budget.may_hedge();
+                let hedge_after = self.latencies.too_slow().filter(|_| may_hedge);
+                Decision::Now(Ok(Slot { endpoint, reserved, probes_format, hedge_after }))
+            }
             Err(decision) => decision,
         }
     }
@@ -262,6 +280,9 @@ impl AdmissionQueue {
 
     /// Waits until the call may start. Dropping the future leaves the queue.
     pub(super) async fn admit(&self, request: CallRequest) -> Result<Permit<'_>, Rejected> {
+        if let Some(answer) = lock(&self.state).admit_at_once(&request, Instant::now()) {
+            return answer.map(|slot| Permit::new(self, slot, &request));
+        }
         let waiter = Arc::new(QueuedCall { request, woken: Notify::new(), answer: Mutex::new(None) });
         let mut queued = QueueEntry { queue: self, waiter: &waiter, is_in: true };
         lock(&self.state).queue.push_back(Arc::clone(&waiter));
@@ -320,12 +341,6 @@ impl AdmissionQueue {
         let may = !reached || !is_up || state.budget.retry();
         state.tally.retries += u64::from(may);
         may
-    }
-
-    /// After how long a call is worth a second one.
-    pub(super) fn hedge_after(&self) -> Option<Duration> {
-        let state = lock(&self.state);
-        state.latencies.too_slow().filter(|_| state.budget.may_hedge())
     }
 
     /// Sends nothing more, and fails what waits.

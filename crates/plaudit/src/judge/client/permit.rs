@@ -1,7 +1,7 @@
 //! Permit of one admitted call: releases its slot, reservation and concurrency however the call ends, and feeds its result
 //! back into limits, breaker and counts.
 
-use super::admission::{AdmissionQueue, CallRequest, Slot};
+use super::admission::{AdmissionQueue, CallRequest, QueueState, Slot};
 use super::budget::Budget;
 use super::call_error::{CallError, Health};
 use crate::exec::lock;
@@ -68,6 +68,11 @@ impl<'g> Permit<'g> {
         self.slot.probes_format
     }
 
+    /// After how long a second call is worth it, where one may be made.
+    pub(super) fn hedge_after(&self) -> Option<Duration> {
+        self.slot.hedge_after
+    }
+
     /// Takes note that the call is sent now.
     pub(super) fn send(&mut self) {
         self.sent = true;
@@ -93,8 +98,7 @@ impl<'g> Permit<'g> {
             FormatSupport::Unknown => {}
         }
         AdmissionQueue::observe(&mut state, self.slot.endpoint, Health::Healthy, self.started);
-        drop(state);
-        self.release();
+        self.release(&mut state);
         cost
     }
 
@@ -116,8 +120,7 @@ impl<'g> Permit<'g> {
         if error.health == Health::Dead {
             state.closed.get_or_insert(error.reason.clone());
         }
-        drop(state);
-        self.release();
+        self.release(&mut state);
         cost
     }
 
@@ -126,9 +129,8 @@ impl<'g> Permit<'g> {
         lock(&self.queue.state).budget.cost(self.bytes, None)
     }
 
-    fn release(&mut self) {
+    fn release(&mut self, state: &mut QueueState) {
         self.ended = true;
-        let mut state = lock(&self.queue.state);
         state.in_flight = state.in_flight.saturating_sub(1);
         let endpoint = &mut state.endpoints[self.slot.endpoint];
         endpoint.in_flight = endpoint.in_flight.saturating_sub(1);
@@ -153,7 +155,6 @@ impl Drop for Permit<'_> {
         } else {
             state.budget.refund(self.slot.reserved, self.is_hedge);
         }
-        drop(state);
-        self.release();
+        self.release(&mut state);
     }
 }
