@@ -163,6 +163,13 @@ impl Outcome {
     }
 }
 
+impl From<Result<Outcome, Outcome>> for Outcome {
+    /// For a rule that ends early with `?`: the outcome, whichever way it came.
+    fn from(result: Result<Outcome, Outcome>) -> Self {
+        result.unwrap_or_else(|early| early)
+    }
+}
+
 /// The four outcomes, without what they carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -104,7 +104,7 @@ impl Reward<Rule> for NgramRepetitionPenalty {
         }
         let tokenizer = ParamError::gather(errors, self.tokenizer.load(cache))?;
         let worst = self.penalty(1.0);
-        let any_length = tokenizer.longest() == usize::MAX;
+        let any_length = tokenizer.is_unlimited();
         let range = Range::new(worst.min(0.0), worst.max(0.0));
         let rule = Rule::each(range, move |sample| self.score(&tokenizer, range.min, sample));
         Ok(rule.any_length(any_length))
@@ -125,26 +125,19 @@ impl NgramRepetitionPenalty {
         }
     }
 
-    fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let text: &Text<'_> = match self.analyze_scope {
             RepetitionScope::Full => sample.text,
             RepetitionScope::Thought => sample.text.thought(),
         };
         let case = if matches!(tokenizer, Tokenizer::Jieba { .. }) { Case::Kept } else { Case::Lower };
-        let tokens = match text.tokens(tokenizer, case) {
-            Ok(tokens) => tokens,
-            Err(uncut) => return uncut.of_response(floor),
-        };
+        let tokens = text.tokens(tokenizer, case).map_err(|uncut| uncut.of_response(floor))?;
         let Some(counted) = ngrams::repetition(&tokens.ids, self.n) else {
-            return Outcome::scored(0.0, Info::of([("token_count", Fact::Count(tokens.len() as u64))]));
+            return Ok(Outcome::scored(0.0, Info::of([("token_count", Fact::Count(tokens.len() as u64))])));
         };
         let rate = counted.rate();
         let penalty = self.penalty(rate);
-        let mut info = Info::of([
-            ("repetition_rate", Fact::Number(rate)),
-            ("unique_ngrams", Fact::Count(counted.unique as u64)),
-            ("total_ngrams", Fact::Count(counted.total as u64)),
-        ]);
+        let mut info = repetition_info(counted);
         if penalty != 0.0
             && let Some((first, count)) = ngrams::most_repeated(&tokens.ids, self.n)
         {
@@ -152,8 +145,17 @@ impl NgramRepetitionPenalty {
             info.push("most_common_ngram", Fact::Text(shown.to_owned()));
             info.push("most_common_count", Fact::Count(count as u64));
         }
-        Outcome::scored(penalty, info)
+        Ok(Outcome::scored(penalty, info))
     }
+}
+
+/// The evidence of a repetition.
+pub(super) fn repetition_info(counted: ngrams::Repetition) -> Info {
+    Info::of([
+        ("repetition_rate", Fact::Number(counted.rate())),
+        ("unique_ngrams", Fact::Count(counted.unique as u64)),
+        ("total_ngrams", Fact::Count(counted.total as u64)),
+    ])
 }
 
 #[cfg(test)]

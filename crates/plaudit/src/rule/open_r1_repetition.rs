@@ -1,12 +1,14 @@
 //! `open_r1.repetition`: open-r1's n-gram repetition penalty.
 
+use super::ngram_repetition_penalty::repetition_info;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
-use crate::outcome::{Fact, Info, Outcome};
+use crate::outcome::{Info, Outcome};
 use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
 use crate::tokenizer::{Tokenizer, TokenizerParams, TokenizerType, Uncut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::rc::Rc;
 
 /// A penalty by the share of n-grams of words that were there before, from the first repetition on.
 ///
@@ -82,34 +84,18 @@ impl Reward<Rule> for OpenR1Repetition {
 }
 
 impl OpenR1Repetition {
-    fn repetition(
-        &self,
-        tokenizer: &Tokenizer,
-        sample: &Sample<'_>,
-    ) -> Result<Option<ngrams::Repetition>, Uncut> {
-        let n = self.ngram_size;
-        match self.language {
-            Language::En => Ok(ngrams::repetition(&sample.text.tokens(tokenizer, Case::Lower)?.ids, n)),
+    fn score(&self, tokenizer: &Tokenizer, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+        let words = match self.language {
+            Language::En => sample.text.tokens(tokenizer, Case::Lower),
             // The origin does not strip here, and white space at the ends is words to jieba.
             Language::Zh if sample.text.as_str().len() > tokenizer.longest() => Err(Uncut::TooLong),
-            Language::Zh => Ok(ngrams::repetition(&tokenizer.cut(sample.text.as_str())?.ids, n)),
-        }
-    }
-
-    fn score(&self, tokenizer: &Tokenizer, sample: &Sample<'_>) -> Outcome {
-        match self.repetition(tokenizer, sample) {
-            Ok(Some(counted)) => {
-                let rate = counted.rate();
-                let info = Info::of([
-                    ("repetition_rate", Fact::Number(rate)),
-                    ("unique_ngrams", Fact::Count(counted.unique as u64)),
-                    ("total_ngrams", Fact::Count(counted.total as u64)),
-                ]);
-                Outcome::scored(rate * self.max_penalty, info)
-            }
-            Ok(None) => Outcome::scored(0.0, Info::none()),
-            Err(uncut) => uncut.of_response(self.max_penalty),
-        }
+            Language::Zh => tokenizer.cut(sample.text.as_str()).map(Rc::new),
+        };
+        let words = words.map_err(|uncut| uncut.of_response(self.max_penalty))?;
+        Ok(match ngrams::repetition(&words.ids, self.ngram_size) {
+            Some(counted) => Outcome::scored(counted.rate() * self.max_penalty, repetition_info(counted)),
+            None => Outcome::scored(0.0, Info::none()),
+        })
     }
 }
 

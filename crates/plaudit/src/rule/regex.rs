@@ -204,25 +204,17 @@ impl Searcher {
 }
 
 impl Regex {
-    fn score(&self, searcher: &Searcher, floor: f64, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, searcher: &Searcher, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let text = sample.text.as_str();
         // Only the first match is ever looked for: a walk over all of them can take quadratic time.
         let hit = if self.compare {
-            let Some(reference) = sample.reference.map(|reference| reference.stripped()) else {
-                return Outcome::skipped(Code::MissingReference);
-            };
-            if reference.is_empty() {
-                return Outcome::skipped(Code::EmptyReference);
-            }
+            let reference = sample.reference()?.stripped();
             searcher.answer(text).map(|answer| answer.is_some_and(|answer| strip(answer) == reference))
         } else {
             searcher.search(text).map(|found| found.is_some())
         };
-        match hit {
-            Ok(true) => Outcome::scored(self.score_match, Info::none()),
-            Ok(false) => Outcome::scored(self.score_miss, Info::none()),
-            Err(code) => Outcome::floored(floor, code),
-        }
+        let hit = hit.map_err(|code| Outcome::floored(floor, code))?;
+        Ok(Outcome::scored(if hit { self.score_match } else { self.score_miss }, Info::none()))
     }
 }
 

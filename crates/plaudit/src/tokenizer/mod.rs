@@ -227,6 +227,11 @@ impl Tokenizer {
         }
     }
 
+    /// Whether it cuts a text of any length in time.
+    pub fn is_unlimited(&self) -> bool {
+        self.longest() == usize::MAX
+    }
+
     /// The tokens of a text, which the caller knows to be no longer than [`Tokenizer::longest`].
     pub fn cut(&self, text: &str) -> Result<Tokens, Uncut> {
         match self {
