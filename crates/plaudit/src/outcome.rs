@@ -4,7 +4,6 @@
 //! so that a failure cannot become a number by accident.
 
 use crate::reason::{Code, Reason};
-use serde::ser::SerializeMap as _;
 
 /// A finite number. `-0.0` is kept as `0.0`, so that equal scores print the same.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -70,11 +69,7 @@ impl Info {
 
 impl serde::Serialize for Info {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(self.0.len()))?;
-        for (name, fact) in &self.0 {
-            map.serialize_entry(name, fact)?;
-        }
-        map.end()
+        to.collect_map(self.iter())
     }
 }
 
