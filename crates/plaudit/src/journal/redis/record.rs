@@ -1,9 +1,10 @@
 //! `Record` on top of Redis: claims before calls, judgments before results.
 
-use super::{Pending, Redis, body_of, key, key_of};
-use crate::journal::JournalError;
+use super::script::invoke;
+use super::{Pending, Redis, key, key_of, spent_key};
+use crate::exec::lock;
 use crate::journal::entry::{Entry, JudgmentKey};
-use crate::journal::redis_error::RedisError;
+use crate::journal::{JournalError, RedisError};
 use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
@@ -34,7 +35,16 @@ fn reason(error: &JournalError) -> Reason {
 
 impl Redis {
     async fn ask<T: redis::FromRedisValue>(&self, command: &Cmd) -> Result<T, Reason> {
-        self.noted(self.connection.ask(command).await).map_err(|error| reason(&error))
+        self.noted(self.connection.ask(command).await)
+    }
+
+    /// Remembers an error, so that a run can report it in the end, and says what it means for a rollout.
+    fn noted<T>(&self, done: Result<T, JournalError>) -> Result<T, Reason> {
+        done.map_err(|error| {
+            let reason = reason(&error);
+            lock(&self.stuck).get_or_insert(error);
+            reason
+        })
     }
 
     /// Hands a write over that is done once, whether or not anybody waits.
@@ -55,9 +65,11 @@ impl Redis {
     }
 
     fn judgment(&self, question: &[u8; 32], value: &[u8]) -> Result<Vec<u8>, Reason> {
-        let name = || key_of("judgment", question);
-        let body = self.unsealed(&name(), value, |entry| body_of(entry, question));
-        self.noted(body).map_err(|error| reason(&error))
+        let asked = JudgmentKey::from(*question);
+        self.noted(self.unsealed(&key_of("judgment", question), value, |entry| match entry {
+            Entry::Judgment { key, body, .. } if key == asked => Some(body.to_vec()),
+            _ => None,
+        }))
     }
 
     /// A pause that is not the same for all who wait.
@@ -94,12 +106,8 @@ impl Redis {
 
     async fn claim(&self, claim: Claim<'_>, allowance: Allowance) -> Result<CallGrant, Reason> {
         self.live().await?;
-        let keys = (
-            key_of("judgment", claim.key),
-            key_of("claim", claim.key),
-            key(&format!("spent:{}", claim.judge)),
-        );
-        let mut command = self.scripts.intend([&keys.0, &keys.1, &keys.2]);
+        let keys = [key_of("judgment", claim.key), key_of("claim", claim.key), spent_key(claim.judge)];
+        let mut command = invoke(&self.scripts.intend, &keys);
         let milliseconds = (allowance.timeout + SLACK).as_millis() as u64;
         command.arg(self.request_id(&claim)).arg(milliseconds);
         command.arg(allowance.calls.map_or_else(String::new, |calls| calls.to_string()));
@@ -141,8 +149,8 @@ impl Record for Redis {
 
     fn follow<'a>(&'a self, question: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
         Box::pin(async move {
-            let keys = (key_of("judgment", question), key_of("claim", question));
-            let mut command = self.scripts.look([&keys.0, &keys.1]);
+            let keys = [key_of("judgment", question), key_of("claim", question)];
+            let mut command = invoke(&self.scripts.look, &keys);
             command.arg(key("alive:"));
             let mut pause = LOOK;
             loop {
@@ -164,8 +172,8 @@ impl Record for Redis {
     ) -> BoxFuture<'a, Result<(), Reason>> {
         let question = JudgmentKey::from(*claim.key);
         let sealed = self.sealed(&Entry::Judgment { key: question, latency, judge: claim.judge, body });
-        let keys = (key_of("judgment", claim.key), key_of("claim", claim.key), key("judgments"));
-        let mut command = self.scripts.keep([&keys.0, &keys.1, &keys.2]);
+        let keys = [key_of("judgment", claim.key), key_of("claim", claim.key), key("judgments")];
+        let mut command = invoke(&self.scripts.keep, &keys);
         let written = sealed.and_then(|sealed| {
             command.arg(self.request_id(&claim)).arg(sealed);
             let (connection, pending) = (Arc::clone(&self.connection), Pending::new(&self.pending));
@@ -183,7 +191,7 @@ impl Record for Redis {
                 }),
                 Err(error) => Err(error),
             };
-            self.noted(kept).map_err(|error| reason(&error))?;
+            self.noted(kept)?;
             self.judgments.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })
@@ -192,13 +200,13 @@ impl Record for Redis {
     fn fail_call(&self, claim: Claim<'_>, _: Code, maybe_paid: bool) {
         if maybe_paid {
             let mut command = redis::cmd("HINCRBY");
-            command.arg(key(&format!("spent:{}", claim.judge))).arg("maybe_paid").arg(1);
+            command.arg(spent_key(claim.judge)).arg("maybe_paid").arg(1);
             self.later(command);
         }
     }
 
     fn release(&self, claim: Claim<'_>) {
-        let mut command = self.scripts.release(&key_of("claim", claim.key));
+        let mut command = invoke(&self.scripts.release, &[key_of("claim", claim.key)]);
         command.arg(self.request_id(&claim));
         self.later(command);
     }
@@ -213,7 +221,7 @@ impl Record for Redis {
                 Entry::Fact { name: found, value } if found == name => Some(value.to_owned()),
                 _ => None,
             });
-            self.noted(fact).map(Some).map_err(|error| reason(&error))
+            self.noted(fact).map(Some)
         })
     }
 
@@ -228,7 +236,7 @@ impl Record for Redis {
     fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>> {
         Box::pin(async move {
             let mut command = redis::cmd("HMGET");
-            command.arg(key(&format!("spent:{judge}"))).arg("calls").arg("cost");
+            command.arg(spent_key(judge)).arg("calls").arg("cost");
             let (calls, cost): (Option<String>, Option<String>) = self.ask(&command).await?;
             // A sum that cannot be read must not open the purse again.
             let calls = calls.map_or(0, |calls| calls.parse().unwrap_or(u64::MAX));
@@ -237,7 +245,7 @@ impl Record for Redis {
     }
 
     fn spend(&self, judge: &str, reserved: f64, cost: f64) {
-        let mut command = self.scripts.spend(&key(&format!("spent:{judge}")));
+        let mut command = invoke(&self.scripts.spend, &[spent_key(judge)]);
         command.arg(reserved.to_string()).arg(cost.to_string());
         self.later(command);
     }
