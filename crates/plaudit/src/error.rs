@@ -102,13 +102,28 @@ impl ParamError {
         Self { key, message: message.into() }
     }
 
-    /// What was loaded, or all that is wrong: what was found before, and what kept it from being loaded.
-    pub fn gather<T>(mut found: Vec<Self>, loaded: Result<T, Self>) -> Result<T, Vec<Self>> {
+    /// Refuses a parameter where a condition does not hold.
+    pub fn check(holds: bool, key: &'static str, message: &str) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::new(key, message)) }
+    }
+
+    /// What was loaded, or all that is wrong: the checks that failed, and what kept it from being loaded.
+    pub fn gather<T>(
+        checks: impl IntoIterator<Item = Result<(), Self>>,
+        loaded: Result<T, Self>,
+    ) -> Result<T, Vec<Self>> {
+        let mut found: Vec<Self> = checks.into_iter().filter_map(Result::err).collect();
         match loaded {
             Ok(loaded) if found.is_empty() => return Ok(loaded),
             Ok(_) => {}
             Err(error) => found.push(error),
         }
         Err(found)
+    }
+}
+
+impl From<ParamError> for Vec<ParamError> {
+    fn from(error: ParamError) -> Self {
+        vec![error]
     }
 }

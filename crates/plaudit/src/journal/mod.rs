@@ -230,7 +230,8 @@ impl Journal {
         (state.stopping, state.closed) = (true, true);
         drop(state);
         self.core.work.notify_all();
-        if let Some(thread) = lock(&self.thread).take() {
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread {
             // The thread has no panic of its own; if it had one, the sync below would still be done.
             let _ = thread.join();
         }

@@ -42,7 +42,7 @@ impl Reward<Rule> for F1Score {
     const FACTS: &'static [&'static str] = &["precision", "recall"];
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let tokenizer = self.tokenizer.load(cache).map_err(|error| vec![error])?;
+        let tokenizer = self.tokenizer.load(cache)?;
         let any_length = tokenizer.is_unlimited();
         Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(&tokenizer, sample)).any_length(any_length))
     }

@@ -92,17 +92,14 @@ impl Reward<Rule> for NgramRepetitionPenalty {
     const NAME: &'static str = "ngram_repetition_penalty";
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if !(1..=LONGEST_NGRAM).contains(&self.n) {
-            errors.push(ParamError::new("n", format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n)));
-        }
-        if self.max_penalty > 0.0 {
-            errors.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
-        }
-        if !(0.0..1.0).contains(&self.min_scaling) {
-            errors.push(ParamError::new("min_scaling", "a share: must be at least 0 and less than 1"));
-        }
-        let tokenizer = ParamError::gather(errors, self.tokenizer.load(cache))?;
+        let sizes = format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n);
+        let share = (0.0..1.0).contains(&self.min_scaling);
+        let checks = [
+            ParamError::check((1..=LONGEST_NGRAM).contains(&self.n), "n", &sizes),
+            ParamError::check(self.max_penalty <= 0.0, "max_penalty", POSITIVE_PENALTY),
+            ParamError::check(share, "min_scaling", "a share: must be at least 0 and less than 1"),
+        ];
+        let tokenizer = ParamError::gather(checks, self.tokenizer.load(cache))?;
         let worst = self.penalty(1.0);
         let any_length = tokenizer.is_unlimited();
         let range = Range::new(worst.min(0.0), worst.max(0.0));
@@ -111,6 +108,8 @@ impl Reward<Rule> for NgramRepetitionPenalty {
     }
 }
 
+/// What is said of a penalty above 0.
+pub(super) const POSITIVE_PENALTY: &str = "a penalty is not positive; write it with a minus";
 /// The longest piece of a text that is shown as evidence, in bytes.
 const LONGEST_SHOWN: usize = 200;
 

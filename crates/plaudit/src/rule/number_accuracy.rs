@@ -54,12 +54,8 @@ impl Reward<Rule> for NumberAccuracy {
     const CORRECTNESS: bool = true;
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
-            return Err(vec![ParamError::new(
-                "tolerance",
-                "must be 0 or more; no two numbers differ by less",
-            )]);
-        }
+        let sensible = self.tolerance.is_finite() && self.tolerance >= 0.0;
+        ParamError::check(sensible, "tolerance", "must be 0 or more; no two numbers differ by less")?;
         Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }

@@ -85,9 +85,7 @@ impl Reward<Rule> for OpenR1CosineLength {
     const FACTS: &'static [&'static str] = &["length"];
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        if self.max_len == 0 {
-            return Err(vec![ParamError::new("max_len", "the length is divided by it: at least 1")]);
-        }
+        ParamError::check(self.max_len > 0, "max_len", "the length is divided by it: at least 1")?;
         let ends =
             [self.min_value_wrong, self.max_value_wrong, self.min_value_correct, self.max_value_correct];
         let range = Range::new(

@@ -1,6 +1,6 @@
 //! `open_r1.repetition`: open-r1's n-gram repetition penalty.
 
-use super::ngram_repetition_penalty::repetition_info;
+use super::ngram_repetition_penalty::{POSITIVE_PENALTY, repetition_info};
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
 use crate::text::Case;
@@ -65,19 +65,18 @@ impl Reward<Rule> for OpenR1Repetition {
     const NAME: &'static str = "open_r1.repetition";
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if !(1..=LONGEST_NGRAM).contains(&self.ngram_size) {
-            errors.push(ParamError::new("ngram_size", format!("must be from 1 to {LONGEST_NGRAM}")));
-        }
-        if self.max_penalty > 0.0 {
-            errors.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
-        }
+        let (sized, sizes) =
+            ((1..=LONGEST_NGRAM).contains(&self.ngram_size), format!("must be from 1 to {LONGEST_NGRAM}"));
+        let checks = [
+            ParamError::check(sized, "ngram_size", &sizes),
+            ParamError::check(self.max_penalty <= 0.0, "max_penalty", POSITIVE_PENALTY),
+        ];
         let tokenizer_type = match self.language {
             Language::En => TokenizerType::Simple,
             Language::Zh => TokenizerType::Jieba,
         };
         let named = TokenizerParams { tokenizer_type, ..TokenizerParams::default() };
-        let tokenizer = ParamError::gather(errors, named.load(cache))?;
+        let tokenizer = ParamError::gather(checks, named.load(cache))?;
         let (range, any_length) = (Range::new(self.max_penalty, 0.0), self.language == Language::En);
         Ok(Rule::each(range, move |sample| self.score(&tokenizer, sample)).any_length(any_length))
     }

@@ -79,16 +79,13 @@ impl Reward<Rule> for Regex {
     const NAME: &'static str = "regex";
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        for (key, score) in [("score_match", self.score_match), ("score_miss", self.score_miss)] {
-            if !score.is_finite() {
-                errors.push(ParamError::new(key, "must be a finite number"));
-            }
-        }
+        let scores = [("score_match", self.score_match), ("score_miss", self.score_miss)];
+        let finite =
+            scores.map(|(key, score)| ParamError::check(score.is_finite(), key, "must be a finite number"));
         let compiled =
             compile(&self.pattern, self.compare).and_then(|regex| Ok((Fast::new(&self.pattern)?, regex)));
         let compiled = compiled.map_err(|message| ParamError::new("pattern", message));
-        let (fast, regex) = ParamError::gather(errors, compiled)?;
+        let (fast, regex) = ParamError::gather(finite, compiled)?;
         let (hit, miss) = (self.score_match, self.score_miss);
         let searcher = Searcher { regex, fast };
         let range = Range::new(hit.min(miss), hit.max(miss));

@@ -55,16 +55,14 @@ impl Reward<Rule> for ThoughtLength {
     const FACTS: &'static [&'static str] = &["length"];
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if self.min > self.max {
-            errors.push(ParamError::new("min", "the shortest length must not be above max"));
-        }
+        let ordered =
+            ParamError::check(self.min <= self.max, "min", "the shortest length must not be above max");
         // Characters and words are counted without a tokenizer.
         let counter = match self.unit {
             Unit::Token => self.tokenizer.load(cache).map(Some),
             Unit::Character | Unit::Word => Ok(None),
         };
-        let counter = ParamError::gather(errors, counter)?;
+        let counter = ParamError::gather([ordered], counter)?;
         let any_length = counter.as_ref().is_none_or(Tokenizer::is_unlimited);
         let range = Range::new(-1.0, 0.0);
         let rule = Rule::each(range, move |sample| self.score(counter.as_ref(), range.min, sample));

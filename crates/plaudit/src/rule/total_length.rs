@@ -55,11 +55,9 @@ impl Reward<Rule> for TotalLength {
     const FACTS: &'static [&'static str] = &["length"];
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if self.band > self.max {
-            errors.push(ParamError::new("band", "the band is a part of the allowed length: at most max"));
-        }
-        let counter = ParamError::gather(errors, self.counter.load(cache))?;
+        let message = "the band is a part of the allowed length: at most max";
+        let banded = ParamError::check(self.band <= self.max, "band", message);
+        let counter = ParamError::gather([banded], self.counter.load(cache))?;
         let by_token = self.unit == Unit::Token;
         let any_length = !by_token || counter.as_ref().is_none_or(Tokenizer::is_unlimited);
         let needs_tokens = by_token && counter.is_none();
