@@ -3,7 +3,7 @@
 
 use super::{Branch, Component, Gate, GroupPolicy, Plan, Route, Scorer};
 use crate::compose::{Combine, Part};
-use crate::exec::duration::{DURATION_SYNTAX, parse_duration};
+use crate::exec::{DURATION_SYNTAX, parse_duration};
 use crate::judge::config::ResolvedJudge;
 use crate::judge::rewards::principle_sets::preset;
 use crate::recipe::file::{self, ComponentConfig, RecipeFile, ReferencePart};
