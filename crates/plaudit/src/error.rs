@@ -63,25 +63,20 @@ impl fmt::Display for RunError {
                 if odd.len() > NAMED {
                     write!(out, ", and {} more", odd.len() - NAMED)?;
                 }
-                write!(out, " ({})", self.code())
             }
             Self::MissingKey { judge, variable } => write!(
                 out,
                 "the judge {judge:?} needs a key, and the environment variable {variable} is not set: export it, or \
-                 leave api_key_env out of the recipe ({})",
-                self.code()
-            ),
-            Self::NoConnections(why) => write!(out, "judges cannot be asked: {why} ({})", self.code()),
-            Self::NoRandomness(why) => {
-                write!(out, "the system gives no random numbers: {why} ({})", self.code())
-            }
-            Self::Panicked => {
-                write!(out, "the engine failed as it must not; please report it ({})", self.code())
-            }
+                 leave api_key_env out of the recipe"
+            )?,
+            Self::NoConnections(why) => write!(out, "judges cannot be asked: {why}")?,
+            Self::NoRandomness(why) => write!(out, "the system gives no random numbers: {why}")?,
+            Self::Panicked => write!(out, "the engine failed as it must not; please report it")?,
             Self::Unbalanced { rollouts, outcomes } => {
-                write!(out, "{rollouts} rollouts came in but {outcomes} outcomes went out ({})", self.code())
+                write!(out, "{rollouts} rollouts came in but {outcomes} outcomes went out")?;
             }
         }
+        write!(out, " ({})", self.code())
     }
 }
 

@@ -70,17 +70,13 @@ impl Resolver<'_> {
     fn judge(&mut self, name: &str, config: &JudgeConfig) -> Option<ResolvedJudge> {
         let path = format!("judges.{name}");
         let resolved = ResolvedJudge::new(name, config.clone());
-        let located = |error: ConfigError| self.located(&path, error);
-        match &resolved {
-            Ok(judge) => {
-                let warnings: Vec<RecipeError> = judge.warnings().into_iter().map(located).collect();
-                self.warnings.extend(warnings);
-            }
-            Err(errors) => {
-                let errors: Vec<RecipeError> = errors.iter().cloned().map(located).collect();
-                self.errors.extend(errors);
-            }
-        }
+        let found = match &resolved {
+            Ok(judge) => judge.warnings(),
+            Err(errors) => errors.clone(),
+        };
+        let found: Vec<RecipeError> = found.into_iter().map(|error| self.located(&path, error)).collect();
+        let list = if resolved.is_ok() { &mut self.warnings } else { &mut self.errors };
+        list.extend(found);
         resolved.ok()
     }
 

@@ -1,7 +1,7 @@
 //! Resolver: turns a recipe into a plan. Checks every key, loads every reward, follows every route, and reports all errors
 //! at once.
 
-use super::{Branch, Component, Gate, GroupPolicy, Plan, Route, Scorer};
+use super::{Branch, Component, GroupPolicy, Plan, Route, Scorer};
 use crate::compose::{Combine, Part};
 use crate::exec::{DURATION_SYNTAX, parse_duration};
 use crate::judge::config::ResolvedJudge;
@@ -214,7 +214,7 @@ impl<'r> Resolver<'r> {
         let component = Component {
             name: name.to_owned(),
             reward: entry.name().to_owned(),
-            gate: common.gate.map(|gate| Gate { min: gate.min, total: gate.total }),
+            gate: common.gate,
             floor: common.floor.unwrap_or_else(|| scorer.properties().floor),
             asks: self.asks(&path, node, &scorer, defined)?,
             scorer,

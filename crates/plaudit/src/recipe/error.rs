@@ -99,7 +99,12 @@ impl RecipeErrors {
     /// The same errors without lines, for a recipe that did not come from a file.
     #[must_use]
     pub fn without_lines(self) -> Self {
-        Self(self.0.into_iter().map(|error| RecipeError { line: None, ..error }).collect())
+        self.map(|error| RecipeError { line: None, ..error })
+    }
+
+    /// The same errors, each of them changed.
+    pub(super) fn map(self, change: impl FnMut(RecipeError) -> RecipeError) -> Self {
+        Self(self.0.into_iter().map(change).collect())
     }
 
     /// The errors in order.

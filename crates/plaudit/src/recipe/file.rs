@@ -140,7 +140,7 @@ pub struct ComponentConfig {
 }
 
 /// A gate.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GateConfig {
     /// Below this value the gate is closed and the other components are not asked.

@@ -82,27 +82,24 @@ impl Node {
 /// Reads the value of an override. It must be written on its own: what YAML would cut off as a comment or take apart
 /// as a block is refused, since nobody who typed `--set prompt="Rate this: good"` meant a map.
 fn read_override(path: &str, text: &str) -> Result<Node, RecipeErrors> {
-    let quoted = Some("put the value in quotes of its own");
+    let quoted = "put the value in quotes of its own";
     let first = text.trim_start().chars().next();
     let closed = matches!(first, Some('"' | '\'' | '[' | '{'));
     if !closed && (text.starts_with('#') || text.contains(" #") || text.contains("\t#")) {
-        return Err(unset(path, "the part after \"#\" would be lost as a comment", quoted));
+        return Err(unset(path, "the part after \"#\" would be lost as a comment", Some(quoted)));
     }
     let node = yaml::read(text, &dotted(path)).map_err(|errors| {
-        let found = errors.into_iter().map(|mut error| {
-            match error.code {
-                "recipe.empty" => error.fix = Some("write null or \"\" for nothing".to_owned()),
-                "recipe.syntax" | "recipe.documents" => error.fix = quoted.map(str::to_owned),
+        errors.map(|error| {
+            let fix = match error.code {
+                "recipe.empty" => "write null or \"\" for nothing",
+                "recipe.syntax" | "recipe.documents" => quoted,
                 _ => return error,
-            }
-            RecipeError { code: "recipe.set", ..error }
-        });
-        RecipeErrors::none(found.collect())
-            .err()
-            .unwrap_or_else(|| unset(path, "the value cannot be read", quoted))
+            };
+            RecipeError { code: "recipe.set", ..error }.fixed_by(fix)
+        })
     })?;
     if !closed && matches!(node.value, Tree::List(_) | Tree::Map(_)) {
-        return Err(unset(path, "the value would be taken for a list or a map", quoted));
+        return Err(unset(path, "the value would be taken for a list or a map", Some(quoted)));
     }
     Ok(node)
 }

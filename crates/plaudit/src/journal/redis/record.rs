@@ -132,9 +132,7 @@ impl Redis {
 impl Record for Redis {
     fn get<'a>(&'a self, question: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
         Box::pin(async move {
-            let mut command = redis::cmd("GET");
-            command.arg(key_of("judgment", question));
-            let value: Option<Vec<u8>> = self.ask(&command).await?;
+            let value: Option<Vec<u8>> = self.ask(&Cmd::get(key_of("judgment", question))).await?;
             value.map(|value| self.judgment(question, &value)).transpose()
         })
     }
@@ -199,9 +197,7 @@ impl Record for Redis {
 
     fn fail_call(&self, claim: Claim<'_>, _: Code, maybe_paid: bool) {
         if maybe_paid {
-            let mut command = redis::cmd("HINCRBY");
-            command.arg(spent_key(claim.judge)).arg("maybe_paid").arg(1);
-            self.later(command);
+            self.later(Cmd::hincr(spent_key(claim.judge), "maybe_paid", 1));
         }
     }
 
@@ -214,9 +210,7 @@ impl Record for Redis {
     fn get_fact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
         Box::pin(async move {
             let under = key(&format!("fact:{name}"));
-            let mut command = redis::cmd("GET");
-            command.arg(&under);
-            let Some(value) = self.ask::<Option<Vec<u8>>>(&command).await? else { return Ok(None) };
+            let Some(value) = self.ask::<Option<Vec<u8>>>(&Cmd::get(&under)).await? else { return Ok(None) };
             let fact = self.unsealed(&under, &value, |entry| match entry {
                 Entry::Fact { name: found, value } if found == name => Some(value.to_owned()),
                 _ => None,
@@ -227,9 +221,7 @@ impl Record for Redis {
 
     fn set_fact(&self, name: &str, value: &str) {
         if let Ok(sealed) = self.sealed(&Entry::Fact { name, value }) {
-            let mut command = redis::cmd("SET");
-            command.arg(key(&format!("fact:{name}"))).arg(sealed);
-            self.later(command);
+            self.later(Cmd::set(key(&format!("fact:{name}")), sealed));
         }
     }
 
