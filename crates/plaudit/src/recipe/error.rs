@@ -58,8 +58,11 @@ fn escape_controls(text: String) -> String {
     if !text.contains(is_control) {
         return text;
     }
-    let escaped = |c: char| if is_control(c) { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escaped).collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_control(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
 }
 
 impl fmt::Display for RecipeError {
