@@ -5,7 +5,7 @@ use crate::error::RunError;
 use crate::exec::Pool;
 use crate::group::{Group, Key};
 use crate::judge::stats::JudgeStats;
-use crate::outcome::{Outcome, OutcomeKind};
+use crate::outcome::{Info, Outcome, OutcomeKind};
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
 use crate::rollout::Rollout;
@@ -239,28 +239,21 @@ impl RowResult<'_> {
         map.serialize_entry("total", &self.row.total.value())?;
         map.serialize_entry("outcome", &self.row.total.kind())?;
         if let Some(cause) = self.row.total.cause() {
-            map.serialize_entry("reason", &CauseResult { cause, plan: self.plan, branch: self.row.branch })?;
+            let component = self.row.branch.zip(cause.component);
+            let component = component.map(|(branch, at)| &*self.plan.branches[branch].components[at].name);
+            let Reason { code, message } = &cause.reason;
+            map.serialize_entry("reason", &CauseResult { code: *code, component, message })?;
         }
         map.serialize_entry("components", &Components { plan: self.plan, row: self.row })
     }
 }
 
+#[derive(Serialize)]
 struct CauseResult<'r> {
-    cause: &'r Cause,
-    plan: &'r Plan,
-    branch: Option<usize>,
-}
-
-impl Serialize for CauseResult<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("code", &self.cause.reason.code)?;
-        if let (Some(branch), Some(at)) = (self.branch, self.cause.component) {
-            map.serialize_entry("component", &self.plan.branches[branch].components[at].name)?;
-        }
-        map.serialize_entry("message", &self.cause.reason.message)?;
-        map.end()
-    }
+    code: Code,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    component: Option<&'r str>,
+    message: &'r str,
 }
 
 struct Components<'r> {
@@ -270,54 +263,34 @@ struct Components<'r> {
 
 impl Serialize for Components<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Some(branch) = self.row.branch.map(|index| &self.plan.branches[index]) else {
-            return to.serialize_map(Some(0))?.end();
-        };
-        let mut map = to.serialize_map(Some(branch.components.len()))?;
-        for ((component, part), outcome) in
-            branch.components.iter().zip(&branch.parts).zip(&self.row.outcomes)
-        {
-            map.serialize_entry(
-                &component.name,
-                &ComponentResult { outcome: outcome.as_ref(), weight: part.weight },
-            )?;
-        }
-        map.end()
+        let branches = self.row.branch.iter().map(|index| &self.plan.branches[*index]);
+        let components = branches.flat_map(|branch| branch.components.iter().zip(&branch.parts));
+        to.collect_map(components.zip(&self.row.outcomes).map(|((component, part), outcome)| {
+            (&component.name, ComponentResult::new(outcome.as_ref(), part.weight))
+        }))
     }
 }
 
+#[derive(Serialize)]
 struct ComponentResult<'r> {
-    outcome: Option<&'r Outcome>,
+    outcome: OutcomeKind,
+    value: Option<f64>,
     weight: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    info: Option<&'r Info>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'r, Reason>>,
 }
 
-impl Serialize for ComponentResult<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("outcome", &self.outcome.map_or(OutcomeKind::Skipped, Outcome::kind))?;
-        map.serialize_entry("value", &self.outcome.and_then(Outcome::value))?;
-        map.serialize_entry("weight", &self.weight)?;
-        match self.outcome {
-            Some(Outcome::Scored { info, .. }) => map.serialize_entry("info", info)?,
-            Some(outcome) => {
-                if let Some(reason) = outcome.reason() {
-                    map.serialize_entry("reason", &ReasonResult(reason))?;
-                }
-            }
-            None => map.serialize_entry("reason", &ReasonResult(&Code::GateClosed.into()))?,
-        }
-        map.end()
-    }
-}
-
-struct ReasonResult<'r>(&'r Reason);
-
-impl Serialize for ReasonResult<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(2))?;
-        map.serialize_entry("code", &self.0.code)?;
-        map.serialize_entry("message", &self.0.message)?;
-        map.end()
+impl<'r> ComponentResult<'r> {
+    /// What an outcome says; none where a closed gate kept the component from being asked.
+    fn new(outcome: Option<&'r Outcome>, weight: f64) -> Self {
+        let Some(outcome) = outcome else {
+            let reason = Some(Cow::Owned(Code::GateClosed.into()));
+            return Self { outcome: OutcomeKind::Skipped, value: None, weight, info: None, reason };
+        };
+        let reason = outcome.reason().map(Cow::Borrowed);
+        Self { outcome: outcome.kind(), value: outcome.value(), weight, info: outcome.info(), reason }
     }
 }
 
