@@ -44,7 +44,7 @@ import plaudit
 from plaudit import _plaudit
 
 if TYPE_CHECKING:
-    from plaudit.ray.sync_client import SyncClient
+    from plaudit.ray.client import SyncClient
 
 _log = logging.getLogger("plaudit.openrlhf")
 
@@ -168,7 +168,7 @@ class Rewards:
         self.shared: SyncClient | None = None
         if settings.join == "ray":
             from plaudit.ray.actor import ActorConfig
-            from plaudit.ray.sync_client import SyncClient
+            from plaudit.ray.client import SyncClient
 
             config = ActorConfig(settings.recipe, settings.overrides or None, settings.state)
             self.engine = config.engine(state=False)

@@ -219,7 +219,7 @@ class SharedEngine:
         single: list[tuple[int, Rollout]] = []
         for number, item in items:
             if isinstance(item, Withdrawal):
-                self.siblings.withdraw(item.group, item.size)
+                self.siblings.add(item.group, item.size, None)
                 self._leave_join(item.group, item.member)
                 state.put(number)
             elif self.completions is None or item.validate:
@@ -227,8 +227,10 @@ class SharedEngine:
             else:
                 self._submit_to_join(state, number, item)
         state.scoring += len(single)
-        for batch in [[item] for item in single] if self.score_singly else [single] if single else []:
-            self._start(self._score_single(state, batch))
+        for validate in (False, True):
+            chosen = [item for item in single if item[1].validate is validate]
+            for batch in [[item] for item in chosen] if self.score_singly else [chosen] if chosen else []:
+                self._start(self._score_single(state, batch))
 
     def _leave_join(self, group: str, member: str | None) -> None:
         if self.join is not None:
@@ -314,27 +316,19 @@ class SharedEngine:
         return [*await self._score_or_halve(rollouts[:half]), *await self._score_or_halve(rollouts[half:])]
 
     async def _score(self, rollouts: Sequence[Rollout]) -> list[Result]:
-        """Scores each rollout as a group of its own."""
-        results: dict[int, Result] = {}
-        for validate in (False, True):
-            places = [place for place, rollout in enumerate(rollouts) if rollout.validate is validate]
-            if not places:
-                continue
-            chosen = [rollouts[place] for place in places]
-            began = time.monotonic()
-            report = await self.engine.ascore(
-                [rollout.prompt for rollout in chosen],
-                [rollout.response for rollout in chosen],
-                [rollout.reference for rollout in chosen],
-                [str(place) for place in places],
-                [rollout.tokens for rollout in chosen],
-                [self.steps.add_last_step(rollout.extra) for rollout in chosen],
-                validate=validate,
-            )
-            waited = time.monotonic() - began
-            for place, result in zip(places, report, strict=True):
-                results[place] = replace(result, info=numbers(result.info), waited=waited)
-        return [results[place] for place in range(len(rollouts))]
+        """Scores rollouts that are all for validation, or all for training, each as a group of its own."""
+        began = time.monotonic()
+        report = await self.engine.ascore(
+            [rollout.prompt for rollout in rollouts],
+            [rollout.response for rollout in rollouts],
+            [rollout.reference for rollout in rollouts],
+            range(len(rollouts)),
+            [rollout.tokens for rollout in rollouts],
+            [self.steps.add_last_step(rollout.extra) for rollout in rollouts],
+            validate=rollouts[0].validate,
+        )
+        waited = time.monotonic() - began
+        return [replace(result, info=numbers(result.info), waited=waited) for result in report]
 
     async def _wait_for_siblings(
         self, state: ClientState, number: int, rollout: Rollout, result: Result

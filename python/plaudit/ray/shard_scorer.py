@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -20,8 +20,6 @@ class ScoringConfig(NamedTuple):
     """The settings of the actors of a run."""
 
     engine: Engine
-    recipe: str | os.PathLike[str] | Mapping[str, Any]
-    overrides: Mapping[str, Any] | None
     state: str | None
     out: str | None
     actors: int

@@ -6,6 +6,7 @@ Such recipes answer at once and nothing waits for the group. Only an invalid rol
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 
 from plaudit.result import fill_with_group_means
@@ -15,13 +16,17 @@ MAX_GROUPS = 65_536
 
 
 class GroupTotals:
-    """The totals of one group so far."""
+    """The totals of one group so far, and the event of its being complete, where somebody waits for that."""
 
-    __slots__ = ("totals", "waiting")
+    __slots__ = ("totals", "complete")
 
     def __init__(self) -> None:
         self.totals: list[float | None] = []
-        self.waiting: list[asyncio.Future[None]] = []
+        self.complete: asyncio.Event | None = None
+
+    def wake(self) -> None:
+        if self.complete is not None:
+            self.complete.set()
 
 
 class SiblingTotals:
@@ -32,41 +37,23 @@ class SiblingTotals:
         self.groups: OrderedDict[str, GroupTotals] = OrderedDict()
 
     def add(self, key: str, size: int, total: float | None) -> None:
-        """Adds a scored member; None for an invalid one."""
+        """Adds a scored member; None for one that is invalid, or that will never be scored."""
         group = self._group(key)
         group.totals.append(total)
         if len(group.totals) >= size:
-            _wake(group)
-
-    def withdraw(self, key: str, size: int) -> None:
-        """Counts a member that will never be scored."""
-        self.add(key, size, None)
+            group.wake()
 
     async def mean(self, key: str, size: int, timeout: float) -> float | None:
         """The mean of the valid members, once all are scored or the time is up; None where none is valid."""
         group = self._group(key)
         if len(group.totals) < size:
-            scored = asyncio.get_running_loop().create_future()
-            group.waiting.append(scored)
-            try:
-                await asyncio.wait_for(scored, timeout)
-            except asyncio.TimeoutError:
-                pass
-        totals = [None, *group.totals]
-        return fill_with_group_means(totals, [range(len(totals))])[0]
+            group.complete = group.complete or asyncio.Event()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(group.complete.wait(), timeout)
+        return fill_with_group_means([None, *group.totals], [range(len(group.totals) + 1)])[0]
 
     def _group(self, key: str) -> GroupTotals:
-        group = self.groups.get(key)
-        if group is None:
-            group = self.groups[key] = GroupTotals()
-            if len(self.groups) > self.max_groups:
-                _, oldest = self.groups.popitem(last=False)
-                _wake(oldest)
+        group = self.groups.setdefault(key, GroupTotals())
+        if len(self.groups) > self.max_groups:
+            self.groups.popitem(last=False)[1].wake()
         return group
-
-
-def _wake(group: GroupTotals) -> None:
-    for waiting in group.waiting:
-        if not waiting.done():
-            waiting.set_result(None)
-    group.waiting.clear()

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,14 +52,6 @@ class Evaluations:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["reward"])
-
-    def columns(self) -> list[Column]:
-        """One reward function a component, in the order of the recipe."""
-        return [Column(self, component) for component in self.reward.components]
-
-    def async_columns(self) -> list[AsyncColumn]:
-        """The same, to be awaited."""
-        return [AsyncColumn(self, component) for component in self.reward.components]
 
     def check_weights(self, log_metric: Any) -> None:
         """Warns once where the trainer weighs the columns otherwise than the recipe does, as it does by default: all alike."""
@@ -135,10 +127,8 @@ class Evaluations:
         with self._lock:
             if evaluation in self._open:
                 self._open.remove(evaluation)
-        passed = (
-            error if isinstance(error, Exception) else RuntimeError(f"the evaluation was stopped: {error!r}")
-        )
-        evaluation.table.set_exception(passed)
+        stopped = RuntimeError(f"the evaluation was stopped: {error!r}")
+        evaluation.table.set_exception(error if isinstance(error, Exception) else stopped)
 
     def _table(self, results: Sequence[Result]) -> Table:
         """The columns of a call.
@@ -174,7 +164,7 @@ class Evaluations:
         )
 
 
-class Column:
+class _Component:
     """One component of a recipe as a reward function, named as the component is."""
 
     __name__: str
@@ -182,6 +172,14 @@ class Column:
     def __init__(self, shared: Evaluations, component: str) -> None:
         self._evaluations = shared
         self.__name__ = component
+
+    def _read(self, prompts: Any, completions: Any, completion_ids: Any, others: Mapping[str, Any]) -> Call:
+        self._evaluations.check_weights(others.get("log_metric"))
+        return self._evaluations.reward.read(prompts, completions, completion_ids, others)
+
+
+class Column(_Component):
+    """A component that TRL calls."""
 
     def __call__(
         self,
@@ -191,19 +189,12 @@ class Column:
         **kwargs: Any,
     ) -> list[float | None]:
         """The component's value for every completion, None where it has none or where the total is invalid."""
-        self._evaluations.check_weights(kwargs.get("log_metric"))
-        call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
+        call = self._read(prompts, completions, completion_ids, kwargs)
         return self._evaluations.take(self.__name__, call)
 
 
-class AsyncColumn:
-    """The same, to be awaited."""
-
-    __name__: str
-
-    def __init__(self, shared: Evaluations, component: str) -> None:
-        self._evaluations = shared
-        self.__name__ = component
+class AsyncColumn(_Component):
+    """A component that TRL awaits."""
 
     async def __call__(
         self,
@@ -213,6 +204,5 @@ class AsyncColumn:
         **kwargs: Any,
     ) -> list[float | None]:
         """The component's value for every completion, None where it has none or where the total is invalid."""
-        self._evaluations.check_weights(kwargs.get("log_metric"))
-        call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
+        call = self._read(prompts, completions, completion_ids, kwargs)
         return await self._evaluations.atake(self.__name__, call)
