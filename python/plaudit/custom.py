@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from plaudit import _plaudit
-from plaudit.timeouts import Failure, run, within
+from plaudit.timeouts import Failure, run
 
 log = logging.getLogger("plaudit")
 
@@ -180,7 +180,7 @@ class _Call:
         try:
             answer = self.function(*columns, **parameters)
             if inspect.isawaitable(answer):
-                answer = asyncio.run(within(answer, timeout))
+                answer = asyncio.run(asyncio.wait_for(answer, timeout))
             return self._checked(wanted, answer)
         except Exception as error:
             return self._failed(error)
@@ -242,11 +242,9 @@ def _number(item: Any) -> float | str | None:
         return f"the reward gave back {type(item).__name__} in place of a number"
     if not math.isfinite(value):
         return f"the reward gave back {value}"
-    return (
-        value
-        if abs(value) <= LARGEST
-        else f"the reward gave back {value:g}, and trainers compute with 32 bits"
-    )
+    if abs(value) > LARGEST:
+        return f"the reward gave back {value:g}, and trainers compute with 32 bits"
+    return value
 
 
 def _or_error(result: Any, timeout: float) -> Any:

@@ -182,7 +182,7 @@ class Rewards:
                 f"PLAUDIT_SCORE names `{settings.score}`, but the recipe has {list(self.engine.components)}"
             )
         self.join = self.engine.join()
-        self._skipped = [f"`{name}`" for name in self.engine._inner.needs_tokens]
+        self._skipped = [f"`{name}`" for name in self.engine._properties["needs_tokens"]]
         self._lock = threading.Lock()
         self._incomplete: dict[_Prompt, _Group] = {}
         self._starting: dict[_Prompt, _Group] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +38,7 @@ class SingleReward:
         self._inner = _plaudit.Reward(name, self.params, functions)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.name, self.params, self._custom)
+        return functools.partial(SingleReward, custom=self._custom), (self.name, self.params)
 
     def __repr__(self) -> str:
         params = "".join(f", {key}={value!r}" for key, value in self.params.items())
@@ -73,10 +74,6 @@ class SingleReward:
         return Result(value, outcome, reason, info=info)
 
     __call__ = score
-
-
-def _rebuild(name: str, params: dict[str, Any], custom: CustomReward | None) -> SingleReward:
-    return SingleReward(name, params, custom=custom)
 
 
 def reward(name: str, **params: Any) -> SingleReward:

@@ -5,6 +5,7 @@ use crate::error;
 use numpy::PyArray1;
 use plaudit::outcome::{Fact, Outcome};
 use plaudit::plan::Scorer;
+use plaudit::reason::Code;
 use plaudit::report::{Report, Row};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
@@ -226,11 +227,22 @@ pub(crate) fn fields<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResu
 fn reason<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(cause) = row.total.cause() else { return Ok(None) };
     let name = |(at, branch): (usize, usize)| report.plan.branches[branch].components[at].name.as_str();
+    let component = cause.component.zip(row.branch).map(name);
+    reason_dict(py, cause.reason.code, component, &cause.reason.message).map(Some)
+}
+
+/// A reason as results have it.
+pub(crate) fn reason_dict<'py>(
+    py: Python<'py>,
+    code: Code,
+    component: Option<&str>,
+    message: &str,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("code", cause.reason.code.as_str())?;
-    dict.set_item("component", cause.component.zip(row.branch).map(name))?;
-    dict.set_item("message", &*cause.reason.message)?;
-    Ok(Some(dict))
+    dict.set_item("code", code.as_str())?;
+    dict.set_item("component", component)?;
+    dict.set_item("message", message)?;
+    Ok(dict)
 }
 
 /// The outcome of a component in a row, whichever branch the row took.

@@ -248,11 +248,9 @@ class SharedEngine:
         self.joined += 1
         self.joining[self.joined] = (state, number, rollout.sample_key())
         group, member, size, response, prompt, reference, tokens, *_ = rollout
-        extra = self.steps.add_last_step(rollout.extra)
+        fields = (prompt, response, reference, tokens, self.steps.add_last_step(rollout.extra))
         try:
-            self.completions.submit(
-                self.joined, group, size, member, prompt, response, reference, tokens, extra
-            )
+            self.completions.submit(self.joined, group, size, member, fields)
         except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.
             self._leave_join(group, member)
             self._finish_joined(self.joined, error)

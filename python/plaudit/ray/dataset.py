@@ -165,8 +165,8 @@ def _compared(ds: Dataset, rows: Rows, folder: RunFolder, done: Mapping[int, Sha
     sums: Counter[int] = Counter()
     scanned = ds.map_batches(_scan, fn_args=(rows,), batch_format="pyarrow", zero_copy_batch=True)
     for row in scanned.iter_rows():
-        counts[row["shard"]] += row["rows"]
-        sums[row["shard"]] += int(row["sum"], 16)
+        counts[row["shard"]] += row["digest_count"]
+        sums[row["shard"]] += row["digest_sum"]
     for shard, note in sorted(done.items()):
         now = f"{fingerprint([sums[shard]]):016x}"
         if (note.rows, note.fingerprint) != (counts[shard], now):
@@ -179,20 +179,10 @@ def _compared(ds: Dataset, rows: Rows, folder: RunFolder, done: Mapping[int, Sha
 
 
 def _scan(table: pa.Table, rows: Rows) -> pa.Table:
-    """How many rows of a batch each shard has, and the sum of their digests."""
-    counts: Counter[int] = Counter()
-    sums: Counter[int] = Counter()
-    for shard, digest in zip(*rows.split(rows.read(table)), strict=True):
-        counts[shard] += 1
-        sums[shard] += digest
-    found = sorted(counts)
-    return pa.table(
-        {
-            "shard": pa.array(found, pa.int32()),
-            "rows": pa.array([counts[shard] for shard in found], pa.int64()),
-            "sum": pa.array([f"{fingerprint([sums[shard]]):016x}" for shard in found], pa.string()),
-        }
-    )
+    """How many rows of a batch each shard has, and the sum of their digests, which wraps at 64 bits as `fingerprint` does."""
+    shards, digests = rows.split(rows.read(table))
+    split = pa.table({"shard": pa.array(shards, pa.int32()), "digest": pa.array(digests, pa.uint64())})
+    return split.group_by("shard").aggregate([("digest", "count"), ("digest", "sum")])
 
 
 def _scored(ds: Dataset, config: ScoringConfig, done: frozenset[int]) -> Dataset:

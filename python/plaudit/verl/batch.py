@@ -23,7 +23,7 @@ from plaudit.values import plain
 from plaudit.verl.batch_reader import REFERENCE, RolloutBatch, read_batch
 from plaudit.verl.columns import AGAINST_REFERENCE, Columns, find_fact
 from plaudit.verl.custom_function import INVALID, CustomFunction, GroupInput, unwrap
-from plaudit.verl.engine_cache import engine_settings, shared_engine
+from plaudit.verl.engine_cache import make_engine, shared_engine
 from plaudit.verl.missing_values import column, fill, number, spread
 from plaudit.verl.options import is_seconds, is_whole, modules
 
@@ -128,8 +128,7 @@ class PlauditBatchRewardManager:
                 raise ValueError(_unknown(reward_kwargs))
             for module in modules(imports):
                 importlib.import_module(module)
-            self._settings = engine_settings(recipe, overrides, state, given)
-            self._engine = shared_engine(*self._settings)
+            self._engine = make_engine(recipe, overrides, state, given)
         elif recipe or overrides or state or imports:
             raise ValueError(
                 "both a recipe, or what belongs to one, and a compute_score are given: give one of them, "
@@ -138,17 +137,10 @@ class PlauditBatchRewardManager:
         else:
             self._function = CustomFunction(self.compute_score, given, reward_kwargs)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The engine knows how to be made again, the functions of its rewards included.
-        engine = self._engine
-        return {**self.__dict__, "_engine": None if engine is None else engine.__reduce__()}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if state["_engine"] is not None:
-            rebuild, arguments = state["_engine"]
-            make, functions = lambda: rebuild(*arguments), arguments[-1]
-            self._engine = shared_engine(*self._settings, make=make, functions=functions)
+        if self._engine is not None:
+            self._engine = shared_engine(self._engine)
 
     @property
     def tallies(self) -> list[dict[str, Any]]:
@@ -197,32 +189,20 @@ class PlauditBatchRewardManager:
             ]
             scored = self._score_by_function(self._function, inputs, members)
         else:
-            notes = [{**note, **self.meta_info} for note in notes]
-            scored = self._score_by_recipe(prompts, responses, listed, names, tokens, notes, validate)
+            assert self._engine is not None
+            notes = plain([{**note, **self.meta_info} for note in notes])
+            report = self._engine.score(
+                prompts, responses, listed, names, tokens, notes, validate=validate or None
+            )
+            has_references = any(reference is not None for reference in listed)
+            scored = self._scores_of_report(self._engine, report, validate, has_references)
         return self._fill_missing(scored, members, validate)
 
-    def _score_by_recipe(
-        self,
-        prompts: Sequence[Any],
-        responses: Sequence[str],
-        references: list[str | None],
-        names: list[str],
-        tokens: Sequence[int] | None,
-        extras: list[dict[str, Any]],
-        validate: bool,
+    def _scores_of_report(
+        self, engine: plaudit.Engine, report: plaudit.Report, validate: bool, has_references: bool
     ) -> _Scores:
-        assert self._engine is not None
-        report = self._engine.score(
-            list(prompts),
-            list(responses),
-            references,
-            names,
-            None if tokens is None else list(tokens),
-            plain(extras),
-            validate=True if validate else None,
-        )
-        names_of = Columns(self._engine.rewards, aliases=True)
-        missing = [None] * len(names)
+        names_of = Columns(engine.rewards, aliases=True)
+        missing = [None] * len(report)
         columns: dict[str, list[Any]] = {}
         for key, (component, fact) in names_of.sources.items():
             facts = report.components[component] if fact is None else report.info.get(f"{component}.{fact}")
@@ -233,7 +213,7 @@ class PlauditBatchRewardManager:
                 {key: missing if values is None else list(values) for key, values in compared.items()}
             )
         # What `acc` means depends on what is asked, not on what the judge answered this time.
-        if validate and self._engine.judges and any(reference is not None for reference in references):
+        if validate and engine.judges and has_references:
             columns["acc"] = columns["win"]
         elif names_of.correctness is not None:
             columns["acc"] = list(report.components[names_of.correctness])
@@ -268,9 +248,7 @@ class PlauditBatchRewardManager:
         invalid = [value is None for value in scored.values]
         rewards = fill(scored.values, members, across=validate)
         if self.stand_in is not None:
-            rewards = [
-                self.stand_in if flag else reward for reward, flag in zip(rewards, invalid, strict=True)
-            ]
+            rewards = [self.stand_in if value is None else value for value in scored.values]
         info = {key: column(values, members) for key, values in scored.columns.items()}
         wins = scored.columns.get("win")
         if wins is not None:

@@ -8,6 +8,7 @@ answers that got worse.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 from collections.abc import Sequence
@@ -33,12 +34,10 @@ def fill(values: Sequence[float | None], groups: Sequence[Sequence[int]], *, acr
 
 def column(values: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[Any]:
     """A column as a trainer logs it: finite floats, or texts where any value is one."""
-    if any(isinstance(value, str) for value in values):
-        return ["" if value is None else str(value) for value in values]
-    try:
-        return fill([number(value) for value in values], groups, across=True)
-    except (TypeError, ValueError):
-        return ["" if value is None else str(value) for value in values]
+    if not any(isinstance(value, str) for value in values):
+        with contextlib.suppress(TypeError, ValueError):
+            return fill([number(value) for value in values], groups, across=True)
+    return ["" if value is None else str(value) for value in values]
 
 
 def spread(
