@@ -18,15 +18,15 @@ import logging
 import os
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import plaudit
-from plaudit.ray.siblings import SiblingTotals
 from plaudit.ray.steps import SampleKey, StepStatistics
 from plaudit.report import flat
-from plaudit.result import Result
+from plaudit.result import Result, fill_with_group_means
 
 log = logging.getLogger("plaudit")
 
@@ -41,6 +41,8 @@ MAX_RESULTS = 1024
 MAX_PENDING = 8192
 # How often, and how long, a call of `submit` waits for that.
 ROOM_CHECK_S, ROOM_WAIT_S = 0.02, 20.0
+# Groups whose totals are remembered: several steps of a large run, at about 200 bytes for a group of eight.
+MAX_GROUPS = 65_536
 # A client that has not called for this long is gone, and its results are dropped.
 FORGET_S = 3600.0
 # Custom rewards score at most so many single rollouts at a time, since each takes a thread or two.
@@ -135,6 +137,54 @@ class ClientState:
 
     def is_full(self) -> bool:
         return self.scoring + len(self.results) >= MAX_PENDING
+
+
+class GroupTotals:
+    """The totals of one group so far, and the event of its being complete, where somebody waits for that."""
+
+    __slots__ = ("totals", "complete")
+
+    def __init__(self) -> None:
+        self.totals: list[float | None] = []
+        self.complete: asyncio.Event | None = None
+
+    def wake(self) -> None:
+        if self.complete is not None:
+            self.complete.set()
+
+
+class SiblingTotals:
+    """LRU of groups by key, for recipes that score single responses: an invalid rollout gets the mean of its siblings.
+
+    Such recipes answer at once and nothing waits for the group. Only an invalid rollout waits, until all its siblings are
+    scored.
+    """
+
+    def __init__(self, max_groups: int = MAX_GROUPS) -> None:
+        self.max_groups = max_groups
+        self.groups: OrderedDict[str, GroupTotals] = OrderedDict()
+
+    def add(self, key: str, size: int, total: float | None) -> None:
+        """Adds a scored member; None for one that is invalid, or that will never be scored."""
+        group = self._group(key)
+        group.totals.append(total)
+        if len(group.totals) >= size:
+            group.wake()
+
+    async def mean(self, key: str, size: int, timeout: float) -> float | None:
+        """The mean of the valid members, once all are scored or the time is up; None where none is valid."""
+        group = self._group(key)
+        if len(group.totals) < size:
+            group.complete = group.complete or asyncio.Event()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(group.complete.wait(), timeout)
+        return fill_with_group_means([None, *group.totals], [range(len(group.totals) + 1)])[0]
+
+    def _group(self, key: str) -> GroupTotals:
+        group = self.groups.setdefault(key, GroupTotals())
+        if len(self.groups) > self.max_groups:
+            self.groups.popitem(last=False)[1].wake()
+        return group
 
 
 class SharedEngine:

@@ -10,8 +10,9 @@ import asyncio
 import hashlib
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,29 +74,23 @@ class Evaluations:
                 f"the trainer weighs the columns of `{self.reward.__name__}` with {given}, and the recipe with {wanted}: "
                 "give GRPOConfig(reward_weights=reward.weights)",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def take(self, component: str, call: Call) -> list[float | None]:
         """The column of a call, evaluated here by the first column that is called."""
         evaluation, first = self._enter(component, call)
         if first:
-            try:
+            with self._sharing_errors(evaluation):
                 evaluation.table.set_result(self._table(self.reward.evaluate(call)))
-            except BaseException as error:
-                self._fail(evaluation, error)
-                raise
         return evaluation.table.result(self.reward.timeout)[component]
 
     async def atake(self, component: str, call: Call) -> list[float | None]:
         """The same, without blocking the loop."""
         evaluation, first = self._enter(component, call)
         if first:
-            try:
+            with self._sharing_errors(evaluation):
                 evaluation.table.set_result(self._table(await self.reward.aevaluate(call)))
-            except BaseException as error:
-                self._fail(evaluation, error)
-                raise
         # Cancelling one column must not cancel what the others wait for.
         waiting = asyncio.shield(asyncio.wrap_future(evaluation.table))
         return (await asyncio.wait_for(waiting, self.reward.timeout))[component]
@@ -122,13 +117,18 @@ class Evaluations:
                     self._open.remove(done)
             return evaluation, True
 
-    def _fail(self, evaluation: _Evaluation, error: BaseException) -> None:
-        """Passes a failure on to the columns that wait; a column that comes later tries again."""
-        with self._lock:
-            if evaluation in self._open:
-                self._open.remove(evaluation)
-        stopped = RuntimeError(f"the evaluation was stopped: {error!r}")
-        evaluation.table.set_exception(error if isinstance(error, Exception) else stopped)
+    @contextmanager
+    def _sharing_errors(self, evaluation: _Evaluation) -> Iterator[None]:
+        """Passes a failure on to the columns that wait as well; a column that comes later tries again."""
+        try:
+            yield
+        except BaseException as error:
+            with self._lock:
+                if evaluation in self._open:
+                    self._open.remove(evaluation)
+            stopped = RuntimeError(f"the evaluation was stopped: {error!r}")
+            evaluation.table.set_exception(error if isinstance(error, Exception) else stopped)
+            raise
 
     def _table(self, results: Sequence[Result]) -> Table:
         """The columns of a call.

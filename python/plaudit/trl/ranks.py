@@ -27,14 +27,6 @@ def world() -> tuple[int, int]:
 
 
 @dataclass(slots=True)
-class _Part:
-    """What one rank sends: the length of its slice, and the rows of cut groups, with their keys."""
-
-    length: int
-    rows: dict[int, tuple[Hashable, Row]]
-
-
-@dataclass(slots=True)
 class _Failure:
     """What a rank sends in place of its part when it failed, so that none waits for it."""
 
@@ -80,13 +72,13 @@ class RankExchange:
             self.fail(error)
             raise error
         cut = {at: (call.keys[at - call.start], call.rows[at - call.start]) for at in cut_places(call)}
-        parts: list[_Part] = self.agree(_Part(len(call.rows), cut))
-        lengths = [part.length for part in parts]
+        parts: list[tuple[int, dict[int, tuple[Hashable, Row]]]] = self.agree((len(call.rows), cut))
+        lengths = [length for length, _ in parts]
         if len(set(lengths)) > 1:
             raise ArgumentError(
                 f"the ranks have slices of different lengths, {lengths}: their groups cannot be joined"
             )
-        exchanged = {at: pair for part in parts for at, pair in part.rows.items()}
+        exchanged = {at: pair for _, rows in parts for at, pair in rows.items()}
         _check_keys(call, exchanged)
         here = {at: row for at, row in zip(call.positions, call.rows, strict=True) if at not in cut}
         here.update(

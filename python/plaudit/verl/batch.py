@@ -7,11 +7,13 @@ They replace the reward manager of RM-Gallery's VERL tutorial. Later versions of
 from __future__ import annotations
 
 import collections
+import contextlib
 import difflib
 import importlib
 import inspect
 import json
 import logging
+import math
 import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import plaudit
+from plaudit.result import fill_with_group_means
 from plaudit.values import plain
-from plaudit.verl.batch_reader import REFERENCE, RolloutBatch, read_batch
 from plaudit.verl.columns import AGAINST_REFERENCE, Columns, find_fact
 from plaudit.verl.custom_function import INVALID, CustomFunction, GroupInput, unwrap
 from plaudit.verl.engine_cache import make_engine, shared_engine
-from plaudit.verl.missing_values import column, fill, number, spread
 from plaudit.verl.options import is_seconds, is_whole, modules
+from plaudit.verl.rollout_reader import BATCH_REFERENCE, RolloutBatch, read_batch
 
 log = logging.getLogger("plaudit")
 
@@ -85,7 +87,7 @@ class PlauditBatchRewardManager:
         is_val_mode: bool | None = None,
         invalid: str | float = "mean",
         same_size: bool = True,
-        reference: str | Sequence[str] = REFERENCE,
+        reference: str | Sequence[str] = BATCH_REFERENCE,
         **reward_kwargs: Any,
     ):
         self.tokenizer = tokenizer
@@ -363,6 +365,47 @@ def register() -> None:
     for name, manager in NAMES.items():
         if name == "plaudit" or name not in registry.REWARD_MANAGER_REGISTRY:
             add(name)(manager)
+
+
+def number(value: Any) -> float | None:
+    """A finite float, or None where there is none."""
+    if value is None or isinstance(value, str):
+        return None
+    found = float(value)
+    return found if math.isfinite(found) else None
+
+
+def fill(values: Sequence[float | None], groups: Sequence[Sequence[int]], *, across: bool) -> list[float]:
+    """The values, with the group's mean where one is missing, or the batch's if `across`, or 0.
+
+    Trainers average whatever they get and know no "invalid". A rollout that could not be scored gets the mean of its valid
+    siblings: its advantage is 0, and theirs are what they would be without it. In a group without a valid rollout all get 0,
+    which teaches nothing. Columns that are only logged, and rewards of validation, get the mean of the whole batch instead of
+    that 0, so that a judge that is down for a moment does not look like answers that got worse.
+    """
+    valid = [value for value in values if value is not None]
+    fallback = statistics.fmean(valid) if across and valid else 0.0
+    return [fallback if value is None else value for value in fill_with_group_means(values, groups)]
+
+
+def column(values: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[Any]:
+    """A column as a trainer logs it: finite floats, or texts where any value is one."""
+    if not any(isinstance(value, str) for value in values):
+        with contextlib.suppress(TypeError, ValueError):
+            return fill([number(value) for value in values], groups, across=True)
+    return ["" if value is None else str(value) for value in values]
+
+
+def spread(
+    values: Sequence[float | None], groups: Sequence[Sequence[int]]
+) -> tuple[list[float], list[float]]:
+    """The mean and the standard deviation of each rollout's group, over its valid rollouts."""
+    means, deviations = [0.0] * len(values), [0.0] * len(values)
+    for rows in groups:
+        known = [value for value in (values[row] for row in rows) if value is not None]
+        for row in rows if known else ():
+            means[row], deviations[row] = statistics.fmean(known), statistics.pstdev(known)
+    return means, deviations
 
 
 def _reason_text(reason: Mapping[str, Any] | None) -> str | None:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import stage
 from omegaconf import OmegaConf
-from plaudit.ray.actor import Rollout
-from plaudit.ray.siblings import SiblingTotals
+from plaudit.ray.actor import Rollout, SiblingTotals
 from plaudit.ray.steps import SAMPLED, StepStatistics
 from plaudit.result import Result
 from plaudit.verl import config_checks
