@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 import plaudit
 from plaudit._plaudit import ArgumentError, check_state
+from plaudit.fork import PerProcess
 from plaudit.remote import Service
 from plaudit.result import Result
 
@@ -34,15 +34,7 @@ class EngineBackend:
         if self._state is not None:
             check_state(self._state)
         self.plan = plaudit.Engine(recipe, overrides=overrides)
-        self._engine: plaudit.Engine | None = None
-        self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_engine": None, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
+        self._process: PerProcess[plaudit.Engine] = PerProcess()
 
     def open(self) -> None:
         """Nothing to agree on with other ranks."""
@@ -51,24 +43,25 @@ class EngineBackend:
         """The result of each row, by place."""
         if not rows:
             return {}
-        return _results(call, rows, self._opened().score(**_columns(call, rows, validate)))
+        return _results(call, rows, self._engine.score(**_columns(call, rows, validate)))
 
     async def ascore(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
         """The same, without blocking the loop."""
         if not rows:
             return {}
-        return _results(call, rows, await self._opened().ascore(**_columns(call, rows, validate)))
+        return _results(call, rows, await self._engine.ascore(**_columns(call, rows, validate)))
 
-    def _opened(self) -> plaudit.Engine:
-        with self._lock:
-            if self._engine is None:
-                rank, ranks = world()
-                state = self._state
-                if state is not None and ranks > 1 and "://" not in state:
-                    state = str(Path(state) / f"rank-{rank}")
-                # With the functions that were registered where the reward was made, also in another process.
-                self._engine = self.plan._again(state=state, share=ranks)
-            return self._engine
+    @property
+    def _engine(self) -> plaudit.Engine:
+        return self._process.get(self._make)
+
+    def _make(self) -> plaudit.Engine:
+        rank, ranks = world()
+        state = self._state
+        if state is not None and ranks > 1 and "://" not in state:
+            state = str(Path(state) / f"rank-{rank}")
+        # With the functions that were registered where the reward was made, also in another process.
+        return self.plan._again(state=state, share=ranks)
 
 
 def _columns(call: Call, rows: Mapping[int, Row], validate: bool) -> dict[str, Any]:

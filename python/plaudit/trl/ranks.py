@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from plaudit._plaudit import ArgumentError
+from plaudit.fork import PerProcess
 from plaudit.result import Result
 
 from .call import Call, Row
@@ -41,17 +42,14 @@ class RankExchange:
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._group: Any = None
+        self._group: PerProcess[Any] = PerProcess()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_timeout": self._timeout, "_group": None}
+    def open(self) -> Any:
+        """The process group. All ranks must make it in the same order, so that is done before anything waits."""
+        import torch.distributed as dist
 
-    def open(self) -> None:
-        """Makes the process group. All ranks must come here in the same order, so it is done before anything waits."""
-        if self._group is None:
-            import torch.distributed as dist
-
-            self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=self._timeout))
+        wait = timedelta(seconds=self._timeout)
+        return self._group.get(lambda: dist.new_group(backend="gloo", timeout=wait))
 
     def fail(self, error: Exception) -> None:
         """Sends a failure to the other ranks, in place of what they wait for."""
@@ -100,7 +98,7 @@ class RankExchange:
 
         parts: list[Any] = [None] * dist.get_world_size()
         try:
-            dist.all_gather_object(parts, part, group=self._group)
+            dist.all_gather_object(parts, part, group=self.open())
         except RuntimeError as error:
             raise RuntimeError(
                 f"the ranks did not meet within {self._timeout:g} s: a join needs every rank to call the reward at "
