@@ -14,8 +14,7 @@ _inherited: list[Any] = []
 
 
 class PerProcess(Generic[T]):
-    """A value that is made when it is first used in a process. A forked child, and a process to which it is pickled, make
-    their own."""
+    """A value that is made when it is first used in a process. A forked child makes its own, and so does an unpickled one."""
 
     def __init__(self) -> None:
         self._forget()

@@ -7,7 +7,7 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,30 @@ def _results(call: Call, rows: Mapping[int, Row], report: plaudit.Report) -> dic
     }
 
 
-class RayBackend:
+class _SharedBackend:
+    """What scores the rows of all ranks in one place, under a name for the run that the ranks agree on.
+
+    Ranks call in step, so the number of a call is the same on all of them.
+    """
+
+    def __init__(self, ranks: RankExchange) -> None:
+        self._ranks = ranks
+        self._run_id = ""
+        self._number = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_run_id": "", "_number": 0}
+
+    def score(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
+        """The result of each row, by place."""
+        raise NotImplementedError
+
+    async def ascore(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
+        """The same, without blocking the loop."""
+        return await asyncio.to_thread(self.score, call, rows, validate)
+
+
+class RayBackend(_SharedBackend):
     """A client of the shared actor (`plaudit.ray`), which joins the groups of all ranks and scores each once.
 
     So there is one engine, with one limit for each judge and one journal, whatever the number of ranks. The actor belongs to
@@ -99,47 +122,31 @@ class RayBackend:
         from plaudit.ray.actor import ActorConfig
         from plaudit.ray.client import SyncClient
 
+        super().__init__(ranks)
         self.plan = plaudit.Engine(recipe, overrides=overrides)
         recipe = os.fspath(recipe) if isinstance(recipe, os.PathLike) else recipe
         config = ActorConfig(recipe, dict(overrides) if overrides else None, state)
-        self._ranks = ranks
         self._timeout = timeout
         self._client = SyncClient(config, deadline=timeout)
-        self._run = ""
-        self._number = 0
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_run": "", "_number": 0}
 
     def open(self) -> None:
         """Agrees with the other ranks on a name for this run, so that no group is taken for one of another run."""
-        if self._run:
+        if self._run_id:
             return
         import ray
 
         if not ray.is_initialized():
             raise RuntimeError("join='ray' needs a Ray cluster: call ray.init() first")
         mine = (ray.get_runtime_context().get_job_id(), uuid.uuid4().hex)
-        if world()[1] > 1:
-            self._ranks.open()
-            jobs = self._ranks.agree(mine)
-            if len({job for job, _ in jobs}) > 1:
-                raise RuntimeError(
-                    "join='ray' needs all ranks in one Ray job, as under Ray Train, but these ranks are drivers of their own; "
-                    "join='ranks' joins their groups without Ray"
-                )
-            mine = jobs[0]
-        self._run = mine[1]
+        jobs = self._ranks.agree(mine) if world()[1] > 1 else [mine]
+        if len({job for job, _ in jobs}) > 1:
+            raise RuntimeError(
+                "join='ray' needs all ranks in one Ray job, as under Ray Train, but these ranks are drivers of their own; "
+                "join='ranks' joins their groups without Ray"
+            )
+        self._run_id = jobs[0][1]
 
     def score(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
-        """The result of each row, by place. Ranks call in step, so the number of the call is the same on all of them."""
-        return self._wait(self._submit(call, rows, validate))
-
-    async def ascore(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
-        """The same, without blocking the loop."""
-        return await asyncio.to_thread(self._wait, self._submit(call, rows, validate))
-
-    def _submit(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Future[Result]]:
         self._number += 1
         groups = call.groups_of(rows)
         if world()[1] == 1:
@@ -150,9 +157,9 @@ class RayBackend:
             )
         else:
             sizes = {group: whole_size(call, group) for group in groups}
-        return {
+        submitted = {
             place: self._client.submit(
-                f"{self._run}/{self._number}/{group}",
+                f"{self._run_id}/{self._number}/{group}",
                 sizes[group],
                 member=str(place),
                 validate=validate,
@@ -160,8 +167,6 @@ class RayBackend:
             )
             for (place, row), group in zip(rows.items(), groups, strict=True)
         }
-
-    def _wait(self, submitted: Mapping[int, Future[Result]]) -> dict[int, Result]:
         # The client answers everything by its deadline; the bound here is for the unforeseen.
         return {place: future.result(1.5 * self._timeout + 10.0) for place, future in submitted.items()}
 
@@ -181,7 +186,7 @@ class ServicePlan:
         """Nothing: the service makes a group that is too large invalid."""
 
 
-class ServiceBackend:
+class ServiceBackend(_SharedBackend):
     """A client of the service, for one reward.
 
     Whole groups are sent in one request. Where the border between two ranks cuts a group, each rank hands its rows in one by
@@ -191,34 +196,22 @@ class ServiceBackend:
     def __init__(
         self, service: Service, recipe: str, run: str | None, ranks: RankExchange, joins: bool
     ) -> None:
+        super().__init__(ranks)
         self.plan = ServicePlan(service.recipe(recipe))
         self._service = service
         self._recipe = recipe
         self._run = run
-        self._ranks = ranks
         self._joins = joins
-        self._nonce = ""
-        self._number = 0
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_nonce": "", "_number": 0}
 
     def open(self) -> None:
         """Agrees with the other ranks on a name for this run, so that no group is taken for one of another run."""
-        if self._nonce:
+        if self._run_id:
             return
         mine = uuid.uuid4().hex
-        if world()[1] > 1 and (self.plan.compares_groups or self._run is None):
-            self._ranks.open()
-            mine = self._ranks.agree(mine)[0]
-        self._nonce = mine
-
-    async def ascore(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
-        """As `score`, without blocking the loop."""
-        return await asyncio.to_thread(self.score, call, rows, validate)
+        agrees = world()[1] > 1 and (self.plan.compares_groups or self._run is None)
+        self._run_id = self._ranks.agree(mine)[0] if agrees else mine
 
     def score(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
-        """The result of each row, by place. Ranks call in step, so the number of the call is the same on all of them."""
         self._number += 1
         groups = dict(zip(rows, call.groups_of(rows), strict=True))
         settings: dict[str, Any] = {
@@ -235,7 +228,7 @@ class ServiceBackend:
                 place: threads.submit(
                     self._service.join,
                     self._recipe,
-                    f"{self._nonce}/{self._number}/{groups[place]}",
+                    f"{self._run_id}/{self._number}/{groups[place]}",
                     whole_size(call, groups[place]),
                     _rollout(rows[place]),
                     member=str(place),
@@ -266,7 +259,7 @@ class ServiceBackend:
 
     def _name(self, call: Call) -> str:
         """The run that the service keeps the figures under; those of an evaluation are kept apart."""
-        run = self._run or f"{self.plan.name}-{self._nonce[:8]}"
+        run = self._run or f"{self.plan.name}-{self._run_id[:8]}"
         return f"{run}-eval" if call.evaluates else run
 
 
