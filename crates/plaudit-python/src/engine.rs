@@ -170,7 +170,7 @@ impl PyEngine {
         all.set_item("timeout", plan.groups.timeout.as_secs_f64())?;
         all.set_item("indivisible", indivisible(plan))?;
         all.set_item("needs_tokens", needing_tokens(plan))?;
-        all.set_item("custom_rewards", custom_rewards(plan))?;
+        all.set_item("custom_rewards", custom_rewards(plan).into_iter().collect::<Vec<_>>())?;
         Ok(all)
     }
 

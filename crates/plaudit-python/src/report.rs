@@ -92,14 +92,13 @@ impl PyReport {
 
     /// The evidence by component and name: one list a fact, with nothing where a rollout has none.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let all = PyDict::new(py);
-        let rows = &self.report.rows;
+        let (all, rows) = (PyDict::new(py), &self.report.rows);
+        let nothing = || PyList::new(py, (0..rows.len()).map(|_| py.None()));
         for component in self.report.plan.branches.iter().flat_map(|branch| &branch.components) {
             if matches!(&component.scorer, Scorer::Judged(question) if question.compares()) {
                 let against = AGAINST_REFERENCE.iter().filter(|_| self.validated);
                 for name in COMPARED.iter().chain(against) {
-                    let list = PyList::new(py, (0..rows.len()).map(|_| py.None()))?;
-                    all.set_item((component.name.as_str(), *name), list)?;
+                    all.set_item((component.name.as_str(), *name), nothing()?)?;
                 }
             }
         }
@@ -112,7 +111,7 @@ impl PyReport {
                     let list = match all.get_item(key)? {
                         Some(list) => list.cast_into::<PyList>()?,
                         None => {
-                            let list = PyList::new(py, (0..rows.len()).map(|_| py.None()))?;
+                            let list = nothing()?;
                             all.set_item(key, &list)?;
                             list
                         }
@@ -131,9 +130,8 @@ impl PyReport {
 
     /// The fields of one rollout's result; `members` are the places of its group, its own among them.
     fn result<'py>(&self, py: Python<'py>, at: usize, members: Vec<usize>) -> PyResult<ResultInGroup<'py>> {
+        let row = self.found(at)?;
         let total = |at: usize| self.report.rows.get(at).and_then(|row| row.total.value());
-        let row =
-            self.report.rows.get(at).ok_or_else(|| PyIndexError::new_err("there is no such rollout"))?;
         let siblings: Vec<Option<f64>> =
             members.iter().filter(|member| **member != at).map(|member| total(*member)).collect();
         let mean = plaudit::report::mean_of_known(siblings.iter().copied());
@@ -162,17 +160,17 @@ impl PyReport {
 
     /// One result as a line of JSON.
     fn row(&self, at: usize) -> PyResult<String> {
-        if at >= self.report.rows.len() {
-            return Err(PyIndexError::new_err("there is no such rollout"));
-        }
-        let id = self.batch.id(at);
-        let rollout = self.batch.rollout(at);
-        let result = self.report.result(at, &id, &rollout);
-        serde_json::to_string(&result).map_err(error::argument)
+        self.found(at)?;
+        let (id, rollout) = (self.batch.id(at), self.batch.rollout(at));
+        serde_json::to_string(&self.report.result(at, &id, &rollout)).map_err(error::argument)
     }
 }
 
 impl PyReport {
+    fn found(&self, at: usize) -> PyResult<&Row> {
+        self.report.rows.get(at).ok_or_else(|| PyIndexError::new_err("there is no such rollout"))
+    }
+
     fn known_totals(&self) -> impl Iterator<Item = Option<f64>> {
         self.report.rows.iter().map(|row| row.total.value())
     }

@@ -3,7 +3,7 @@
 use crate::error::{self, ReadError};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array as _, ArrayRef, StringViewArray};
+use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{ArrowError, DataType};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -56,44 +56,59 @@ pub(crate) enum TextColumn {
     /// Python's strings, which hold their text as long as this holds them.
     Held(Vec<Option<PyBackedStr>>),
     /// Chunks of an Arrow column, and where each begins.
-    Arrow(Vec<(usize, StringViewArray)>, usize),
+    Arrow(Vec<(usize, ArrowStrings)>, usize),
 }
 
-/// The texts of an Arrow array, which lend its buffers. Numbers become their digits, because names and answers are often numbers.
-fn arrow_texts(
-    array: &ArrayRef,
-    name: &str,
-    start: usize,
-    allowed: NumbersAsText,
-) -> PyResult<StringViewArray> {
-    let cast = |array: &ArrayRef, to: &DataType| {
-        arrow_cast::cast(array, to).map_err(|error| error::argument(format!("{name}: {error}")))
-    };
-    let texts = match array.data_type() {
-        DataType::Dictionary(_, values) => return arrow_texts(&cast(array, values)?, name, start, allowed),
-        kind if kind.is_floating() => {
-            // As it is written with its own width: 0.1 in 32 bits is another number in 64.
-            let written = cast(array, &DataType::Utf8)?;
-            let written = written.as_string::<i32>();
-            let array = cast(array, &DataType::Float64)?;
-            let numbers = array.as_primitive::<Float64Type>().iter().enumerate();
-            let digits = numbers.map(|(at, number)| match number.filter(|number| !number.is_nan()) {
-                Some(number) => digits(number, allowed, || Ok(written.value(at).to_owned()))?
-                    .map(Some)
-                    .ok_or_else(|| unfit(&format!("{name}[{}]", start + at), &number, allowed)),
-                None => Ok(None),
-            });
-            return digits.collect();
+/// An Arrow array of text, whatever the width of its offsets.
+pub(crate) enum ArrowStrings {
+    Small(arrow_array::StringArray),
+    Large(arrow_array::LargeStringArray),
+    View(arrow_array::StringViewArray),
+    /// A chunk of nulls.
+    Null,
+}
+
+impl ArrowStrings {
+    /// The texts of an array. Numbers become their digits, because names and answers are often numbers.
+    fn of(array: &ArrayRef, name: &str, start: usize, allowed: NumbersAsText) -> PyResult<Self> {
+        let wrong = |error: ArrowError| error::argument(format!("{name}: {error}"));
+        match array.data_type() {
+            DataType::Dictionary(_, values) => {
+                Self::of(&arrow_cast::cast(array, values).map_err(wrong)?, name, start, allowed)
+            }
+            kind if kind.is_integer() || (kind.is_decimal() && allowed == NumbersAsText::Any) => {
+                Self::of(&arrow_cast::cast(array, &DataType::Utf8).map_err(wrong)?, name, start, allowed)
+            }
+            kind if kind.is_floating() => {
+                // As it is written with its own width: 0.1 in 32 bits is another number in 64.
+                let written = arrow_cast::cast(array, &DataType::Utf8).map_err(wrong)?;
+                let written = written.as_string::<i32>();
+                let array = arrow_cast::cast(array, &DataType::Float64).map_err(wrong)?;
+                let numbers = array.as_primitive::<Float64Type>().iter().enumerate();
+                let digits = numbers.map(|(at, number)| match number.filter(|number| !number.is_nan()) {
+                    Some(number) => digits(number, allowed, || Ok(written.value(at).to_owned()))?
+                        .map(Some)
+                        .ok_or_else(|| unfit(&format!("{name}[{}]", start + at), &number, allowed)),
+                    None => Ok(None),
+                });
+                Ok(Self::Large(digits.collect::<PyResult<Vec<_>>>()?.into()))
+            }
+            DataType::Utf8 => Ok(Self::Small(array.as_string::<i32>().clone())),
+            DataType::LargeUtf8 => Ok(Self::Large(array.as_string::<i64>().clone())),
+            DataType::Utf8View => Ok(Self::View(array.as_string_view().clone())),
+            DataType::Null => Ok(Self::Null),
+            other => Err(error::argument(format!("{name}: a column of text is wanted, not of {other}"))),
         }
-        kind if kind.is_integer() || (kind.is_decimal() && allowed == NumbersAsText::Any) => {
-            cast(&cast(array, &DataType::Utf8)?, &DataType::Utf8View)?
+    }
+
+    fn get(&self, at: usize) -> Option<&str> {
+        match self {
+            Self::Small(array) => array.is_valid(at).then(|| array.value(at)),
+            Self::Large(array) => array.is_valid(at).then(|| array.value(at)),
+            Self::View(array) => array.is_valid(at).then(|| array.value(at)),
+            Self::Null => None,
         }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
-            cast(array, &DataType::Utf8View)?
-        }
-        other => return Err(error::argument(format!("{name}: a column of text is wanted, not of {other}"))),
-    };
-    Ok(texts.as_string_view().clone())
+    }
 }
 
 impl TextColumn {
@@ -117,7 +132,7 @@ impl TextColumn {
     pub(crate) fn arrow(name: &str, given: AnyArray, allowed: NumbersAsText) -> PyResult<Self> {
         let (mut chunks, mut length) = (Vec::new(), 0);
         for array in arrays(name, given)? {
-            chunks.push((length, arrow_texts(&array, name, length, allowed)?));
+            chunks.push((length, ArrowStrings::of(&array, name, length, allowed)?));
             length += array.len();
         }
         Ok(Self::Arrow(chunks, length))
@@ -139,8 +154,8 @@ impl TextColumn {
             Self::Held(held) => held.get(at)?.as_deref(),
             Self::Arrow(chunks, _) => {
                 let chunk = chunks.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
-                let (start, texts) = chunks.get(chunk)?;
-                texts.is_valid(at - start).then(|| texts.value(at - start))
+                let (start, strings) = chunks.get(chunk)?;
+                strings.get(at - start)
             }
         }
     }
