@@ -30,6 +30,9 @@ pub(crate) type Columns<'py> = [Bound<'py, PyAny>; 7];
 /// The fields of one rollout: prompt, response, reference, tokens and extra.
 pub(crate) type Fields<'py> = [Bound<'py, PyAny>; 5];
 
+/// A column with something for each rollout, where there is one.
+type Given<T> = Option<Vec<Option<T>>>;
+
 /// The columns of a batch as Python gave them.
 pub(crate) struct Batch {
     ids: TextColumn,
@@ -37,8 +40,8 @@ pub(crate) struct Batch {
     prompts: Prompts,
     responses: TextColumn,
     references: TextColumn,
-    tokens: Option<Vec<Option<u64>>>,
-    extras: Option<Vec<Option<Map<String, Value>>>>,
+    tokens: Given<u64>,
+    extras: Given<Map<String, Value>>,
     length: usize,
     unreadable: Unreadable,
 }
@@ -163,7 +166,11 @@ impl Batch {
             response: Cow::Borrowed(self.responses.get(at).unwrap_or("")),
             reference: self.references.get(at).map(Cow::Borrowed),
             tokens: self.tokens.as_ref().and_then(|tokens| tokens[at]),
-            extra: self.extras.as_ref().and_then(|extras| extras[at].clone()).unwrap_or_else(Map::new),
+            extra: self
+                .extras
+                .as_ref()
+                .and_then(|extras| extras[at].as_ref())
+                .map_or_else(Map::new, Map::clone),
         }
     }
 
@@ -298,7 +305,7 @@ pub(crate) fn size(argument: &str, item: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// The numbers of tokens. Numbers with a point are taken where they are whole, as pandas writes them beside missing ones.
-fn counts(given: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Option<Vec<Option<u64>>>> {
+fn counts(given: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Given<u64>> {
     if given.is_none() {
         return Ok(None);
     }
@@ -358,10 +365,7 @@ fn shown(item: &Bound<'_, PyAny>) -> String {
     item.repr().map_or_else(|_| type_name(item), |text| text.to_string().chars().take(80).collect())
 }
 
-fn maps(
-    given: &Bound<'_, PyAny>,
-    unreadable: &mut Unreadable,
-) -> PyResult<Option<Vec<Option<Map<String, Value>>>>> {
+fn maps(given: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Given<Map<String, Value>>> {
     if given.is_none() {
         return Ok(None);
     }
