@@ -220,7 +220,6 @@ class _Call:
         if self.per == "group":
             given = iter(answers)
             return [next(given) if size else [] for size in sizes]
-        flat: list[Any] = []
         if self.per == "batch":
             flat = answers[0] if isinstance(answers[0], list) else [answers[0]] * sum(sizes)
         else:
@@ -293,9 +292,8 @@ def _schema(reward: CustomReward) -> dict[str, Any]:
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     own = positional[len(_COLUMNS) :] + keywords
     called = getattr(_unwrapped(reward.function), "__name__", reward.name)
-    schema: dict[str, Any] = {
+    return {
         "type": "object",
         "properties": {each.name: {"description": f"A parameter of {called}."} for each in own},
         "required": [each.name for each in own if each.default is each.empty],
     }
-    return schema

@@ -10,7 +10,6 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from plaudit import _plaudit, custom, tables
@@ -127,17 +126,13 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Engine:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:

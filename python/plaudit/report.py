@@ -205,12 +205,7 @@ def _with_all_keys(item: Any) -> Any:
         return item
     if item == {"count": 0}:
         summary = dict.fromkeys(("mean", "std", "min", "max"), math.nan)
-        return {
-            "count": 0,
-            **summary,
-            "quantiles": dict.fromkeys(_QUANTILES, math.nan),
-            "histogram": None,
-        }
+        return {**item, **summary, "quantiles": dict.fromkeys(_QUANTILES, math.nan), "histogram": None}
     return {key: _with_all_keys(value) for key, value in item.items()}
 
 

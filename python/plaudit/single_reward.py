@@ -125,11 +125,8 @@ def _comparison(at: int, given: Any) -> tuple[int, int, int | None]:
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 3:
         raise ArgumentError(f"{place}: (first, second, winner) is wanted, not {given!r:.80}")
     first, second, winner = given
-    return (
-        _count(place, first),
-        _count(place, second),
-        None if winner is None else _count(place, winner),
-    )
+    winner = None if winner is None else _count(place, winner)
+    return _count(place, first), _count(place, second), winner
 
 
 def _count(place: str, given: Any) -> int:
