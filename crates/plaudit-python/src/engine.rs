@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -40,6 +41,7 @@ const QUICK_BYTES: usize = 6 << 20;
 pub(crate) struct PyEngine {
     pub(crate) engine: Arc<Engine>,
     /// Warnings about the recipe, and about the store of judgments.
+    #[pyo3(get)]
     warnings: Vec<String>,
     /// The recipe with its overrides.
     recipe: Value,
@@ -115,23 +117,6 @@ impl PyEngine {
         })
     }
 
-    /// The recipe with its overrides.
-    #[getter]
-    fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        from_value(py, &self.recipe)
-    }
-
-    /// The names of the registered functions that the recipe uses.
-    #[getter]
-    fn custom_rewards(&self) -> Vec<&str> {
-        let components = self.engine.plan().branches.iter().flat_map(|branch| &branch.components);
-        let custom = components.filter(|component| matches!(component.scorer, Scorer::Custom(_)));
-        let mut names: Vec<&str> = custom.map(|component| component.reward.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-
     /// Lets no further call begin, waits for those under way, and gives the journal back.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.closed.store(true, Ordering::Release);
@@ -149,100 +134,43 @@ impl PyEngine {
         Ok(())
     }
 
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.engine.plan().name
-    }
-
-    #[getter]
-    fn columns(&self) -> Vec<&str> {
-        self.engine.plan().columns()
-    }
-
-    /// The weight and the reward of each column; where recipes that are routed to differ, those of the first.
-    #[getter]
-    fn parts(&self) -> Vec<(&str, &str, f64)> {
+    /// What is known of the recipe, under the names that the properties of the package have.
+    fn properties<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let plan = self.engine.plan();
-        let part = |name| {
-            plan.branches.iter().find_map(|branch| {
+        let (rewards, weights, judges) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+        for name in plan.columns() {
+            // Where recipes that are routed to differ, those of the first.
+            let part = plan.branches.iter().find_map(|branch| {
                 let at = branch.components.iter().position(|component| component.name == name)?;
-                Some((name, branch.components[at].reward.as_str(), branch.parts[at].weight))
-            })
-        };
-        plan.columns().into_iter().filter_map(part).collect()
-    }
-
-    #[getter]
-    fn compares_groups(&self) -> bool {
-        self.engine.plan().compares_groups()
-    }
-
-    /// The component that takes the smallest groups, its aggregate, and how many responses that takes.
-    #[getter]
-    fn group_limit(&self) -> Option<(String, &'static str, usize)> {
-        self.engine.group_limit().map(|limit| (limit.component, limit.method, limit.limit))
-    }
-
-    /// Why the total is not always the weighted sum of the components, where that is so.
-    #[getter]
-    fn indivisible(&self) -> Option<String> {
-        let plan = self.engine.plan();
-        if plan.branches.len() > 1 {
-            return Some("`route`".to_owned());
+                Some((&branch.components[at].reward, branch.parts[at].weight))
+            });
+            rewards.set_item(name, part.map(|(reward, _)| reward))?;
+            weights.set_item(name, part.map(|(_, weight)| weight))?;
         }
-        plan.branches.iter().find_map(|branch| match branch.combine {
-            Combine::Mean => Some("`combine: mean`".to_owned()),
-            Combine::Sum => {
-                let sets_total = |gate: &Option<Gate>| gate.is_some_and(|gate| gate.total.is_some());
-                let gate = branch.components.iter().find(|component| sets_total(&component.gate))?;
-                Some(format!("the gate of `{}`, which has a total of its own", gate.name))
-            }
-        })
-    }
-
-    #[getter]
-    fn validates(&self) -> bool {
-        self.engine.plan().validates
-    }
-
-    #[getter]
-    fn invalid_value(&self) -> Option<f64> {
-        self.engine.plan().invalid_value
-    }
-
-    #[getter]
-    fn timeout(&self) -> f64 {
-        self.engine.plan().groups.timeout.as_secs_f64()
-    }
-
-    /// The components that take the token count from the trainer, and skip a rollout without one.
-    #[getter]
-    fn needs_tokens(&self) -> Vec<&str> {
-        let plan = self.engine.plan();
-        let components = || plan.branches.iter().flat_map(|branch| &branch.components);
-        let needs = |name: &&str| {
-            components().any(|part| part.name == *name && part.scorer.properties().needs_tokens)
-        };
-        plan.columns().into_iter().filter(needs).collect()
-    }
-
-    /// The limits of every judge.
-    #[getter]
-    fn judges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let all = PyDict::new(py);
-        for judge in &self.engine.plan().judges {
+        for judge in &plan.judges {
             let limits = PyDict::new(py);
             limits.set_item("concurrency", judge.config.concurrency)?;
             limits.set_item("per_minute", judge.config.per_minute)?;
             limits.set_item("budget_calls", judge.budget().calls)?;
             limits.set_item("budget_cost", judge.budget().cost)?;
-            all.set_item(&judge.name, limits)?;
+            judges.set_item(&judge.name, limits)?;
         }
+        let group_limit = self.engine.group_limit();
+        let all = PyDict::new(py);
+        all.set_item("name", &plan.name)?;
+        all.set_item("recipe", from_value(py, &self.recipe)?)?;
+        all.set_item("components", plan.columns())?;
+        all.set_item("rewards", rewards)?;
+        all.set_item("weights", weights)?;
+        all.set_item("judges", judges)?;
+        all.set_item("compares_groups", plan.compares_groups())?;
+        all.set_item("group_limit", group_limit.map(|limit| (limit.component, limit.method, limit.limit)))?;
+        all.set_item("validates", plan.validates)?;
+        all.set_item("invalid_value", plan.invalid_value)?;
+        all.set_item("timeout", plan.groups.timeout.as_secs_f64())?;
+        all.set_item("indivisible", indivisible(plan))?;
+        all.set_item("needs_tokens", needing_tokens(plan))?;
+        all.set_item("custom_rewards", custom_rewards(plan).into_iter().collect::<Vec<_>>())?;
         Ok(all)
     }
 
@@ -331,8 +259,7 @@ impl PyEngine {
     /// Whether only the engine's own rules are asked, which take a moment.
     fn is_quick(&self) -> bool {
         let plan = self.engine.plan();
-        let mut components = plan.branches.iter().flat_map(|branch| &branch.components);
-        plan.judges.is_empty() && !components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
+        plan.judges.is_empty() && custom_rewards(plan).is_empty()
     }
 
     /// The guard that a call holds while it is under way; an error where the engine was closed.
@@ -471,6 +398,36 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
     started.map(drop).map_err(|error| {
         let message = format!("no thread can be started: {error}");
         Python::attach(|py| error::coded(py, "engine.threads", message))
+    })
+}
+
+/// The names of the registered functions that a recipe uses.
+fn custom_rewards(plan: &Plan) -> BTreeSet<&str> {
+    let components = plan.branches.iter().flat_map(|branch| &branch.components);
+    let custom = components.filter(|component| matches!(component.scorer, Scorer::Custom(_)));
+    custom.map(|component| component.reward.as_str()).collect()
+}
+
+/// The components that take the token count from the trainer, and skip a rollout without one.
+fn needing_tokens(plan: &Plan) -> Vec<&str> {
+    let components = || plan.branches.iter().flat_map(|branch| &branch.components);
+    let needs =
+        |name: &&str| components().any(|part| part.name == *name && part.scorer.properties().needs_tokens);
+    plan.columns().into_iter().filter(needs).collect()
+}
+
+/// Why the total is not always the weighted sum of the components, where that is so.
+fn indivisible(plan: &Plan) -> Option<String> {
+    if plan.branches.len() > 1 {
+        return Some("`route`".to_owned());
+    }
+    plan.branches.iter().find_map(|branch| match branch.combine {
+        Combine::Mean => Some("`combine: mean`".to_owned()),
+        Combine::Sum => {
+            let sets_total = |gate: &Option<Gate>| gate.is_some_and(|gate| gate.total.is_some());
+            let gate = branch.components.iter().find(|component| sets_total(&component.gate))?;
+            Some(format!("the gate of `{}`, which has a total of its own", gate.name))
+        }
     })
 }
 
