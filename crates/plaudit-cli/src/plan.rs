@@ -1,18 +1,16 @@
 //! `plaudit plan`: estimates calls, tokens and cost before a run.
 
-use crate::GOOD;
 use crate::console::{Console, Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
 use crate::interrupt::Interrupt;
 use crate::rewards::print;
-use crate::scoring::{RecipeArgs, Run, pair};
+use crate::scoring::{RecipeArgs, pair};
 use crate::state::State;
 use crate::stream::{Sink, Stream};
 use crate::summary::{short, whole};
 use clap::Args;
-use plaudit::engine::Engine;
-use plaudit::engine::EngineOptions;
+use plaudit::engine::{Engine, EngineOptions};
 use plaudit::exec::Pool;
 use plaudit::journal::Store;
 use plaudit::judge::client::Network;
@@ -79,28 +77,16 @@ impl Plan {
             EngineOptions { journal, network: Network::Replay, dry: true, ..EngineOptions::default() };
         let engine = Arc::new(Engine::open(self.recipe.recipe()?.plan()?, &setup)?);
         let fields = crate::scoring::fields(&self.fields, false)?;
-        let mut run = Run {
-            engine: &engine,
-            source: Source::open(&self.rollouts)?,
-            fields,
-            hold: 4096,
-            by: None,
-            copy: None,
-            journal: None,
-            parts: Vec::new(),
-            out: None,
-        };
         let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
-        let done = Stream::new(&engine, &mut Nowhere, &console, run.hold, &interrupt)
-            .run(&mut run.source, &run.fields)?;
+        let done = Stream::new(&engine, &mut Nowhere, &console, 4096, &interrupt)
+            .run(&mut Source::open(&self.rollouts)?, &fields)?;
         let estimates = engine.estimates();
         engine.plan().warnings.iter().for_each(|warning| console.warning(&printable(&warning.to_string())));
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": estimates })),
             false => table(&estimates, done.statistics.rollouts, done.statistics.groups.count),
         };
-        print(&text)?;
-        Ok(GOOD)
+        print(&text)
     }
 }
 

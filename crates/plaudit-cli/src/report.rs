@@ -54,8 +54,7 @@ impl Report {
         let Some(name) = &self.run else {
             let runs: Vec<RunSummary> = runs.into_iter().map(|run| with_open(run, &folder)).collect();
             let text = if self.json { format!("{:#}", json!(runs)) } else { list(&runs, &folder) };
-            print(&text)?;
-            return Ok(GOOD);
+            return print(&text);
         };
         let meant =
             runs.iter().find(|run| run.id == *name).or_else(|| runs.iter().find(|run| run.name == *name));
@@ -81,8 +80,7 @@ impl Report {
             true => format!("{:#}", json!({ "run": about, "steps": steps })),
             false => text::text(about, &steps, Style::of_stdout()),
         };
-        print(&text)?;
-        Ok(GOOD)
+        print(&text)
     }
 }
 

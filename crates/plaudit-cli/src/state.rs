@@ -5,7 +5,9 @@ use crate::error::CliError;
 use crate::files::Output;
 use crate::rollout_copy::{RolloutCopy, SavedRollouts};
 use crate::summary::whole;
+use plaudit::engine::{Engine, EngineOptions};
 use plaudit::journal::{LastRun, Recovered, Redis, Store};
+use plaudit::judge::client::Network;
 use plaudit::plan::Plan;
 use plaudit::recipe::{Recipe, RecipeErrors, Source};
 use serde::{Deserialize, Serialize};
@@ -37,7 +39,7 @@ pub(crate) struct RunManifest {
     /// What was overridden.
     set: Vec<(String, String)>,
     /// How long groups were held.
-    pub(crate) hold: u64,
+    hold: u64,
 }
 
 impl RunManifest {
@@ -47,7 +49,7 @@ impl RunManifest {
     }
 
     /// What the run does.
-    pub(crate) fn plan(&self) -> Result<Plan, RecipeErrors> {
+    fn plan(&self) -> Result<Plan, RecipeErrors> {
         let mut recipe = Recipe::from_source(self.recipe.clone())?;
         for (key, value) in &self.set {
             recipe.set(key, value)?;
@@ -135,8 +137,18 @@ impl State {
         }
     }
 
+    /// An engine that answers from the journal of a state alone, with the last run that finished and its rollouts.
+    pub(crate) fn replayed(location: &str) -> Result<(Self, Arc<Engine>, u64, SavedRollouts), CliError> {
+        let state = Self::existing(location)?;
+        let (manifest, rollouts) = state.last()?;
+        let journal = Some(state.journal.clone());
+        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
+        let engine = Arc::new(Engine::open(manifest.plan()?, &setup)?);
+        Ok((state, engine, manifest.hold, rollouts))
+    }
+
     /// The last run that finished, and its rollouts.
-    pub(crate) fn last(&self) -> Result<(RunManifest, SavedRollouts), CliError> {
+    fn last(&self) -> Result<(RunManifest, SavedRollouts), CliError> {
         let none = |location: &str| {
             CliError::Arguments(format!(
                 "{location} holds no run that has finished: finish one with `plaudit score --state`"

@@ -1,7 +1,7 @@
 //! JSON lines reader: reads blocks of whole lines and parses their lines in parallel. A line over the limit is skipped, not
 //! buffered.
 
-use super::{Entry, Parsed, other_formats};
+use super::{Entry, Parsed, Reader, other_formats};
 use crate::console::Console;
 use crate::error::CliError;
 use plaudit::exec::Pool;
@@ -16,10 +16,9 @@ const BLOCK: usize = 1 << 20;
 const CHUNK: usize = 32 << 10;
 
 /// A stream of lines.
-pub(crate) struct Reader<R> {
+pub(crate) struct Lines<R> {
     name: String,
     from: R,
-    length: Option<u64>,
     /// What was read and not yet given out.
     buffer: Vec<u8>,
     position: u64,
@@ -31,39 +30,8 @@ pub(crate) struct Reader<R> {
     skipping: bool,
 }
 
-impl<R: Read> Reader<R> {
-    pub(crate) fn new(name: String, from: R, length: Option<u64>) -> Self {
-        Self {
-            name,
-            from,
-            length,
-            buffer: Vec::with_capacity(BLOCK),
-            position: 0,
-            lines: 0,
-            started: false,
-            ended: false,
-            skipping: false,
-        }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(crate) fn position(&self) -> u64 {
-        self.position
-    }
-
-    pub(crate) fn length(&self) -> Option<u64> {
-        self.length
-    }
-
-    pub(crate) fn lines(&self) -> u64 {
-        self.lines
-    }
-
-    /// The entries of the next block.
-    pub(crate) fn next(
+impl<R: Read> Reader for Lines<R> {
+    fn next(
         &mut self,
         pool: &Pool,
         fields: &Fields,
@@ -97,6 +65,25 @@ impl<R: Read> Reader<R> {
         self.buffer.drain(..whole);
         self.buffer.shrink_to(BLOCK);
         Ok(Some(entries))
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        (self.position, self.lines)
+    }
+}
+
+impl<R: Read> Lines<R> {
+    pub(crate) fn new(name: String, from: R) -> Self {
+        Self {
+            name,
+            from,
+            buffer: Vec::with_capacity(BLOCK),
+            position: 0,
+            lines: 0,
+            started: false,
+            ended: false,
+            skipping: false,
+        }
     }
 
     /// Reads until the buffer holds so many bytes, or all there are.
@@ -217,7 +204,7 @@ mod tests {
 
     /// The numbers of the lines that can be read and of those that cannot.
     fn read(text: impl Read) -> (Vec<u64>, Vec<(u64, &'static str)>) {
-        let mut reader = Reader::new("test".to_owned(), text, None);
+        let mut reader = Lines::new("test".to_owned(), text);
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         while let Ok(Some(entries)) = reader.next(&Pool::new(Some(1)), &Fields::own(), &Console::errors()) {
             assert!(reader.buffer.len() <= LONGEST_LINE + 2);

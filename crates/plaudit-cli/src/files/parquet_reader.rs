@@ -1,11 +1,12 @@
 //! Parquet reader: each row becomes the object that a JSON line would hold.
 
-use super::{Entry, Parsed};
+use super::{Entry, Parsed, Reader};
 use crate::console::Console;
 use crate::error::CliError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
+use plaudit::exec::Pool;
 use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
@@ -33,42 +34,8 @@ pub(crate) struct Rows {
     left_out: BTreeSet<String>,
 }
 
-impl Rows {
-    pub(crate) fn open(name: &str, file: File, bytes: u64) -> Result<Self, CliError> {
-        let refuse =
-            |message: String| CliError::Input(name.to_owned(), InputError::new("input.parquet", message));
-        let reader = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)))
-            .map_err(|_| refuse("the Parquet file is broken".to_owned()))?
-            .map_err(|error| refuse(error.to_string()))?;
-        let total = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
-        let rows = RowIter::from_file_into(Box::new(reader)).with_batch_size(DECODED);
-        Ok(Self { name: name.to_owned(), rows, bytes, total, read: 0, left_out: BTreeSet::new() })
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// About how many bytes have been read, by the share of the rows.
-    pub(crate) fn position(&self) -> u64 {
-        let share = self.read as f64 / self.total.max(1) as f64;
-        (self.bytes as f64 * share.min(1.0)) as u64
-    }
-
-    pub(crate) fn length(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn lines(&self) -> u64 {
-        self.read
-    }
-
-    /// The entries of the next rows.
-    pub(crate) fn next(
-        &mut self,
-        fields: &Fields,
-        console: &Console,
-    ) -> Result<Option<Vec<Entry>>, CliError> {
+impl Reader for Rows {
+    fn next(&mut self, _: &Pool, fields: &Fields, console: &Console) -> Result<Option<Vec<Entry>>, CliError> {
         let mut entries = Vec::new();
         let mut weight = 0;
         while entries.len() < BLOCK.0 && weight < BLOCK.1 {
@@ -88,6 +55,25 @@ impl Rows {
             entries.push(Entry { number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, number)) });
         }
         Ok((!entries.is_empty()).then_some(entries))
+    }
+
+    /// Bytes by the share of the rows.
+    fn progress(&self) -> (u64, u64) {
+        let share = self.read as f64 / self.total.max(1) as f64;
+        ((self.bytes as f64 * share.min(1.0)) as u64, self.read)
+    }
+}
+
+impl Rows {
+    pub(crate) fn open(name: &str, file: File, bytes: u64) -> Result<Self, CliError> {
+        let refuse =
+            |message: String| CliError::Input(name.to_owned(), InputError::new("input.parquet", message));
+        let reader = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)))
+            .map_err(|_| refuse("the Parquet file is broken".to_owned()))?
+            .map_err(|error| refuse(error.to_string()))?;
+        let total = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let rows = RowIter::from_file_into(Box::new(reader)).with_batch_size(DECODED);
+        Ok(Self { name: name.to_owned(), rows, bytes, total, read: 0, left_out: BTreeSet::new() })
     }
 
     /// A row as an object. Bytes that are not text are left out of columns that no field is read from, such as images.

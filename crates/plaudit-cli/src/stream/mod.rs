@@ -59,6 +59,14 @@ pub(crate) trait Sink: Sync {
 
     /// Writes the next piece in the order of the input.
     fn write(&mut self, piece: Self::Piece) -> Result<(), CliError>;
+
+    /// Completes the output, and may say something about it.
+    fn finish(self) -> Result<Option<String>, CliError>
+    where
+        Self: Sized,
+    {
+        Ok(None)
+    }
 }
 
 /// Rollouts on their way, with their places in the input.
@@ -110,14 +118,15 @@ pub(crate) struct Stream<'r, S: Sink> {
     /// What is being scored.
     in_flight: InFlight,
     /// Where every rollout is copied to.
-    copy: Option<&'r mut RolloutCopy>,
+    pub(crate) copy: Option<&'r mut RolloutCopy>,
     /// Whether a signal has stopped the run.
     interrupt: &'r Arc<Interrupt>,
     /// Members that arrived after their group had closed.
     late: Batch,
     reorder: ReorderBuffer<S::Piece>,
     statistics: Statistics,
-    breakdown: Option<Breakdown>,
+    /// Statistics by a field, where they are wanted.
+    pub(crate) breakdown: Option<Breakdown>,
     /// How many rollouts have been read.
     read: u64,
     /// How many bytes of the source.
@@ -145,7 +154,7 @@ impl<'r, S: Sink> Stream<'r, S> {
             engine,
             sink,
             console,
-            bad_lines: BadLines::new(),
+            bad_lines: BadLines::default(),
             ids: RecentIds::new(GENERATION),
             buffer: GroupBuffer::new(policy),
             batch: Batch::default(),
@@ -160,18 +169,6 @@ impl<'r, S: Sink> Stream<'r, S> {
             position: 0,
             size: None,
         }
-    }
-
-    /// The same run, with statistics by a field as well.
-    pub(crate) fn with_breakdown(mut self, breakdown: Option<Breakdown>) -> Self {
-        self.breakdown = breakdown;
-        self
-    }
-
-    /// The same run, which writes every rollout that it reads to `copy`.
-    pub(crate) fn with_copy(mut self, copy: Option<&'r mut RolloutCopy>) -> Self {
-        self.copy = copy;
-        self
     }
 
     /// Reads all of the source and writes all results.
@@ -190,12 +187,12 @@ impl<'r, S: Sink> Stream<'r, S> {
         while let Some(block) = source.next(self.engine.pool(), fields, self.console)? {
             self.interrupt.check()?;
             for entry in block {
-                self.add_line(source.noun(), entry)?;
+                self.add_line(source.noun, entry)?;
             }
-            self.position = source.position();
+            self.position = source.position;
             self.progress();
         }
-        self.bad_lines.lines = source.lines();
+        self.bad_lines.lines = source.lines;
         self.buffer.end();
         while let Some(group) = self.buffer.closed() {
             self.schedule(group)?;
@@ -206,8 +203,8 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
         self.write()?;
         self.statistics.reconcile(self.read)?;
-        if self.read == 0 && self.bad_lines.count() == 0 {
-            self.console.warning(&format!("{} holds no rollouts", source.label()));
+        if self.read == 0 && self.bad_lines.count == 0 {
+            self.console.warning(&format!("{} holds no rollouts", source.label));
         }
         Ok(())
     }
