@@ -3,11 +3,12 @@
 use super::protocol::Usage;
 use crate::error::CliError;
 use crate::summary::whole;
+use plaudit::exec::lock;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The status of a request whose client has gone away before the reply.
@@ -70,12 +71,12 @@ impl RequestLog {
 
     /// Whether the file cannot be written any more.
     pub(crate) fn is_broken(&self) -> bool {
-        self.broken.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.broken).is_some()
     }
 
     /// Closes the log: its totals in one line, or why it could not be written.
     pub(crate) fn close(&self) -> Result<String, CliError> {
-        if let Some(error) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(error) = lock(&self.broken).take() {
             let name = self.file.as_ref().map_or("", |(name, _)| name);
             return Err(CliError::File(name.to_owned(), error));
         }
@@ -94,10 +95,10 @@ impl RequestLog {
         let Some((_, file)) = &self.file else { return };
         let done = serde_json::to_vec(line).map_err(io::Error::from).and_then(|mut bytes| {
             bytes.push(b'\n');
-            file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&bytes)
+            lock(file).write_all(&bytes)
         });
         if let Err(error) = done {
-            self.broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            lock(&self.broken).get_or_insert(error);
         }
     }
 }

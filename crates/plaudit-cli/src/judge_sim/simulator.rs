@@ -13,8 +13,9 @@ use super::quality::quality;
 use super::random::{SeededRandom, sigma};
 use super::{natural, share, time};
 use clap::Args;
+use plaudit::exec::lock;
 use serde::Serialize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// The most choices a token that OpenAI's protocol allows to ask for.
@@ -245,7 +246,7 @@ impl Simulator {
     }
 
     fn usage(&self, prompts: &[&str], completion: u64) -> Usage {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let cached: usize = prompts.iter().map(|prompt| known.cached(prompt.as_bytes())).sum();
         Usage::new(prompts.iter().map(|prompt| tokens(prompt.len())).sum(), cached as u64, completion)
     }
@@ -253,7 +254,7 @@ impl Simulator {
     /// What becomes of a question, which depends on how often it was asked: a second try may fare better.
     fn outcome(&self, chance: SeededRandom) -> Outcome {
         let faults = &self.faults;
-        let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).add(chance.key());
+        let before = lock(&self.asked).add(chance.key());
         let chance = chance.about(6).about(u64::from(before));
         let happens = |what: u64, share: f64| chance.about(what).uniform() < share;
         if happens(1, faults.rate_limit_share) {

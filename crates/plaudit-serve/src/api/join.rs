@@ -2,7 +2,7 @@
 
 use super::extract::{Caller, JsonBody};
 use super::names::Name;
-use super::score::{LARGE, RolloutLine};
+use super::score::RolloutLine;
 use crate::admission::AdmissionPermit;
 use crate::http::auth::{Principal, QuotaPermit};
 use crate::http::response::{ApiError, ok};
@@ -197,14 +197,7 @@ pub(crate) async fn join(
     Caller(principal): Caller,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
-    let (run, recipe, arrival) = match body.bytes().len() > LARGE {
-        false => read(body.bytes())?,
-        true => {
-            let bytes = body.bytes().clone();
-            let work = tokio::task::spawn_blocking(move || read(&bytes));
-            work.await.map_err(|_| ApiError::internal("the body could not be read"))??
-        }
-    };
+    let (run, recipe, arrival) = body.parse(read).await?;
     let owner = principal.entry.owner();
     let run = app.runs.get_or_create(owner, run.as_deref(), recipe.as_deref()).await?;
     let permits = JoinPermits::take(&app, &principal, &run, &arrival.rollout)?;

@@ -1,6 +1,7 @@
 //! Settings in the URL of another trainer's client. These clients send nothing but samples, so what else the service must know stands
 //! behind the `?` of the URL that they are given.
 
+use crate::http::middleware::percent_decode;
 use crate::http::response::ApiError;
 use crate::runs::run;
 
@@ -96,23 +97,10 @@ fn failure(value: &str) -> Result<FailureMode, ApiError> {
     }
 }
 
-/// Percent-decodes a part of a query, strictly.
+/// Decodes a name or a value of a query, strictly.
 fn decode(text: &str) -> Result<String, ApiError> {
-    let bad = || wrong(format!("`{text}` is not written as an address is"));
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
-                let (high, low) = (digit().ok_or_else(bad)?, digit().ok_or_else(bad)?);
-                u8::try_from(high * 16 + low).map_err(|_| bad())?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| bad())
+    let decoded = percent_decode(&text.replace('+', " "));
+    decoded.ok_or_else(|| wrong(format!("`{text}` is not written as an address is")))
 }
 
 #[cfg(test)]
