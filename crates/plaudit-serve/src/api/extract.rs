@@ -1,7 +1,7 @@
 //! Extractors of handlers: the principal, the query as a typed struct, and the body within the body budget.
 
 use crate::http::auth::Principal;
-use crate::http::body::{self, HeldBody};
+use crate::http::body;
 use crate::http::response::{ApiError, blocking};
 use crate::state::AppState;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -48,12 +48,12 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
 
 /// The body of a request, a JSON object, whose memory counts against the body budget until it is dropped.
 #[derive(Debug)]
-pub(crate) struct JsonBody(HeldBody);
+pub(crate) struct JsonBody(Bytes);
 
 impl JsonBody {
     /// The bytes; a clone is cheap.
     pub(crate) fn bytes(&self) -> &Bytes {
-        &self.0.bytes
+        &self.0
     }
 
     /// Parses the body; a large one off the threads that answer requests.

@@ -5,7 +5,7 @@ use super::extract::{Caller, JsonBody, Query};
 use super::openapi::AnyOf;
 use super::score;
 use crate::atomic_file;
-use crate::http::body::ReplyLease;
+use crate::http::body::BodyLease;
 use crate::http::response::{ApiError, ErrorBody, blocking, body, json, ok};
 use crate::jobs::job::{Job, JobRecord, JobReply, JobState, JobStatus};
 use crate::jobs::queue::find_same;
@@ -205,7 +205,7 @@ pub(crate) async fn results(
         return Err(ApiError { retry_after, ..error });
     }
     let (from, most) = (query.from.unwrap_or(0), query.limit.unwrap_or(u64::MAX));
-    let (path, lease) = (job.folder.join("results.jsonl"), ReplyLease::new(&app.body_budget));
+    let (path, lease) = (job.folder.join("results.jsonl"), BodyLease::new(&app.body_budget));
     let read = move || read_lines(&path, (from, most), lease);
     let text = blocking("the results could not be read", read).await??;
     Ok(body(StatusCode::OK, "application/x-ndjson", text))
@@ -215,7 +215,7 @@ pub(crate) async fn results(
 fn read_lines(
     path: &std::path::Path,
     (from, most): (u64, u64),
-    mut lease: ReplyLease,
+    mut lease: BodyLease,
 ) -> Result<bytes::Bytes, ApiError> {
     let unread = |error: std::io::Error| {
         ApiError::internal(format!("the results could not be read: {}", error.kind()))
@@ -229,7 +229,7 @@ fn read_lines(
         }
         match at < from {
             true => text.truncate(before),
-            false => lease.grow(text.len() - before)?,
+            false => lease.grow_reply(text.len() - before)?,
         }
         at += 1;
     }

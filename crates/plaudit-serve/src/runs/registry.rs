@@ -193,16 +193,10 @@ impl RunRegistry {
             recipe: recipe.to_owned(),
             started: unix_time(),
             seen: unix_time(),
-            steps: 0,
-            rollouts: 0,
-            groups: 0,
-            total_mean: None,
-            invalid_share: None,
-            alarms: Vec::new(),
             fingerprint: judges,
             components,
             judges: judge_names,
-            next_group: 0,
+            ..RunSummary::default()
         })
     }
 

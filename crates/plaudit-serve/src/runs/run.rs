@@ -110,15 +110,7 @@ pub(crate) struct LeftoverSteps {
 impl LeftoverSteps {
     /// Reads the newest steps of a folder.
     pub(crate) fn read(folder: &Path) -> Self {
-        let lines = |name: &str| {
-            let lines = store::newest_lines(&folder.join(name), REOPENED).unwrap_or_else(|_| Vec::new());
-            lines.into_iter().filter(|line| store::step_number(line).is_some()).collect::<Vec<_>>()
-        };
-        let (ended, mut cut) = (lines("steps.jsonl"), lines("open.json"));
-        // The service may have been killed after a step was written to `steps.jsonl` and before `open.json` was replaced.
-        cut.retain(|line| {
-            !ended.iter().any(|known| store::step_identity(known) == store::step_identity(line))
-        });
+        let (ended, cut) = store::newest_steps(folder, REOPENED);
         let groups =
             store::newest_lines(&folder.join("groups.jsonl"), REOPENED).unwrap_or_else(|_| Vec::new());
         let next_group = groups.iter().filter_map(|line| store::group_number(line)).max();
