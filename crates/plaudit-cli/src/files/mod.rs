@@ -53,11 +53,6 @@ impl Parsed {
 /// What stdin is called.
 const STDIN: &str = "stdin";
 
-/// A regular file, up to the size that it has now: one that grows meanwhile is not followed.
-fn sized(name: &str, file: impl Read + 'static, length: u64) -> Source {
-    Source::lines(name, file.take(length), Some(length))
-}
-
 fn stdin() -> Source {
     // Where stdin is a file, others may have read some of it before.
     let left = || -> io::Result<Option<u64>> {
@@ -68,10 +63,7 @@ fn stdin() -> Source {
             false => Ok(None),
         }
     };
-    match left() {
-        Ok(Some(length)) => sized(STDIN, io::stdin(), length),
-        _ => Source::lines(STDIN, io::stdin(), None),
-    }
+    Source::lines(STDIN, io::stdin(), left().ok().flatten())
 }
 
 /// Opens a file. Opening a pipe waits for somebody who writes into it, and that is said when it takes long.
@@ -148,7 +140,7 @@ impl Source {
             let error = InputError::new("input.parquet", "the file does not start as Parquet files do");
             return Err(CliError::Input(path.to_owned(), error));
         }
-        Ok(sized(path, file, about.len()))
+        Ok(Self::lines(path, file, Some(about.len())))
     }
 
     fn new(name: &str, noun: &'static str, length: Option<u64>, reader: impl Reader + 'static) -> Self {
@@ -156,7 +148,9 @@ impl Source {
         Self { label, noun, length, position: 0, lines: 0, reader: Box::new(reader) }
     }
 
+    /// Lines, up to the length that a file has now: one that grows meanwhile is not followed.
     fn lines(name: &str, from: impl Read + 'static, length: Option<u64>) -> Self {
+        let from = from.take(length.unwrap_or(u64::MAX));
         let reader = jsonl_reader::Lines::new(name.to_owned(), from);
         Self::new(name, jsonl_reader::NOUN, length, reader)
     }

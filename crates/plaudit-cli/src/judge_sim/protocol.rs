@@ -47,7 +47,7 @@ struct ContentPart {
 
 impl From<ContentPart> for String {
     fn from(part: ContentPart) -> Self {
-        part.text.unwrap_or_else(Self::new)
+        part.text.into_iter().collect()
     }
 }
 

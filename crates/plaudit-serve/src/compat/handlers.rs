@@ -5,7 +5,7 @@ use super::implicit_groups::{PromptKey, SampleEnd, Slot};
 use super::query::CompatSettings;
 use super::{SampleResult, TrainerSample, nemo_gym, openrlhf as openrlhf_api, slime as slime_api};
 use crate::api::extract::{Caller, JsonBody};
-use crate::api::join::{self, JoinArrival, JoinPermits};
+use crate::api::join::{self, JoinPermits};
 use crate::http::auth::Principal;
 use crate::http::response::{ApiError, ok};
 use crate::runs::run::Run;
@@ -14,7 +14,7 @@ use axum::RequestExt as _;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
-use plaudit::join::Joined;
+use plaudit::join::{Arrival, Joined};
 use plaudit::reason::Code;
 use serde::Deserialize;
 use serde_json::json;
@@ -145,16 +145,10 @@ async fn join(
     let permits = JoinPermits::take(app, principal, &run, &rollout)?;
     let prompt = PromptKey { key: &key, size, compares, step: settings.step.unwrap_or(0) };
     let slot = run.implicit_groups().arrive(&prompt, (member.as_deref(), &rollout.response), Instant::now());
-    let arrival = JoinArrival {
-        // Samples without a step share one join, however long it takes.
-        step: settings.step.map(|_| slot.step),
-        timeout: None,
-        validate: settings.validate,
-        group: slot.group(),
-        member: Some(slot.member()),
-        size,
-        rollout,
-    };
+    // Samples without a step share one join, however long it takes.
+    let step = settings.step.map(|_| slot.step);
+    let (member, validate) = (Some(slot.member()), settings.validate);
+    let arrival = Arrival { member, validate, ..Arrival::new(slot.group(), size, rollout) };
     let (weak_run, answered_slot) = (Arc::downgrade(&run), slot.clone());
     let answered = move |joined: &Joined| {
         // A sample that was not admitted, or has lost its slot, says nothing about its group.
@@ -166,7 +160,7 @@ async fn join(
         }
     };
     let mut guard = SlotGuard { run: &run, slot: Some(slot), end: SampleEnd::Lost };
-    let joined = join::join_rollout(app, &run, arrival, permits, answered).await?;
+    let joined = join::join_rollout(app, &run, (step, arrival), permits, answered).await?;
     guard.end = if joined.row().total.value().is_some() { SampleEnd::Scored } else { SampleEnd::Failed };
     Ok(joined)
 }

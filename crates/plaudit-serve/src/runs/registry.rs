@@ -100,7 +100,8 @@ impl RunRegistry {
     fn index_with_room(&self, owner: &str) -> Result<MutexGuard<'_, RunIndex>, ApiError> {
         // One of several owners may have three quarters.
         let share = (self.most / 4 * 3).max(1);
-        for attempt in 0.. {
+        let mut retries = 0..RETRIES;
+        loop {
             let mut index = lock(&self.index);
             let has_share = self.is_shared && index.live_of(owner) >= share;
             if index.live.len() < self.most && !has_share {
@@ -111,7 +112,7 @@ impl RunRegistry {
                 put_away(&mut index, &run);
                 return Ok(index);
             }
-            if !is_borrowed || attempt >= RETRIES {
+            if !is_borrowed || retries.next().is_none() {
                 let message = match has_share {
                     true => format!("{share} runs of this token have work under way, which is its share"),
                     false => format!("{} runs have work under way, which is all there may be", self.most),
@@ -121,7 +122,6 @@ impl RunRegistry {
             drop(index);
             std::thread::sleep(RETRY_AFTER);
         }
-        Err(ApiError::internal("no room was looked for"))
     }
 
     /// Opens a new run, or a stored one again.
