@@ -1,6 +1,5 @@
 //! `plaudit explain`: how one total came about, with every component, every comparison and the judge's replies.
 
-use crate::GOOD;
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
@@ -8,14 +7,11 @@ use crate::rewards::print;
 use crate::state::State;
 use crate::summary::short;
 use clap::Args;
-use plaudit::engine::EngineOptions;
 use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
 use plaudit::input::Fields;
-use plaudit::judge::Reply;
-use plaudit::judge::client::Network;
 use plaudit::judge::runner::CallTranscript;
-use plaudit::judge::{Side, Verdict};
+use plaudit::judge::{Reply, Side, Verdict};
 use plaudit::outcome::Outcome;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
@@ -49,12 +45,8 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
-        let state = State::existing(&self.state)?;
-        let (manifest, file) = state.last()?;
-        let journal = Some(state.journal.clone());
-        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
-        let engine = Arc::new(Engine::open(manifest.plan()?, &setup)?);
-        let rollouts = siblings(file.path(), &self.id, &engine)?;
+        let (_state, engine, _, saved) = State::replayed(&self.state)?;
+        let rollouts = siblings(&saved.path, &self.id, &engine)?;
         let (report, exchanges) = engine.explain(&rollouts, &ScoreOptions::default())?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
         let Some(at) = at else { return Err(missing(&self.id)) };
@@ -62,8 +54,7 @@ impl Explain {
             true => format!("{:#}", explanation(&report, at, &rollouts, &exchanges, self.full)),
             false => self.text(&report, at, &rollouts, &of_rollout(&exchanges, at)),
         };
-        print(&text)?;
-        Ok(GOOD)
+        print(&text)
     }
 
     fn text(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&CallTranscript]) -> String {

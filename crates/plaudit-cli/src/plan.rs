@@ -1,6 +1,5 @@
 //! `plaudit plan`: estimates calls, tokens and cost before a run.
 
-use crate::GOOD;
 use crate::console::{Console, Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
@@ -11,8 +10,7 @@ use crate::state::State;
 use crate::stream::{Renderer, Sink, Stream};
 use crate::summary::{short, whole};
 use clap::Args;
-use plaudit::engine::Engine;
-use plaudit::engine::EngineOptions;
+use plaudit::engine::{Engine, EngineOptions};
 use plaudit::journal::Store;
 use plaudit::judge::client::Network;
 use plaudit::judge::runner::{CostEstimate, OversizedGroup};
@@ -76,17 +74,16 @@ impl Plan {
             EngineOptions { journal, network: Network::Replay, dry: true, ..EngineOptions::default() };
         let engine = Arc::new(Engine::open(self.recipe.recipe()?.plan()?, &setup)?);
         let fields = crate::scoring::fields(&self.fields, false)?;
-        let source = Source::open(&self.rollouts)?;
         let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
-        let done = Stream::new(&engine, &mut Nowhere, &console, HOLD, &interrupt).run(source, fields)?;
+        let done = Stream::new(&engine, &mut Nowhere, &console, HOLD, &interrupt)
+            .run(Source::open(&self.rollouts)?, fields)?;
         let estimates = engine.estimates();
         engine.plan().warnings.iter().for_each(|warning| console.warning(&printable(&warning.to_string())));
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": estimates })),
             false => table(&estimates, done.statistics.rollouts, done.statistics.groups.count),
         };
-        print(&text)?;
-        Ok(GOOD)
+        print(&text)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `plaudit rank`: keeps the best rollouts of each group.
 
 use crate::error::CliError;
-use crate::files::{Output, line};
+use crate::files::{Output, line, refuse_format};
 use crate::scoring::ScoringArgs;
 use crate::stream::{Renderer, Sink};
 use crate::summary::whole;
@@ -35,15 +35,10 @@ pub(crate) struct Rank {
 
 impl Rank {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
-        self.scoring.refuse_format(false)?;
-        let prepared = self.scoring.prepare()?;
+        refuse_format(self.scoring.out.as_deref(), false)?;
+        let run = self.scoring.prepare()?;
         let keep = usize::try_from(self.keep).unwrap_or(usize::MAX);
-        let best = Best { output: self.scoring.output()?, keep, kept: 0, without: 0 };
-        self.scoring.run(prepared, best, |best| {
-            let remark = best.remark();
-            best.output.finish()?;
-            Ok(Some(remark))
-        })
+        run.score_into(Best { output: self.scoring.output()?, keep, kept: 0, without: 0 })
     }
 }
 
@@ -61,16 +56,6 @@ struct Piece {
     kept: u64,
     /// Whether it is the first of a group in which no rollout has a number.
     without: bool,
-}
-
-impl Best {
-    fn remark(&self) -> String {
-        let without = match self.without {
-            0 => String::new(),
-            some => format!(", {} groups keep none because no rollout has a number", whole(some)),
-        };
-        format!("{} rollouts kept{without}", whole(self.kept))
-    }
 }
 
 impl Piece {
@@ -120,6 +105,15 @@ impl Sink for Best {
         self.kept += piece.kept;
         self.without += u64::from(piece.without);
         self.output.write_all(&piece.lines).map_err(|error| CliError::writing(self.output.name(), error))
+    }
+
+    fn finish(self) -> Result<Option<String>, CliError> {
+        let without = match self.without {
+            0 => String::new(),
+            some => format!(", {} groups keep none because no rollout has a number", whole(some)),
+        };
+        self.output.finish()?;
+        Ok(Some(format!("{} rollouts kept{without}", whole(self.kept))))
     }
 }
 

@@ -199,7 +199,7 @@ impl PyEngine {
         let (engine, batch, validated) = (Arc::clone(&self.engine), Arc::clone(&work.batch), work.validated);
         let freeing = work.freeing();
         let cancel = work.cancel.clone();
-        let (report, seconds) = if batch.bytes() <= QUICK_BYTES && self.is_quick() {
+        let (report, seconds) = if batch.bytes() <= QUICK_BYTES && self.engine.is_rules_only() {
             let scored = py.detach(|| work.score(&engine));
             py.check_signals()?;
             scored
@@ -256,12 +256,6 @@ impl PyEngine {
 }
 
 impl PyEngine {
-    /// Whether only the engine's own rules are asked, which take a moment.
-    fn is_quick(&self) -> bool {
-        let plan = self.engine.plan();
-        plan.judges.is_empty() && custom_rewards(plan).is_empty()
-    }
-
     /// The guard that a call holds while it is under way; an error where the engine was closed.
     pub(crate) fn busy(&self, py: Python<'_>) -> PyResult<Arc<()>> {
         let busy = Arc::clone(&self.busy);

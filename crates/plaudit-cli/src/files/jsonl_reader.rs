@@ -1,7 +1,7 @@
 //! JSON lines reader: cuts the input into blocks of whole lines, which are parsed elsewhere. A line over the limit is
 //! skipped, not buffered.
 
-use super::{Entry, Parsed, other_formats};
+use super::{Block, Entry, Parsed, Reader, other_formats};
 use crate::error::CliError;
 use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
 use std::io::Read;
@@ -12,10 +12,9 @@ pub(crate) const NOUN: &str = "line";
 const BLOCK: usize = 256 << 10;
 
 /// A stream of lines.
-pub(crate) struct Reader<R> {
+pub(crate) struct Lines<R> {
     name: String,
     from: R,
-    length: Option<u64>,
     /// What was read and not yet given out.
     buffer: Vec<u8>,
     position: u64,
@@ -27,39 +26,8 @@ pub(crate) struct Reader<R> {
     skipping: bool,
 }
 
-impl<R: Read> Reader<R> {
-    pub(crate) fn new(name: String, from: R, length: Option<u64>) -> Self {
-        Self {
-            name,
-            from,
-            length,
-            buffer: Vec::with_capacity(BLOCK),
-            position: 0,
-            lines: 0,
-            started: false,
-            ended: false,
-            skipping: false,
-        }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(crate) fn position(&self) -> u64 {
-        self.position
-    }
-
-    pub(crate) fn length(&self) -> Option<u64> {
-        self.length
-    }
-
-    pub(crate) fn lines(&self) -> u64 {
-        self.lines
-    }
-
-    /// The next block; nothing at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<LineBlock>, CliError> {
+impl<R: Read + Send> Reader for Lines<R> {
+    fn next(&mut self) -> Result<Option<Block>, CliError> {
         self.fill(BLOCK)?;
         let mut warning = None;
         if !self.started {
@@ -80,7 +48,12 @@ impl<R: Read> Reader<R> {
             self.buffer.clear();
             self.skipping = true;
             self.lines += 1;
-            return Ok(Some(LineBlock { bytes: Vec::new(), lines: self.lines - 1, too_long: true, warning }));
+            return Ok(Some(Block::Lines(LineBlock {
+                bytes: Vec::new(),
+                lines: self.lines - 1,
+                too_long: true,
+                warning,
+            })));
         }
         if self.buffer.is_empty() {
             return Ok(None);
@@ -92,7 +65,26 @@ impl<R: Read> Reader<R> {
         let lines = self.lines;
         self.lines += memchr::memchr_iter(b'\n', &bytes).count() as u64;
         self.lines += u64::from(!bytes.ends_with(b"\n"));
-        Ok(Some(LineBlock { bytes, lines, too_long: false, warning }))
+        Ok(Some(Block::Lines(LineBlock { bytes, lines, too_long: false, warning })))
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        (self.position, self.lines)
+    }
+}
+
+impl<R: Read> Lines<R> {
+    pub(crate) fn new(name: String, from: R) -> Self {
+        Self {
+            name,
+            from,
+            buffer: Vec::with_capacity(BLOCK),
+            position: 0,
+            lines: 0,
+            started: false,
+            ended: false,
+            skipping: false,
+        }
     }
 
     /// Reads until the buffer holds so many bytes, or all there are.
@@ -210,10 +202,10 @@ mod tests {
     use super::*;
 
     /// The numbers of the lines that can be read and of those that cannot.
-    fn read(text: impl Read) -> (Vec<u64>, Vec<(u64, &'static str)>) {
-        let mut reader = Reader::new("test".to_owned(), text, None);
+    fn read(text: impl Read + Send) -> (Vec<u64>, Vec<(u64, &'static str)>) {
+        let mut reader = Lines::new("test".to_owned(), text);
         let (mut good, mut bad) = (Vec::new(), Vec::new());
-        while let Ok(Some(block)) = reader.next() {
+        while let Ok(Some(Block::Lines(block))) = reader.next() {
             assert!(reader.buffer.len() <= LONGEST_LINE + 2);
             for entry in block.parse(&Fields::own()) {
                 match entry.rollouts {

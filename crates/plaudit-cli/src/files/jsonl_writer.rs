@@ -33,6 +33,10 @@ impl Sink for Lines {
     fn write(&mut self, piece: Vec<u8>) -> Result<(), CliError> {
         self.output.write_all(&piece).map_err(|error| CliError::writing(self.output.name(), error))
     }
+
+    fn finish(self) -> Result<Option<String>, CliError> {
+        self.output.finish().map(|()| None)
+    }
 }
 
 /// A value as a line of JSON.

@@ -96,16 +96,7 @@ pub(crate) struct ReadBlock {
 /// What stdin is called.
 const STDIN: &str = "stdin";
 
-/// A regular file, up to the size that it has now: one that grows meanwhile is not followed.
-fn sized(
-    name: &str,
-    file: impl Read + Send + 'static,
-    length: u64,
-) -> jsonl_reader::Reader<Box<dyn Read + Send>> {
-    jsonl_reader::Reader::new(name.to_owned(), Box::new(file.take(length)), Some(length))
-}
-
-fn stdin() -> jsonl_reader::Reader<Box<dyn Read + Send>> {
+fn stdin() -> Source {
     // Where stdin is a file, others may have read some of it before.
     let left = || -> io::Result<Option<u64>> {
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -115,10 +106,7 @@ fn stdin() -> jsonl_reader::Reader<Box<dyn Read + Send>> {
             false => Ok(None),
         }
     };
-    match left() {
-        Ok(Some(length)) => sized(STDIN, io::stdin(), length),
-        _ => jsonl_reader::Reader::new(STDIN.to_owned(), Box::new(io::stdin()), None),
-    }
+    Source::lines(STDIN, io::stdin(), left().ok().flatten())
 }
 
 /// Opens a file. Opening a pipe waits for somebody who writes into it, and that is said when it takes long.
@@ -140,12 +128,24 @@ fn open(path: &str) -> io::Result<File> {
     })
 }
 
+/// Reads one format.
+trait Reader: Send {
+    /// The next lines or rows, or nothing at the end.
+    fn next(&mut self) -> Result<Option<Block>, CliError>;
+
+    /// About how many bytes have been read, and how many lines or rows.
+    fn progress(&self) -> (u64, u64);
+}
+
 /// An open input.
-pub(crate) enum Source {
-    /// JSON lines.
-    Lines(jsonl_reader::Reader<Box<dyn Read + Send>>),
-    /// Parquet.
-    Rows(parquet_reader::Rows),
+pub(crate) struct Source {
+    /// What it is called in messages.
+    pub(crate) label: String,
+    /// What one entry is called.
+    pub(crate) noun: &'static str,
+    /// How many bytes there are, where that is known.
+    pub(crate) length: Option<u64>,
+    reader: Box<dyn Reader>,
 }
 
 impl Source {
@@ -153,46 +153,40 @@ impl Source {
     pub(crate) fn open(path: &str) -> Result<Self, CliError> {
         let failure = |error: io::Error| CliError::File(path.to_owned(), error);
         if path == "-" {
-            return Ok(Self::Lines(stdin()));
+            return Ok(stdin());
         }
         let mut file = open(path).map_err(failure)?;
         let about = file.metadata().map_err(failure)?;
         if about.is_dir() {
             return Err(CliError::Arguments(format!("{path:?} is a folder; a file of rollouts is wanted")));
         }
-        if about.is_file() {
-            let mut start = Vec::with_capacity(4);
-            (&mut file).take(4).read_to_end(&mut start).map_err(failure)?;
-            file.rewind().map_err(failure)?;
-            if start == parquet_reader::MAGIC {
-                return Ok(Self::Rows(parquet_reader::Rows::open(path, file, about.len())?));
-            }
-            if path.ends_with(".parquet") {
-                let error = InputError::new("input.parquet", "the file does not start as Parquet files do");
-                return Err(CliError::Input(path.to_owned(), error));
-            }
+        if !about.is_file() {
+            return Ok(Self::lines(path, file, None));
         }
-        Ok(Self::Lines(match about.is_file() {
-            true => sized(path, file, about.len()),
-            false => jsonl_reader::Reader::new(path.to_owned(), Box::new(file), None),
-        }))
+        let mut start = Vec::with_capacity(4);
+        (&mut file).take(4).read_to_end(&mut start).map_err(failure)?;
+        file.rewind().map_err(failure)?;
+        if start == parquet_reader::MAGIC {
+            let rows = parquet_reader::Rows::open(path, file, about.len())?;
+            return Ok(Self::new(path, parquet_reader::NOUN, Some(about.len()), rows));
+        }
+        if path.ends_with(".parquet") {
+            let error = InputError::new("input.parquet", "the file does not start as Parquet files do");
+            return Err(CliError::Input(path.to_owned(), error));
+        }
+        Ok(Self::lines(path, file, Some(about.len())))
     }
 
-    /// What the input is called in messages.
-    pub(crate) fn label(&self) -> String {
-        match self {
-            Self::Lines(lines) if lines.name() == STDIN => STDIN.to_owned(),
-            Self::Lines(lines) => format!("{:?}", lines.name()),
-            Self::Rows(rows) => format!("{:?}", rows.name()),
-        }
+    fn new(name: &str, noun: &'static str, length: Option<u64>, reader: impl Reader + 'static) -> Self {
+        let label = if name == STDIN { name.to_owned() } else { format!("{name:?}") };
+        Self { label, noun, length, reader: Box::new(reader) }
     }
 
-    /// The next lines or rows; nothing at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Block>, CliError> {
-        match self {
-            Self::Lines(lines) => Ok(lines.next()?.map(Block::Lines)),
-            Self::Rows(rows) => Ok(rows.next()?.map(Block::Rows)),
-        }
+    /// Lines, up to the length that a file has now: one that grows meanwhile is not followed.
+    fn lines(name: &str, from: impl Read + Send + 'static, length: Option<u64>) -> Self {
+        let from = from.take(length.unwrap_or(u64::MAX));
+        let reader = jsonl_reader::Lines::new(name.to_owned(), from);
+        Self::new(name, jsonl_reader::NOUN, length, reader)
     }
 
     /// Reads on a thread of its own and parses on the engine's, a few blocks ahead. Blocks come in the order of the input.
@@ -203,12 +197,12 @@ impl Source {
         engine: &Arc<Engine>,
         fields: &Arc<Fields>,
     ) -> Result<Receiver<Result<ReadBlock, CliError>>, CliError> {
-        let name = self.label();
+        let name = self.label.clone();
         let (engine, fields) = (Arc::clone(engine), Arc::clone(fields));
         let (send, receive) = sync_channel(engine.pool().threads() + 2);
         let read = move || {
             loop {
-                let block = match self.next() {
+                let block = match self.reader.next() {
                     Ok(Some(block)) => block,
                     Ok(None) => return,
                     Err(error) => return drop(send.send(Err(error))),
@@ -216,7 +210,8 @@ impl Source {
                 let (done, parsed) = sync_channel(1);
                 let fields = Arc::clone(&fields);
                 engine.pool().spawn(move || drop(done.send(block.parse(&fields))));
-                let read = ReadBlock { parsed, position: self.position(), lines: self.lines() };
+                let (position, lines) = self.reader.progress();
+                let read = ReadBlock { parsed, position, lines };
                 if send.send(Ok(read)).is_err() {
                     return;
                 }
@@ -224,37 +219,5 @@ impl Source {
         };
         let thread = std::thread::Builder::new().name("plaudit-read".to_owned()).spawn(read);
         thread.map(|_| receive).map_err(|error| CliError::File(name, error))
-    }
-
-    /// What one entry is called.
-    pub(crate) fn noun(&self) -> &'static str {
-        match self {
-            Self::Lines(_) => jsonl_reader::NOUN,
-            Self::Rows(_) => parquet_reader::NOUN,
-        }
-    }
-
-    /// How many bytes have been read, about.
-    pub(crate) fn position(&self) -> u64 {
-        match self {
-            Self::Lines(lines) => lines.position(),
-            Self::Rows(rows) => rows.position(),
-        }
-    }
-
-    /// How many bytes there are, where that is known.
-    pub(crate) fn length(&self) -> Option<u64> {
-        match self {
-            Self::Lines(lines) => lines.length(),
-            Self::Rows(rows) => Some(rows.length()),
-        }
-    }
-
-    /// How many lines or rows have been read.
-    pub(crate) fn lines(&self) -> u64 {
-        match self {
-            Self::Lines(lines) => lines.lines(),
-            Self::Rows(rows) => rows.lines(),
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Parquet reader: each row becomes the object that a JSON line would hold.
 
-use super::{Entry, Parsed};
+use super::{Block, Entry, Parsed, Reader};
 use crate::error::CliError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
@@ -30,38 +30,8 @@ pub(crate) struct Rows {
     read: u64,
 }
 
-impl Rows {
-    pub(crate) fn open(name: &str, file: File, bytes: u64) -> Result<Self, CliError> {
-        let refuse =
-            |message: String| CliError::Input(name.to_owned(), InputError::new("input.parquet", message));
-        let reader = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)))
-            .map_err(|_| refuse("the Parquet file is broken".to_owned()))?
-            .map_err(|error| refuse(error.to_string()))?;
-        let total = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
-        let rows = RowIter::from_file_into(Box::new(reader)).with_batch_size(DECODED);
-        Ok(Self { name: name.to_owned(), rows, bytes, total, read: 0 })
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// About how many bytes have been read, by the share of the rows.
-    pub(crate) fn position(&self) -> u64 {
-        let share = self.read as f64 / self.total.max(1) as f64;
-        (self.bytes as f64 * share.min(1.0)) as u64
-    }
-
-    pub(crate) fn length(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn lines(&self) -> u64 {
-        self.read
-    }
-
-    /// The next rows; nothing at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<RowBlock>, CliError> {
+impl Reader for Rows {
+    fn next(&mut self) -> Result<Option<Block>, CliError> {
         let (mut rows, mut weight, first) = (Vec::new(), 0, self.read + 1);
         while rows.len() < BLOCK.0 && weight < BLOCK.1 {
             // The decoder must not take the run down, whatever a hostile file holds.
@@ -75,7 +45,26 @@ impl Rows {
             weight += row.get_column_iter().map(|(_, field)| text_bytes(field)).sum::<usize>();
             rows.push(row);
         }
-        Ok((!rows.is_empty()).then_some(RowBlock { first, rows }))
+        Ok((!rows.is_empty()).then_some(Block::Rows(RowBlock { first, rows })))
+    }
+
+    /// Bytes by the share of the rows.
+    fn progress(&self) -> (u64, u64) {
+        let share = self.read as f64 / self.total.max(1) as f64;
+        ((self.bytes as f64 * share.min(1.0)) as u64, self.read)
+    }
+}
+
+impl Rows {
+    pub(crate) fn open(name: &str, file: File, bytes: u64) -> Result<Self, CliError> {
+        let refuse =
+            |message: String| CliError::Input(name.to_owned(), InputError::new("input.parquet", message));
+        let reader = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)))
+            .map_err(|_| refuse("the Parquet file is broken".to_owned()))?
+            .map_err(|error| refuse(error.to_string()))?;
+        let total = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let rows = RowIter::from_file_into(Box::new(reader)).with_batch_size(DECODED);
+        Ok(Self { name: name.to_owned(), rows, bytes, total, read: 0 })
     }
 
     fn broken(&self, message: &str) -> CliError {

@@ -61,12 +61,6 @@ impl ParquetWriter {
         Ok(Self { name, columns, writer, rows: Vec::new(), bytes: 0 })
     }
 
-    /// Writes the last rows and the footer, and gives the output back.
-    pub(crate) fn finish(mut self) -> Result<Output, CliError> {
-        self.write_rows()?;
-        self.writer.into_inner().map_err(|error| failure(&self.name, error))
-    }
-
     fn write_rows(&mut self) -> Result<(), CliError> {
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
@@ -144,6 +138,12 @@ impl Sink for ParquetWriter {
             true => self.write_rows(),
             false => Ok(()),
         }
+    }
+
+    fn finish(mut self) -> Result<Option<String>, CliError> {
+        self.write_rows()?;
+        let output = self.writer.into_inner().map_err(|error| failure(&self.name, error))?;
+        output.finish().map(|()| None)
     }
 }
 

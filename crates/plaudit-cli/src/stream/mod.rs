@@ -67,6 +67,14 @@ pub(crate) trait Sink {
 
     /// Writes the next piece in the order of the input.
     fn write(&mut self, piece: Self::Piece) -> Result<(), CliError>;
+
+    /// Completes the output, and may say something about it.
+    fn finish(self) -> Result<Option<String>, CliError>
+    where
+        Self: Sized,
+    {
+        Ok(None)
+    }
 }
 
 /// Rollouts on their way, with their places in the input.
@@ -120,14 +128,15 @@ pub(crate) struct Stream<'r, S: Sink> {
     /// What is being scored.
     in_flight: InFlight<S::Piece>,
     /// Where every rollout is copied to.
-    copy: Option<&'r mut RolloutCopy>,
+    pub(crate) copy: Option<&'r mut RolloutCopy>,
     /// Whether a signal has stopped the run.
     interrupt: &'r Arc<Interrupt>,
     /// Members that arrived after their group had closed.
     late: Batch,
     reorder: ReorderBuffer<S::Piece>,
     statistics: Statistics,
-    breakdown: Option<Breakdown>,
+    /// Statistics by a field, where they are wanted.
+    pub(crate) breakdown: Option<Breakdown>,
     /// How many rollouts have been read.
     read: u64,
     /// How many bytes of the source.
@@ -156,7 +165,7 @@ impl<'r, S: Sink> Stream<'r, S> {
             engine,
             sink,
             console,
-            bad_lines: BadLines::new(),
+            bad_lines: BadLines::default(),
             ids: RecentIds::new(GENERATION),
             buffer: GroupBuffer::new(policy),
             batch: Batch::default(),
@@ -173,18 +182,6 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
     }
 
-    /// The same run, with statistics by a field as well.
-    pub(crate) fn with_breakdown(mut self, breakdown: Option<Breakdown>) -> Self {
-        self.breakdown = breakdown;
-        self
-    }
-
-    /// The same run, which writes every rollout that it reads to `copy`.
-    pub(crate) fn with_copy(mut self, copy: Option<&'r mut RolloutCopy>) -> Self {
-        self.copy = copy;
-        self
-    }
-
     /// Reads all of the source and writes all results.
     pub(crate) fn run(mut self, source: Source, fields: Fields) -> Result<Done, CliError> {
         let done = self.read_all(source, fields);
@@ -199,7 +196,7 @@ impl<'r, S: Sink> Stream<'r, S> {
     }
 
     fn read_all(&mut self, source: Source, fields: Fields) -> Result<(), CliError> {
-        let (noun, label) = (source.noun(), source.label());
+        let (noun, label) = (source.noun, source.label.clone());
         let blocks = source.read_ahead(self.engine, &Arc::new(fields))?;
         let mut warned = BTreeSet::new();
         while let Some(block) = self.await_next(&blocks)? {
@@ -225,7 +222,7 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
         self.write()?;
         self.statistics.reconcile(self.read)?;
-        if self.read == 0 && self.bad_lines.count() == 0 {
+        if self.read == 0 && self.bad_lines.count == 0 {
             self.console.warning(&format!("{label} holds no rollouts"));
         }
         Ok(())

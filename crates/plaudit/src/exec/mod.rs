@@ -118,6 +118,6 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 /// Locks a mutex, also after a thread that held it has panicked: every change under these locks is complete in itself.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
