@@ -41,21 +41,21 @@ const FEW_FILES: u64 = 4096;
 
 /// One thing that was looked at.
 struct DoctorCheck {
-    verdict: Verdict,
+    verdict: CheckResult,
     what: String,
     said: String,
 }
 
 #[derive(PartialEq)]
-enum Verdict {
+enum CheckResult {
     Good,
     Doubtful,
     Bad,
 }
-use Verdict::{Bad, Doubtful, Good};
+use CheckResult::{Bad, Doubtful, Good};
 
 impl DoctorCheck {
-    fn new(verdict: Verdict, what: &str, said: impl Into<String>) -> Self {
+    fn new(verdict: CheckResult, what: &str, said: impl Into<String>) -> Self {
         Self { verdict, what: what.to_owned(), said: said.into() }
     }
 

@@ -12,7 +12,7 @@ pub(crate) const NOUN: &str = "line";
 const BLOCK: usize = 256 << 10;
 
 /// A stream of lines.
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     name: String,
     from: R,
     /// What was read and not yet given out.
@@ -26,7 +26,7 @@ pub(crate) struct Lines<R> {
     skipping: bool,
 }
 
-impl<R: Read + Send> Reader for Lines<R> {
+impl<R: Read + Send> Reader for LineReader<R> {
     fn next(&mut self) -> Result<Option<Block>, CliError> {
         self.fill(BLOCK)?;
         let mut warning = None;
@@ -73,7 +73,7 @@ impl<R: Read + Send> Reader for Lines<R> {
     }
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> LineReader<R> {
     pub(crate) fn new(name: String, from: R) -> Self {
         Self {
             name,
@@ -203,7 +203,7 @@ mod tests {
 
     /// The numbers of the lines that can be read and of those that cannot.
     fn read(text: impl Read + Send) -> (Vec<u64>, Vec<(u64, &'static str)>) {
-        let mut reader = Lines::new("test".to_owned(), text);
+        let mut reader = LineReader::new("test".to_owned(), text);
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         while let Ok(Some(Block::Lines(block))) = reader.next() {
             assert!(reader.buffer.len() <= LONGEST_LINE + 2);

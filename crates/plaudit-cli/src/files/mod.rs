@@ -185,7 +185,7 @@ impl Source {
     /// Lines, up to the length that a file has now: one that grows meanwhile is not followed.
     fn lines(name: &str, from: impl Read + Send + 'static, length: Option<u64>) -> Self {
         let from = from.take(length.unwrap_or(u64::MAX));
-        let reader = jsonl_reader::Lines::new(name.to_owned(), from);
+        let reader = jsonl_reader::LineReader::new(name.to_owned(), from);
         Self::new(name, jsonl_reader::NOUN, length, reader)
     }
 

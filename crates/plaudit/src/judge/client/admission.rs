@@ -57,8 +57,6 @@ pub(super) struct Slot {
     pub(super) reserved: f64,
     /// Whether this call finds out if the judge supports its format.
     pub(super) probes_format: bool,
-    /// After how long a second call is worth it, where one may be made.
-    pub(super) hedge_after: Option<Duration>,
 }
 
 enum Decision {
@@ -166,11 +164,7 @@ impl QueueState {
             return Decision::Later(Some(next));
         }
         match self.choose_endpoint(request, now) {
-            Ok(endpoint) => {
-                let may_hedge = request.hedge.is_none() && !probes_format && self.budget.may_hedge();
-                let hedge_after = self.latencies.too_slow().filter(|_| may_hedge);
-                Decision::Now(Ok(Slot { endpoint, reserved, probes_format, hedge_after }))
-            }
+            Ok(endpoint) => Decision::Now(Ok(Slot { endpoint, reserved, probes_format })),
             Err(decision) => decision,
         }
     }
@@ -341,6 +335,12 @@ impl AdmissionQueue {
         let may = !reached || !is_up || state.budget.retry();
         state.tally.retries += u64::from(may);
         may
+    }
+
+    /// After how long a call is worth a second one.
+    pub(super) fn hedge_after(&self) -> Option<Duration> {
+        let state = lock(&self.state);
+        state.latencies.too_slow().filter(|_| state.budget.may_hedge())
     }
 
     /// Sends nothing more, and fails what waits.

@@ -68,11 +68,6 @@ impl<'g> Permit<'g> {
         self.slot.probes_format
     }
 
-    /// After how long a second call is worth it, where one may be made.
-    pub(super) fn hedge_after(&self) -> Option<Duration> {
-        self.slot.hedge_after
-    }
-
     /// Takes note that the call is sent now.
     pub(super) fn send(&mut self) {
         self.sent = true;

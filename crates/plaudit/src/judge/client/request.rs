@@ -223,7 +223,7 @@ impl<'q> PendingRequest<'q> {
 
     /// One call, and a second one (a hedge) where the first is slow; the first good answer counts.
     async fn attempt(&self, permit: Permit<'_>, sends: &AtomicU32) -> Result<Fetched, CallError> {
-        let delay = permit.hedge_after();
+        let delay = self.state.queue.hedge_after().filter(|_| !permit.probes_format());
         let hedge = Some(permit.endpoint());
         let mut first = pin!(self.call(permit, sends));
         let Some(delay) = delay else { return first.await };
