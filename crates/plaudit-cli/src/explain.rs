@@ -16,7 +16,6 @@ use plaudit::outcome::Outcome;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -203,9 +202,9 @@ fn reply(exchange: &CallTranscript) -> Option<String> {
 }
 
 /// The rollout of that id with all of its group.
-fn siblings(file: &str, id: &str, engine: &Arc<Engine>) -> Result<Vec<Rollout<'static>>, CliError> {
+fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static>>, CliError> {
     let all = |keep: &mut dyn FnMut(Rollout<'static>)| -> Result<(), CliError> {
-        for block in Source::open(file)?.read_ahead(engine, &Arc::new(Fields::own()))? {
+        for block in Source::open(file)?.read_ahead(engine.pool(), Fields::own())? {
             for entry in block?.parsed.recv().into_iter().flat_map(|parsed| parsed.entries) {
                 entry.rollouts.into_iter().flat_map(|parsed| parsed.rollouts).for_each(&mut *keep);
             }

@@ -74,6 +74,10 @@ fn collect(state: &str) -> Result<Vec<String>, CliError> {
     let mut collected = Collected(Vec::new());
     Stream::new(&engine, &mut collected, &console, hold, &interrupt)
         .run(Source::open(&rollouts.path)?, Fields::own())?;
+    // A thread of the pool may still be letting go of the engine, and with it of the journal, which the caller may open next.
+    while Arc::strong_count(&engine) > 1 {
+        std::thread::yield_now();
+    }
     Ok(collected.0)
 }
 

@@ -15,7 +15,7 @@ pub(crate) use parquet_writer::ParquetWriter;
 
 use crate::console::Console;
 use crate::error::CliError;
-use plaudit::engine::Engine;
+use plaudit::exec::Pool;
 use plaudit::group::Key;
 use plaudit::input::{Fields, InputError, Rollouts};
 use std::fs::File;
@@ -189,17 +189,17 @@ impl Source {
         Self::new(name, jsonl_reader::NOUN, length, reader)
     }
 
-    /// Reads on a thread of its own and parses on the engine's, a few blocks ahead. Blocks come in the order of the input.
+    /// Reads on a thread of its own and parses on those of a pool, a few blocks ahead. Blocks come in the order of the input.
     /// The thread ends at the end of the input, at an error, or when nobody receives any more; it is not waited for,
     /// because a pipe may stay silent for ever.
     pub(crate) fn read_ahead(
         mut self,
-        engine: &Arc<Engine>,
-        fields: &Arc<Fields>,
+        pool: &Arc<Pool>,
+        fields: Fields,
     ) -> Result<Receiver<Result<ReadBlock, CliError>>, CliError> {
         let name = self.label.clone();
-        let (engine, fields) = (Arc::clone(engine), Arc::clone(fields));
-        let (send, receive) = sync_channel(engine.pool().threads() + 2);
+        let (pool, fields) = (Arc::clone(pool), Arc::new(fields));
+        let (send, receive) = sync_channel(pool.threads() + 2);
         let read = move || {
             loop {
                 let block = match self.reader.next() {
@@ -209,7 +209,7 @@ impl Source {
                 };
                 let (done, parsed) = sync_channel(1);
                 let fields = Arc::clone(&fields);
-                engine.pool().spawn(move || drop(done.send(block.parse(&fields))));
+                pool.spawn(move || drop(done.send(block.parse(&fields))));
                 let (position, lines) = self.reader.progress();
                 let read = ReadBlock { parsed, position, lines };
                 if send.send(Ok(read)).is_err() {

@@ -197,7 +197,7 @@ impl<'r, S: Sink> Stream<'r, S> {
 
     fn read_all(&mut self, source: Source, fields: Fields) -> Result<(), CliError> {
         let (noun, label) = (source.noun, source.label.clone());
-        let blocks = source.read_ahead(self.engine, &Arc::new(fields))?;
+        let blocks = source.read_ahead(self.engine.pool(), fields)?;
         let mut warned = BTreeSet::new();
         while let Some(block) = self.await_next(&blocks)? {
             let ReadBlock { parsed, position, lines } = block?;
