@@ -303,7 +303,8 @@ impl Work {
 
     /// The report, and how long the engine took.
     fn score(&self, engine: &Engine) -> (Result<Report, RunError>, Duration) {
-        let rollouts = self.batch.rollouts();
+        let places: Vec<usize> = self.batch.readable().collect();
+        let rollouts = self.pool.map(&places, |at| self.batch.rollout(*at));
         let began = Instant::now();
         let report = engine.score_with(&rollouts, &self.options());
         let seconds = began.elapsed();

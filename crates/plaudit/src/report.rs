@@ -156,7 +156,9 @@ fn parts(groups: &[Group]) -> Vec<Range<usize>> {
 fn in_input_order(groups: &[Group], scored: Vec<Vec<Row>>) -> Vec<Row> {
     let places = groups.iter().flat_map(|group| group.members.iter().copied());
     if places.clone().enumerate().all(|(at, place)| at == place) {
-        return scored.into_iter().flatten().collect();
+        let mut rows = Vec::with_capacity(scored.iter().map(Vec::len).sum());
+        scored.into_iter().for_each(|members| rows.extend(members));
+        return rows;
     }
     let mut rows: Vec<Option<Row>> = scored.iter().flatten().map(|_| None).collect();
     places.zip(scored.into_iter().flatten()).for_each(|(place, row)| rows[place] = Some(row));
