@@ -31,11 +31,17 @@ pub(super) struct Rendered<P> {
     pub(super) detail: Option<(Arc<Vec<Rollout<'static>>>, Report)>,
 }
 
+/// A batch that is being scored and rendered.
+struct PendingBatch<P> {
+    places: Vec<u64>,
+    result: Receiver<Result<Rendered<P>, CliError>>,
+}
+
 /// Batches under way, the oldest first.
 pub(super) struct InFlight<P> {
     engine: Arc<Engine>,
     renderer: Renderer<P>,
-    batches: VecDeque<(Vec<u64>, Receiver<Result<Rendered<P>, CliError>>)>,
+    batches: VecDeque<PendingBatch<P>>,
     most: usize,
 }
 
@@ -69,7 +75,7 @@ impl<P: Send + 'static> InFlight<P> {
             // The receiver is gone where the run has failed meanwhile; nobody needs the batch then.
             let _ = done.send(rendered);
         });
-        self.batches.push_back((batch.places, result));
+        self.batches.push_back(PendingBatch { places: batch.places, result });
     }
 
     /// Whether the oldest batch must be taken out before another one is submitted.
@@ -79,7 +85,7 @@ impl<P: Send + 'static> InFlight<P> {
 
     /// The oldest batch, once it is done; none where none is under way. `waiting` is called while it takes long.
     pub(super) fn oldest(&mut self, waiting: impl Fn()) -> Option<ScoredBatch<P>> {
-        let (places, result) = self.batches.pop_front()?;
+        let PendingBatch { places, result } = self.batches.pop_front()?;
         let rendered = loop {
             match result.recv_timeout(TICK) {
                 Ok(rendered) => break rendered,
