@@ -49,7 +49,7 @@ fn results_keep_input_order_at_any_parallelism() {
 #[test]
 fn statistics_of_many_rollouts_are_the_same_at_any_parallelism() {
     // More than are counted together at once, in groups of many sizes, some of them torn apart.
-    let group = |at: usize| if at % 11 == 0 { at % 97 } else { 100 + at / (1 + at % 13) };
+    let group = |at: usize| if at.is_multiple_of(11) { at % 97 } else { 100 + at / (1 + at % 13) };
     let rollouts: Vec<Rollout<'_>> = (0..9000)
         .map(|at| Rollout::new("word ".repeat(at * 31 % 17)).in_group(group(at).to_string()))
         .collect();
