@@ -185,7 +185,9 @@ fn slow_and_silent_clients_take_little_and_hold_nobody_up() {
         })
         .collect();
     let beside = median();
-    assert!(beside < alone * 10, "{beside:?} beside slow clients, {alone:?} without");
+    // A request that is held up waits until slow clients are cut off, which takes seconds; a busy machine, milliseconds.
+    let most = alone.max(Duration::from_millis(10)) * 10;
+    assert!(beside < most, "{beside:?} beside slow clients, {alone:?} without");
     assert!(service.memory() < before + (128 << 20), "{} bytes more", service.memory() - before);
     drop(slow);
 }
