@@ -184,10 +184,14 @@ fn slow_and_silent_clients_take_little_and_hold_nobody_up() {
             stream
         })
         .collect();
-    let beside = median();
-    // A request that is held up waits until slow clients are cut off, which takes seconds; a busy machine, milliseconds.
-    let most = alone.max(Duration::from_millis(10)) * 10;
-    assert!(beside < most, "{beside:?} beside slow clients, {alone:?} without");
+    // Measured again where it is too much: other tests may have the processor, but slow clients stay for all of it.
+    let mut beside = median();
+    for _ in 0..4 {
+        if beside >= alone * 10 {
+            beside = median();
+        }
+    }
+    assert!(beside < alone * 10, "{beside:?} beside slow clients, {alone:?} without");
     assert!(service.memory() < before + (128 << 20), "{} bytes more", service.memory() - before);
     drop(slow);
 }
