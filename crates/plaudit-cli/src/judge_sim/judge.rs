@@ -131,10 +131,10 @@ impl Judge {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const JUDGE: Judge = Judge {
+    pub(in crate::judge_sim) const JUDGE: Judge = Judge {
         temperature: 0.25,
         position_bias: 0.5,
         ties: 0.25,

@@ -277,14 +277,6 @@ mod tests {
     use super::*;
 
     fn simulator(change: impl FnOnce(&mut Faults)) -> Simulator {
-        let judge = Judge {
-            temperature: 0.25,
-            position_bias: 0.5,
-            ties: 0.25,
-            line_up_noise: 1.0,
-            no_logprobs: false,
-            no_json: false,
-        };
         let mut faults = Faults {
             latency: Duration::from_millis(50),
             jitter: 0.2,
@@ -295,7 +287,7 @@ mod tests {
             invalid_rate: 0.0,
         };
         change(&mut faults);
-        Simulator::new(1, None, judge, faults)
+        Simulator::new(1, None, super::super::judge::tests::JUDGE, faults)
     }
 
     #[test]
