@@ -81,8 +81,8 @@ impl<'g> Permit<'g> {
     pub(super) fn answered(mut self, report: &CallReport) -> Option<f64> {
         let mut state = lock(&self.queue.state);
         let cost = state.budget.cost(self.bytes, report.usage);
-        state.budget.settle(self.slot.reserved, cost.unwrap_or(0.0));
-        state.tally.pay(cost.unwrap_or(0.0));
+        state.budget.settle(self.slot.reserved, cost);
+        state.tally.pay(cost);
         state.tally.answer(report.latency, report.usage);
         state.latencies.observe(report.latency);
         let (used, thought) = (Budget::tokens(self.bytes, report.usage), Budget::tokens(self.bytes, None));
@@ -101,8 +101,8 @@ impl<'g> Permit<'g> {
     pub(super) fn failed(mut self, error: &CallError, rejects_format: bool) -> Option<f64> {
         let mut state = lock(&self.queue.state);
         let cost = state.budget.cost(self.bytes, None).filter(|_| error.maybe_paid());
-        state.budget.settle(self.slot.reserved, cost.unwrap_or(0.0));
-        state.tally.pay(cost.unwrap_or(0.0));
+        state.budget.settle(self.slot.reserved, cost);
+        state.tally.pay(cost);
         state.tally.fail(error.reason.code);
         state.tally.maybe_paid += u64::from(error.maybe_paid());
         if rejects_format {
@@ -143,7 +143,7 @@ impl Drop for Permit<'_> {
         }
         let mut state = lock(&self.queue.state);
         if self.sent {
-            let cost = state.budget.cost(self.bytes, None).unwrap_or(0.0);
+            let cost = state.budget.cost(self.bytes, None);
             state.budget.settle(self.slot.reserved, cost);
             state.tally.pay(cost);
             state.tally.maybe_paid += 1;
