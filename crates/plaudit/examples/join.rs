@@ -1,7 +1,7 @@
 //! Benchmark of the join, memory and throughput: rollouts that wait for their groups, and rollouts that are joined and
 //! scored by rules.
 //!
-//!     cargo run --release -p plaudit --example join -- [waiting] [joined]
+//!     cargo run --release -p plaudit --example join -- [waiting] [joined] [threads]
 
 #![allow(clippy::print_stdout, reason = "an example prints its figures")]
 
@@ -14,6 +14,10 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
+
+/// The allocator of the command and of the Python package: what one thread makes, another frees.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How many members a group has.
 const SIZE: usize = 8;
@@ -34,16 +38,16 @@ const ALONE: &str = "components:
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut count = |usual: usize| arguments.next().map_or(Ok(usual), |text| text.parse());
-    let (waiting, joined) = (count(100_000)?, count(200_000)?);
+    let (waiting, joined, threads) = (count(100_000)?, count(200_000)?, count(1)?);
     wait(waiting)?;
-    flow("compared in groups", COMPARES, joined)?;
-    flow("nothing compared", ALONE, joined)?;
+    flow("compared in groups", COMPARES, joined, threads)?;
+    flow("nothing compared", ALONE, joined, threads)?;
     Ok(())
 }
 
-fn join(yaml: &str) -> Result<Join, Box<dyn Error>> {
-    // One thread, so that what is measured is what one core does.
-    let plan = Recipe::from_yaml(&format!("{yaml}groups: {{ parallel: 1 }}\n"))?.plan()?;
+/// A join whose engine has so many threads: one, where what one core does is measured.
+fn join(yaml: &str, threads: usize) -> Result<Join, Box<dyn Error>> {
+    let plan = Recipe::from_yaml(&format!("{yaml}groups: {{ parallel: {threads} }}\n"))?.plan()?;
     Ok(Join::new(&Arc::new(Engine::new(plan)?)))
 }
 
@@ -58,7 +62,7 @@ fn arrival(group: usize, member: usize) -> Arrival {
 
 /// All but one of every group wait; then the last ones come.
 fn wait(waiting: usize) -> Result<(), Box<dyn Error>> {
-    let (join, (send, receive)) = (join(COMPARES)?, channel());
+    let (join, (send, receive)) = (join(COMPARES, 1)?, channel());
     let before = resident()?;
     let groups = waiting / (SIZE - 1);
     let hand_in = |group: usize, member: usize| {
@@ -97,17 +101,29 @@ fn wait(waiting: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Groups come one after the other, as fast as they can.
-fn flow(name: &str, yaml: &str, joined: usize) -> Result<(), Box<dyn Error>> {
-    let (join, (send, receive)) = (join(yaml)?, channel());
-    let arrivals: Vec<Arrival> = (0..joined).map(|at| arrival(at / SIZE, at % SIZE)).collect();
+/// Groups come one after the other, as fast as they can, from so many threads at once.
+fn flow(name: &str, yaml: &str, joined: usize, threads: usize) -> Result<(), Box<dyn Error>> {
+    let (join, (send, receive)) = (join(yaml, threads)?, channel());
+    let shares = (0..threads).map(|thread| {
+        let groups = (0..joined / SIZE).filter(move |group| group % threads == thread);
+        groups.flat_map(|group| (0..SIZE).map(move |member| arrival(group, member))).collect()
+    });
+    let shares: Vec<Vec<Arrival>> = shares.collect();
+    let joined = shares.iter().map(Vec::len).sum::<usize>();
     let (started, busy) = (Instant::now(), processor()?);
-    for arrival in arrivals {
-        let send = send.clone();
-        join.hand_in(arrival, move |joined| {
-            let _ = send.send(joined.row().total.kind());
-        });
-    }
+    std::thread::scope(|scope| {
+        for share in shares {
+            let (join, send) = (&join, send.clone());
+            scope.spawn(move || {
+                for arrival in share {
+                    let send = send.clone();
+                    join.hand_in(arrival, move |joined| {
+                        let _ = send.send(joined.row().total.kind());
+                    });
+                }
+            });
+        }
+    });
     for _ in 0..joined {
         receive.recv_timeout(Duration::from_secs(60))?;
     }

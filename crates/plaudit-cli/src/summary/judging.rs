@@ -76,6 +76,13 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
     if tally.calls > 0 && tally.latency.moments.count == 0 {
         lines.push("never answered: does it run, and is its base_url right?".to_owned());
     }
+    if let Some((answer, wait)) = tally.journal_limit() {
+        lines.push(format!(
+            "the journal is the limit: an answer takes {:.1} ms, and {:.1} ms more until it is durable",
+            answer * 1000.0,
+            wait * 1000.0
+        ));
+    }
     let failed = tally.failures.iter().chain(&tally.unread).map(|(code, count)| (code.as_str(), *count));
     let failed = counted(failed);
     if !failed.is_empty() {

@@ -89,6 +89,23 @@ fn a_table_is_read_as_its_lines_would_be() {
     assert_eq!(of_table.out, of_lines.out);
 }
 
+#[test]
+fn a_table_gives_the_same_bytes_at_any_parallelism() {
+    let folder = Folder::new("table-parallel");
+    let recipe = folder.file("recipe.yaml", LENGTH);
+    let table = folder.path("table.parquet");
+    write(&table, 3000);
+    let scored = |parallel: usize| {
+        let set = format!("groups.parallel={parallel}");
+        let ran = run(&["score", &table, "-r", &recipe, "--set", &set, "-q"]);
+        assert_eq!(ran.code, 1, "{}", ran.talk);
+        ran.out
+    };
+    let one = scored(1);
+    assert_eq!(one.lines().count(), 2999);
+    assert!([2, 3, 8, 16].iter().all(|parallel| scored(*parallel) == one));
+}
+
 /// What writes one column.
 type Column<'c> = &'c dyn Fn(&mut SerializedRowGroupWriter<'_, File>);
 

@@ -194,7 +194,7 @@ fn service(snapshot: &mut Snapshot, app: &AppState) {
 fn judges(snapshot: &mut Snapshot, tallies: &[Tally]) {
     type Value = fn(&Tally) -> Option<f64>;
     // Where a value is unknown, such as the cost without prices, there is no sample.
-    let counters: [(&str, &str, Value); 6] = [
+    let counters: [(&str, &str, Value); 7] = [
         ("plaudit_judge_calls_total", "Calls that were sent to a judge.", |tally| Some(tally.calls as f64)),
         ("plaudit_judge_cached_total", "Questions that the journal answered.", |tally| {
             Some(tally.cached as f64)
@@ -203,6 +203,9 @@ fn judges(snapshot: &mut Snapshot, tallies: &[Tally]) {
         ("plaudit_judge_prompt_tokens_total", "Tokens read.", |tally| Some(tally.tokens.prompt as f64)),
         ("plaudit_judge_completion_tokens_total", "Tokens written.", |tally| {
             Some(tally.tokens.completion as f64)
+        }),
+        ("plaudit_judge_journal_wait_seconds_total", "How long answers waited for the journal.", |tally| {
+            Some(tally.journal_wait)
         }),
         ("plaudit_judge_cost_total", "What calls have cost.", |tally| tally.cost),
     ];

@@ -17,6 +17,8 @@ use crate::judge::secret::Secret;
 use crate::reason::{Code, Reason};
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::OnceCell;
 
 /// A key of so many letters is part of no answer by chance.
@@ -31,6 +33,8 @@ pub(super) struct JudgeState {
     pub(super) queue: AdmissionQueue,
     pub(super) transport: Box<dyn Transport>,
     pub(super) single_flight: SingleFlight,
+    /// How many nanoseconds answers have waited for the record: counted beside the queue, which every call locks.
+    journal_wait: AtomicU64,
     /// Receives the unredacted text of its errors.
     error_sink: Option<ErrorSink>,
     /// Set when the record has been read.
@@ -45,7 +49,14 @@ impl JudgeState {
     ) -> Self {
         let queue = AdmissionQueue::new(&judge);
         let single_flight = SingleFlight::default();
-        Self { judge, queue, transport, single_flight, error_sink, loaded: OnceCell::new() }
+        let journal_wait = AtomicU64::new(0);
+        Self { judge, queue, transport, single_flight, journal_wait, error_sink, loaded: OnceCell::new() }
+    }
+
+    /// Counts how long an answer waited until it was durable.
+    pub(super) fn waited_for_journal(&self, wait: Duration) {
+        // 584 years fit into 64 bits of nanoseconds.
+        self.journal_wait.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
     }
 
     /// The judgment in a reply, or the error that everybody may see.
@@ -106,7 +117,8 @@ impl JudgeState {
     pub(super) fn tally(&self) -> Tally {
         let state = lock(&self.queue.state);
         let openings = state.endpoints.iter().map(|endpoint| endpoint.openings).sum();
-        Tally { limit: state.limit.calls(), openings, ..state.tally.clone() }
+        let journal_wait = Duration::from_nanos(self.journal_wait.load(Ordering::Relaxed)).as_secs_f64();
+        Tally { limit: state.limit.calls(), openings, journal_wait, ..state.tally.clone() }
     }
 
     /// Reads once what the record knows of the judge: the formats that it supports, and what was spent on it.

@@ -127,7 +127,9 @@ impl<'q> PendingRequest<'q> {
             progress.outcome.attempts += sends.into_inner();
             let error = match result {
                 Ok(fetched) => {
+                    let answered = Instant::now();
                     let stored = self.record.store(self.claim(), &fetched.body, fetched.latency).await;
+                    self.state.waited_for_journal(answered.elapsed());
                     stored.map_err(Rejected::Failed)?;
                     in_flight.stored = true;
                     progress.tries += 1;

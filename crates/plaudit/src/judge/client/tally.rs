@@ -36,6 +36,8 @@ pub struct Tally {
     pub unread: BTreeMap<Code, u64>,
     /// How long answers took, in seconds.
     pub latency: Distribution,
+    /// How many seconds all answers together waited until they were durable in the journal.
+    pub journal_wait: f64,
     /// The tokens that answers say they took.
     pub tokens: Usage,
     /// Answers that did not say.
@@ -65,6 +67,7 @@ impl Tally {
             failures: BTreeMap::new(),
             unread: BTreeMap::new(),
             latency: Distribution::none(),
+            journal_wait: 0.0,
             tokens: Usage { prompt: 0, cached: 0, completion: 0 },
             tokens_unknown: 0,
             cost: priced.then_some(0.0),
@@ -72,6 +75,13 @@ impl Tally {
             peak: 0,
             openings: 0,
         }
+    }
+
+    /// The mean seconds of an answer and of its wait for the journal, where the journal takes the longer part.
+    pub fn journal_limit(&self) -> Option<(f64, f64)> {
+        let answers = &self.latency.moments;
+        let wait = self.journal_wait / answers.count.max(1) as f64;
+        (answers.count > 0 && wait > answers.mean).then_some((answers.mean, wait))
     }
 
     pub(super) fn fail(&mut self, code: Code) {

@@ -2,7 +2,7 @@
 
 use super::judge_state::JudgeState;
 use super::query::{Query, Request};
-use super::record::{MemoryRecord, Record};
+use super::record::{Allowance, CallGrant, Claim, MemoryRecord, Record};
 use super::transport::{HttpReply, Outgoing, Transport, TransportError};
 use super::{CallOutcome, ClientJudge, JudgeClient, Network};
 use crate::exec::lock;
@@ -320,6 +320,59 @@ async fn equal_requests_share_one_call_and_a_rerun_makes_none() {
     let asked = again.ask(&same, 60).await;
     assert!(scored(&asked) == 50 && again.calls().is_empty());
     assert!(asked.iter().any(|asked| asked.cached));
+}
+
+/// A record on a disk that needs so many milliseconds for a judgment.
+struct SlowDisk(MemoryRecord, u64);
+
+impl Record for SlowDisk {
+    fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
+        self.0.get(key)
+    }
+
+    fn begin_call<'a>(&'a self, claim: Claim<'a>, of: Allowance) -> BoxFuture<'a, Result<CallGrant, Reason>> {
+        self.0.begin_call(claim, of)
+    }
+
+    fn store<'a>(&'a self, claim: Claim<'a>, body: &[u8], took: Duration) -> BoxFuture<'a, Result<(), Reason>> {
+        let stored = self.0.store(claim, body, took);
+        Box::pin(async move {
+            sleep(Duration::from_millis(self.1)).await;
+            stored.await
+        })
+    }
+
+    fn fail_call(&self, claim: Claim<'_>, code: Code, maybe_paid: bool) {
+        self.0.fail_call(claim, code, maybe_paid);
+    }
+
+    fn get_fact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
+        self.0.get_fact(name)
+    }
+
+    fn set_fact(&self, name: &str, value: &str) {
+        self.0.set_fact(name, value);
+    }
+
+    fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>> {
+        self.0.spent(judge)
+    }
+
+    fn spend(&self, judge: &str, reserved: f64, cost: f64) {
+        self.0.spend(judge, reserved, cost);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_slower_than_the_judge_is_named_as_the_limit() {
+    for (disk, limit) in [(60, Some((0.02, 0.06))), (10, None)] {
+        let record = Arc::new(SlowDisk(MemoryRecord::default(), disk));
+        let fixture = Fixture::with(config(), record, |_, _| (20, good()));
+        assert_eq!(scored(&fixture.ask_all(8, 60).await), 8);
+        let rounded = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
+        let found = fixture.client.tallies()[0].journal_limit();
+        assert_eq!(found.map(|(judge, journal)| (rounded(judge), rounded(journal))), limit);
+    }
 }
 
 #[tokio::test(start_paused = true)]
