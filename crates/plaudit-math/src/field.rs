@@ -312,6 +312,12 @@ impl<'k> Point<'k> {
         self.prime.mul(a, b)
     }
 
+    /// Moves to another point of the same field.
+    pub(crate) fn move_to(&mut self, round: u8) {
+        self.round = round;
+        self.factorials.clear();
+    }
+
     fn named(&self, name: &str) -> u64 {
         self.key.draw(b'x', self.round, name.as_bytes()) % self.prime.0
     }
@@ -496,6 +502,43 @@ pub(crate) fn compare(
             Err(Stop::Pole) => continue,
             Err(Stop::Foreign) => return Ok(None),
             Err(Stop::Bound(bound)) => return Err(bound),
+        }
+        if agreed == 2 {
+            return Ok(Some(true));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the quotient of two expressions is the same constant at several points, which is neither zero nor infinite.
+pub(crate) fn proportional(
+    a: (&Tree, Expr),
+    b: (&Tree, Expr),
+    key: &Key,
+    work: &mut Work,
+) -> Result<Option<bool>, Bound> {
+    let Some(mut point) = Point::new(&[a, b], key, 0, work)? else { return Ok(None) };
+    let mut first: Option<(u64, u64)> = None;
+    let mut agreed = 0;
+    for round in 0..MAX_POLES {
+        point.move_to(round);
+        let values = point.eval(a.0, a.1, work).and_then(|left| Ok((left, point.eval(b.0, b.1, work)?)));
+        let (left, right) = match values {
+            Ok(values) => values,
+            Err(Stop::Pole) => continue,
+            Err(Stop::Foreign) => return Ok(None),
+            Err(Stop::Bound(bound)) => return Err(bound),
+        };
+        if (left == 0) != (right == 0) {
+            return Ok(if point.is_opaque() { None } else { Some(false) });
+        }
+        if left == 0 {
+            continue;
+        }
+        match first {
+            None => first = Some((left, right)),
+            Some((up, down)) if point.mul(up, right) == point.mul(left, down) => agreed += 1,
+            Some(_) => return Ok(if point.is_opaque() { None } else { Some(false) }),
         }
         if agreed == 2 {
             return Ok(Some(true));

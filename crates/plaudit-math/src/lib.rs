@@ -1,8 +1,22 @@
-//! x
-#![allow(dead_code, missing_docs)]
-pub mod bound;
+//! Decides whether the answer in a model's response equals a reference answer in mathematics.
+#![allow(dead_code)]
+mod verify;
+mod extract;
+mod options;
+mod bound;
+mod text;
+mod lex;
+mod parse;
+mod value;
+mod unit;
+mod judge;
 mod number;
 mod expr;
 mod field;
-mod ball;
 mod real;
+mod ball;
+
+pub use bound::Bound;
+pub use extract::Rule;
+pub use options::{AnswerIn, Options, Order, Percent, Think, Units};
+pub use verify::{Outcome, Reference, ReferenceError, Verdict, verify};

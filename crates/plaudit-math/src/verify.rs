@@ -1,0 +1,205 @@
+//! The verification: a reference that is read once, and responses that are held against it.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::bound::{Bound, Work};
+use crate::extract::{self, Found, Rule};
+use crate::field::Key;
+use crate::judge::Judge;
+use crate::options::Options;
+use crate::parse::parse;
+use crate::text::plain;
+use crate::value::{Answer, Value};
+
+/// Characters of an answer that a verdict quotes.
+const QUOTED: usize = 200;
+
+/// A reference answer, ready to be compared with many responses.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    text: String,
+    plain: String,
+    answer: Answer,
+    key: Key,
+    options: Options,
+}
+
+/// Why a reference is no reference. The data are at fault, not a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReferenceError {
+    /// Nothing, or only spaces.
+    Empty,
+    /// It cannot be read, is undefined or breaks a bound.
+    Unparsable(Bound),
+}
+
+impl fmt::Display for ReferenceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the reference is empty"),
+            Self::Unparsable(bound) => write!(f, "the reference cannot be read: {bound}"),
+        }
+    }
+}
+
+impl std::error::Error for ReferenceError {}
+
+/// What became of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The answer equals the reference.
+    Right,
+    /// The answer was read, and it differs.
+    Wrong,
+    /// There is an answer, and it cannot be read.
+    NotParsed,
+    /// There is no answer.
+    NoAnswer,
+    /// The answer breaks a bound.
+    Broken(Bound),
+}
+
+impl Outcome {
+    /// Whether there is credit.
+    pub const fn is_right(self) -> bool {
+        matches!(self, Self::Right)
+    }
+}
+
+/// The verdict on one response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What became of the response.
+    pub outcome: Outcome,
+    /// The rule by which the answer was found.
+    pub rule: Option<Rule>,
+    /// Where the answer stands in the response, in bytes.
+    pub span: Option<Range<usize>>,
+    /// The answer's text, cut at 200 characters.
+    pub answer: Option<String>,
+    /// What the answer was read as.
+    pub kind: Option<&'static str>,
+}
+
+impl Verdict {
+    fn without_answer(outcome: Outcome) -> Self {
+        Self { outcome, rule: None, span: None, answer: None, kind: None }
+    }
+}
+
+impl Reference {
+    /// Reads a reference. A worked solution is reduced to its answer.
+    pub fn parse(text: &str, options: &Options) -> Result<Self, ReferenceError> {
+        if text.trim().is_empty() {
+            return Err(ReferenceError::Empty);
+        }
+        let unparsable = ReferenceError::Unparsable;
+        let (found, certain) = extract::reference(text).map_err(unparsable)?;
+        let mut work = Work::new();
+        let mut chosen = found.text.into_owned();
+        let mut answer = parse(&chosen, &mut work);
+        // A sentence around a formula: the formula counts.
+        let doubtful = match &answer {
+            Ok(answer) => matches!(answer.value, Value::Text(_)) && (!answer.parsed || chosen.contains(['$', ' '])),
+            Err(_) => true,
+        };
+        if doubtful
+            && !certain
+            && let Some(inner) = extract::sentence(text)
+        {
+            let inner = inner.text.into_owned();
+            let mut work = Work::new();
+            if let Ok(other) = parse(&inner, &mut work)
+                && (!matches!(other.value, Value::Text(_)) || other.parsed)
+            {
+                chosen = inner;
+                answer = Ok(other);
+            }
+        }
+        let answer = answer.map_err(unparsable)?;
+        let key = Key::new(options.seed, &chosen);
+        let plain = plain(&chosen);
+        let reference = Self { text: chosen.trim().to_owned(), plain, answer, key, options: options.clone() };
+        reference.check().map_err(unparsable)?;
+        Ok(reference)
+    }
+
+    /// A reference must equal itself: an undefined value does not.
+    fn check(&self) -> Result<(), Bound> {
+        let mut work = Work::new();
+        let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work };
+        let side = (&self.answer.tree, &self.answer.value);
+        match judge.equal(side, side) {
+            Ok(_) | Err(Bound::Undecided) => Ok(()),
+            Err(bound) => Err(bound),
+        }
+    }
+
+    /// The text that the reference was reduced to.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the reference was read as.
+    pub fn kind(&self) -> &'static str {
+        self.answer.value.kind()
+    }
+
+    /// The options that the reference was read with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Judges the text of an answer, without looking for it.
+    pub fn judge(&self, answer: &str) -> (Outcome, Option<&'static str>) {
+        let trimmed = answer.trim();
+        // The same text is the same value, as the reference has one.
+        if trimmed == self.text {
+            return (Outcome::Right, Some(self.kind()));
+        }
+        let mut work = Work::new();
+        let parsed = match parse(trimmed, &mut work) {
+            Ok(parsed) => parsed,
+            Err(bound) => return (Outcome::Broken(bound), None),
+        };
+        let kind = Some(parsed.value.kind());
+        let texts = matches!(self.answer.value, Value::Text(_)) || matches!(parsed.value, Value::Text(_));
+        if texts && plain(trimmed) == self.plain {
+            return (Outcome::Right, kind);
+        }
+        if !parsed.parsed {
+            return (Outcome::NotParsed, kind);
+        }
+        let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work };
+        let own = (&self.answer.tree, &self.answer.value);
+        let outcome = match judge.equal(own, (&parsed.tree, &parsed.value)) {
+            Ok(true) => Outcome::Right,
+            Ok(false) => Outcome::Wrong,
+            // A reference with a sum sign is compared by its parts; an answer without one differs.
+            Err(Bound::Unsupported) if self.answer.big && !parsed.big => Outcome::Wrong,
+            Err(bound) => Outcome::Broken(bound),
+        };
+        let prose = matches!(parsed.value, Value::Text(_)) && !matches!(self.answer.value, Value::Text(_));
+        if prose && outcome == Outcome::Wrong {
+            return (Outcome::NotParsed, kind);
+        }
+        (outcome, kind)
+    }
+}
+
+/// Verifies one response against a reference.
+pub fn verify(response: &str, reference: &Reference) -> Verdict {
+    let options = reference.options();
+    let found = match extract::extract(response, options.answer, options.think) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Verdict::without_answer(Outcome::NoAnswer),
+        Err(bound) => return Verdict::without_answer(Outcome::Broken(bound)),
+    };
+    let (outcome, kind) = reference.judge(&found.text);
+    let Found { rule, text, span } = found;
+    let cut = text.char_indices().nth(QUOTED).map_or(text.len(), |(at, _)| at);
+    Verdict { outcome, rule: Some(rule), span: Some(span), answer: Some(text[..cut].to_owned()), kind }
+}
