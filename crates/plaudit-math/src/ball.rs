@@ -149,18 +149,17 @@ impl Context<'_> {
         self.pay(1)?;
         let mid = &a.mid * &b.mid;
         let exponent = a.exponent + b.exponent;
-        // |a| rb + |b| ra + ra rb, in units of 2^shift so that it fits.
-        let shift = (bits(&a.mid).max(bits(&b.mid)) - 20).max(0);
         if a.radius == 0 && b.radius == 0 {
             return self.ball(mid, exponent, 0);
         }
+        // |a| rb + |b| ra + ra rb, in units of 2^shift so that it fits.
+        let size = |radius: u64, bits: i64| if radius == 0 { 0 } else { i64::from(64 - radius.leading_zeros()) + bits };
+        let widest = size(b.radius, bits(&a.mid)).max(size(a.radius, bits(&b.mid)));
+        let shift = (bits(&mid) - self.precision).max(widest - 60).max(0);
         let first = shifted_up(b.radius, bits(&a.mid) - shift);
         let second = shifted_up(a.radius, bits(&b.mid) - shift);
         let third = shifted_up(a.radius.saturating_mul(b.radius), -shift);
         let radius = first.saturating_add(second).saturating_add(third);
-        if radius == u64::MAX {
-            return Err(Stop::Imprecise);
-        }
         self.ball(shifted(&mid, -shift), exponent + shift, radius.saturating_add(1))
     }
 
@@ -254,13 +253,13 @@ impl Context<'_> {
     /// is that of the argument times `slope`, and `own` units of the last bit.
     fn finish(&self, result: &IBig, point: i64, scale: i64, error: (&Ball, u64), own: u64) -> Result<Ball, Stop> {
         let (argument, slope) = error;
-        let unit = point - GUARD;
+        // A wide argument makes the last bits meaningless: they are dropped too.
+        let size = i64::from(64 - argument.radius.leading_zeros());
+        let drop = if argument.radius == 0 { GUARD } else { GUARD.max(size + argument.exponent + point - 50) };
+        let unit = point - drop;
         let inherited = shifted_up(argument.radius, argument.exponent + unit).saturating_mul(slope);
-        if inherited > 1 << 60 {
-            return Err(Stop::Imprecise);
-        }
-        let radius = inherited.saturating_add(shifted_up(own, -GUARD)).saturating_add(2);
-        self.ball(result >> (GUARD as usize), scale - unit, radius)
+        let radius = inherited.saturating_add(shifted_up(own, -drop)).saturating_add(2);
+        self.ball(result >> (drop as usize), scale - unit, radius)
     }
 
     pub(crate) fn pi(&mut self) -> Result<Ball, Stop> {

@@ -5,29 +5,29 @@
 use std::fmt;
 
 /// Bytes of the text of one answer.
-pub const MAX_ANSWER_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_ANSWER_BYTES: usize = 64 * 1024;
 /// Tokens of one answer.
-pub const MAX_TOKENS: usize = 16_384;
+pub(crate) const MAX_TOKENS: usize = 16_384;
 /// Nodes of the expressions of one answer.
-pub const MAX_NODES: usize = 16_384;
+pub(crate) const MAX_NODES: usize = 16_384;
 /// Levels of nesting of one answer. Redundant brackets are peeled in a loop and do not count.
-pub const MAX_DEPTH: u32 = 64;
+pub(crate) const MAX_DEPTH: u32 = 64;
 /// Digits of one number.
-pub const MAX_DIGITS: usize = 20_000;
+pub(crate) const MAX_DIGITS: usize = 20_000;
 /// Bits of any exact intermediate value, checked before a power, a factorial or a binomial is formed.
-pub const MAX_BITS: usize = 1 << 18;
+pub(crate) const MAX_BITS: usize = 1 << 18;
 /// Argument of a factorial or a binomial.
-pub const MAX_FACTORIAL: u32 = 5_000;
+pub(crate) const MAX_FACTORIAL: u32 = 5_000;
 /// Elements of a list, a set or a tuple.
-pub const MAX_ELEMENTS: usize = 512;
+pub(crate) const MAX_ELEMENTS: usize = 512;
 /// Cells of a matrix.
-pub const MAX_CELLS: usize = 256;
+pub(crate) const MAX_CELLS: usize = 256;
 /// Uses of `\pm` and `\mp` in one element.
-pub const MAX_PLUS_MINUS: usize = 2;
+pub(crate) const MAX_PLUS_MINUS: usize = 2;
 /// Bits of the last precision at which two real numbers are compared.
-pub const MAX_PRECISION: usize = 2_048;
+pub(crate) const MAX_PRECISION: usize = 2_048;
 /// Limb operations of one verification. One operation takes about a nanosecond.
-pub const MAX_WORK: u64 = 2_000_000;
+pub(crate) const MAX_WORK: u64 = 2_000_000;
 
 /// Why an answer has no value: it breaks a bound, or it is not a value at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

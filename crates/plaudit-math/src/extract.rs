@@ -99,11 +99,9 @@ pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Opti
         AnswerIn::LastNumber => Ok(last_number(text, start, text.len())),
         AnswerIn::Auto => {
             if let Some(found) = last_box(text, start)? {
-                // A tag after the box is the later commitment.
-                if let Some(tag) = answer_tag(text, found.span.end) {
-                    return Ok(Some(tag));
-                }
-                return Ok(Some(found));
+                // A tag or a final answer after the box is the later commitment.
+                let later = found.span.end;
+                return Ok(Some(answer_tag(text, later).or_else(|| final_answer(text, later)).unwrap_or(found)));
             }
             let found = answer_tag(text, start).or_else(|| hash(text, start)).or_else(|| phrase(text, start));
             Ok(found.or_else(|| whole(text, start)).or_else(|| last(text, start)))
@@ -293,6 +291,17 @@ fn phrase(text: &str, start: usize) -> Option<Found<'_>> {
     None
 }
 
+/// "The final answer is" with a number or a formula, as a commitment that is later than a box.
+fn final_answer(text: &str, start: usize) -> Option<Found<'_>> {
+    let bytes = &text.as_bytes()[start..];
+    let at = [&b"inal answer is"[..], b"inal answer:", b"inal Answer:", b"inal answer: "]
+        .iter()
+        .filter_map(|words| memmem::rfind(bytes, words))
+        .max()?;
+    let found = announced(text, start + at + "inal answer".len())?;
+    found.text.bytes().any(|c| c.is_ascii_digit() || c == b'\\').then_some(found)
+}
+
 /// Where the last "answer", "option" or "答案" before `end` ends.
 fn last_word(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
     let text = &bytes[start..end];
@@ -324,7 +333,7 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     let head = &head[..head.find("\\(").map_or(stop, |math| stop.min(math))];
     let mut from = None;
     for verb in [":", "：", " is", " are", " be ", "=", "是", "为"] {
-        if let Some(found) = head.find(verb) {
+        if !choice && let Some(found) = head.find(verb) {
             let after = found + verb.len();
             let whole_word = !verb.starts_with(' ') || !head[after..].starts_with(|c: char| c.is_alphanumeric());
             if whole_word && from.is_none_or(|known| after < known) {
@@ -610,10 +619,22 @@ fn whole(text: &str, start: usize) -> Option<Found<'_>> {
         return None;
     }
     let marked = inner.trim_matches('*');
-    let letters = marked.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 2).count();
-    let commands = marked.matches('\\').count();
-    (letters <= commands + 1 && !marked.contains(". "))
+    let mut words = 0;
+    let mut start = 0;
+    for part in marked.split(|c: char| !c.is_alphabetic()) {
+        let command = start > 0 && marked.as_bytes()[start - 1] == b'\\';
+        words += usize::from(!command && part.chars().count() > 2 && !matches!(part, "and" | "sqrt" | "percent"));
+        start += part.len() + marked[start + part.len()..].chars().next().map_or(0, char::len_utf8);
+    }
+    // A word alone may be the answer, and one after a number its unit.
+    let single = marked.chars().all(char::is_alphabetic) || marked.starts_with(|c: char| !c.is_alphabetic());
+    (words == 0 && !is_prose(marked) || words == 1 && single)
         .then(|| Found { rule: Rule::Whole, text: Cow::Borrowed(marked), span: range })
+}
+
+/// Short words that make a sentence.
+fn is_prose(text: &str) -> bool {
+    text.contains(". ") || text.split_whitespace().any(|word| matches!(word, "It" | "it" | "is" | "is:" | "So" | "so"))
 }
 
 /// The last formula or number, whichever comes later.

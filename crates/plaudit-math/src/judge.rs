@@ -418,6 +418,11 @@ impl Judge<'_> {
 
     fn lists(&mut self, a: (&Tree, &[Value]), b: (&Tree, &[Value])) -> Result<bool, Bound> {
         let (x, y) = (members(a), members(b));
+        // Solutions that are tuples form a set.
+        let tuples = |list: &[Side<'_>]| list.iter().all(|side| matches!(side.1, Value::Tuple(_)));
+        if self.options.order == Order::Auto && tuples(&x) && tuples(&y) {
+            return self.same_members(&x, &y);
+        }
         if x.len() != y.len() {
             return Ok(false);
         }

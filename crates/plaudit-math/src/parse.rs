@@ -181,6 +181,8 @@ struct Parser<'t, 'w> {
     expanding: bool,
     /// Letters that a sum binds, innermost last.
     bound: Vec<Box<str>>,
+    /// Digits of the number at the current token that are already read, as in `\frac123`.
+    taken: usize,
     big: bool,
 }
 
@@ -203,6 +205,7 @@ impl<'t, 'w> Parser<'t, 'w> {
             plus_minus: 0,
             expanding: false,
             bound: Vec::new(),
+            taken: 0,
             big: false,
         }
     }
@@ -367,6 +370,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                 return Err(Fail::Bound(Bound::TooLarge));
             }
             self.pos = start;
+            self.taken = 0;
             self.first = self.tree.len();
             self.plus = false;
             self.expanding = true;
@@ -869,8 +873,6 @@ impl<'t, 'w> Parser<'t, 'w> {
             Kind::Currency => {
                 self.pos += 1;
                 let value = self.power()?;
-                let sign = self.slice(self.pos.saturating_sub(1));
-                let _ = sign;
                 Ok(attach(value, "currency".to_owned()))
             }
             Kind::Unevaluated => Err(Fail::Bound(Bound::Unsupported)),
@@ -888,12 +890,18 @@ impl<'t, 'w> Parser<'t, 'w> {
     fn number(&mut self, index: u32) -> Parsed<Value> {
         let at = self.pos;
         self.pos += 1;
+        if self.taken > 0 {
+            let rest = &self.slice(at)[std::mem::take(&mut self.taken)..];
+            let value = IBig::from_str_radix(rest, 10).map_err(|_| Fail::Unparsable)?;
+            let root = self.tree.number(RBig::from(value))?;
+            return Ok(self.quantity(root));
+        }
         let literal = self.literal(index);
         let mut value = literal.value.clone();
         let decimal = literal.places.map(|places| Decimal { places, significant: literal.significant });
         if literal.value.is_int()
             && literal.places.is_none()
-            && let Some(part) = self.fraction_after(at)
+            && let Some(part) = self.fraction_after()
         {
             value = number::add(&value, &part, self.work)?;
         }
@@ -908,7 +916,7 @@ impl<'t, 'w> Parser<'t, 'w> {
     }
 
     /// The proper fraction that makes a whole number a mixed one: `2\frac{1}{2}` or `2 1/2`.
-    fn fraction_after(&mut self, whole: usize) -> Option<RBig> {
+    fn fraction_after(&mut self) -> Option<RBig> {
         let at = self.pos;
         let plain = |parser: &Self, at: usize| -> Option<RBig> {
             let Some(Kind::Number(index)) = parser.kind(at) else { return None };
@@ -941,7 +949,6 @@ impl<'t, 'w> Parser<'t, 'w> {
             }
             _ => return None,
         };
-        let _ = whole;
         if den.is_zero() || num.is_zero() || num >= den {
             return None;
         }
@@ -1350,21 +1357,19 @@ impl<'t, 'w> Parser<'t, 'w> {
         match self.peek() {
             Some(Kind::Number(index)) => {
                 let literal = self.literal(index);
-                let token = self.token(self.pos);
-                let digits = self.slice(self.pos);
-                if !literal.plain || digits.len() == 1 {
+                let digits = &self.slice(self.pos)[self.taken..];
+                if !literal.plain {
                     let value = literal.value.clone();
                     self.pos += 1;
                     return Ok(self.tree.number(value)?);
                 }
-                let (first, rest) = digits.split_at(1);
-                let first: i64 = first.parse().map_err(|_| Fail::Unparsable)?;
-                let value = IBig::from_str_radix(rest, 10).map_err(|_| Fail::Unparsable)?;
-                let significant = rest.trim_start_matches('0').len() as u32;
-                self.tokens.literals.push(Literal { value: RBig::from(value), places: None, significant, plain: true });
-                let kind = Kind::Number(self.tokens.literals.len() as u32 - 1);
-                self.tokens.list[self.pos] = Token { kind, start: token.start + 1, spaced: false, ..token };
-                Ok(self.tree.number(integer(first))?)
+                let digit = digits.bytes().next().map_or(0, |digit| i64::from(digit) - i64::from(b'0'));
+                self.taken += 1;
+                if digits.len() == 1 {
+                    self.taken = 0;
+                    self.pos += 1;
+                }
+                Ok(self.tree.number(integer(digit))?)
             }
             Some(Kind::Letter) => {
                 let value = self.letter(false)?;
