@@ -17,6 +17,8 @@ use crate::value::{Decimal, Interval, Named, Quantity, SetOp, Value};
 
 /// Digits from which a rounded decimal stands for a value that does not terminate.
 const MIN_ROUNDED_DIGITS: u32 = 8;
+/// Digits from which one that is cut off does too.
+const MIN_CUT_DIGITS: u32 = 10;
 
 /// A value and the tree that holds its expressions.
 type Side<'a> = (&'a Tree, &'a Value);
@@ -367,7 +369,7 @@ impl Judge<'_> {
         if form.significant < MIN_ROUNDED_DIGITS {
             return self.exprs(decimal, other);
         }
-        let half = RBig::from_parts(IBig::ONE, UBig::from(2u8));
+        let half = RBig::from_parts(IBig::ONE, UBig::from(if form.significant < MIN_CUT_DIGITS { 2u8 } else { 1 }));
         let half = number::mul(&half, &number::power_of_ten(-i64::from(form.places), self.work)?, self.work)?;
         match other.0.rational(other.1.root) {
             Some(value) if number::terminates(value) => Ok(value == center),

@@ -258,7 +258,7 @@ impl Lexer<'_, '_> {
                     let kind = match c {
                         b'(' => Kind::Open(Bracket::Round),
                         b')' => Kind::Close(Bracket::Round),
-                        b'[' if self.is_reversed() => Kind::Close(Bracket::Reversed),
+                        b'[' if self.is_reversed() || self.closes_interval(i + 1, end) => Kind::Close(Bracket::Reversed),
                         b'[' => Kind::Open(Bracket::Square),
                         b']' => Kind::Close(Bracket::Square),
                         b'{' => Kind::Open(Bracket::Group),
@@ -301,6 +301,14 @@ impl Lexer<'_, '_> {
 
     fn is_reversed(&self) -> bool {
         self.open.last().is_some_and(|top| self.out.list[*top as usize].kind == Kind::Open(Bracket::Reversed))
+    }
+
+    /// Whether `[` closes an interval, as in `[0,1[`: a bracket is open, and nothing after this one could close it.
+    fn closes_interval(&self, from: usize, end: usize) -> bool {
+        let open = self.open.last().map(|top| self.out.list[*top as usize].kind);
+        matches!(open, Some(Kind::Open(Bracket::Square | Bracket::Round)))
+            && self.out.list.last().is_some_and(|last| !matches!(last.kind, Kind::Open(_) | Kind::Comma))
+            && memchr::memchr2(b']', b')', &self.bytes[from..end]).is_none()
     }
 
     /// Characters beyond ASCII: currency signs, and words of other scripts.
@@ -675,6 +683,14 @@ impl Lexer<'_, '_> {
                 return Some(after);
             }
         }
+        // Brackets at the end: `0.1(6)`.
+        if let Some(inner) = rest.strip_prefix('(').and_then(|rest| rest.trim_end().strip_suffix(')'))
+            && !inner.is_empty()
+            && inner.bytes().all(|c| c.is_ascii_digit())
+        {
+            repeat.push_str(inner);
+            return Some(end);
+        }
         let dots = ["...", "\\ldots", "\\dots", "\\cdots"].into_iter().find(|dots| rest.starts_with(dots))?;
         // Three equal digits, or three equal pairs or triples, before the dots.
         let digits = self.text[..from].as_bytes();
@@ -724,7 +740,7 @@ fn parse_digits(digits: &str) -> IBig {
 fn closes(open: Bracket, close: Bracket) -> bool {
     use Bracket::{Reversed, Round, Square};
     match (open, close) {
-        (Round | Square, Round | Square) | (Reversed, Round | Square | Reversed) => true,
+        (Round | Square | Reversed, Round | Square | Reversed) => true,
         (open, close) => open == close,
     }
 }

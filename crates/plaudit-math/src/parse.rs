@@ -59,14 +59,21 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
         undoubled = source.replace("\\\\", "\\");
         source = undoubled.trim();
     }
-    let source = source.trim_end_matches(['.', ',', ';', ' ', '\n']);
+    let source = if source.ends_with("...") { source } else { source.trim_end_matches(['.', ',', ';', ' ', '\n']) };
     if source.is_empty() {
         return Err(Bound::Empty);
     }
     if let Some(value) = based(source) {
         return Ok(Answer { tree: Tree::default(), value, parsed: true, big: false });
     }
-    let tokens = lex(source, work)?;
+    let tokens = match lex(source, work) {
+        // A choice with half a bracket, as `B)`.
+        Err(Bound::Unbalanced) if source.len() <= 4 && source.ends_with(')') => {
+            let value = Value::Text(plain(source).into());
+            return Ok(Answer { tree: Tree::default(), value, parsed: true, big: false });
+        }
+        tokens => tokens?,
+    };
     let mut parser = Parser::new(source, tokens, work);
     match parser.answer() {
         Ok(value) => {
@@ -390,7 +397,10 @@ impl<'t, 'w> Parser<'t, 'w> {
             return Ok(Value::Text("…".into()));
         }
         if let Some(value) = self.lone_text() {
-            return Ok(value);
+            if !matches!(self.peek(), Some(Kind::Relation(_))) {
+                return Ok(value);
+            }
+            return self.relation_from(value);
         }
         while let Some(Kind::Relation(Rel::Equal | Rel::Approx)) = self.peek() {
             self.pos += 1;
@@ -404,7 +414,8 @@ impl<'t, 'w> Parser<'t, 'w> {
     fn lone_text(&mut self) -> Option<Value> {
         let kind = self.peek()?;
         let next = self.kind(self.pos + 1);
-        let ends = matches!(next, None | Some(Kind::Comma | Kind::Semicolon | Kind::And | Kind::Or));
+        let ends =
+            matches!(next, None | Some(Kind::Comma | Kind::Semicolon | Kind::And | Kind::Or | Kind::Relation(Rel::Equal)));
         let single = self.slice(self.pos).chars().count() == 1;
         if !ends || !matches!(kind, Kind::Text | Kind::Word) && !(kind == Kind::Upright && !single) {
             return None;
@@ -459,6 +470,10 @@ impl<'t, 'w> Parser<'t, 'w> {
 
     fn relation(&mut self) -> Parsed<Value> {
         let first = self.union()?;
+        self.relation_from(first)
+    }
+
+    fn relation_from(&mut self, first: Value) -> Parsed<Value> {
         let mut values = vec![first];
         let mut relations = Vec::new();
         while let Some(Kind::Relation(relation)) = self.peek() {
@@ -801,17 +816,27 @@ impl<'t, 'w> Parser<'t, 'w> {
             minus ^= kind == Kind::Minus;
             self.pos += 1;
         }
-        self.enter()?;
         let trig = std::mem::replace(&mut self.trig, false);
+        let id = self.one_token();
+        self.trig = trig;
+        let id = id?;
+        Ok(if minus { self.tree.neg(id)? } else { id })
+    }
+
+    /// A group, a number with all its digits, a letter or a command. Brackets count their own level.
+    fn one_token(&mut self) -> Parsed<Id> {
         let value = match self.peek() {
             Some(Kind::Letter) => self.letter(false)?,
-            Some(_) => self.primary()?,
+            Some(Kind::Open(_)) => self.primary()?,
+            Some(_) => {
+                self.enter()?;
+                let value = self.primary()?;
+                self.depth -= 1;
+                value
+            }
             None => return Err(Fail::Unparsable),
         };
-        self.trig = trig;
-        self.depth -= 1;
-        let id = self.id(&value)?;
-        Ok(if minus { self.tree.neg(id)? } else { id })
+        self.id(&value)
     }
 
     fn primary(&mut self) -> Parsed<Value> {
@@ -1148,7 +1173,15 @@ impl<'t, 'w> Parser<'t, 'w> {
         self.pos += 1;
         if let (false, Some(Kind::Open(Bracket::Group))) = (is_sign, self.peek()) {
             let close = self.tokens.pair[self.pos] as usize;
-            (self.pos + 1..close).for_each(|at| name.push_str(self.slice(at)));
+            let inside = self.pos + 1..close;
+            if name.starts_with("\\o") && inside.clone().any(|at| matches!(self.kind_at(at), Kind::Plus | Kind::Minus)) {
+                // A line over an expression is the conjugate.
+                let value = self.bracket(Bracket::Group)?;
+                let of = self.id(&value)?;
+                let root = self.tree.call(Function::Conj, of, self.work)?;
+                return Ok(self.quantity(root));
+            }
+            inside.for_each(|at| name.push_str(self.slice(at)));
             self.pos = close + 1;
         } else {
             let mut count = 0;
@@ -1261,8 +1294,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                     return Ok(Value::Tuple(values));
                 };
                 let low_closed = open == Bracket::Square;
-                let high_closed = close == Bracket::Square && self.kind_at(at) != Kind::Open(Bracket::Reversed)
-                    || open == Bracket::Reversed && close == Bracket::Square;
+                let high_closed = close == Bracket::Square;
                 Ok(Value::Reals(vec![Interval { low, high, low_closed, high_closed }]))
             }
             (Bracket::Square, Bracket::Square) => Ok(Value::Tuple(values)),
@@ -1375,6 +1407,10 @@ impl<'t, 'w> Parser<'t, 'w> {
                 let value = self.letter(false)?;
                 self.id(&value)
             }
+            Some(Kind::Open(_)) => {
+                let value = self.primary()?;
+                self.id(&value)
+            }
             Some(_) => {
                 self.enter()?;
                 let value = self.primary()?;
@@ -1402,14 +1438,7 @@ impl<'t, 'w> Parser<'t, 'w> {
             let [value] = &values[..] else { return Err(Fail::Unparsable) };
             index = Some(self.id(value)?);
         }
-        self.enter()?;
-        let value = match self.peek() {
-            Some(Kind::Letter) => self.letter(false)?,
-            Some(_) => self.primary()?,
-            None => return Err(Fail::Unparsable),
-        };
-        self.depth -= 1;
-        let of = self.id(&value)?;
+        let of = self.one_token()?;
         let index = match index {
             Some(index) => index,
             None => self.tree.number(integer(2))?,
@@ -1568,6 +1597,8 @@ impl<'t, 'w> Parser<'t, 'w> {
         self.enter()?;
         let end = self.end;
         self.pos += 1;
+        let relations = (self.pos..close).any(|at| matches!(self.kind_at(at), Kind::Relation(_)));
+        let system = matches!(name.as_str(), "cases" | "aligned" | "align" | "gathered") || name == "array" && relations;
         let mut cells: Vec<Value> = Vec::new();
         let mut columns = None;
         let mut in_row = 0;
@@ -1580,11 +1611,7 @@ impl<'t, 'w> Parser<'t, 'w> {
             if self.pos == stop && self.kind_at(stop) == Kind::End {
                 break;
             }
-            let cell = if matches!(name.as_str(), "cases" | "aligned" | "align" | "gathered" | "array") {
-                self.row(&mut cells)
-            } else {
-                self.cell()
-            };
+            let cell = if system { self.row(&mut cells) } else { self.cell() };
             self.end = end;
             if let Some(cell) = cell? {
                 cells.push(cell);
@@ -1607,9 +1634,9 @@ impl<'t, 'w> Parser<'t, 'w> {
         self.depth -= 1;
         let columns = columns.ok_or(Fail::Unparsable)?;
         match name.as_str() {
-            "pmatrix" | "bmatrix" | "matrix" | "Bmatrix" | "smallmatrix" => Ok(Value::Matrix { columns, cells }),
+            _ if system => Ok(list(cells, None)),
+            "pmatrix" | "bmatrix" | "matrix" | "Bmatrix" | "smallmatrix" | "array" => Ok(Value::Matrix { columns, cells }),
             "vmatrix" => self.determinant(columns, &cells),
-            "cases" | "aligned" | "align" | "gathered" | "array" => Ok(list(cells, None)),
             _ => Err(Fail::Unparsable),
         }
     }

@@ -28,8 +28,8 @@ const UNITS: &[&[&str]] = &[
     &["week", "wk"],
     &["month"],
     &["year", "yr"],
-    &["mph", "mi/h"],
-    &["kph", "kmh", "km/h"],
+    &["mph"],
+    &["kph", "kmh"],
     &["degree", "deg"],
     &["rad", "radian"],
     &["dollar", "usd"],
@@ -67,7 +67,6 @@ fn singular(word: &str) -> &str {
 }
 
 fn canonical_word(word: &str) -> String {
-    let word = word.trim_end_matches('.');
     let single = singular(word);
     match UNITS.iter().find(|row| row.contains(&word) || row.contains(&single)) {
         Some(row) => row[0].to_owned(),
@@ -86,12 +85,12 @@ pub(crate) fn canonical(text: &str) -> String {
         .flat_map(|c| match c {
             '/' => vec![' ', '/', ' '],
             '^' => vec![' ', '^'],
-            '{' | '}' | '\\' | '$' | ',' => vec![],
+            '{' | '}' | '\\' | '$' | ',' | '.' => vec![],
             c => vec![c],
         })
         .collect();
     for part in spaced.split_whitespace() {
-        match part.trim_end_matches('.') {
+        match part {
             "square" | "sq" => power = "^2",
             "cubic" | "cu" => power = "^3",
             "per" | "/" => out.push('/'),
@@ -115,7 +114,11 @@ pub(crate) fn canonical(text: &str) -> String {
         }
     }
     out.push_str(power);
-    out
+    match out.as_str() {
+        "mph" => "mi/h".to_owned(),
+        "kph" => "km/h".to_owned(),
+        _ => out,
+    }
 }
 
 /// Whether two units may stand for each other. A vague one goes with any.
