@@ -268,7 +268,8 @@ fn hash(text: &str, start: usize) -> Option<Found<'_>> {
     let content = trimmed(text, at..end);
     // A heading is no answer.
     let answers = |c: char| c.is_ascii_digit() || "-+.$\\(−[{".contains(c);
-    if !text[content.clone()].starts_with(answers) {
+    let line = &text[content.clone()];
+    if !line.starts_with(answers) && (prose_words(line) > 0 || !line.contains(['=', '^', '<', '>', '\\', '+'])) {
         return None;
     }
     Some(Found::at(Rule::Hash, text, content))
@@ -302,10 +303,10 @@ fn final_answer(text: &str, start: usize) -> Option<Found<'_>> {
     found.text.bytes().any(|c| c.is_ascii_digit() || c == b'\\').then_some(found)
 }
 
-/// Where the last "answer", "option" or "答案" before `end` ends.
+/// Where the last "answer", "option", "choice" or one of their Chinese words before `end` ends.
 fn last_word(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
     let text = &bytes[start..end];
-    let found = [&b"nswer"[..], b"NSWER", "答案".as_bytes(), b"ption "]
+    let found = [&b"nswer"[..], b"NSWER", "答案".as_bytes(), b"ption", b"hoice", "选".as_bytes()]
         .iter()
         .filter_map(|word| memmem::rfind(text, word).map(|at| at + word.len()))
         .max()?;
@@ -322,7 +323,9 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     let window_end = floor(text, (at + MAX_ANNOUNCEMENT).min(text.len()));
     let window = &text[at..window_end];
     let line = window.find('\n').map_or(window.len(), |line| line);
-    let choice = text[..at].ends_with("ption ");
+    if ["ption", "hoice", "选"].iter().any(|word| text[..at].ends_with(word)) {
+        return choice(text, at);
+    }
     let direct = |from: usize| {
         let content = skip_markup(text, from);
         (content < text.len()).then_some(content)
@@ -333,7 +336,7 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     let head = &head[..head.find("\\(").map_or(stop, |math| stop.min(math))];
     let mut from = None;
     for verb in [":", "：", " is", " are", " be ", "=", "是", "为"] {
-        if !choice && let Some(found) = head.find(verb) {
+        if let Some(found) = head.find(verb) {
             let after = found + verb.len();
             let whole_word = !verb.starts_with(' ') || !head[after..].starts_with(|c: char| c.is_alphanumeric());
             if whole_word && from.is_none_or(|known| after < known) {
@@ -343,7 +346,6 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     }
     let content = match from {
         Some(from) => direct(at + from)?,
-        None if choice => at,
         None => {
             let content = direct(at)?;
             let next = &text[content..];
@@ -364,17 +366,19 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     if content.is_empty() {
         return None;
     }
-    if choice {
-        let letter = text[content.clone()].trim_start_matches('(');
-        let first = letter.chars().next().filter(char::is_ascii_uppercase)?;
-        let second = letter[first.len_utf8()..].chars().next();
-        if second.is_some_and(char::is_alphanumeric) {
-            return None;
-        }
-        let offset = content.start + (text[content.clone()].len() - letter.len());
-        return Some(Found::at(Rule::Phrase, text, offset..offset + 1));
-    }
     segment(text, content).map(|found| Found { rule: Rule::Phrase, ..found })
+}
+
+/// The capital letter after "option" or "choice".
+fn choice(text: &str, at: usize) -> Option<Found<'_>> {
+    let rest = text[at..].trim_start_matches([' ', ':', '：', '项', '*', '(', '$']);
+    let rest = rest.strip_prefix("is ").unwrap_or(rest).trim_start_matches([' ', '*', '(', '$']);
+    let first = rest.chars().next().filter(char::is_ascii_uppercase)?;
+    if rest[first.len_utf8()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '\'') {
+        return None;
+    }
+    let from = text.len() - rest.len();
+    Some(Found::at(Rule::Phrase, text, from..from + 1))
 }
 
 /// Steps over spaces, quotes, stars, headings and tags of markup.
@@ -455,7 +459,7 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
         return Some(Found::at(Rule::Phrase, text, range));
     }
     let math = last_math_in(text, range.clone());
-    let number = last_number(text, range.start, range.end);
+    let number = last_number(text, range.start, range.end).map(|number| around(text, range.start, number));
     match (math, number) {
         (Some(math), Some(number)) if number.span.start >= math.span.end => Some(number),
         (Some(math), _) => Some(math),
@@ -619,17 +623,44 @@ fn whole(text: &str, start: usize) -> Option<Found<'_>> {
         return None;
     }
     let marked = inner.trim_matches('*');
-    let mut words = 0;
-    let mut start = 0;
-    for part in marked.split(|c: char| !c.is_alphabetic()) {
-        let command = start > 0 && marked.as_bytes()[start - 1] == b'\\';
-        words += usize::from(!command && part.chars().count() > 2 && !matches!(part, "and" | "sqrt" | "percent"));
-        start += part.len() + marked[start + part.len()..].chars().next().map_or(0, char::len_utf8);
+    let words = prose_words(marked);
+    let mixed = marked.chars().any(|c| !c.is_ascii() && c.is_alphabetic()) && marked.chars().any(|c| c.is_ascii_alphanumeric());
+    if mixed {
+        return None;
     }
     // A word alone may be the answer, and one after a number its unit.
     let single = marked.chars().all(char::is_alphabetic) || marked.starts_with(|c: char| !c.is_alphabetic());
     (words == 0 && !is_prose(marked) || words == 1 && single)
         .then(|| Found { rule: Rule::Whole, text: Cow::Borrowed(marked), span: range })
+}
+
+/// Words of three letters and more that are neither commands nor arguments of text commands.
+fn prose_words(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut words = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'\\' {
+            let name = at + 1;
+            at = name;
+            while at < bytes.len() && bytes[at].is_ascii_alphabetic() {
+                at += 1;
+            }
+            let skips = ["text", "math", "begin", "end", "operatorname", "mbox"];
+            if skips.iter().any(|skip| text[name..at].starts_with(skip)) && bytes.get(at) == Some(&b'{') {
+                at = closing_brace(bytes, at, bytes.len()).map_or(at + 1, |close| close + 1);
+            } else if at == name {
+                at = ceil(text, (at + 1).min(bytes.len()));
+            }
+            continue;
+        }
+        let rest = &text[at..];
+        let len: usize = rest.chars().take_while(|c| c.is_alphabetic()).map(char::len_utf8).sum();
+        let known = matches!(&rest[..len], "and" | "sqrt" | "percent" | "sin" | "cos" | "tan" | "log");
+        words += usize::from(rest[..len].chars().count() > 2 && !known);
+        at += if len == 0 { rest.chars().next().map_or(1, char::len_utf8) } else { len };
+    }
+    words
 }
 
 /// Short words that make a sentence.
@@ -641,7 +672,96 @@ fn is_prose(text: &str) -> bool {
 fn last(text: &str, start: usize) -> Option<Found<'_>> {
     let math = last_math(text, start);
     let from = math.as_ref().map_or(start, |math| math.span.end);
-    last_number(text, from, text.len()).or(math)
+    last_number(text, from, text.len()).map(|number| around(text, from, number)).or_else(|| bare_command(text, from)).or(math)
+}
+
+/// The mathematics around a number, when it is written without delimiters: `x = 2\sqrt{3}` and not its last 3.
+fn around<'t>(text: &'t str, start: usize, number: Found<'t>) -> Found<'t> {
+    let from = expression_start(text, start, number.span.start);
+    let to = expression_end(text, number.span.end);
+    let inner = &text[from..to];
+    let kept = inner.trim_matches([' ', ',', '.', ';', ':', '*', '"']);
+    let from = from + inner.find(kept).map_or(0, |at| at);
+    let span = from..from + kept.len();
+    if span.start >= number.span.start && span.end <= number.span.end {
+        return number;
+    }
+    let math = kept.contains(['\\', '^', '=', '+', '(', '[', '/', '<', '>', '{', ':']) || kept.contains(" and ");
+    if !math && !kept.contains(['-', '*', '!', '|', '_']) {
+        return number;
+    }
+    Found { rule: Rule::LastMath, text: Cow::Borrowed(kept), span }
+}
+
+/// A last line with a command and no number, as `x = \pi`.
+fn bare_command(text: &str, start: usize) -> Option<Found<'_>> {
+    let bytes = text.as_bytes();
+    let at = memrchr_iter(b'\\', &bytes[start..]).next()? + start;
+    if !bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) || gives_up(text, at) {
+        return None;
+    }
+    Some(around(text, start, Found::at(Rule::LastMath, text, at..at + 1)))
+}
+
+/// Whether a run of letters can be a part of an expression that stands in prose.
+fn is_math_word(word: &str) -> bool {
+    match word.chars().count() {
+        0 => true,
+        1 => !matches!(word, "a" | "I"),
+        _ => matches!(word, "sin" | "cos" | "tan" | "log" | "ln" | "sqrt" | "pi" | "and" | "or" | "exp"),
+    }
+}
+
+/// Where the expression that reaches to `at` begins.
+fn expression_start(text: &str, start: usize, at: usize) -> usize {
+    let limit = floor(text, at.saturating_sub(MAX_WHOLE).max(start));
+    let mut from = at;
+    let mut braces = 0;
+    while let Some(c) = text[limit..from].chars().next_back() {
+        braces += i32::from(c == '}') - i32::from(c == '{');
+        if c.is_alphabetic() {
+            let word = text[limit..from].trim_end_matches(char::is_alphabetic);
+            let begin = limit + word.len();
+            let command = word.ends_with('\\');
+            if !command && braces <= 0 && !is_math_word(&text[begin..from]) {
+                break;
+            }
+            from = begin;
+            continue;
+        }
+        let sentence = matches!(c, '.' | ':' | ';' | '?') && text[from..at].starts_with([' ', '\n']);
+        if sentence || matches!(c, '\n' | '$' | '*' | '"') || !c.is_ascii() && c != '−' {
+            break;
+        }
+        from -= c.len_utf8();
+    }
+    from
+}
+
+/// Where the expression that begins before `at` ends.
+fn expression_end(text: &str, at: usize) -> usize {
+    let limit = floor(text, (at + MAX_WHOLE).min(text.len()));
+    let mut to = at;
+    let mut braces = 0;
+    while let Some(c) = text[to..limit].chars().next() {
+        braces += i32::from(c == '{') - i32::from(c == '}');
+        if c.is_alphabetic() {
+            let rest = text[to..limit].trim_start_matches(char::is_alphabetic);
+            let end = limit - rest.len();
+            let command = text[..to].ends_with('\\');
+            if !command && braces <= 0 && !is_math_word(&text[to..end]) {
+                break;
+            }
+            to = end;
+            continue;
+        }
+        let sentence = matches!(c, '.' | ';' | '?' | ',') && text[to + 1..limit].starts_with([' ', '\n']);
+        if sentence || matches!(c, '\n' | '$' | '*' | '"') || !c.is_ascii() && c != '−' {
+            break;
+        }
+        to += c.len_utf8();
+    }
+    to
 }
 
 /// The last number of a range that is no part of a word, in a sentence that does not give up.
@@ -660,11 +780,24 @@ fn last_number(text: &str, start: usize, end: usize) -> Option<Found<'_>> {
         if first > start && bytes[first - 1] == b'.' {
             first -= 1;
         }
+        // Groups of thousands with spaces between them.
+        while last + 1 - first >= 3
+            && first >= start + 2
+            && bytes[first - 1] == b' '
+            && bytes[first..].iter().take(3).all(u8::is_ascii_digit)
+            && bytes.get(first + 3).is_none_or(|c| !c.is_ascii_digit())
+        {
+            let group = bytes[start..first - 1].iter().rev().take_while(|c| c.is_ascii_digit()).count();
+            if group == 0 || group > 3 {
+                break;
+            }
+            first -= group + 1;
+        }
         let mut after = last + 1;
         let before = text[..first].chars().next_back();
         let next = text[after..end].chars().next();
         let in_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        if in_word(before) && first > start || in_word(next) {
+        if in_word(before) && first > start || in_word(next) || is_label(&text[start..first]) {
             stop = first;
             continue;
         }
@@ -685,6 +818,14 @@ fn last_number(text: &str, start: usize, end: usize) -> Option<Found<'_>> {
         }
         return Some(Found::at(Rule::LastNumber, text, first..after));
     }
+}
+
+/// Whether the number that follows only counts a step or an equation.
+fn is_label(before: &str) -> bool {
+    let word = before.trim_end().rsplit(|c: char| !c.is_alphabetic()).next().map_or("", |word| word);
+    ["step", "case", "equation", "figure", "problem", "question", "part", "line", "lemma", "theorem", "section"]
+        .iter()
+        .any(|label| word.eq_ignore_ascii_case(label))
 }
 
 /// Whether the sentence around a number says that there is no answer.

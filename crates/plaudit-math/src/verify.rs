@@ -138,6 +138,11 @@ impl Reference {
         }
     }
 
+    /// Whether the reference is the letter of a choice.
+    fn is_choice(&self) -> bool {
+        self.plain.len() == 1 && self.text.bytes().any(|c| c.is_ascii_uppercase())
+    }
+
     /// The text that the reference was reduced to.
     pub fn text(&self) -> &str {
         &self.text
@@ -170,6 +175,9 @@ impl Reference {
         if texts && plain(trimmed) == self.plain {
             return (Outcome::Right, kind);
         }
+        if self.is_choice() && leading_choice(trimmed) == self.plain.chars().next() {
+            return (Outcome::Right, kind);
+        }
         if !parsed.parsed {
             return (Outcome::NotParsed, kind);
         }
@@ -188,6 +196,20 @@ impl Reference {
         }
         (outcome, kind)
     }
+}
+
+/// The letter of a choice that is given with its value, as in `\textbf{(C)}\ 12`.
+fn leading_choice(answer: &str) -> Option<char> {
+    let bare = answer.trim_start_matches(['$', '*']);
+    let bare = ["\\textbf{", "\\text{", "\\mathrm{", "\\mathbf{"]
+        .iter()
+        .find_map(|command| bare.strip_prefix(command))
+        .map_or(bare, |inner| inner)
+        .strip_prefix('(')?;
+    let letter = bare.chars().next().filter(char::is_ascii_uppercase)?;
+    let value = bare[1..].strip_prefix(')')?;
+    // Two choices are no choice.
+    (!value.contains('(')).then(|| letter.to_ascii_lowercase())
 }
 
 /// Verifies one response against a reference.
