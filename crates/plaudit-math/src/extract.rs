@@ -109,6 +109,14 @@ pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Opti
     }
 }
 
+/// The last box, or else the last formula with delimiters.
+pub(crate) fn box_or_math(text: &str) -> Result<Option<Found<'_>>, Bound> {
+    Ok(match last_box(text, 0)? {
+        Some(found) => Some(found),
+        None => last_math(text, 0),
+    })
+}
+
 /// The answer of a reference, which is a bare answer, a formula, a sentence or a worked solution.
 pub(crate) fn reference(text: &str) -> Result<(Found<'_>, bool), Bound> {
     if let Some(found) = last_box(text, 0)? {

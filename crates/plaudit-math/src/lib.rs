@@ -1,6 +1,7 @@
 //! Decides whether the answer in a model's response equals a reference answer in mathematics.
 #![allow(dead_code)]
 mod verify;
+mod presets;
 mod extract;
 mod options;
 mod bound;
@@ -19,4 +20,5 @@ mod ball;
 pub use bound::Bound;
 pub use extract::Rule;
 pub use options::{AnswerIn, Options, Order, Percent, Think, Units};
+pub use presets::{Preset, PresetReference, PresetScore};
 pub use verify::{Outcome, Reference, ReferenceError, Verdict, verify};

@@ -209,13 +209,20 @@ fn leading_choice(answer: &str) -> Option<char> {
     let letter = bare.chars().next().filter(char::is_ascii_uppercase)?;
     let value = bare[1..].strip_prefix(')')?;
     // Two choices are no choice.
-    (!value.contains('(')).then(|| letter.to_ascii_lowercase())
+    let words = value.split(|c: char| !c.is_alphanumeric());
+    let second = |word: &str| matches!(word, "or" | "and") || word.len() == 1 && word.bytes().all(|c| c.is_ascii_uppercase());
+    (!value.contains(['(', ',']) && !words.into_iter().any(second)).then(|| letter.to_ascii_lowercase())
 }
 
 /// Verifies one response against a reference.
 pub fn verify(response: &str, reference: &Reference) -> Verdict {
     let options = reference.options();
-    let found = match extract::extract(response, options.answer, options.think) {
+    verify_found(extract::extract(response, options.answer, options.think), reference)
+}
+
+/// Judges an answer that was looked for.
+pub(crate) fn verify_found(found: Result<Option<Found<'_>>, Bound>, reference: &Reference) -> Verdict {
+    let found = match found {
         Ok(Some(found)) => found,
         Ok(None) => return Verdict::without_answer(Outcome::NoAnswer),
         Err(bound) => return Verdict::without_answer(Outcome::Broken(bound)),
