@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use memchr::memrchr_iter;
 use memchr::memmem;
@@ -21,8 +22,12 @@ const MAX_GAP: usize = 64;
 const MAX_PHRASES: usize = 32;
 /// Bytes between the word "answer" and what it announces.
 const MAX_ANNOUNCEMENT: usize = 100;
+/// The words that announce an answer, without the letter that may be a capital.
+const WORDS: [&str; 6] = ["nswer", "NSWER", "答案", "ption", "hoice", "选"];
 /// Bytes of a response that may be an answer as a whole.
 const MAX_WHOLE: usize = 512;
+/// Bytes at the end of a response that are looked through for the last formula and the last number.
+const MAX_TAIL: usize = 64 * 1024;
 /// Bytes of a sentence that is looked through for its last number or formula.
 const MAX_SENTENCE: usize = 4096;
 
@@ -144,13 +149,17 @@ struct BoxAt {
 
 /// The last box that begins before `before`.
 fn box_before(text: &str, start: usize, before: usize) -> Option<BoxAt> {
+    static BOX: LazyLock<memmem::FinderRev<'static>> = LazyLock::new(|| memmem::FinderRev::new(b"box"));
     let bytes = text.as_bytes();
-    for slash in memrchr_iter(b'\\', &bytes[start..before]) {
-        let at = start + slash;
-        let name = if bytes[at + 1..].starts_with(b"boxed") {
-            5
-        } else if bytes[at + 1..].starts_with(b"fbox") {
-            4
+    let mut stop = before;
+    while let Some(found) = BOX.rfind(&bytes[start..stop]) {
+        let word = start + found;
+        stop = word;
+        let head = &bytes[start..word];
+        let (at, name) = if bytes[word..].starts_with(b"boxed") && head.ends_with(b"\\") {
+            (word - 1, 5)
+        } else if head.ends_with(b"\\f") {
+            (word - 2, 4)
         } else {
             continue;
         };
@@ -195,6 +204,7 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
     let mut joined: Vec<Range<usize>> = vec![content];
     let (mut first, end) = (last.start, last.end);
     while boxes < MAX_BOXES
+        && memchr::memrchr(b'}', &text.as_bytes()[first.saturating_sub(MAX_GAP)..first]).is_some()
         && let Some(previous) = box_before(text, start, first)
         && let Some(content) = previous.content
         && first - previous.end <= MAX_GAP
@@ -287,15 +297,22 @@ fn hash(text: &str, start: usize) -> Option<Found<'_>> {
 
 fn phrase(text: &str, start: usize) -> Option<Found<'_>> {
     let bytes = text.as_bytes();
-    let mut tries = 0;
-    let mut end = bytes.len();
-    while tries < MAX_PHRASES {
-        let at = last_word(bytes, start, end)?;
-        tries += 1;
-        if let Some(found) = announced(text, at) {
+    // The last place of each word that was not tried yet: a word that is missing is looked for once.
+    let mut places: Vec<(usize, &[u8])> = WORDS
+        .iter()
+        .filter_map(|word| memmem::rfind(&bytes[start..], word.as_bytes()).map(|at| (start + at, word.as_bytes())))
+        .collect();
+    for _ in 0..MAX_PHRASES {
+        let (index, (at, word)) = places.iter().copied().enumerate().max_by_key(|(_, (at, _))| *at)?;
+        if let Some(found) = announced(text, at + word.len()) {
             return Some(found);
         }
-        end = at.saturating_sub(6).max(start);
+        match memmem::rfind(&bytes[start..at], word) {
+            Some(earlier) => places[index].0 = start + earlier,
+            None => {
+                places.swap_remove(index);
+            }
+        }
     }
     None
 }
@@ -309,16 +326,6 @@ fn final_answer(text: &str, start: usize) -> Option<Found<'_>> {
         .max()?;
     let found = announced(text, start + at + "inal answer".len())?;
     found.text.bytes().any(|c| c.is_ascii_digit() || c == b'\\').then_some(found)
-}
-
-/// Where the last "answer", "option", "choice" or one of their Chinese words before `end` ends.
-fn last_word(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
-    let text = &bytes[start..end];
-    let found = [&b"nswer"[..], b"NSWER", "答案".as_bytes(), b"ption", b"hoice", "选".as_bytes()]
-        .iter()
-        .filter_map(|word| memmem::rfind(text, word).map(|at| at + word.len()))
-        .max()?;
-    Some(start + found)
 }
 
 /// The answer that is announced by the word that ends at `at`.
@@ -566,7 +573,7 @@ fn formulas(text: &str, range: Range<usize>, from_start: bool) -> Vec<Formula> {
         let close = if closer == b"$" {
             closing_dollar(bytes, start, range.end)
         } else {
-            memmem::find(&bytes[start..range.end], closer).map(|at| start + at)
+            find_pair(&bytes[..range.end], start, closer)
         };
         let Some(close) = close else {
             *missing = true;
@@ -596,6 +603,18 @@ fn formulas(text: &str, range: Range<usize>, from_start: bool) -> Vec<Formula> {
         }
     }
     spans
+}
+
+/// Where two bytes stand next to each other.
+fn find_pair(bytes: &[u8], start: usize, pair: &[u8]) -> Option<usize> {
+    let mut at = start;
+    loop {
+        let found = at + memchr::memchr(pair[0], &bytes[at..])?;
+        if bytes.get(found + 1) == Some(&pair[1]) {
+            return Some(found);
+        }
+        at = found + 1;
+    }
 }
 
 fn closing_dollar(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
@@ -678,6 +697,13 @@ fn is_prose(text: &str) -> bool {
 
 /// The last formula or number, whichever comes later.
 fn last(text: &str, start: usize) -> Option<Found<'_>> {
+    // The end of a long response is enough, from the beginning of a line so that dollars pair up.
+    let start = if text.len() - start > MAX_TAIL {
+        let cut = ceil(text, text.len() - MAX_TAIL);
+        memchr::memchr(b'\n', &text.as_bytes()[cut..text.len() - MAX_SENTENCE]).map_or(cut, |line| cut + line + 1)
+    } else {
+        start
+    };
     let math = last_math(text, start);
     let from = math.as_ref().map_or(start, |math| math.span.end);
     last_number(text, from, text.len()).map(|number| around(text, from, number)).or_else(|| bare_command(text, from)).or(math)

@@ -108,12 +108,13 @@ impl Prime {
     }
 
     fn mul(self, a: u64, b: u64) -> u64 {
+        // The prime is 2^61 - d with a small d, so 2^61 is d: the upper half is multiplied by d and added, twice.
+        let d = u128::from((1u64 << 61) - self.0);
+        let mask = (1u128 << 61) - 1;
         let product = u128::from(a) * u128::from(b);
-        if self.0 == MERSENNE {
-            let folded = (product as u64 & MERSENNE) + (product >> 61) as u64;
-            return if folded >= MERSENNE { folded - MERSENNE } else { folded };
-        }
-        (product % u128::from(self.0)) as u64
+        let once = (product >> 61) * d + (product & mask);
+        let twice = ((once >> 61) * d + (once & mask)) as u64;
+        if twice >= self.0 { twice - self.0 } else { twice }
     }
 
     fn pow(self, mut base: u64, mut exponent: u64) -> u64 {
@@ -132,8 +133,36 @@ impl Prime {
         if a == 0 { Err(Stop::Pole) } else { Ok(self.pow(a, self.0 - 2)) }
     }
 
+    /// Whether a number that is no multiple of the prime is a square, by quadratic reciprocity.
     fn is_square(self, a: u64) -> bool {
-        self.pow(a % self.0, (self.0 - 1) / 2) == 1
+        let (mut a, mut n) = (a % self.0, self.0);
+        let mut sign = true;
+        while a != 0 {
+            let twos = a.trailing_zeros();
+            a >>= twos;
+            if twos % 2 == 1 && matches!(n % 8, 3 | 5) {
+                sign = !sign;
+            }
+            if a % 4 == 3 && n % 4 == 3 {
+                sign = !sign;
+            }
+            (a, n) = (n % a, a);
+        }
+        n == 1 && sign
+    }
+
+    /// A number that is no square.
+    fn non_square(self) -> u64 {
+        let mut other = 3;
+        while self.is_square(other) {
+            other += 2;
+        }
+        other
+    }
+
+    /// A square root of -1.
+    fn imaginary(self) -> u64 {
+        self.pow(self.non_square(), (self.0 - 1) / 4)
     }
 
     /// A square root by the method of Tonelli and Shanks; `a` is a square.
@@ -141,13 +170,13 @@ impl Prime {
         let a = a % self.0;
         let twos = (self.0 - 1).trailing_zeros();
         let odd = (self.0 - 1) >> twos;
-        let mut other = 3;
-        while self.is_square(other) {
-            other += 2;
+        let half = self.pow(a, (odd - 1) / 2);
+        let mut root = self.mul(a, half);
+        let mut rest = self.mul(root, half);
+        if rest == 1 {
+            return root;
         }
-        let mut generator = self.pow(other, odd);
-        let mut root = self.pow(a, odd.div_ceil(2));
-        let mut rest = self.pow(a, odd);
+        let mut generator = self.pow(self.non_square(), odd);
         let mut order = twos;
         while rest != 1 {
             let mut power = rest;
@@ -292,10 +321,11 @@ impl<'k> Point<'k> {
         let start = key.draw(b'f', round, b"") as usize;
         for step in 0..DISTANCES.len() {
             let prime = Prime((1 << 61) - u64::from(DISTANCES[(start + step) % DISTANCES.len()]));
-            work.spend(61 * 4)?;
+            work.spend(100 * primes.len() as u64 + 100)?;
             if primes.iter().all(|radicand| prime.is_square(*radicand)) {
+                work.spend(1_000 * (primes.len() as u64 + 1))?;
                 point.prime = prime;
-                point.imaginary = prime.sqrt(prime.0 - 1);
+                point.imaginary = if imaginary { prime.imaginary() } else { 0 };
                 point.roots = primes.iter().map(|radicand| (*radicand, prime.sqrt(*radicand))).collect();
                 return Ok(Some(point));
             }
@@ -561,7 +591,7 @@ mod tests {
                     assert_eq!(p.mul(root, root), a);
                 }
             }
-            let i = p.sqrt(p.0 - 1);
+            let i = p.imaginary();
             assert_eq!(p.mul(i, i), p.0 - 1);
         }
     }

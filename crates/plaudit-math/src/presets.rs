@@ -20,7 +20,7 @@ pub enum Preset {
     VerlGsm8k,
     /// The last number of the last 300 characters. Exact.
     VerlGsm8kFlexible,
-    /// A box or a formula; a reference without LaTeX is skipped.
+    /// A box or a formula, never a bare number. A reference that cannot be read is skipped.
     OpenR1Accuracy,
     /// As [`Preset::OpenR1Accuracy`].
     TrlAccuracy,
@@ -103,11 +103,9 @@ impl PresetReference {
     pub fn new(preset: Preset, reference: &str, seed: u64) -> Self {
         let options = Options { seed, think: Think::Keep, ..Options::default() };
         let parsed = match preset {
-            Preset::OpenR1Accuracy | Preset::TrlAccuracy => {
-                let latex = ["$", "\\(", "\\[", "\\boxed", "\\begin"].iter().any(|mark| reference.contains(mark));
-                Some(if latex { Reference::parse(reference, &options) } else { Err(ReferenceError::Empty) })
+            Preset::OpenR1Accuracy | Preset::TrlAccuracy | Preset::VerlMathVerify => {
+                Some(Reference::parse(reference, &options))
             }
-            Preset::VerlMathVerify => Some(Reference::parse(reference, &options)),
             Preset::VerlPrimeMath => {
                 Some(Reference::parse(reference, &Options { percent: Percent::Strict, ..options }))
             }
@@ -624,9 +622,15 @@ mod tests {
     }
 
     #[test]
-    fn references_without_latex_are_skipped() {
-        assert_eq!(score(Preset::TrlAccuracy, "\\boxed{5}", "5"), None);
+    fn unreadable_references_are_skipped() {
+        assert_eq!(score(Preset::TrlAccuracy, "\\boxed{5}", "\\frac{"), None);
         assert_eq!(score(Preset::TrlAccuracy, "\\boxed{5}", "$5$"), Some(1.0));
         assert_eq!(score(Preset::TrlAccuracy, "5", "$5$"), Some(0.0));
+    }
+
+    #[test]
+    fn geo3k_adds_a_tenth_for_the_format() {
+        assert_eq!(score(Preset::VerlGeo3k, "<think>x</think>\\boxed{5}", "5"), Some(1.0));
+        assert_eq!(score(Preset::VerlGeo3k, "\\boxed{5}", "5"), Some(0.9));
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use dashu_int::IBig;
+
 use crate::bound::{Bound, Work};
 use crate::extract::{self, Found, Rule};
 use crate::field::Key;
@@ -143,6 +145,23 @@ impl Reference {
         self.plain.len() == 1 && self.text.bytes().any(|c| c.is_ascii_uppercase())
     }
 
+    /// Judges a whole number of a few digits against a reference that is a number: most answers are.
+    fn whole_number(&self, answer: &str) -> Option<Outcome> {
+        let digits = answer.strip_prefix('-').map_or(answer, |digits| digits);
+        if digits.is_empty() || digits.len() > 18 || !digits.bytes().all(|c| c.is_ascii_digit()) {
+            return None;
+        }
+        let Value::Quantity(own) = &self.answer.value else { return None };
+        if own.percent || own.unit.is_some() || self.options.tolerance.is_some() {
+            return None;
+        }
+        let value = self.answer.tree.rational(own.expr.root)?;
+        let answer: i64 = answer.parse().ok()?;
+        let same = value.is_int() && *value.numerator() == IBig::from(answer);
+        // A decimal reference may be a rounded whole number only if it is one.
+        Some(if same { Outcome::Right } else { Outcome::Wrong })
+    }
+
     /// The text that the reference was reduced to.
     pub fn text(&self) -> &str {
         &self.text
@@ -164,6 +183,9 @@ impl Reference {
         // The same text is the same value, as the reference has one.
         if trimmed == self.text {
             return (Outcome::Right, Some(self.kind()));
+        }
+        if let Some(outcome) = self.whole_number(trimmed) {
+            return (outcome, Some("expression"));
         }
         let mut work = Work::new();
         let parsed = match parse(trimmed, &mut work) {
