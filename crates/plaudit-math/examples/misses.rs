@@ -18,7 +18,15 @@ fn main() {
                 let verdict = verify(response, parsed);
                 (
                     verdict.outcome.is_right(),
-                    format!("{} [{}] {:?} {:?} {:?} {:?}", parsed.text(), parsed.kind(), verdict.outcome, verdict.rule, verdict.kind, verdict.answer),
+                    format!(
+                        "{} [{}] {:?} {:?} {:?} {:?}",
+                        parsed.text(),
+                        parsed.kind(),
+                        verdict.outcome,
+                        verdict.rule,
+                        verdict.kind,
+                        verdict.answer
+                    ),
                 )
             }
             Err(error) => (false, format!("{error}")),
@@ -27,9 +35,23 @@ fn main() {
             right += 1;
             continue;
         }
-        if credit { fp += 1 } else { fn_ += 1 }
+        if credit {
+            fp += 1
+        } else {
+            fn_ += 1
+        }
         let tail: String = response.chars().rev().take(120).collect::<Vec<_>>().into_iter().rev().collect();
-        println!("{} {} {} | {} | {}", row["id"].as_str().unwrap(), row["tag"].as_str().unwrap(), if credit { "FP" } else { "FN" }, shown, tail.replace('\n', "⏎"));
+        println!(
+            "{} {} {} | {} | {}",
+            row["id"].as_str().unwrap(),
+            row["tag"].as_str().unwrap(),
+            if credit { "FP" } else { "FN" },
+            shown,
+            tail.replace('\n', "⏎")
+        );
     }
-    println!("right {right} of {all} ({:.2} %), {fp} false positives, {fn_} false negatives", 100.0 * f64::from(right) / f64::from(all));
+    println!(
+        "right {right} of {all} ({:.2} %), {fp} false positives, {fn_} false negatives",
+        100.0 * f64::from(right) / f64::from(all)
+    );
 }

@@ -7,7 +7,10 @@ fn main() {
     let path = std::env::args().nth(1).unwrap();
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let parts: Vec<&str> = line.split(" | ").collect();
-        let [reference, answer, truth] = parts[..] else { println!("?? {line}"); continue };
+        let [reference, answer, truth] = parts[..] else {
+            println!("?? {line}");
+            continue;
+        };
         let outcome = match Reference::parse(reference, &Options::default()) {
             Ok(reference) => format!("{:?} [{}]", reference.judge(answer), reference.kind()),
             Err(error) => format!("error {error}"),

@@ -23,7 +23,11 @@ const ANSWERS: [(&str, &str, &str); 16] = [
     ("3+4i", "4i+3", "3-4i"),
     ("-\\frac{1}{2}", "-0.5", "0.5"),
     ("2n+1", "a_n=2n+1", "2n-1"),
-    ("\\begin{pmatrix}1\\\\2\\end{pmatrix}", "\\begin{pmatrix}1\\\\2\\end{pmatrix}", "\\begin{pmatrix}2\\\\1\\end{pmatrix}"),
+    (
+        "\\begin{pmatrix}1\\\\2\\end{pmatrix}",
+        "\\begin{pmatrix}1\\\\2\\end{pmatrix}",
+        "\\begin{pmatrix}2\\\\1\\end{pmatrix}",
+    ),
 ];
 
 const PROSE: &str = "We start from the equation $x^2 + bx + c = 0$ and use that the sum of the roots is $-b$, \
@@ -84,13 +88,18 @@ fn real_sized() {
             }
         }
         let parsed = f64::from(count) / start.elapsed().as_secs_f64();
-        println!("real-sized ({bytes} bytes), run {run}: {reused:.0}/s, with the reference read once in 8: {parsed:.0}/s");
+        println!(
+            "real-sized ({bytes} bytes), run {run}: {reused:.0}/s, with the reference read once in 8: {parsed:.0}/s"
+        );
     }
 }
 
 fn vectors(path: &str) {
-    let rows: Vec<serde_json::Value> =
-        std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows: Vec<serde_json::Value> = std::fs::read_to_string(path)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let mut times = Vec::new();
     let mut slowest: Vec<(Duration, String)> = Vec::new();
     let mut total = Duration::ZERO;

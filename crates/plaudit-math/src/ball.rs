@@ -89,7 +89,11 @@ impl Context<'_> {
         let radius_bits = i64::from(64 - radius.leading_zeros());
         let drop = (bits(&mid) - self.precision).max(radius_bits - RADIUS_BITS);
         let ball = if drop > 0 {
-            Ball { mid: shifted(&mid, -drop), exponent: exponent + drop, radius: shifted_up(radius, -drop).saturating_add(1) }
+            Ball {
+                mid: shifted(&mid, -drop),
+                exponent: exponent + drop,
+                radius: shifted_up(radius, -drop).saturating_add(1),
+            }
         } else {
             Ball { mid, exponent, radius }
         };
@@ -134,7 +138,8 @@ impl Context<'_> {
         let down = low.exponent - exponent;
         let mid = shifted(&high.mid, up) + shifted(&low.mid, down);
         let lost = u64::from(down < 0);
-        let radius = shifted_up(high.radius, up).saturating_add(shifted_up(low.radius, down)).saturating_add(lost);
+        let radius =
+            shifted_up(high.radius, up).saturating_add(shifted_up(low.radius, down)).saturating_add(lost);
         self.ball(mid, exponent, radius)
     }
 
@@ -153,7 +158,9 @@ impl Context<'_> {
             return self.ball(mid, exponent, 0);
         }
         // |a| rb + |b| ra + ra rb, in units of 2^shift so that it fits.
-        let size = |radius: u64, bits: i64| if radius == 0 { 0 } else { i64::from(64 - radius.leading_zeros()) + bits };
+        let size = |radius: u64, bits: i64| {
+            if radius == 0 { 0 } else { i64::from(64 - radius.leading_zeros()) + bits }
+        };
         let widest = size(b.radius, bits(&a.mid)).max(size(a.radius, bits(&b.mid)));
         let shift = (bits(&mid) - self.precision).max(widest - 60).max(0);
         let first = shifted_up(b.radius, bits(&a.mid) - shift);
@@ -251,11 +258,19 @@ impl Context<'_> {
 
     /// The ball of a fixed-point result with `point` fractional bits, of which the last `GUARD` are dropped. Its radius
     /// is that of the argument times `slope`, and `own` units of the last bit.
-    fn finish(&self, result: &IBig, point: i64, scale: i64, error: (&Ball, u64), own: u64) -> Result<Ball, Stop> {
+    fn finish(
+        &self,
+        result: &IBig,
+        point: i64,
+        scale: i64,
+        error: (&Ball, u64),
+        own: u64,
+    ) -> Result<Ball, Stop> {
         let (argument, slope) = error;
         // A wide argument makes the last bits meaningless: they are dropped too.
         let size = i64::from(64 - argument.radius.leading_zeros());
-        let drop = if argument.radius == 0 { GUARD } else { GUARD.max(size + argument.exponent + point - 50) };
+        let drop =
+            if argument.radius == 0 { GUARD } else { GUARD.max(size + argument.exponent + point - 50) };
         let unit = point - drop;
         let inherited = shifted_up(argument.radius, argument.exponent + unit).saturating_mul(slope);
         let radius = inherited.saturating_add(shifted_up(own, -drop)).saturating_add(2);
@@ -302,7 +317,8 @@ impl Context<'_> {
             sum = (&sum * &sum) >> (point as usize);
         }
         // Units: a term of the series costs one, the reduction `count` units, each squaring doubles; e^x is below 2.
-        let own = ((u64::from(n) + 4) << (halvings + 1)).saturating_add(count.unsigned_abs().saturating_mul(4));
+        let own =
+            ((u64::from(n) + 4) << (halvings + 1)).saturating_add(count.unsigned_abs().saturating_mul(4));
         // The argument's error makes a relative one: the slope is below 4 as long as the radius is below one half.
         if a.radius > 0 && a.exponent + i64::from(64 - a.radius.leading_zeros()) > -1 {
             return Err(Stop::Imprecise);
@@ -551,7 +567,9 @@ impl Ball {
     /// Compares two balls that do not overlap.
     pub(crate) fn compare(&self, other: &Self, context: &mut Context<'_>) -> Result<Option<Ordering>, Stop> {
         let difference = context.sub(self, other)?;
-        Ok(difference.sign().map(|sign| if sign == Sign::Positive { Ordering::Greater } else { Ordering::Less }))
+        Ok(difference
+            .sign()
+            .map(|sign| if sign == Sign::Positive { Ordering::Greater } else { Ordering::Less }))
     }
 
     /// The value, if it is known to be an integer of moderate size.
@@ -611,7 +629,8 @@ fn pi() -> &'static IBig {
 fn ln2() -> &'static IBig {
     static LN2: OnceLock<IBig> = OnceLock::new();
     LN2.get_or_init(|| {
-        (inverse_series(26, false) * 18 - inverse_series(4801, false) * 2 + inverse_series(8749, false) * 8) >> 64usize
+        (inverse_series(26, false) * 18 - inverse_series(4801, false) * 2 + inverse_series(8749, false) * 8)
+            >> 64usize
     })
 }
 

@@ -10,7 +10,8 @@ pub(crate) const MAX_ANSWER_BYTES: usize = 64 * 1024;
 pub(crate) const MAX_TOKENS: usize = 16_384;
 /// Nodes of the expressions of one answer.
 pub(crate) const MAX_NODES: usize = 16_384;
-/// Levels of nesting of one answer. Redundant brackets are peeled in a loop and do not count.
+/// Levels of nesting of one answer. Redundant brackets are peeled in a loop and do not count; tuples, sets and other
+/// collections count twice.
 pub(crate) const MAX_DEPTH: u32 = 64;
 /// Digits of one number.
 pub(crate) const MAX_DIGITS: usize = 20_000;

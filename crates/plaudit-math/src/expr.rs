@@ -285,7 +285,8 @@ impl Tree {
         };
         let index = number::small(&RBig::from(power.denominator().clone())).filter(|index| *index <= 64);
         if let Some(index) = index
-            && let Some(root) = if index == 1 { Some(value.clone()) } else { number::root(value, index, work)? }
+            && let Some(root) =
+                if index == 1 { Some(value.clone()) } else { number::root(value, index, work)? }
         {
             let value = number::pow(&root, power.numerator(), work)?;
             return self.number(value);
@@ -333,14 +334,21 @@ impl Tree {
                 Function::Factorial => Some(number::factorial(value, work)?),
                 Function::Im => Some(RBig::ZERO),
                 Function::Sign => Some(value.signum()),
-                Function::Sin | Function::Tan | Function::Arcsin | Function::Arctan | Function::Sinh | Function::Tanh
+                Function::Sin
+                | Function::Tan
+                | Function::Arcsin
+                | Function::Arctan
+                | Function::Sinh
+                | Function::Tanh
                     if value.is_zero() =>
                 {
                     Some(RBig::ZERO)
                 }
                 Function::Cos | Function::Sec | Function::Cosh if value.is_zero() => Some(RBig::ONE),
                 Function::Ln if value.is_one() => Some(RBig::ZERO),
-                Function::Ln | Function::Cot | Function::Csc if value.is_zero() => return Err(Bound::Undefined),
+                Function::Ln | Function::Cot | Function::Csc if value.is_zero() => {
+                    return Err(Bound::Undefined);
+                }
                 Function::Arcsin | Function::Arccos if *value > RBig::ONE || *value < -RBig::ONE => {
                     return Err(Bound::Undefined);
                 }
@@ -395,7 +403,8 @@ impl Tree {
         live[count - 1] = true;
         for index in (0..count).rev() {
             if live[index] {
-                self.nodes[expr.first as usize + index].children(|child| live[(child - expr.first) as usize] = true);
+                self.nodes[expr.first as usize + index]
+                    .children(|child| live[(child - expr.first) as usize] = true);
             }
         }
         live
@@ -414,11 +423,15 @@ impl Tree {
                 Node::Infinity => occurs.infinity = true,
                 Node::Big { .. } => occurs.big = true,
                 Node::Root { index, of } if index % 2 == 0 => {
-                    occurs.imaginary |= self.rational(*of).is_some_and(|value| value.sign() == Sign::Negative);
+                    occurs.imaginary |=
+                        self.rational(*of).is_some_and(|value| value.sign() == Sign::Negative);
                 }
                 Node::Pow(base, exponent) => {
-                    occurs.imaginary |= self.rational(*base).is_some_and(|value| value.sign() == Sign::Negative)
-                        && self.rational(*exponent).is_some_and(|power| power.denominator().clone() % 2u8 == 0);
+                    occurs.imaginary |=
+                        self.rational(*base).is_some_and(|value| value.sign() == Sign::Negative)
+                            && self
+                                .rational(*exponent)
+                                .is_some_and(|power| power.denominator().clone() % 2u8 == 0);
                 }
                 _ => {}
             }

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use memchr::memrchr_iter;
 use memchr::memmem;
+use memchr::memrchr_iter;
 
 use crate::bound::Bound;
 use crate::lex::closing_brace;
@@ -106,7 +106,9 @@ pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Opti
             if let Some(found) = last_box(text, start)? {
                 // A tag or a final answer after the box is the later commitment.
                 let later = found.span.end;
-                return Ok(Some(answer_tag(text, later).or_else(|| final_answer(text, later)).unwrap_or(found)));
+                return Ok(Some(
+                    answer_tag(text, later).or_else(|| final_answer(text, later)).unwrap_or(found),
+                ));
             }
             let found = answer_tag(text, start).or_else(|| hash(text, start)).or_else(|| phrase(text, start));
             Ok(found.or_else(|| whole(text, start)).or_else(|| last(text, start)))
@@ -220,7 +222,11 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
     if let [one] = &joined[..]
         && !percent
     {
-        return Ok(Some(Found { rule: Rule::Box, text: Cow::Borrowed(&text[one.clone()]), span: first..end }));
+        return Ok(Some(Found {
+            rule: Rule::Box,
+            text: Cow::Borrowed(&text[one.clone()]),
+            span: first..end,
+        }));
     }
     let parts: Vec<&str> = joined.iter().rev().map(|part| &text[part.clone()]).collect();
     let mut answer = parts.join(", ");
@@ -233,8 +239,8 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
 /// Whether what stands between two boxes makes them one list: a comma, "and" or "or", and little else.
 fn is_joint(gap: &str) -> bool {
     const REFUSED: [&str; 16] = [
-        "but", "not", "no", "wait", "correct", "instead", "actually", "should", "then", "so", "thus", "hence", "get",
-        "is", "gives", "wrong",
+        "but", "not", "no", "wait", "correct", "instead", "actually", "should", "then", "so", "thus",
+        "hence", "get", "is", "gives", "wrong",
     ];
     let mut words = 0;
     let mut joint = false;
@@ -287,7 +293,9 @@ fn hash(text: &str, start: usize) -> Option<Found<'_>> {
     // A heading is no answer.
     let answers = |c: char| c.is_ascii_digit() || "-+.$\\(−[{".contains(c);
     let line = &text[content.clone()];
-    if !line.starts_with(answers) && (prose_words(line) > 0 || !line.contains(['=', '^', '<', '>', '\\', '+'])) {
+    if !line.starts_with(answers)
+        && (prose_words(line) > 0 || !line.contains(['=', '^', '<', '>', '\\', '+']))
+    {
         return None;
     }
     Some(Found::at(Rule::Hash, text, content))
@@ -300,7 +308,9 @@ fn phrase(text: &str, start: usize) -> Option<Found<'_>> {
     // The last place of each word that was not tried yet: a word that is missing is looked for once.
     let mut places: Vec<(usize, &[u8])> = WORDS
         .iter()
-        .filter_map(|word| memmem::rfind(&bytes[start..], word.as_bytes()).map(|at| (start + at, word.as_bytes())))
+        .filter_map(|word| {
+            memmem::rfind(&bytes[start..], word.as_bytes()).map(|at| (start + at, word.as_bytes()))
+        })
         .collect();
     for _ in 0..MAX_PHRASES {
         let (index, (at, word)) = places.iter().copied().enumerate().max_by_key(|(_, (at, _))| *at)?;
@@ -353,7 +363,8 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     for verb in [":", "：", " is", " are", " be ", "=", "是", "为"] {
         if let Some(found) = head.find(verb) {
             let after = found + verb.len();
-            let whole_word = !verb.starts_with(' ') || !head[after..].starts_with(|c: char| c.is_alphanumeric());
+            let whole_word =
+                !verb.starts_with(' ') || !head[after..].starts_with(|c: char| c.is_alphanumeric());
             if whole_word && from.is_none_or(|known| after < known) {
                 from = Some(after);
             }
@@ -442,12 +453,9 @@ fn sentence_end(text: &str, from: usize) -> usize {
             _ if text[at..].starts_with('。') => return at,
             _ => {}
         }
-        at += 1;
-        while !text.is_char_boundary(at) {
-            at += 1;
-        }
+        at = ceil(text, (at + 1).min(bytes.len()));
     }
-    floor(text, at.min(bytes.len()))
+    at.min(bytes.len())
 }
 
 /// The answer inside a sentence: a formula at its beginning, all of it if it is mathematics, or its last formula or
@@ -495,7 +503,8 @@ fn is_sentence(text: &str) -> bool {
                 at += 1;
             }
             let command = start > 0 && bytes[start - 1] == b'\\';
-            let known = matches!(&text[start..at], "and" | "or" | "sin" | "cos" | "tan" | "log" | "sqrt" | "percent");
+            let known =
+                matches!(&text[start..at], "and" | "or" | "sin" | "cos" | "tan" | "log" | "sqrt" | "percent");
             if !command && !known && at - start > 2 || matches!(&text[start..at], "is" | "be") {
                 words += 1;
             }
@@ -531,7 +540,11 @@ fn joined<'t>(text: &'t str, spans: &[Formula]) -> Found<'t> {
         }
         [first, .., last] => {
             let parts: Vec<&str> = spans.iter().map(|span| text[span.inner.clone()].trim()).collect();
-            Found { rule: Rule::LastMath, text: Cow::Owned(parts.join(", ")), span: first.outer.start..last.outer.end }
+            Found {
+                rule: Rule::LastMath,
+                text: Cow::Owned(parts.join(", ")),
+                span: first.outer.start..last.outer.end,
+            }
         }
     }
 }
@@ -646,19 +659,24 @@ fn last_math(text: &str, start: usize) -> Option<Found<'_>> {
 fn whole(text: &str, start: usize) -> Option<Found<'_>> {
     let range = trimmed(text, start..text.len());
     let inner = &text[range.clone()];
-    if inner.is_empty() || inner.len() > MAX_WHOLE || inner.contains('\n') && !inner.starts_with(['$', '\\']) {
+    if inner.is_empty() || inner.len() > MAX_WHOLE || inner.contains('\n') && !inner.starts_with(['$', '\\'])
+    {
         return None;
     }
     let marked = inner.trim_matches('*');
     let words = prose_words(marked);
-    let mixed = marked.chars().any(|c| !c.is_ascii() && c.is_alphabetic()) && marked.chars().any(|c| c.is_ascii_alphanumeric());
+    let mixed = marked.chars().any(|c| !c.is_ascii() && c.is_alphabetic())
+        && marked.chars().any(|c| c.is_ascii_alphanumeric());
     if mixed {
         return None;
     }
     // A word alone may be the answer, and one after a number its unit.
     let single = marked.chars().all(char::is_alphabetic) || marked.starts_with(|c: char| !c.is_alphabetic());
-    (words == 0 && !is_prose(marked) || words == 1 && single)
-        .then(|| Found { rule: Rule::Whole, text: Cow::Borrowed(marked), span: range })
+    (words == 0 && !is_prose(marked) || words == 1 && single).then(|| Found {
+        rule: Rule::Whole,
+        text: Cow::Borrowed(marked),
+        span: range,
+    })
 }
 
 /// Words of three letters and more that are neither commands nor arguments of text commands.
@@ -692,7 +710,8 @@ fn prose_words(text: &str) -> usize {
 
 /// Short words that make a sentence.
 fn is_prose(text: &str) -> bool {
-    text.contains(". ") || text.split_whitespace().any(|word| matches!(word, "It" | "it" | "is" | "is:" | "So" | "so"))
+    text.contains(". ")
+        || text.split_whitespace().any(|word| matches!(word, "It" | "it" | "is" | "is:" | "So" | "so"))
 }
 
 /// The last formula or number, whichever comes later.
@@ -700,13 +719,17 @@ fn last(text: &str, start: usize) -> Option<Found<'_>> {
     // The end of a long response is enough, from the beginning of a line so that dollars pair up.
     let start = if text.len() - start > MAX_TAIL {
         let cut = ceil(text, text.len() - MAX_TAIL);
-        memchr::memchr(b'\n', &text.as_bytes()[cut..text.len() - MAX_SENTENCE]).map_or(cut, |line| cut + line + 1)
+        memchr::memchr(b'\n', &text.as_bytes()[cut..text.len() - MAX_SENTENCE])
+            .map_or(cut, |line| cut + line + 1)
     } else {
         start
     };
     let math = last_math(text, start);
     let from = math.as_ref().map_or(start, |math| math.span.end);
-    last_number(text, from, text.len()).map(|number| around(text, from, number)).or_else(|| bare_command(text, from)).or(math)
+    last_number(text, from, text.len())
+        .map(|number| around(text, from, number))
+        .or_else(|| bare_command(text, from))
+        .or(math)
 }
 
 /// The mathematics around a number, when it is written without delimiters: `x = 2\sqrt{3}` and not its last 3.
@@ -720,7 +743,8 @@ fn around<'t>(text: &'t str, start: usize, number: Found<'t>) -> Found<'t> {
     if span.start >= number.span.start && span.end <= number.span.end {
         return number;
     }
-    let math = kept.contains(['\\', '^', '=', '+', '(', '[', '/', '<', '>', '{', ':']) || kept.contains(" and ");
+    let math =
+        kept.contains(['\\', '^', '=', '+', '(', '[', '/', '<', '>', '{', ':']) || kept.contains(" and ");
     if !math && !kept.contains(['-', '*', '!', '|', '_']) {
         return number;
     }
@@ -807,7 +831,8 @@ fn last_number(text: &str, start: usize, end: usize) -> Option<Found<'_>> {
         let last = start + (bytes[start..stop].iter().rposition(u8::is_ascii_digit)?);
         let mut first = last;
         while first > start
-            && (digit(first - 1) || matches!(bytes[first - 1], b'.' | b',' | b'/') && first > start + 1 && digit(first - 2))
+            && (digit(first - 1)
+                || matches!(bytes[first - 1], b'.' | b',' | b'/') && first > start + 1 && digit(first - 2))
         {
             first -= 1;
         }
@@ -857,9 +882,12 @@ fn last_number(text: &str, start: usize, end: usize) -> Option<Found<'_>> {
 /// Whether the number that follows only counts a step or an equation.
 fn is_label(before: &str) -> bool {
     let word = before.trim_end().rsplit(|c: char| !c.is_alphabetic()).next().map_or("", |word| word);
-    ["step", "case", "equation", "figure", "problem", "question", "part", "line", "lemma", "theorem", "section"]
-        .iter()
-        .any(|label| word.eq_ignore_ascii_case(label))
+    [
+        "step", "case", "equation", "figure", "problem", "question", "part", "line", "lemma", "theorem",
+        "section",
+    ]
+    .iter()
+    .any(|label| word.eq_ignore_ascii_case(label))
 }
 
 /// Whether the sentence around a number says that there is no answer.
@@ -867,9 +895,19 @@ fn gives_up(text: &str, at: usize) -> bool {
     let from = floor(text, at.saturating_sub(200));
     let to = floor(text, (at + 200).min(text.len()));
     let window = text[from..to].to_ascii_lowercase();
-    ["cannot", "can't", "unable to", "not sure", "don't know", "do not know", "no idea", "give up", "could not"]
-        .iter()
-        .any(|words| window.contains(words))
+    [
+        "cannot",
+        "can't",
+        "unable to",
+        "not sure",
+        "don't know",
+        "do not know",
+        "no idea",
+        "give up",
+        "could not",
+    ]
+    .iter()
+    .any(|words| window.contains(words))
 }
 
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
@@ -878,7 +916,8 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + inner.trim().len()
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
     }
@@ -886,7 +925,7 @@ fn floor(text: &str, mut at: usize) -> usize {
 }
 
 fn ceil(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
+    while at < text.len() && !text.is_char_boundary(at) {
         at += 1;
     }
     at

@@ -59,8 +59,12 @@ impl Judge<'_> {
             (Value::Matrix { columns, cells }, Value::Matrix { columns: other, cells: others }) => {
                 Ok(columns == other && self.in_order(a.0, cells, b.0, others)?)
             }
-            (Value::Matrix { columns: 1, cells }, Value::Tuple(parts)) => self.in_order(a.0, cells, b.0, parts),
-            (Value::Tuple(parts), Value::Matrix { columns: 1, cells }) => self.in_order(a.0, parts, b.0, cells),
+            (Value::Matrix { columns: 1, cells }, Value::Tuple(parts)) => {
+                self.in_order(a.0, cells, b.0, parts)
+            }
+            (Value::Tuple(parts), Value::Matrix { columns: 1, cells }) => {
+                self.in_order(a.0, parts, b.0, cells)
+            }
             (Value::Ratio(parts), Value::Ratio(others)) => self.in_order(a.0, parts, b.0, others),
             (Value::Ratio(parts), Value::Quantity(_)) => self.ratio_is((a.0, parts), b),
             (Value::Quantity(_), Value::Ratio(parts)) => self.ratio_is((b.0, parts), a),
@@ -103,7 +107,9 @@ impl Judge<'_> {
     fn ratio_is(&mut self, ratio: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, Bound> {
         let [above, below] = ratio.1 else { return Ok(false) };
         let (Some(above), Some(below)) = (above.expr(), below.expr()) else { return Ok(false) };
-        let Some(value) = other.1.expr().and_then(|expr| other.0.rational(expr.root)) else { return Ok(false) };
+        let Some(value) = other.1.expr().and_then(|expr| other.0.rational(expr.root)) else {
+            return Ok(false);
+        };
         let (Some(above), Some(below)) = (ratio.0.rational(above.root), ratio.0.rational(below.root)) else {
             return Ok(false);
         };
@@ -126,7 +132,10 @@ impl Judge<'_> {
                 return self.proportional((&x.0, x.1), (&y.0, y.1));
             }
             // Two different letters are two different unknowns; a letter may abbreviate a longer name.
-            let single = |name: &str| !name.contains(['(', '/', ',', '|', ' ']) && name.split('_').next().is_some_and(|stem| stem.chars().count() == 1);
+            let single = |name: &str| {
+                !name.contains(['(', '/', ',', '|', ' '])
+                    && name.split('_').next().is_some_and(|stem| stem.chars().count() == 1)
+            };
             if single(x) == single(y) {
                 return Ok(false);
             }
@@ -364,12 +373,18 @@ impl Judge<'_> {
 
     /// A decimal number and an expression. Against a value that does not terminate a correctly rounded decimal of
     /// enough digits is equal.
-    fn rounded(&mut self, decimal: (&Tree, Expr), form: Decimal, other: (&Tree, Expr)) -> Result<bool, Bound> {
+    fn rounded(
+        &mut self,
+        decimal: (&Tree, Expr),
+        form: Decimal,
+        other: (&Tree, Expr),
+    ) -> Result<bool, Bound> {
         let Some(center) = decimal.0.rational(decimal.1.root) else { return self.exprs(decimal, other) };
         if form.significant < MIN_ROUNDED_DIGITS {
             return self.exprs(decimal, other);
         }
-        let half = RBig::from_parts(IBig::ONE, UBig::from(if form.significant < MIN_CUT_DIGITS { 2u8 } else { 1 }));
+        let half =
+            RBig::from_parts(IBig::ONE, UBig::from(if form.significant < MIN_CUT_DIGITS { 2u8 } else { 1 }));
         let half = number::mul(&half, &number::power_of_ten(-i64::from(form.places), self.work)?, self.work)?;
         match other.0.rational(other.1.root) {
             Some(value) if number::terminates(value) => Ok(value == center),
@@ -433,7 +448,10 @@ impl Judge<'_> {
             return self.matched(&x, &y, true);
         }
         // Named values and bare ones: the names say which is which.
-        if (x_named && different_names(&x)) || (y_named && different_names(&y)) || self.options.order == Order::Strict {
+        if (x_named && different_names(&x))
+            || (y_named && different_names(&y))
+            || self.options.order == Order::Strict
+        {
             for (left, right) in x.iter().zip(&y) {
                 if !self.equal((left.0, left.1), (right.0, right.1))? {
                     return Ok(false);
@@ -670,7 +688,9 @@ impl Judge<'_> {
         let mut kept: Vec<Interval> = Vec::new();
         for interval in intervals {
             let order = self.order(tree, interval.low, interval.high)?;
-            if order == Ordering::Less || order == Ordering::Equal && interval.low_closed && interval.high_closed {
+            if order == Ordering::Less
+                || order == Ordering::Equal && interval.low_closed && interval.high_closed
+            {
                 // Insertion keeps the list in order; lists are short.
                 let mut at = kept.len();
                 while at > 0 && self.order(tree, kept[at - 1].low, interval.low)? == Ordering::Greater {
@@ -728,7 +748,12 @@ impl Judge<'_> {
     }
 
     /// The part of `x` that is not in `y`.
-    fn complement(&mut self, tree: &Tree, x: &[Interval], y: &[Interval]) -> Result<Option<Vec<Interval>>, Bound> {
+    fn complement(
+        &mut self,
+        tree: &Tree,
+        x: &[Interval],
+        y: &[Interval],
+    ) -> Result<Option<Vec<Interval>>, Bound> {
         let mut rest = x.to_vec();
         for hole in y {
             let mut next = Vec::new();
@@ -812,7 +837,9 @@ fn all_named(list: &[Side<'_>]) -> bool {
 
 /// Whether the names are of different unknowns, and not `x`, `x` or `x_1`, `x_2`.
 fn different_names(list: &[Side<'_>]) -> bool {
-    let stem = |side: &Side<'_>| name_of(side.1).map(|name| name.split('_').next().map_or(name, |stem| stem).to_owned());
+    let stem = |side: &Side<'_>| {
+        name_of(side.1).map(|name| name.split('_').next().map_or(name, |stem| stem).to_owned())
+    };
     let first = list.first().and_then(stem);
     list.iter().any(|side| stem(side) != first)
 }

@@ -140,8 +140,20 @@ pub(crate) struct Tokens {
 
 /// Commands that do something and mean nothing. An answer with one of them is refused.
 const FORBIDDEN: [&str; 14] = [
-    "def", "edef", "gdef", "let", "input", "include", "write", "openout", "read", "newcommand", "renewcommand", "loop",
-    "csname", "catcode",
+    "def",
+    "edef",
+    "gdef",
+    "let",
+    "input",
+    "include",
+    "write",
+    "openout",
+    "read",
+    "newcommand",
+    "renewcommand",
+    "loop",
+    "csname",
+    "catcode",
 ];
 
 /// No partner.
@@ -258,7 +270,9 @@ impl Lexer<'_, '_> {
                     let kind = match c {
                         b'(' => Kind::Open(Bracket::Round),
                         b')' => Kind::Close(Bracket::Round),
-                        b'[' if self.is_reversed() || self.closes_interval(i + 1, end) => Kind::Close(Bracket::Reversed),
+                        b'[' if self.is_reversed() || self.closes_interval(i + 1, end) => {
+                            Kind::Close(Bracket::Reversed)
+                        }
                         b'[' => Kind::Open(Bracket::Square),
                         b']' => Kind::Close(Bracket::Square),
                         b'{' => Kind::Open(Bracket::Group),
@@ -318,7 +332,8 @@ impl Lexer<'_, '_> {
         if rest.starts_with(['€', '£', '¥', '₹']) {
             return self.single(Kind::Currency, start, first);
         }
-        let len: usize = rest.chars().take_while(|c| !c.is_ascii() && c.is_alphabetic()).map(char::len_utf8).sum();
+        let len: usize =
+            rest.chars().take_while(|c| !c.is_ascii() && c.is_alphabetic()).map(char::len_utf8).sum();
         if len == 0 {
             return self.single(Kind::Unknown, start, first);
         }
@@ -381,7 +396,8 @@ impl Lexer<'_, '_> {
         match name {
             "left" | "right" | "bigl" | "bigr" | "Bigl" | "Bigr" | "biggl" | "biggr" | "lvert" | "rvert" => {
                 if name.ends_with("vert") {
-                    let kind = if name == "lvert" { Kind::Open(Bracket::Bar) } else { Kind::Close(Bracket::Bar) };
+                    let kind =
+                        if name == "lvert" { Kind::Open(Bracket::Bar) } else { Kind::Close(Bracket::Bar) };
                     return self.single(kind, start, stop - start);
                 }
                 let opens = name.ends_with(['t', 'l']) && name != "right";
@@ -395,9 +411,9 @@ impl Lexer<'_, '_> {
                 }
                 Ok(stop)
             }
-            "big" | "Big" | "bigg" | "Bigg" | "displaystyle" | "textstyle" | "scriptstyle" | "limits" | "nolimits"
-            | "rm" | "bf" | "it" | "boxed" | "fbox" | "hfill" | "middle" | "noindent" | "tiny" | "small" | "large"
-            | "therefore" | "mathstrut" | "strut" => Ok(stop),
+            "big" | "Big" | "bigg" | "Bigg" | "displaystyle" | "textstyle" | "scriptstyle" | "limits"
+            | "nolimits" | "rm" | "bf" | "it" | "boxed" | "fbox" | "hfill" | "middle" | "noindent"
+            | "tiny" | "small" | "large" | "therefore" | "mathstrut" | "strut" => Ok(stop),
             "quad" | "qquad" | "space" | "thinspace" | "enspace" => {
                 self.spaced = true;
                 Ok(stop)
@@ -406,14 +422,14 @@ impl Lexer<'_, '_> {
                 let (_, after) = self.argument(stop, end)?;
                 Ok(after)
             }
-            "text" | "textbf" | "textit" | "textrm" | "textnormal" | "textsf" | "texttt" | "mbox" | "hbox" | "emph"
-            | "textup" => {
+            "text" | "textbf" | "textit" | "textrm" | "textnormal" | "textsf" | "texttt" | "mbox"
+            | "hbox" | "emph" | "textup" => {
                 let (content, after) = self.argument(stop, end)?;
                 self.text_command(content, level)?;
                 Ok(after)
             }
-            "mathrm" | "operatorname" | "mathbf" | "mathit" | "mathsf" | "mathcal" | "mathbb" | "boldsymbol" | "bm"
-            | "mathfrak" | "mathscr" | "mathtt" => {
+            "mathrm" | "operatorname" | "mathbf" | "mathit" | "mathsf" | "mathcal" | "mathbb"
+            | "boldsymbol" | "bm" | "mathfrak" | "mathscr" | "mathtt" => {
                 let upright = name == "mathrm" || name == "operatorname";
                 let blackboard = name == "mathbb";
                 // `\operatorname*`
@@ -548,7 +564,8 @@ impl Lexer<'_, '_> {
             return self.push(kind, start, end);
         }
         let one = trimmed.chars().count() == 1;
-        if one && (!upright || matches!(trimmed, "e" | "i" | "d")) && trimmed.chars().all(char::is_alphabetic) {
+        if one && (!upright || matches!(trimmed, "e" | "i" | "d")) && trimmed.chars().all(char::is_alphabetic)
+        {
             return self.push(Kind::Letter, start, end);
         }
         if trimmed.starts_with(|c: char| c.is_alphabetic()) {
@@ -606,7 +623,8 @@ impl Lexer<'_, '_> {
         }
         if !repeat.is_empty() {
             // The repeating digits over as many nines, behind the other decimals.
-            let nines = number::add(&number::power_of_ten(repeat.len() as i64, self.work)?, &-RBig::ONE, self.work)?;
+            let nines =
+                number::add(&number::power_of_ten(repeat.len() as i64, self.work)?, &-RBig::ONE, self.work)?;
             let scale = number::power_of_ten(places.map_or(0, |places| places as i64), self.work)?;
             let tail = number::div(&RBig::from(parse_digits(&repeat)), &nines, self.work)?;
             value = number::add(&value, &number::div(&tail, &scale, self.work)?, self.work)?;
@@ -626,7 +644,8 @@ impl Lexer<'_, '_> {
     /// Where the next three digits begin, if a separator of thousands stands here.
     fn group_separator(&self, i: usize, end: usize) -> Option<usize> {
         let rest = &self.text[i..end];
-        let bracketed = self.open.iter().any(|open| self.out.list[*open as usize].kind != Kind::Open(Bracket::Group));
+        let bracketed =
+            self.open.iter().any(|open| self.out.list[*open as usize].kind != Kind::Open(Bracket::Group));
         let separators: [(&str, bool); 8] = [
             ("{,}", true),
             (",\\!\\!", true),
@@ -700,7 +719,8 @@ impl Lexer<'_, '_> {
                 return None;
             }
             let tail = &digits[digits.len() - period..];
-            let same = (1..=count).all(|n| &digits[digits.len() - period * n..digits.len() - period * (n - 1)] == tail);
+            let same = (1..=count)
+                .all(|n| &digits[digits.len() - period * n..digits.len() - period * (n - 1)] == tail);
             if same && tail.iter().all(u8::is_ascii_digit) {
                 repeat.push_str(std::str::from_utf8(tail).ok()?);
                 return Some(from + dots.len());
@@ -769,8 +789,8 @@ pub(crate) fn closing_brace(bytes: &[u8], open: usize, end: usize) -> Option<usi
 /// Whether a run of letters is a product of letters, as `abc` and `ABCD`, and not a word.
 fn is_product(word: &str, alone: bool) -> bool {
     const SHORT_WORDS: [&str; 24] = [
-        "no", "on", "is", "it", "to", "of", "in", "at", "by", "up", "so", "as", "be", "he", "me", "we", "if", "my", "do",
-        "go", "us", "ok", "am", "pm",
+        "no", "on", "is", "it", "to", "of", "in", "at", "by", "up", "so", "as", "be", "he", "me", "we", "if",
+        "my", "do", "go", "us", "ok", "am", "pm",
     ];
     if word.len() == 2 {
         return !(alone && SHORT_WORDS.contains(&word.to_ascii_lowercase().as_str()));
@@ -780,15 +800,16 @@ fn is_product(word: &str, alone: bool) -> bool {
         return word.len() <= 6;
     }
     let has_vowel = bytes.iter().any(|c| b"aeiouAEIOU".contains(c));
-    let rising = bytes.windows(2).all(|pair| pair[0] < pair[1]) && bytes.iter().all(|c| (b'a'..=b'h').contains(c));
+    let rising =
+        bytes.windows(2).all(|pair| pair[0] < pair[1]) && bytes.iter().all(|c| (b'a'..=b'h').contains(c));
     word.len() <= 6 && (!has_vowel || rising)
 }
 
 /// A function that is written as a word.
 fn named_function(word: &str) -> Option<Kind> {
     use Function::{
-        Abs, Arccos, Arccot, Arcsin, Arctan, Arg, Ceil, Conj, Cos, Cosh, Cot, Csc, Floor, Im, Ln, Re, Sec, Sign, Sin,
-        Sinh, Tan, Tanh,
+        Abs, Arccos, Arccot, Arcsin, Arctan, Arg, Ceil, Conj, Cos, Cosh, Cot, Csc, Floor, Im, Ln, Re, Sec,
+        Sign, Sin, Sinh, Tan, Tanh,
     };
     Some(match word {
         "sin" => Kind::Function(Sin),
@@ -894,16 +915,18 @@ fn command_kind(name: &str) -> Option<Kind> {
         "R" | "Reals" => Kind::Reals,
         "sum" => Kind::Big(Big::Sum),
         "prod" => Kind::Big(Big::Product),
-        "int" | "iint" | "oint" | "lim" | "limsup" | "liminf" | "partial" | "nabla" | "sup" | "inf" | "pmod" | "bmod"
-        | "mod" => Kind::Unevaluated,
+        "int" | "iint" | "oint" | "lim" | "limsup" | "liminf" | "partial" | "nabla" | "sup" | "inf"
+        | "pmod" | "bmod" | "mod" => Kind::Unevaluated,
         "ldots" | "dots" | "cdots" | "dotsc" | "dotsb" | "vdots" | "ddots" | "dotsm" => Kind::Dots,
-        "overline" | "bar" | "vec" | "hat" | "widehat" | "tilde" | "widetilde" | "dot" | "ddot" | "underline"
-        | "overrightarrow" | "overbrace" | "underbrace" | "overset" => Kind::Accent,
-        "angle" | "triangle" | "Delta" | "measuredangle" | "odot" | "square" | "wideparen" | "overarc" => Kind::Sign,
-        "alpha" | "beta" | "gamma" | "delta" | "epsilon" | "varepsilon" | "zeta" | "eta" | "theta" | "vartheta"
-        | "iota" | "kappa" | "lambda" | "mu" | "nu" | "xi" | "rho" | "varrho" | "sigma" | "tau" | "upsilon" | "phi"
-        | "varphi" | "chi" | "psi" | "omega" | "Gamma" | "Theta" | "Lambda" | "Xi" | "Pi" | "Sigma" | "Upsilon"
-        | "Phi" | "Psi" | "Omega" | "hbar" | "ell" => Kind::Letter,
+        "overline" | "bar" | "vec" | "hat" | "widehat" | "tilde" | "widetilde" | "dot" | "ddot"
+        | "underline" | "overrightarrow" | "overbrace" | "underbrace" | "overset" => Kind::Accent,
+        "angle" | "triangle" | "Delta" | "measuredangle" | "odot" | "square" | "wideparen" | "overarc" => {
+            Kind::Sign
+        }
+        "alpha" | "beta" | "gamma" | "delta" | "epsilon" | "varepsilon" | "zeta" | "eta" | "theta"
+        | "vartheta" | "iota" | "kappa" | "lambda" | "mu" | "nu" | "xi" | "rho" | "varrho" | "sigma"
+        | "tau" | "upsilon" | "phi" | "varphi" | "chi" | "psi" | "omega" | "Gamma" | "Theta" | "Lambda"
+        | "Xi" | "Pi" | "Sigma" | "Upsilon" | "Phi" | "Psi" | "Omega" | "hbar" | "ell" => Kind::Letter,
         "euro" | "pounds" | "yen" | "textdollar" => Kind::Currency,
         word => return named_function(word),
     })

@@ -50,7 +50,7 @@ const NOT_UNITS: [&str; 14] =
 /// error.
 pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
     if text.len() > MAX_ANSWER_BYTES {
-        return Err(Bound::TooLarge);
+        return Err(if is_deep(text) { Bound::Depth } else { Bound::TooLarge });
     }
     let latex = to_latex(text);
     let undoubled;
@@ -59,7 +59,8 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
         undoubled = source.replace("\\\\", "\\");
         source = undoubled.trim();
     }
-    let source = if source.ends_with("...") { source } else { source.trim_end_matches(['.', ',', ';', ' ', '\n']) };
+    let source =
+        if source.ends_with("...") { source } else { source.trim_end_matches(['.', ',', ';', ' ', '\n']) };
     if source.is_empty() {
         return Err(Bound::Empty);
     }
@@ -90,6 +91,25 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
             Ok(Answer { tree: Tree::default(), value: Value::Text(words.into()), parsed, big: false })
         }
     }
+}
+
+/// Whether a text that is too long is nested too deeply as well, which says more about it.
+fn is_deep(text: &str) -> bool {
+    let mut depth = 0;
+    let mut last = 0;
+    for c in text.bytes().take(MAX_ANSWER_BYTES) {
+        match c {
+            // Braces around braces only group.
+            b'{' if last != b'{' => depth += 1,
+            b'}' if last != b'}' => depth -= 1,
+            _ => {}
+        }
+        if depth > MAX_DEPTH as i32 {
+            return true;
+        }
+        last = c;
+    }
+    false
 }
 
 /// Only words: a text answer, and not mathematics that could not be read.
@@ -414,8 +434,10 @@ impl<'t, 'w> Parser<'t, 'w> {
     fn lone_text(&mut self) -> Option<Value> {
         let kind = self.peek()?;
         let next = self.kind(self.pos + 1);
-        let ends =
-            matches!(next, None | Some(Kind::Comma | Kind::Semicolon | Kind::And | Kind::Or | Kind::Relation(Rel::Equal)));
+        let ends = matches!(
+            next,
+            None | Some(Kind::Comma | Kind::Semicolon | Kind::And | Kind::Or | Kind::Relation(Rel::Equal))
+        );
         let single = self.slice(self.pos).chars().count() == 1;
         if !ends || !matches!(kind, Kind::Text | Kind::Word) && !(kind == Kind::Upright && !single) {
             return None;
@@ -436,7 +458,8 @@ impl<'t, 'w> Parser<'t, 'w> {
                 Kind::Text | Kind::Word | Kind::Upright => {
                     let part = self.slice(self.pos);
                     words += part.split_whitespace().count();
-                    let clean = |c: char| c.is_alphabetic() || c.is_ascii_digit() || " ./^{}-\\$²³'".contains(c);
+                    let clean =
+                        |c: char| c.is_alphabetic() || c.is_ascii_digit() || " ./^{}-\\$²³'".contains(c);
                     let bad = |word: &str| NOT_UNITS.contains(&word.to_lowercase().as_str());
                     if words > 4 || !part.chars().all(clean) || part.split_whitespace().any(bad) {
                         return Err(Fail::Unparsable);
@@ -573,7 +596,9 @@ impl<'t, 'w> Parser<'t, 'w> {
         let mut total = cells;
         while let Some(kind @ (Kind::Plus | Kind::Minus)) = self.peek() {
             self.pos += 1;
-            let Value::Matrix { columns: other, cells } = self.product()? else { return Err(Fail::Unparsable) };
+            let Value::Matrix { columns: other, cells } = self.product()? else {
+                return Err(Fail::Unparsable);
+            };
             if other != columns || cells.len() != total.len() {
                 return Err(Fail::Bound(Bound::Undefined));
             }
@@ -653,7 +678,8 @@ impl<'t, 'w> Parser<'t, 'w> {
             Kind::Times | Kind::Slash => true,
             // Two numbers side by side are no product.
             Kind::Number(_) => {
-                self.pos > 0 && !matches!(self.tokens.list[self.pos - 1].kind, Kind::Number(_) | Kind::Percent)
+                self.pos > 0
+                    && !matches!(self.tokens.list[self.pos - 1].kind, Kind::Number(_) | Kind::Percent)
             }
             Kind::Bar => self.bars == 0 && !self.set,
             _ => self.starts_factor(kind),
@@ -1021,7 +1047,13 @@ impl<'t, 'w> Parser<'t, 'w> {
                 full.push_str(name);
             }
             full.push('\'');
-            self.pos += if primed { 1 } else if raised { 2 } else { 4 };
+            self.pos += if primed {
+                1
+            } else if raised {
+                2
+            } else {
+                4
+            };
         }
         let bare = full.is_empty();
         let name = if bare { name } else { &full };
@@ -1124,12 +1156,14 @@ impl<'t, 'w> Parser<'t, 'w> {
         let inside = self.pos + 1..close;
         let number = |at: usize| matches!(self.tokens.list[at].kind, Kind::Number(_));
         let constant = inside.clone().all(|at| {
-            number(at) || matches!(self.tokens.list[at].kind, Kind::Minus | Kind::Pi | Kind::Infinity | Kind::Slash)
+            number(at)
+                || matches!(self.tokens.list[at].kind, Kind::Minus | Kind::Pi | Kind::Infinity | Kind::Slash)
         });
         let letter = inside.len() == 1 && self.tokens.list[inside.start].kind == Kind::Letter;
         let several = inside.clone().any(|at| self.tokens.list[at].kind == Kind::Comma);
         let stem = name.split(['_', '\'']).next().map_or(name, |stem| stem);
-        let function = matches!(stem, "f" | "g" | "F" | "G" | "phi" | "psi" | "varphi") || name.contains('\'');
+        let function =
+            matches!(stem, "f" | "g" | "F" | "G" | "phi" | "psi" | "varphi") || name.contains('\'');
         if inside.is_empty() || !(constant || letter || several || function) {
             return Ok(None);
         }
@@ -1174,7 +1208,9 @@ impl<'t, 'w> Parser<'t, 'w> {
         if let (false, Some(Kind::Open(Bracket::Group))) = (is_sign, self.peek()) {
             let close = self.tokens.pair[self.pos] as usize;
             let inside = self.pos + 1..close;
-            if name.starts_with("\\o") && inside.clone().any(|at| matches!(self.kind_at(at), Kind::Plus | Kind::Minus)) {
+            if name.starts_with("\\o")
+                && inside.clone().any(|at| matches!(self.kind_at(at), Kind::Plus | Kind::Minus))
+            {
                 // A line over an expression is the conjugate.
                 let value = self.bracket(Bracket::Group)?;
                 let of = self.id(&value)?;
@@ -1205,8 +1241,8 @@ impl<'t, 'w> Parser<'t, 'w> {
         Ok(self.quantity(root))
     }
 
-    /// The elements inside the brackets at the current token. Brackets around brackets are peeled.
-    fn inside(&mut self, expand: bool) -> Parsed<(Vec<Value>, Option<Kind>)> {
+    /// The innermost of the brackets that stand around nothing but brackets, and what follows the outermost.
+    fn peeled(&self) -> Parsed<(usize, u32, usize)> {
         let mut open = self.pos;
         let mut close = self.tokens.pair[open];
         if close == NONE || close as usize >= self.end {
@@ -1220,14 +1256,78 @@ impl<'t, 'w> Parser<'t, 'w> {
             open += 1;
             close -= 1;
         }
+        Ok((open, close, after))
+    }
+
+    /// Whether brackets hold one expression: no commas, relations, sets or texts. Such brackets need less stack.
+    fn holds_expression(&self, open: usize, close: u32) -> bool {
+        let close = close as usize;
+        let mut at = open + 1;
+        if at == close {
+            return false;
+        }
+        while at < close {
+            match self.tokens.list[at].kind {
+                Kind::Open(_) if self.tokens.pair[at] != NONE => at = self.tokens.pair[at] as usize,
+                Kind::Comma
+                | Kind::Semicolon
+                | Kind::Colon
+                | Kind::And
+                | Kind::Or
+                | Kind::Relation(_)
+                | Kind::Mid
+                | Kind::Cup
+                | Kind::Cap
+                | Kind::Setminus
+                | Kind::Over
+                | Kind::Choose
+                | Kind::Text
+                | Kind::Word
+                | Kind::Upright
+                | Kind::Dots => return false,
+                _ => {}
+            }
+            at += 1;
+        }
+        true
+    }
+
+    /// The expression inside of brackets that hold one.
+    fn inner_sum(&mut self, open: usize, close: u32, after: usize) -> Parsed<Value> {
         self.enter()?;
-        let (end, bars) = (std::mem::replace(&mut self.end, close as usize), std::mem::replace(&mut self.bars, 0));
+        let (end, bars) =
+            (std::mem::replace(&mut self.end, close as usize), std::mem::replace(&mut self.bars, 0));
+        let set = std::mem::replace(&mut self.set, false);
         self.pos = open + 1;
-        let inner = if self.pos == self.end { Ok((Vec::new(), None)) } else { self.divided_or_elements(expand) };
+        let value = self.sum();
         let whole = self.pos == self.end;
         self.end = end;
         self.bars = bars;
+        self.set = set;
         self.depth -= 1;
+        let value = value?;
+        if !whole {
+            return Err(Fail::Unparsable);
+        }
+        self.pos = after;
+        Ok(value)
+    }
+
+    /// The elements inside the brackets at the current token. Brackets around brackets are peeled.
+    fn inside(&mut self, expand: bool) -> Parsed<(Vec<Value>, Option<Kind>)> {
+        let (open, close, after) = self.peeled()?;
+        // A collection takes more stack than an expression and counts as two levels.
+        self.enter()?;
+        self.enter()?;
+        let (end, bars) =
+            (std::mem::replace(&mut self.end, close as usize), std::mem::replace(&mut self.bars, 0));
+        self.pos = open + 1;
+        let inner =
+            if self.pos == self.end { Ok((Vec::new(), None)) } else { self.divided_or_elements(expand) };
+        let whole = self.pos == self.end;
+        self.end = end;
+        self.bars = bars;
+        self.depth -= 2;
         let inner = inner?;
         if !whole {
             return Err(Fail::Unparsable);
@@ -1241,11 +1341,21 @@ impl<'t, 'w> Parser<'t, 'w> {
         if open == Bracket::Set {
             return self.set();
         }
+        if let Bracket::Group | Bracket::Round = open {
+            let (inner, close, after) = self.peeled()?;
+            let pair = self.tokens.pair[at] as usize;
+            if is_grouping(self.kind_at(at), self.kind_at(pair)) && self.holds_expression(inner, close) {
+                return self.inner_sum(inner, close, after);
+            }
+        }
+        self.collection(open, at)
+    }
+
+    /// Brackets around elements, a relation or a text.
+    fn collection(&mut self, open: Bracket, at: usize) -> Parsed<Value> {
         let outer = std::mem::replace(&mut self.set, false);
-        let trig = if open == Bracket::Group { self.trig } else { self.trig };
         let inner = self.inside(false);
         self.set = outer;
-        self.trig = trig;
         let (mut values, joint) = inner?;
         let close = match self.tokens.list[self.tokens.pair[at] as usize].kind {
             Kind::Close(close) => close,
@@ -1333,7 +1443,9 @@ impl<'t, 'w> Parser<'t, 'w> {
         }
         let outer = std::mem::replace(&mut self.set, true);
         let result = match divider {
-            None => self.inside(true).map(|(values, _)| if values.is_empty() { Value::Empty } else { Value::Set(values) }),
+            None => self
+                .inside(true)
+                .map(|(values, _)| if values.is_empty() { Value::Empty } else { Value::Set(values) }),
             Some(divider) => self.builder(at, divider, close),
         };
         self.set = outer;
@@ -1343,7 +1455,13 @@ impl<'t, 'w> Parser<'t, 'w> {
     /// Whether a bar in a set divides it: an odd number of bars, of which this is the first.
     fn bar_divides(&self, from: usize, at: usize, close: usize) -> bool {
         let bars = (from..close).filter(|at| self.tokens.list[*at].kind == Kind::Bar).count();
-        bars % 2 == 1 && (from..at).all(|at| matches!(self.tokens.list[at].kind, Kind::Letter | Kind::Relation(Rel::In) | Kind::Reals | Kind::Underscore | Kind::Number(_)))
+        bars % 2 == 1
+            && (from..at).all(|at| {
+                matches!(
+                    self.tokens.list[at].kind,
+                    Kind::Letter | Kind::Relation(Rel::In) | Kind::Reals | Kind::Underscore | Kind::Number(_)
+                )
+            })
     }
 
     /// `\{x \mid condition\}`: the condition is the set.
@@ -1483,7 +1601,8 @@ impl<'t, 'w> Parser<'t, 'w> {
         }
         let root = match kind {
             Kind::Function(function) => {
-                let function = if inverse { inverse_of(function).map_or(function, |other| other) } else { function };
+                let function =
+                    if inverse { inverse_of(function).map_or(function, |other| other) } else { function };
                 self.tree.call(function, of, self.work)?
             }
             Kind::Exp => {
@@ -1526,7 +1645,8 @@ impl<'t, 'w> Parser<'t, 'w> {
         let mut factors = vec![self.id(&first)?];
         while let Some(kind) = self.peek() {
             let number = matches!(kind, Kind::Number(_)) && self.continues_product();
-            let factor = matches!(kind, Kind::Letter | Kind::Pi | Kind::Frac | Kind::Sqrt | Kind::Accent | Kind::Sign);
+            let factor =
+                matches!(kind, Kind::Letter | Kind::Pi | Kind::Frac | Kind::Sqrt | Kind::Accent | Kind::Sign);
             let group = kind == Kind::Open(Bracket::Group);
             if !(number || factor || group) {
                 break;
@@ -1598,7 +1718,8 @@ impl<'t, 'w> Parser<'t, 'w> {
         let end = self.end;
         self.pos += 1;
         let relations = (self.pos..close).any(|at| matches!(self.kind_at(at), Kind::Relation(_)));
-        let system = matches!(name.as_str(), "cases" | "aligned" | "align" | "gathered") || name == "array" && relations;
+        let system = matches!(name.as_str(), "cases" | "aligned" | "align" | "gathered")
+            || name == "array" && relations;
         let mut cells: Vec<Value> = Vec::new();
         let mut columns = None;
         let mut in_row = 0;
@@ -1635,7 +1756,9 @@ impl<'t, 'w> Parser<'t, 'w> {
         let columns = columns.ok_or(Fail::Unparsable)?;
         match name.as_str() {
             _ if system => Ok(list(cells, None)),
-            "pmatrix" | "bmatrix" | "matrix" | "Bmatrix" | "smallmatrix" | "array" => Ok(Value::Matrix { columns, cells }),
+            "pmatrix" | "bmatrix" | "matrix" | "Bmatrix" | "smallmatrix" | "array" => {
+                Ok(Value::Matrix { columns, cells })
+            }
             "vmatrix" => self.determinant(columns, &cells),
             _ => Err(Fail::Unparsable),
         }
@@ -1728,7 +1851,8 @@ impl<'t, 'w> Parser<'t, 'w> {
 
     fn resolve_equal(&mut self, mut values: Vec<Value>, relations: &[Rel]) -> Parsed<Value> {
         // What stands after an approximation sign is no part of the exact value, unless nothing else is there.
-        let exact = relations.iter().position(|relation| *relation == Rel::Approx).map_or(values.len(), |at| at + 1);
+        let exact =
+            relations.iter().position(|relation| *relation == Rel::Approx).map_or(values.len(), |at| at + 1);
         if exact > 1 || self.name(&values[0]).is_none() {
             values.truncate(exact);
         }
@@ -1777,13 +1901,14 @@ impl<'t, 'w> Parser<'t, 'w> {
         };
         let (name, intervals) = match (values, relations) {
             ([a, b], [relation]) => {
-                let (variable, bound, relation) = if let (Some(_), Some(bound)) = (self.name(a), constant(self, b)) {
-                    (a, bound, *relation)
-                } else if let (Some(bound), Some(_)) = (constant(self, a), self.name(b)) {
-                    (b, bound, flipped(*relation))
-                } else {
-                    return Ok(None);
-                };
+                let (variable, bound, relation) =
+                    if let (Some(_), Some(bound)) = (self.name(a), constant(self, b)) {
+                        (a, bound, *relation)
+                    } else if let (Some(bound), Some(_)) = (constant(self, a), self.name(b)) {
+                        (b, bound, flipped(*relation))
+                    } else {
+                        return Ok(None);
+                    };
                 let infinity = self.tree.leaf(Node::Infinity)?;
                 let minus = self.tree.neg(infinity)?;
                 let high = Expr { first: infinity, root: infinity };
@@ -1838,7 +1963,9 @@ impl<'t, 'w> Parser<'t, 'w> {
                 let names = parts.iter().map(|part| self.name(part)).collect::<Option<Vec<String>>>()?;
                 Some(names.join(","))
             }
-            Value::Text(text) if text.chars().any(char::is_alphabetic) && text.len() <= 40 => Some(text.to_string()),
+            Value::Text(text) if text.chars().any(char::is_alphabetic) && text.len() <= 40 => {
+                Some(text.to_string())
+            }
             _ => None,
         }
     }
@@ -1867,8 +1994,12 @@ impl<'t, 'w> Parser<'t, 'w> {
                 }
                 Some(text)
             }
-            Node::Product(ids) => Some(ids.iter().map(|id| capital(*id)).collect::<Option<Vec<String>>>()?.concat()),
-            Node::Div(a, b) => Some(format!("{}/{}", self.node_name(*a, depth - 1)?, self.node_name(*b, depth - 1)?)),
+            Node::Product(ids) => {
+                Some(ids.iter().map(|id| capital(*id)).collect::<Option<Vec<String>>>()?.concat())
+            }
+            Node::Div(a, b) => {
+                Some(format!("{}/{}", self.node_name(*a, depth - 1)?, self.node_name(*b, depth - 1)?))
+            }
             Node::Call(Function::Abs, a) => match self.tree.node(*a) {
                 Node::Product(_) => Some(format!("|{}|", self.node_name(*a, depth - 1)?)),
                 Node::Letter(name) if self.tree.name(*name).starts_with('\\') => {

@@ -123,7 +123,9 @@ impl PresetReference {
         match self.preset {
             Preset::VerlMathReward => exact(hendrycks(response, &self.text), 0.0),
             Preset::VerlMathDapo => exact(minerva(tail(response, 300), &self.text), -1.0),
-            Preset::VerlMathDapoStrictBox => exact(strict_box(tail(tail(response, 300), 100), &self.text), -1.0),
+            Preset::VerlMathDapoStrictBox => {
+                exact(strict_box(tail(tail(response, 300), 100), &self.text), -1.0)
+            }
             Preset::VerlGsm8k => exact(gsm8k_strict(tail(response, 300), &self.text), 0.0),
             Preset::VerlGsm8kFlexible => exact(gsm8k_flexible(tail(response, 300), &self.text), 0.0),
             _ => self.by_class(response),
@@ -340,10 +342,47 @@ const SUBSTITUTED: [(&str, &str); 10] = [
 
 /// Deleted in this order, wherever they stand.
 const DELETED: [&str; 41] = [
-    "square", "ways", "integers", "dollars", "mph", "inches", "hours", "km", "units", "\\ldots", "sue", "points",
-    "feet", "minutes", "digits", "cents", "degrees", "cm", "gm", "pounds", "meters", "meals", "edges", "students",
-    "childrentickets", "multiples", "\\text{s}", "\\text{.}", "\\text{\ns}", "\\text{}^2", "\\text{}^3", "\\text{\n}",
-    "\\text{}", "\\mathrm{th}", "^\\circ", "^{\\circ}", "\\;", ",\\!", "{,}", "\"", "\\dots",
+    "square",
+    "ways",
+    "integers",
+    "dollars",
+    "mph",
+    "inches",
+    "hours",
+    "km",
+    "units",
+    "\\ldots",
+    "sue",
+    "points",
+    "feet",
+    "minutes",
+    "digits",
+    "cents",
+    "degrees",
+    "cm",
+    "gm",
+    "pounds",
+    "meters",
+    "meals",
+    "edges",
+    "students",
+    "childrentickets",
+    "multiples",
+    "\\text{s}",
+    "\\text{.}",
+    "\\text{\ns}",
+    "\\text{}^2",
+    "\\text{}^3",
+    "\\text{\n}",
+    "\\text{}",
+    "\\mathrm{th}",
+    "^\\circ",
+    "^{\\circ}",
+    "\\;",
+    ",\\!",
+    "{,}",
+    "\"",
+    "\\dots",
 ];
 
 fn minerva(response: &str, reference: &str) -> Option<bool> {
@@ -554,7 +593,9 @@ fn prime_answer(response: &str) -> Option<String> {
         }
     }
     match extract::extract(rest, AnswerIn::Box, Think::Keep) {
-        Ok(Some(found)) => return found.text.contains(|c: char| c.is_numeric()).then(|| found.text.into_owned()),
+        Ok(Some(found)) => {
+            return found.text.contains(|c: char| c.is_numeric()).then(|| found.text.into_owned());
+        }
         Err(Bound::Empty | Bound::Unbalanced) | Ok(None) => {}
         Err(_) => return None,
     }

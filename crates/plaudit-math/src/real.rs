@@ -234,7 +234,9 @@ impl Evaluation<'_, '_> {
     }
 
     fn rational_power(&mut self, base: &Complex, power: &RBig) -> Result<Complex, Stop> {
-        let Ok(num) = i64::try_from(power.numerator().clone()) else { return Err(Stop::Bound(Bound::TooLarge)) };
+        let Ok(num) = i64::try_from(power.numerator().clone()) else {
+            return Err(Stop::Bound(Bound::TooLarge));
+        };
         if power.is_int() {
             return self.whole_power(base, num);
         }
@@ -253,7 +255,9 @@ impl Evaluation<'_, '_> {
     fn root(&mut self, a: &Complex, index: u32) -> Result<Complex, Stop> {
         if a.is_real() {
             return match (a.re.sign(), index % 2) {
-                (Some(Sign::Negative), 1) => Ok(Complex::real(self.context.root(&a.re.clone().neg(), index)?.neg())),
+                (Some(Sign::Negative), 1) => {
+                    Ok(Complex::real(self.context.root(&a.re.clone().neg(), index)?.neg()))
+                }
                 (Some(Sign::Negative), _) if self.complex && index == 2 => {
                     Ok(Complex { re: Ball::zero(), im: self.context.root(&a.re.clone().neg(), 2)? })
                 }
@@ -345,7 +349,8 @@ impl Evaluation<'_, '_> {
                 let (Some(a), Some(b)) = (whole(&a), whole(b)) else { return Err(Stop::NotReal) };
                 let (a, b) = (RBig::from(a), RBig::from(b));
                 let work = &mut *self.context.work;
-                let value = if fold == Fold::Gcd { number::gcd(&a, &b, work) } else { number::lcm(&a, &b, work) };
+                let value =
+                    if fold == Fold::Gcd { number::gcd(&a, &b, work) } else { number::lcm(&a, &b, work) };
                 self.context.rational(&value?)
             }
         }
@@ -418,7 +423,9 @@ impl Evaluation<'_, '_> {
                 None if x.is_zero() => Ball::zero(),
                 None => return Err(Stop::Imprecise),
             },
-            Function::Ln | Function::Re | Function::Im | Function::Conj | Function::Arg => return Err(Stop::NotReal),
+            Function::Ln | Function::Re | Function::Im | Function::Conj | Function::Arg => {
+                return Err(Stop::NotReal);
+            }
         };
         Ok(Complex::real(value))
     }
@@ -534,7 +541,13 @@ pub(crate) fn order(a: Side<'_>, b: Side<'_>, key: &Key, work: &mut Work) -> Res
 }
 
 /// Whether a constant is within `half` of a rational, which is what it means to be rounded to it.
-pub(crate) fn within(a: Side<'_>, center: &RBig, half: &RBig, key: &Key, work: &mut Work) -> Result<bool, Bound> {
+pub(crate) fn within(
+    a: Side<'_>,
+    center: &RBig,
+    half: &RBig,
+    key: &Key,
+    work: &mut Work,
+) -> Result<bool, Bound> {
     for precision in PRECISIONS {
         let points = Points { key, round: 0 };
         let mut evaluation =

@@ -90,7 +90,10 @@ fn latex(c: char) -> Option<&'static str> {
         '｛' => "{",
         '｝' => "}",
         '“' | '”' => "\"",
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}' => "",
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2064}'
+        | '\u{2066}'..='\u{2069}' => "",
         '\u{feff}' | '\u{ad}' | '\u{fe00}'..='\u{fe0f}' => "",
         '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => " ",
         _ => return None,
@@ -200,9 +203,9 @@ pub(crate) fn plain(text: &str) -> String {
                             _ => flush(&mut word),
                         }
                     }
-                    "text" | "textbf" | "textit" | "textrm" | "textnormal" | "mbox" | "mathrm" | "mathbf" | "mathit"
-                    | "mathsf" | "operatorname" | "left" | "right" | "boxed" | "bf" | "rm" | "it" | "displaystyle"
-                    | "big" | "Big" => {}
+                    "text" | "textbf" | "textit" | "textrm" | "textnormal" | "mbox" | "mathrm" | "mathbf"
+                    | "mathit" | "mathsf" | "operatorname" | "left" | "right" | "boxed" | "bf" | "rm"
+                    | "it" | "displaystyle" | "big" | "Big" => {}
                     "quad" | "qquad" => flush(&mut word),
                     other => {
                         word.push('\\');
@@ -244,7 +247,8 @@ pub(crate) fn plain(text: &str) -> String {
         return words[1].trim_start_matches('(').trim_end_matches(')').to_owned();
     }
     // In a list of letters "a" is a letter and no article.
-    let has_long = words.iter().any(|word| word.chars().count() > 1 && !["and", "or", ","].contains(&word.as_str()));
+    let has_long =
+        words.iter().any(|word| word.chars().count() > 1 && !["and", "or", ","].contains(&word.as_str()));
     if has_long && !words.iter().any(|word| word == ",") {
         words.retain(|word| !ARTICLES.contains(&word.as_str()));
     }

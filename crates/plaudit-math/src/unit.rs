@@ -59,11 +59,16 @@ const VAGUE: [&str; 3] = ["unit", "square unit", "cubic unit"];
 pub(crate) fn is_unit_word(word: &str) -> bool {
     let lower = word.to_lowercase();
     let single = singular(&lower);
-    lower.chars().count() > 1 && UNITS.iter().any(|row| row.contains(&lower.as_str()) || row.contains(&single))
+    lower.chars().count() > 1
+        && UNITS.iter().any(|row| row.contains(&lower.as_str()) || row.contains(&single))
 }
 
 fn singular(word: &str) -> &str {
-    if word.len() > 3 && !word.ends_with("ss") { word.strip_suffix('s').map_or(word, |stem| stem) } else { word }
+    if word.len() > 3 && !word.ends_with("ss") {
+        word.strip_suffix('s').map_or(word, |stem| stem)
+    } else {
+        word
+    }
 }
 
 fn canonical_word(word: &str) -> String {

@@ -105,7 +105,9 @@ impl Reference {
         let mut answer = parse(&chosen, &mut work);
         // A sentence around a formula: the formula counts.
         let doubtful = match &answer {
-            Ok(answer) => matches!(answer.value, Value::Text(_)) && (!answer.parsed || chosen.contains(['$', ' '])),
+            Ok(answer) => {
+                matches!(answer.value, Value::Text(_)) && (!answer.parsed || chosen.contains(['$', ' ']))
+            }
             Err(_) => true,
         };
         if doubtful
@@ -142,7 +144,7 @@ impl Reference {
 
     /// Whether the reference is the letter of a choice.
     fn is_choice(&self) -> bool {
-        self.plain.len() == 1 && self.text.bytes().any(|c| c.is_ascii_uppercase())
+        is_choice(&self.text)
     }
 
     /// Judges a whole number of a few digits against a reference that is a number: most answers are.
@@ -197,7 +199,10 @@ impl Reference {
         if texts && plain(trimmed) == self.plain {
             return (Outcome::Right, kind);
         }
-        if self.is_choice() && leading_choice(trimmed) == self.plain.chars().next() {
+        // A choice and the same choice with its value.
+        if self.is_choice() && leading_choice(trimmed) == self.plain.chars().next()
+            || is_choice(trimmed) && leading_choice(&self.text) == plain(trimmed).chars().next()
+        {
             return (Outcome::Right, kind);
         }
         if !parsed.parsed {
@@ -220,6 +225,11 @@ impl Reference {
     }
 }
 
+/// Whether a text is one capital letter, perhaps in brackets or in a text command.
+fn is_choice(text: &str) -> bool {
+    text.len() <= 24 && text.bytes().any(|c| c.is_ascii_uppercase()) && plain(text).len() == 1
+}
+
 /// The letter of a choice that is given with its value, as in `\textbf{(C)}\ 12`.
 fn leading_choice(answer: &str) -> Option<char> {
     let bare = answer.trim_start_matches(['$', '*']);
@@ -232,7 +242,9 @@ fn leading_choice(answer: &str) -> Option<char> {
     let value = bare[1..].strip_prefix(')')?;
     // Two choices are no choice.
     let words = value.split(|c: char| !c.is_alphanumeric());
-    let second = |word: &str| matches!(word, "or" | "and") || word.len() == 1 && word.bytes().all(|c| c.is_ascii_uppercase());
+    let second = |word: &str| {
+        matches!(word, "or" | "and") || word.len() == 1 && word.bytes().all(|c| c.is_ascii_uppercase())
+    };
     (!value.contains(['(', ',']) && !words.into_iter().any(second)).then(|| letter.to_ascii_lowercase())
 }
 
