@@ -296,6 +296,16 @@ impl Judge<'_> {
         if !self.units_agree(a.1.unit.as_deref(), b.1.unit.as_deref()) {
             return Ok(false);
         }
+        // `5 m` may be a product; against `5\text{ m}` it is a unit.
+        for (with, without) in [(a, b), (b, a)] {
+            if let (Some(unit), None) = (&with.1.unit, &without.1.unit)
+                && let Some((number, letter)) = number_and_letter(without.0, without.1.expr)
+                && unit::canonical(letter) == **unit
+                && let Some(value) = with.0.rational(with.1.expr.root)
+            {
+                return Ok(value == number);
+            }
+        }
         let (x, y) = ((a.0, a.1.expr, a.1.decimal), (b.0, b.1.expr, b.1.decimal));
         match (a.1.percent, b.1.percent) {
             (true, false) => self.percent(x, y),
@@ -808,6 +818,18 @@ fn letter_is(tree: &Tree, quantity: &Quantity, text: &str) -> bool {
         Node::E => text == "e",
         Node::I => text == "i",
         _ => false,
+    }
+}
+
+/// A product of a number and one letter.
+fn number_and_letter(tree: &Tree, expr: Expr) -> Option<(&RBig, &str)> {
+    let Node::Product(factors) = tree.node(expr.root) else { return None };
+    let [a, b] = factors[..] else { return None };
+    match (tree.node(a), tree.node(b)) {
+        (Node::Letter(name), Node::Number(value)) | (Node::Number(value), Node::Letter(name)) => {
+            Some((value, tree.name(*name)))
+        }
+        _ => None,
     }
 }
 

@@ -358,6 +358,14 @@ impl Lexer<'_, '_> {
             stop += 1;
         }
         let word = &self.text[start..stop];
+        // "a.m." and "p.m." after a time.
+        if matches!(word, "a" | "p" | "A" | "P")
+            && self.after_value()
+            && self.text[stop..end].to_ascii_lowercase().starts_with(".m")
+        {
+            let dotted = stop + 2 + usize::from(self.at(stop + 2, end) == b'.');
+            return self.single(Kind::Word, start, dotted - start);
+        }
         if word.len() == 1 {
             return self.single(Kind::Letter, start, 1);
         }
@@ -525,6 +533,7 @@ impl Lexer<'_, '_> {
             "and" | "和" | "且" => Some(Kind::And),
             "or" | "或" => Some(Kind::Or),
             "percent" => Some(Kind::Percent),
+            "infinity" => Some(Kind::Infinity),
             "" => Some(Kind::Comma),
             _ => None,
         };

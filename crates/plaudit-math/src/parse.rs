@@ -1055,6 +1055,10 @@ impl<'t, 'w> Parser<'t, 'w> {
                 4
             };
         }
+        if matches!(name, "f" | "g" | "h") && self.is_inverse() {
+            full = format!("{name}^-1");
+            self.pos += 5;
+        }
         let bare = full.is_empty();
         let name = if bare { name } else { &full };
         if let Some(value) = self.application(name, bare)? {
@@ -1065,6 +1069,22 @@ impl<'t, 'w> Parser<'t, 'w> {
         }
         let root = self.tree.letter(name)?;
         Ok(self.quantity(root))
+    }
+
+    /// `^{-1}` before brackets: the inverse of a function.
+    fn is_inverse(&self) -> bool {
+        let kinds: Vec<Option<Kind>> = (0..6).map(|offset| self.kind(self.pos + offset)).collect();
+        matches!(
+            kinds[..],
+            [
+                Some(Kind::Caret),
+                Some(Kind::Open(Bracket::Group)),
+                Some(Kind::Minus),
+                Some(Kind::Number(_)),
+                Some(Kind::Close(Bracket::Group)),
+                Some(Kind::Open(Bracket::Round))
+            ]
+        ) && self.slice(self.pos + 3) == "1"
     }
 
     fn finish_letter(&mut self, name: &str) -> Parsed<Value> {
@@ -1161,7 +1181,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         });
         let letter = inside.len() == 1 && self.tokens.list[inside.start].kind == Kind::Letter;
         let several = inside.clone().any(|at| self.tokens.list[at].kind == Kind::Comma);
-        let stem = name.split(['_', '\'']).next().map_or(name, |stem| stem);
+        let stem = name.split(['_', '\'', '^']).next().map_or(name, |stem| stem);
         let function =
             matches!(stem, "f" | "g" | "F" | "G" | "phi" | "psi" | "varphi") || name.contains('\'');
         if inside.is_empty() || !(constant || letter || several || function) {
@@ -1963,6 +1983,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                 let names = parts.iter().map(|part| self.name(part)).collect::<Option<Vec<String>>>()?;
                 Some(names.join(","))
             }
+            Value::SetOp(op, a, b) => Some(format!("{} {op:?} {}", self.name(a)?, self.name(b)?)),
             Value::Text(text) if text.chars().any(char::is_alphabetic) && text.len() <= 40 => {
                 Some(text.to_string())
             }
@@ -2052,6 +2073,10 @@ fn attach(value: Value, text: String) -> Value {
     match value {
         Value::Quantity(quantity) if quantity.unit.is_none() => {
             Value::Quantity(Quantity { unit: Some(canonical.into()), ..quantity })
+        }
+        // A scale of temperature after the degree sign.
+        Value::Quantity(quantity) if quantity.unit.as_deref() == Some("degree") && canonical != "degree" => {
+            Value::Quantity(Quantity { unit: Some(format!("degree {canonical}").into()), ..quantity })
         }
         Value::Quantity(quantity) => Value::Quantity(quantity),
         Value::Named(mut named) => {

@@ -50,6 +50,8 @@ const UNITS: &[&[&str]] = &[
     &["mol", "mole"],
     &["unit"],
     &["ev", "electronvolt"],
+    &["am"],
+    &["pm"],
 ];
 
 /// Words that say that there is a unit and not which one.
@@ -132,7 +134,8 @@ pub(crate) fn agree(a: &str, b: &str) -> bool {
     if a == "currency" && MONEY.contains(&b) || b == "currency" && MONEY.contains(&a) {
         return true;
     }
-    a == b || VAGUE.contains(&a) || VAGUE.contains(&b) || a.starts_with("unit") || b.starts_with("unit")
+    let degrees = |a: &str, b: &str| a == "degree" && b.starts_with("degree ");
+    a == b || degrees(a, b) || degrees(b, a) || VAGUE.contains(&a) || VAGUE.contains(&b) || a.starts_with("unit") || b.starts_with("unit")
 }
 
 #[cfg(test)]
