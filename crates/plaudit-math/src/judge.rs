@@ -74,7 +74,10 @@ impl Judge<'_> {
             (Value::List(parts), Value::Tuple(others)) => self.list_is_tuple((a.0, parts), (b.0, others)),
             (Value::Tuple(others), Value::List(parts)) => self.list_is_tuple((b.0, parts), (a.0, others)),
             (Value::Set(parts), Value::List(others)) | (Value::List(parts), Value::Set(others)) => {
-                self.same_members(&members((a.0, parts)), &members((b.0, others)))
+                let (x, y) = (members((a.0, parts)), members((b.0, others)));
+                // Values of different unknowns are no set.
+                let unknowns = |list: &[Side<'_>]| all_named(list) && different_names(list);
+                Ok(!unknowns(&x) && !unknowns(&y) && self.same_members(&x, &y)?)
             }
             (Value::Set(parts), Value::Quantity(_)) => self.set_of_one((a.0, parts), b),
             (Value::Quantity(_), Value::Set(parts)) => self.set_of_one((b.0, parts), a),

@@ -54,9 +54,6 @@ const UNITS: &[&[&str]] = &[
     &["pm"],
 ];
 
-/// Words that say that there is a unit and not which one.
-const VAGUE: [&str; 3] = ["unit", "square unit", "cubic unit"];
-
 /// Whether a run of letters after a number is a unit and not a product of letters.
 pub(crate) fn is_unit_word(word: &str) -> bool {
     let lower = word.to_lowercase();
@@ -128,14 +125,14 @@ pub(crate) fn canonical(text: &str) -> String {
     }
 }
 
-/// Whether two units may stand for each other. A vague one goes with any.
+/// Whether two units are the same. A currency sign goes with any money, a bare degree with any scale.
 pub(crate) fn agree(a: &str, b: &str) -> bool {
     const MONEY: [&str; 4] = ["dollar", "euro", "yuan", "pound"];
     if a == "currency" && MONEY.contains(&b) || b == "currency" && MONEY.contains(&a) {
         return true;
     }
     let degrees = |a: &str, b: &str| a == "degree" && b.starts_with("degree ");
-    a == b || degrees(a, b) || degrees(b, a) || VAGUE.contains(&a) || VAGUE.contains(&b) || a.starts_with("unit") || b.starts_with("unit")
+    a == b || degrees(a, b) || degrees(b, a)
 }
 
 #[cfg(test)]
@@ -149,6 +146,8 @@ mod tests {
         assert_eq!(canonical("m/s^2"), canonical("meters per second squared"));
         assert_eq!(canonical("km/h"), canonical("kilometers per hour"));
         assert_ne!(canonical("cm"), canonical("m"));
-        assert!(agree(&canonical("units"), &canonical("cm")));
+        assert!(agree(&canonical("units"), &canonical("unit")));
+        assert!(agree("currency", &canonical("dollars")));
+        assert!(!agree(&canonical("units"), &canonical("cm")));
     }
 }
