@@ -672,7 +672,7 @@ fn whole(text: &str, start: usize) -> Option<Found<'_>> {
     }
     // A word alone may be the answer, and one after a number its unit.
     let single = marked.chars().all(char::is_alphabetic) || marked.starts_with(|c: char| !c.is_alphabetic());
-    (words == 0 && !is_prose(marked) || words == 1 && single).then(|| Found {
+    (words == 0 && !is_prose(marked) || words == 1 && single).then_some(Found {
         rule: Rule::Whole,
         text: Cow::Borrowed(marked),
         span: range,

@@ -65,11 +65,10 @@ impl Judge<'_> {
             (Value::Tuple(parts), Value::Matrix { columns: 1, cells }) => {
                 self.in_order(a.0, parts, b.0, cells)
             }
-            (Value::Ratio(parts), Value::Ratio(others)) => self.in_order(a.0, parts, b.0, others),
             (Value::Ratio(parts), Value::Quantity(_)) => self.ratio_is((a.0, parts), b),
             (Value::Quantity(_), Value::Ratio(parts)) => self.ratio_is((b.0, parts), a),
             (Value::Relation(..), Value::Relation(..)) => self.relations(a, b),
-            (Value::Tuple(parts), Value::Tuple(others)) => self.in_order(a.0, parts, b.0, others),
+            (Value::Tuple(parts), Value::Tuple(others)) | (Value::Ratio(parts), Value::Ratio(others)) => self.in_order(a.0, parts, b.0, others),
             (Value::List(parts), Value::List(others)) => self.lists((a.0, parts), (b.0, others)),
             (Value::List(parts), Value::Tuple(others)) => self.list_is_tuple((a.0, parts), (b.0, others)),
             (Value::Tuple(others), Value::List(parts)) => self.list_is_tuple((b.0, parts), (a.0, others)),
@@ -344,7 +343,7 @@ impl Judge<'_> {
     ) -> Result<bool, Bound> {
         if let Some(tolerance) = &self.options.tolerance
             && (a.2.is_some() || b.2.is_some())
-            && let Some(close) = self.close(tolerance.clone(), (a.0, a.1), (b.0, b.1))?
+            && let Some(close) = self.close(tolerance, (a.0, a.1), (b.0, b.1))?
         {
             return Ok(close);
         }
@@ -356,20 +355,20 @@ impl Judge<'_> {
     }
 
     /// Whether one of two numbers is within a relative tolerance of the other.
-    fn close(&mut self, tolerance: RBig, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<Option<bool>, Bound> {
+    fn close(&mut self, tolerance: &RBig, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<Option<bool>, Bound> {
         let abs = |value: &RBig| if value.sign() == Sign::Negative { -value.clone() } else { value.clone() };
         match (a.0.rational(a.1.root), b.0.rational(b.1.root)) {
             (Some(x), Some(y)) => {
                 let size = abs(x).max(abs(y));
                 let distance = number::add(x, &-y.clone(), self.work)?;
-                Ok(Some(abs(&distance) <= number::mul(&size, &tolerance, self.work)?))
+                Ok(Some(abs(&distance) <= number::mul(&size, tolerance, self.work)?))
             }
             (Some(value), None) => {
-                let half = number::mul(&abs(value), &tolerance, self.work)?;
+                let half = number::mul(&abs(value), tolerance, self.work)?;
                 self.near(b, value, &half)
             }
             (None, Some(value)) => {
-                let half = number::mul(&abs(value), &tolerance, self.work)?;
+                let half = number::mul(&abs(value), tolerance, self.work)?;
                 self.near(a, value, &half)
             }
             (None, None) => Ok(None),
@@ -588,7 +587,7 @@ impl Judge<'_> {
                 [low, high] => match (low.expr(), high.expr()) {
                     (Some(low), Some(high)) => {
                         let interval = Interval { low, high, low_closed: false, high_closed: false };
-                        if self.is_variable(side.0, low) || self.is_variable(side.0, high) {
+                        if Self::is_variable(side.0, low) || Self::is_variable(side.0, high) {
                             return Ok(None);
                         }
                         Some(Region::Reals(self.normalised(side.0, vec![interval])?))
@@ -613,7 +612,7 @@ impl Judge<'_> {
         })
     }
 
-    fn is_variable(&self, tree: &Tree, expr: Expr) -> bool {
+    fn is_variable(tree: &Tree, expr: Expr) -> bool {
         let occurs = tree.occurs(expr);
         occurs.letters || occurs.imaginary
     }
@@ -682,7 +681,7 @@ impl Judge<'_> {
             self.work.spend(4)?;
             return Ok(x.cmp(y));
         }
-        if self.is_variable(tree, a) || self.is_variable(tree, b) {
+        if Self::is_variable(tree, a) || Self::is_variable(tree, b) {
             return Err(Bound::Undecided);
         }
         if self.exprs((tree, a), (tree, b))? {
@@ -694,7 +693,7 @@ impl Judge<'_> {
     /// Intervals in order, without empty ones, with neighbours that touch made one.
     fn normalised(&mut self, tree: &Tree, intervals: Vec<Interval>) -> Result<Vec<Interval>, Bound> {
         if let [one] = intervals[..]
-            && (self.is_variable(tree, one.low) || self.is_variable(tree, one.high))
+            && (Self::is_variable(tree, one.low) || Self::is_variable(tree, one.high))
         {
             return Ok(intervals);
         }

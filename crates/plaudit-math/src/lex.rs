@@ -560,7 +560,7 @@ impl Lexer<'_, '_> {
         level: u32,
     ) -> Result<(), Bound> {
         let inner = &self.text[content.0..content.1];
-        let trimmed = inner.trim().trim_start_matches("\\ ").trim_start_matches("~");
+        let trimmed = inner.trim().trim_start_matches("\\ ").trim_start_matches('~');
         let offset = content.0 + inner.find(trimmed).map_or(0, |at| at);
         let (start, end) = (offset, offset + trimmed.len());
         if trimmed.is_empty() {

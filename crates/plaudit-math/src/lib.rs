@@ -1,5 +1,4 @@
 //! Decides whether the answer in a model's response equals a reference answer in mathematics.
-#![allow(dead_code)]
 mod verify;
 mod presets;
 mod extract;

@@ -764,7 +764,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                     }
                     self.pos += 1;
                     if let Value::Matrix { columns, cells } = value {
-                        value = self.transposed(columns, cells)?;
+                        value = self.transposed(columns, &cells)?;
                         continue;
                     }
                     let exponent = self.script()?;
@@ -822,7 +822,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         Ok(self.quantity(root))
     }
 
-    fn transposed(&mut self, columns: usize, cells: Vec<Value>) -> Parsed<Value> {
+    fn transposed(&mut self, columns: usize, cells: &[Value]) -> Parsed<Value> {
         let at = if self.peek() == Some(Kind::Open(Bracket::Group)) { self.pos + 1 } else { self.pos };
         let sign = self.kind(at) == Some(Kind::Letter) && self.slice(at) == "T";
         let sign = sign || self.kind(at) == Some(Kind::Upright) && self.slice(at) == "T";

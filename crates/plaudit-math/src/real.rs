@@ -173,7 +173,7 @@ impl Evaluation<'_, '_> {
                     let value = of(*id)?;
                     for part in [&value.re, &value.im] {
                         let (mid, exponent) = part.leading(90);
-                        text.push_str(&format!(";{mid}e{exponent}"));
+                        text.extend([";".to_owned(), mid.to_string(), "e".to_owned(), exponent.to_string()]);
                     }
                 }
                 let value = Points { key: self.points.key, round: 0 }.letter(&text);

@@ -93,8 +93,10 @@ fn latex(c: char) -> Option<&'static str> {
         '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2064}'
-        | '\u{2066}'..='\u{2069}' => "",
-        '\u{feff}' | '\u{ad}' | '\u{fe00}'..='\u{fe0f}' => "",
+        | '\u{2066}'..='\u{2069}'
+        | '\u{feff}'
+        | '\u{ad}'
+        | '\u{fe00}'..='\u{fe0f}' => "",
         '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => " ",
         _ => return None,
     })
@@ -216,12 +218,7 @@ pub(crate) fn plain(text: &str) -> String {
             }
             '{' | '}' | '$' | '"' | '`' | '*' => {}
             c if c.is_whitespace() || c == '~' => flush(&mut word),
-            ',' | ';' => {
-                flush(&mut word);
-                word.push(c);
-                flush(&mut word);
-            }
-            '选' => {
+            ',' | ';' | '选' => {
                 flush(&mut word);
                 word.push(c);
                 flush(&mut word);

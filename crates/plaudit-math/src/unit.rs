@@ -102,7 +102,9 @@ pub(crate) fn canonical(text: &str) -> String {
             "squared" => out.push_str("^2"),
             "cubed" => out.push_str("^3"),
             other => {
-                if !other.starts_with('^') {
+                if other.starts_with('^') {
+                    out.push_str(other);
+                } else {
                     word.clear();
                     word.push_str(&canonical_word(other));
                     if out.ends_with(char::is_alphanumeric) {
@@ -111,8 +113,6 @@ pub(crate) fn canonical(text: &str) -> String {
                     out.push_str(&word);
                     out.push_str(power);
                     power = "";
-                } else {
-                    out.push_str(other);
                 }
             }
         }
