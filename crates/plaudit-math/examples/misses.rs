@@ -36,9 +36,9 @@ fn main() {
             continue;
         }
         if credit {
-            fp += 1
+            fp += 1;
         } else {
-            fn_ += 1
+            fn_ += 1;
         }
         let tail: String = response.chars().rev().take(120).collect::<Vec<_>>().into_iter().rev().collect();
         println!(

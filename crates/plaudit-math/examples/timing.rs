@@ -60,7 +60,7 @@ fn real_sized() {
             for _ in 0..2_000 {
                 black_box(verify(black_box(response), reference));
             }
-            line.push_str(&format!(" {:?}", start.elapsed() / 2_000));
+            line = format!("{line} {:?}", start.elapsed() / 2_000);
         }
         println!("{line}");
     }

@@ -635,6 +635,7 @@ fn ln2() -> &'static IBig {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_precision_loss)]
 mod tests {
     use super::*;
 

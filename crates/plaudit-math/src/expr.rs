@@ -454,17 +454,6 @@ impl Tree {
         let root = self.sum(&[a.root, minus], work)?;
         Ok(Expr { first: a.first.min(b.first), root })
     }
-
-    /// An expression of its own for a number.
-    pub(crate) fn constant(&mut self, value: RBig) -> Result<Expr, Bound> {
-        let root = self.number(value)?;
-        Ok(Expr { first: root, root })
-    }
-
-    /// Undoes everything since the tree had `len` nodes, for a parser that takes another road.
-    pub(crate) fn truncate(&mut self, len: Id) {
-        self.nodes.truncate(len as usize);
-    }
 }
 
 /// A number of the machine as an integer node value.

@@ -364,7 +364,9 @@ impl<'k> Point<'k> {
         let mut bytes = Vec::with_capacity(name.len() + 1 + arguments.len() * 8);
         bytes.extend_from_slice(name.as_bytes());
         bytes.push(0);
-        arguments.iter().for_each(|argument| bytes.extend_from_slice(&argument.to_le_bytes()));
+        for argument in arguments {
+            bytes.extend_from_slice(&argument.to_le_bytes());
+        }
         self.key.draw(b'o', self.round, &bytes) % self.prime.0
     }
 

@@ -68,7 +68,9 @@ impl Judge<'_> {
             (Value::Ratio(parts), Value::Quantity(_)) => self.ratio_is((a.0, parts), b),
             (Value::Quantity(_), Value::Ratio(parts)) => self.ratio_is((b.0, parts), a),
             (Value::Relation(..), Value::Relation(..)) => self.relations(a, b),
-            (Value::Tuple(parts), Value::Tuple(others)) | (Value::Ratio(parts), Value::Ratio(others)) => self.in_order(a.0, parts, b.0, others),
+            (Value::Tuple(parts), Value::Tuple(others)) | (Value::Ratio(parts), Value::Ratio(others)) => {
+                self.in_order(a.0, parts, b.0, others)
+            }
             (Value::List(parts), Value::List(others)) => self.lists((a.0, parts), (b.0, others)),
             (Value::List(parts), Value::Tuple(others)) => self.list_is_tuple((a.0, parts), (b.0, others)),
             (Value::Tuple(others), Value::List(parts)) => self.list_is_tuple((b.0, parts), (a.0, others)),

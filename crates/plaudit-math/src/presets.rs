@@ -238,11 +238,11 @@ fn stripped(text: &str) -> Option<String> {
     s = s.replace("\\left", "").replace("\\right", "");
     s = s.replace("^{\\circ}", "").replace("^\\circ", "").replace("\\$", "");
     // Units on the right. Two texts are too many.
-    if let Some((before, after)) = s.split_once("\\text{ ") {
-        if after.contains("\\text{ ") {
+    if let Some(at) = s.find("\\text{ ") {
+        if s[at + 1..].contains("\\text{ ") {
             return None;
         }
-        s = before.to_owned();
+        s.truncate(at);
     }
     s = s.replace("\\\\%", "").replace("\\%", "");
     s = s.replace(" .", " 0.").replace("{.", "{0.");
@@ -252,11 +252,11 @@ fn stripped(text: &str) -> Option<String> {
     if s.starts_with('.') {
         s.insert(0, '0');
     }
-    if let Some((before, after)) = s.split_once('=')
-        && !after.contains('=')
-        && before.chars().count() <= 2
+    if let Some(at) = s.find('=')
+        && !s[at + 1..].contains('=')
+        && s[..at].chars().count() <= 2
     {
-        s = after.to_owned();
+        s.drain(..=at);
     }
     s = braced_roots(&s)?.replace(' ', "");
     s = braced_fractions(&s)?;

@@ -1,4 +1,11 @@
 //! The golden vectors: figures by tag against the truth and the best peer, the abuse list, the presets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    clippy::float_cmp
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
