@@ -429,8 +429,8 @@ impl Context<'_> {
         if a.is_zero() {
             return Ok(Ball::zero());
         }
-        if a.top() > 1 {
-            // atan a = sign pi/2 - atan(1/a)
+        if a.top() > 2 {
+            // atan a = sign pi/2 - atan(1/a), where a is at least two and 1/a at most a half, so this happens once.
             let inverse = self.div(&Ball::one(), a)?;
             let small = self.atan(&inverse)?;
             let half = self.pi()?.half();

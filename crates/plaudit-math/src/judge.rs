@@ -271,7 +271,7 @@ impl Judge<'_> {
         if matches!(a.2, Rel::Equal | Rel::NotEqual | Rel::Approx) {
             return Ok(true);
         }
-        for round in 0..12 {
+        for round in 0..10 {
             let left = real::sign((a.0, a.1), self.key, round, self.work);
             let right = real::sign((b.0, b.1), self.key, round, self.work);
             if let (Some(left), Some(right)) = (left, right) {

@@ -53,10 +53,12 @@ pub(crate) fn div(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, Bound> {
     if b.is_zero() {
         return Err(Bound::Undefined);
     }
-    let (num, den) = b.clone().into_parts();
-    let (sign, num) = num.into_parts();
-    let inverse = RBig::from_parts(IBig::from_parts(sign, den), num);
-    mul(a, &inverse, work)
+    let (above, below) = (a.numerator().bit_len(), a.denominator().bit_len());
+    if above + b.denominator().bit_len() > MAX_BITS || below + b.numerator().bit_len() > MAX_BITS {
+        return Err(Bound::TooLarge);
+    }
+    work.spend(pair_cost(a, b) + num_limbs(a) * num_limbs(b) / 2)?;
+    Ok(a / b)
 }
 
 /// `base` to an integer power.
@@ -83,13 +85,9 @@ pub(crate) fn pow(base: &RBig, exponent: &IBig, work: &mut Work) -> Result<RBig,
     }
     let result_limbs = limbs((bits * count) as usize);
     work.spend(result_limbs * result_limbs / 16 + result_limbs)?;
-    let num = base.numerator().pow(count as usize);
-    let den = base.denominator().pow(count as usize);
-    if exponent.sign() == Sign::Negative {
-        let (sign, num) = num.into_parts();
-        return checked(RBig::from_parts(IBig::from_parts(sign, den), num));
-    }
-    checked(RBig::from_parts(num, den))
+    // Powers of coprime numbers are coprime, so nothing is left to reduce.
+    let size = isize::try_from(count).map_err(|_| Bound::TooLarge)?;
+    checked(base.pow(if exponent.sign() == Sign::Negative { -size } else { size }))
 }
 
 /// The root of an integer, if it is an integer.

@@ -22,10 +22,13 @@ const PRECISIONS: [i64; 4] = [128, 512, 1024, 2048];
 const POINT_PRECISIONS: [i64; 2] = [256, 1024];
 /// Bits by which two equal numbers must agree below the smallest intermediate.
 const MARGIN: i64 = 64;
-/// Points at which functions of letters are compared: positive, negative and whole ones.
-const ROUNDS: u8 = 12;
-/// Points at which two functions must agree to be equal.
-const MIN_AGREEMENTS: u32 = 3;
+/// Points at which functions of letters are compared: fractions first, then whole numbers.
+const FRACTIONS: u8 = 10;
+const WHOLE: u8 = 12;
+/// Fractions at which two functions must agree to be equal.
+const MIN_FRACTIONS: u32 = 4;
+/// Points at which functions must agree that are not defined at that many fractions, as `(-1)^n`.
+const MIN_POINTS: u32 = 8;
 
 /// A complex number. The imaginary part of a real number is exactly zero.
 #[derive(Clone, Debug)]
@@ -56,22 +59,26 @@ struct Points<'k> {
 }
 
 impl Points<'_> {
-    /// The value of a letter: in rounds 0 to 4 positive, 5 to 7 negative or mixed, then whole numbers.
+    /// The value of a letter: positive and negative fractions, small ones more often as many domains are small, then
+    /// pairs of neighbouring whole numbers, so that both parities occur.
     fn letter(&self, name: &str) -> RBig {
-        let draw = self.key.draw(b'r', self.round, name.as_bytes());
+        // A whole number and the one after it share a draw.
+        let pair = self.round.saturating_sub(FRACTIONS) / 2;
+        let drawn = if self.round < FRACTIONS { self.round } else { FRACTIONS + pair };
+        let draw = self.key.draw(b'r', drawn, name.as_bytes());
         let share = i64::from((draw >> 32) as u32 >> 2) + 1;
         let fraction = RBig::from_parts(IBig::from(share), ((1u64 << 30) + 3).into());
         let small = i64::from((draw & 0xffff) as u16);
         match self.round {
-            0 | 1 => fraction,
-            2 => fraction + RBig::from(1 + small % 3),
-            3 => fraction + RBig::from(3 + small % 17),
-            4 => fraction + RBig::from(20 + small % 100),
-            5 => -fraction,
-            6 => -(fraction + RBig::from(1 + small % 9)),
-            7 if small % 2 == 0 => -fraction * RBig::from(5),
-            7 => fraction * RBig::from(5),
-            _ => RBig::from(2 + small % 60),
+            0..=2 => fraction,
+            3 => fraction + RBig::from(1 + small % 3),
+            4 => fraction + RBig::from(3 + small % 17),
+            5 => fraction + RBig::from(20 + small % 100),
+            6 | 7 => -fraction,
+            8 => -(fraction + RBig::from(1 + small % 9)),
+            9 if small % 2 == 0 => -fraction * RBig::from(5),
+            9 => fraction * RBig::from(5),
+            round => RBig::from(2 + small % 300 + i64::from((round - FRACTIONS) % 2)),
         }
     }
 }
@@ -176,7 +183,7 @@ impl Evaluation<'_, '_> {
                         text.extend([";".to_owned(), mid.to_string(), "e".to_owned(), exponent.to_string()]);
                     }
                 }
-                let value = Points { key: self.points.key, round: 0 }.letter(&text);
+                let value = self.points.letter(&text);
                 Complex::real(self.context.rational(&value)?)
             }
         })
@@ -498,7 +505,10 @@ pub(crate) fn functions(
     work: &mut Work,
 ) -> Result<bool, Bound> {
     let mut agreements = 0;
-    for round in 0..ROUNDS {
+    for round in 0..FRACTIONS + WHOLE {
+        if round == FRACTIONS && agreements >= MIN_FRACTIONS {
+            return Ok(true);
+        }
         for precision in POINT_PRECISIONS {
             match agreement(a, b, Points { key, round }, complex, precision, work) {
                 Ok(Agreement::Different) => return Ok(false),
@@ -516,7 +526,7 @@ pub(crate) fn functions(
             }
         }
     }
-    if agreements >= MIN_AGREEMENTS { Ok(true) } else { Err(Bound::Undecided) }
+    if agreements >= MIN_POINTS { Ok(true) } else { Err(Bound::Undecided) }
 }
 
 /// Orders two real constants that are known to be different.

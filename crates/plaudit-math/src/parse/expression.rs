@@ -164,7 +164,7 @@ impl Parser<'_, '_> {
                 next.is_some_and(|next| {
                     next != Kind::Slash
                         && (matches!(next, Kind::Underscore | Kind::Plus | Kind::Minus | Kind::Relation(_))
-                            || self.starts_factor(next) && next != Kind::Upright)
+                            || next != Kind::Upright && self.starts_factor(next))
                 })
             }
             _ => false,
