@@ -525,29 +525,40 @@ impl<'k> Point<'k> {
 /// Attempts to find a point that is no pole.
 const MAX_POLES: u8 = 6;
 
-/// Compares two expressions: equal, different, or not to be told in a field.
+/// What a field says about two expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Equal,
+    /// Equal wherever both are defined, which opaque parts may not be.
+    EqualIfDefined,
+    Different,
+    /// Not to be told in a field.
+    Open,
+}
+
+/// Compares two expressions.
 pub(crate) fn compare(
     a: (&Tree, Expr),
     b: (&Tree, Expr),
     key: &Key,
     work: &mut Work,
-) -> Result<Option<bool>, Bound> {
+) -> Result<Decision, Bound> {
     let mut agreed = 0;
     for round in 0..MAX_POLES {
-        let Some(mut point) = Point::new(&[a, b], key, round, work)? else { return Ok(None) };
+        let Some(mut point) = Point::new(&[a, b], key, round, work)? else { return Ok(Decision::Open) };
         let values = point.eval(a.0, a.1, work).and_then(|left| Ok((left, point.eval(b.0, b.1, work)?)));
         match values {
             Ok((left, right)) if left == right => agreed += 1,
-            Ok(_) => return Ok(if point.is_opaque() { None } else { Some(false) }),
+            Ok(_) => return Ok(if point.is_opaque() { Decision::Open } else { Decision::Different }),
             Err(Stop::Pole) => continue,
-            Err(Stop::Foreign) => return Ok(None),
+            Err(Stop::Foreign) => return Ok(Decision::Open),
             Err(Stop::Bound(bound)) => return Err(bound),
         }
         if agreed == 2 {
-            return Ok(Some(true));
+            return Ok(if point.is_opaque() { Decision::EqualIfDefined } else { Decision::Equal });
         }
     }
-    Ok(None)
+    Ok(Decision::Open)
 }
 
 /// Whether the quotient of two expressions is the same constant at several points, which is neither zero nor infinite.

@@ -7,7 +7,7 @@ use dashu_ratio::RBig;
 
 use crate::bound::{Bound, Work};
 use crate::expr::{Expr, Node, Tree};
-use crate::field::{self, Key};
+use crate::field::{self, Decision, Key};
 use crate::lex::Rel;
 use crate::number;
 use crate::options::{Options, Order, Percent, Units};
@@ -431,14 +431,18 @@ impl Judge<'_> {
         if left.big != right.big {
             return Err(Bound::Unsupported);
         }
-        if let Some(decided) = field::compare(a, b, self.key, self.work)? {
-            // A constant must have a value before it can be equal: 0/0 in disguise does not.
-            return Ok(decided);
+        let letters = left.letters || right.letters;
+        match field::compare(a, b, self.key, self.work)? {
+            Decision::Equal => return Ok(true),
+            Decision::Different => return Ok(false),
+            // A constant must have a value before it can be equal: the tangent of a right angle has none.
+            Decision::EqualIfDefined if letters || left.big => return Ok(true),
+            Decision::EqualIfDefined | Decision::Open => {}
         }
         if left.big {
             return Ok(false);
         }
-        if left.letters || right.letters {
+        if letters {
             real::functions(a, b, left.imaginary || right.imaginary, self.key, self.work)
         } else {
             real::constants(a, b, self.key, self.work)
