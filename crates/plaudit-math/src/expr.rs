@@ -135,6 +135,11 @@ impl Tree {
         &self.names[id as usize]
     }
 
+    /// The names of all letters and functions.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
     /// The exact value of a node.
     pub(crate) fn rational(&self, id: Id) -> Option<&RBig> {
         match self.node(id) {

@@ -56,6 +56,8 @@ impl Complex {
 struct Points<'k> {
     key: &'k Key,
     round: u8,
+    /// The names of both sides in order, so that each gets both signs against its neighbours.
+    names: &'k [&'k str],
 }
 
 impl Points<'_> {
@@ -74,11 +76,24 @@ impl Points<'_> {
             3 => fraction + RBig::from(1 + small % 3),
             4 => fraction + RBig::from(3 + small % 17),
             5 => fraction + RBig::from(20 + small % 100),
-            6 | 7 => -fraction,
-            8 => -(fraction + RBig::from(1 + small % 9)),
-            9 if small % 2 == 0 => -fraction * RBig::from(5),
-            9 => fraction * RBig::from(5),
+            6 => -fraction,
+            7..=9 => {
+                let size = if self.round == 9 { fraction } else { fraction + RBig::from(small % 9) };
+                if self.is_negative(name) { -size } else { size }
+            }
             round => RBig::from(2 + small % 300 + i64::from((round - FRACTIONS) % 2)),
+        }
+    }
+}
+
+impl Points<'_> {
+    /// Whether a letter is negative in a round of mixed signs: every second one, the others, or pairs of them.
+    fn is_negative(&self, name: &str) -> bool {
+        let Ok(index) = self.names.binary_search(&name) else { return false };
+        match self.round {
+            7 => index % 2 == 0,
+            8 => index % 2 == 1,
+            _ => index / 2 % 2 == 0,
         }
     }
 }
@@ -260,6 +275,9 @@ impl Evaluation<'_, '_> {
     }
 
     fn root(&mut self, a: &Complex, index: u32) -> Result<Complex, Stop> {
+        if index > 64 && (!a.is_real() || a.re.sign() == Some(Sign::Positive)) {
+            return self.principal_root(a, index);
+        }
         if a.is_real() {
             return match (a.re.sign(), index % 2) {
                 (Some(Sign::Negative), 1) => {
@@ -482,7 +500,7 @@ fn agreement(
 pub(crate) fn constants(a: Side<'_>, b: Side<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     let mut close = 0;
     for precision in PRECISIONS {
-        match agreement(a, b, Points { key, round: 0 }, true, precision, work) {
+        match agreement(a, b, Points { key, round: 0, names: &[] }, true, precision, work) {
             Ok(Agreement::Different) => return Ok(false),
             Ok(Agreement::Close) => close += 1,
             Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
@@ -504,13 +522,16 @@ pub(crate) fn functions(
     key: &Key,
     work: &mut Work,
 ) -> Result<bool, Bound> {
+    let mut names: Vec<&str> = a.0.names().chain(b.0.names()).collect();
+    names.sort_unstable();
+    names.dedup();
     let mut agreements = 0;
     for round in 0..FRACTIONS + WHOLE {
         if round == FRACTIONS && agreements >= MIN_FRACTIONS {
             return Ok(true);
         }
         for precision in POINT_PRECISIONS {
-            match agreement(a, b, Points { key, round }, complex, precision, work) {
+            match agreement(a, b, Points { key, round, names: &names }, complex, precision, work) {
                 Ok(Agreement::Different) => return Ok(false),
                 Ok(Agreement::Close) => {
                     agreements += 1;
@@ -532,7 +553,7 @@ pub(crate) fn functions(
 /// Orders two real constants that are known to be different.
 pub(crate) fn order(a: Side<'_>, b: Side<'_>, key: &Key, work: &mut Work) -> Result<Ordering, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0 };
+        let points = Points { key, round: 0, names: &[] };
         let mut evaluation =
             Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
         let mut pair = || -> Result<Option<Ordering>, Stop> {
@@ -559,7 +580,7 @@ pub(crate) fn within(
     work: &mut Work,
 ) -> Result<bool, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0 };
+        let points = Points { key, round: 0, names: &[] };
         let mut evaluation =
             Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
         let mut decide = || -> Result<Option<Ordering>, Stop> {
@@ -581,7 +602,7 @@ pub(crate) fn within(
 
 /// The sign of a constant that may be a quotient of two functions of letters at a point.
 pub(crate) fn sign(a: Side<'_>, key: &Key, round: u8, work: &mut Work) -> Option<Sign> {
-    let points = Points { key, round };
+    let points = Points { key, round, names: &[] };
     let context = Context { precision: 256, work };
     let mut evaluation = Evaluation { context, points, complex: false, smallest: 0 };
     let value = evaluation.eval(a.0, a.1).ok()?;
