@@ -82,7 +82,7 @@ impl Context<'_> {
 
     fn pay(&mut self, multiplications: u64) -> Result<(), Stop> {
         let limbs = self.limbs();
-        Ok(self.work.spend(multiplications * (limbs * limbs / 2 + 20))?)
+        Ok(self.work.spend(multiplications * (limbs * limbs / 2 + 60))?)
     }
 
     fn ball(&self, mid: IBig, exponent: i64, radius: u64) -> Result<Ball, Stop> {
@@ -128,7 +128,7 @@ impl Context<'_> {
         if b.is_zero() {
             return Ok(a.clone());
         }
-        self.work.spend(self.limbs() + 4)?;
+        self.work.spend(self.limbs() + 60)?;
         let (high, low) = if a.exponent >= b.exponent { (a, b) } else { (b, a) };
         // Bits of `low` that are finer than `high` can tell are dropped into the radius.
         let room = if high.radius > 0 { 32 } else { self.precision + 64 };

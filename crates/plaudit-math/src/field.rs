@@ -44,6 +44,8 @@ const DISTANCES: [u16; 256] = [
 const MAX_DEGREE: u64 = 1 << 20;
 /// Largest distance of two factorials' arguments that are written as one factorial and a product.
 const MAX_FACTORIAL_STEP: u64 = 64;
+/// The price of a keyed hash.
+pub(crate) const HASH_COST: u64 = 300;
 /// Primes that radicands are divided by. What is left below the square of the last one is a prime.
 const MAX_TRIAL: u64 = 2_000;
 
@@ -415,7 +417,13 @@ impl<'k> Point<'k> {
         work: &mut Work,
     ) -> Result<(u64, u64), Stop> {
         let p = self.prime;
-        work.spend(2)?;
+        work.spend(5)?;
+        if matches!(
+            tree.node(id),
+            Node::Call(..) | Node::Root { .. } | Node::Apply(..) | Node::Big { .. } | Node::Pow(..)
+        ) {
+            work.spend(HASH_COST)?;
+        }
         if let Some((value, odd)) = radicand(tree, tree.node(id))
             && let Some(found) = radical(value, work)?
         {
@@ -424,7 +432,7 @@ impl<'k> Point<'k> {
         Ok(match tree.node(id) {
             Node::Number(value) => (p.rational(value, work)?, 0),
             Node::Letter(name) => {
-                work.spend(60)?;
+                work.spend(HASH_COST)?;
                 (self.named(tree.name(*name)), 1)
             }
             Node::Pi => (self.named("\0pi"), 1),

@@ -435,9 +435,14 @@ impl Judge<'_> {
         match field::compare(a, b, self.key, self.work)? {
             Decision::Equal => return Ok(true),
             Decision::Different => return Ok(false),
-            // A constant must have a value before it can be equal: the tangent of a right angle has none.
             Decision::EqualIfDefined if letters || left.big => return Ok(true),
-            Decision::EqualIfDefined | Decision::Open => {}
+            // A constant must have a value before it can be equal: the tangent of a right angle has none.
+            Decision::EqualIfDefined => {
+                let defined =
+                    real::is_defined(a, self.key, self.work)? && real::is_defined(b, self.key, self.work)?;
+                return if defined { Ok(true) } else { Err(Bound::Undefined) };
+            }
+            Decision::Open => {}
         }
         if left.big {
             return Ok(false);

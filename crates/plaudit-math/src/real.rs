@@ -13,7 +13,7 @@ use dashu_ratio::RBig;
 use crate::ball::{Ball, Context, Stop};
 use crate::bound::{Bound, Work};
 use crate::expr::{Expr, Fold, Function, Id, Node, Tree};
-use crate::field::Key;
+use crate::field::{HASH_COST, Key};
 use crate::number;
 
 /// The precisions at which constants are compared, in bits.
@@ -141,6 +141,7 @@ impl Evaluation<'_, '_> {
         Ok(match tree.node(id) {
             Node::Number(value) => Complex::real(self.context.rational(value)?),
             Node::Letter(name) => {
+                self.context.work.spend(HASH_COST)?;
                 let value = self.points.letter(tree.name(*name));
                 Complex::real(self.context.rational(&value)?)
             }
@@ -198,6 +199,7 @@ impl Evaluation<'_, '_> {
                         text.extend([";".to_owned(), mid.to_string(), "e".to_owned(), exponent.to_string()]);
                     }
                 }
+                self.context.work.spend(HASH_COST * 4)?;
                 let value = self.points.letter(&text);
                 Complex::real(self.context.rational(&value)?)
             }
@@ -494,6 +496,21 @@ fn agreement(
     let limit = evaluation.smallest - MARGIN;
     let close = |part: &Ball| part.is_zero() || part.top() <= limit;
     Ok(if close(&re) && close(&im) { Agreement::Close } else { Agreement::Unclear })
+}
+
+/// Whether a constant has a value.
+pub(crate) fn is_defined(a: Side<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
+    for precision in PRECISIONS {
+        let points = Points { key, round: 0, names: &[] };
+        let context = Context { precision, work };
+        match (Evaluation { context, points, complex: true, smallest: 0 }).eval(a.0, a.1) {
+            Ok(_) => return Ok(true),
+            Err(Stop::NotReal) => return Ok(false),
+            Err(Stop::Imprecise) => {}
+            Err(Stop::Bound(bound)) => return Err(bound),
+        }
+    }
+    Ok(false)
 }
 
 /// Compares two constants.
