@@ -113,6 +113,8 @@ pub(crate) struct Occurs {
     pub(crate) imaginary: bool,
     pub(crate) infinity: bool,
     pub(crate) big: bool,
+    /// A function that is constant between its steps, so that few points say little.
+    pub(crate) steps: bool,
 }
 
 /// The nodes and the names of one answer.
@@ -426,6 +428,9 @@ impl Tree {
                 Node::Letter(_) | Node::Apply(..) => occurs.letters = true,
                 Node::I => occurs.imaginary = true,
                 Node::Infinity => occurs.infinity = true,
+                Node::Call(Function::Floor | Function::Ceil | Function::Sign | Function::Factorial, _)
+                | Node::Fold(..)
+                | Node::Binomial(..) => occurs.steps = true,
                 Node::Big { .. } => occurs.big = true,
                 Node::Root { index, of } if index % 2 == 0 => {
                     occurs.imaginary |=

@@ -539,12 +539,13 @@ pub(crate) fn functions(
     key: &Key,
     work: &mut Work,
 ) -> Result<bool, Bound> {
+    let steps = a.0.occurs(a.1).steps || b.0.occurs(b.1).steps;
     let mut names: Vec<&str> = a.0.names().chain(b.0.names()).collect();
     names.sort_unstable();
     names.dedup();
     let mut agreements = 0;
     for round in 0..FRACTIONS + WHOLE {
-        if round == FRACTIONS && agreements >= MIN_FRACTIONS {
+        if round == FRACTIONS && !steps && agreements >= MIN_FRACTIONS {
             return Ok(true);
         }
         for precision in POINT_PRECISIONS {

@@ -251,7 +251,14 @@ fn leading_choice(answer: &str) -> Option<char> {
 /// Verifies one response against a reference.
 pub fn verify(response: &str, reference: &Reference) -> Verdict {
     let options = reference.options();
-    verify_found(extract::extract(response, options.answer, options.think), reference)
+    let verdict = verify_found(extract::extract(response, options.answer, options.think), reference);
+    if verdict.rule == Some(Rule::Whole)
+        && verdict.outcome == Outcome::NotParsed
+        && let Some(found) = extract::fallback(response, options.think)
+    {
+        return verify_found(Ok(Some(found)), reference);
+    }
+    verdict
 }
 
 /// Judges an answer that was looked for.

@@ -119,6 +119,12 @@ pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Opti
     }
 }
 
+/// The last formula or number of a response that could not be read as a whole.
+pub(crate) fn fallback(text: &str, think: Think) -> Option<Found<'_>> {
+    let start = if think == Think::Cut { after_thinking(text).ok()? } else { 0 };
+    last(text, start)
+}
+
 /// The last box, or else the last formula with delimiters.
 pub(crate) fn box_or_math(text: &str) -> Result<Option<Found<'_>>, Bound> {
     Ok(match last_box(text, 0)? {

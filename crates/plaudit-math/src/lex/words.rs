@@ -71,7 +71,7 @@ pub(super) fn plain_word(word: &str) -> Option<Kind> {
         "percent" | "percents" => Kind::Percent,
         "sqrt" => Kind::Sqrt,
         "pi" | "Pi" => Kind::Pi,
-        "infinity" | "Infinity" | "infty" => Kind::Infinity,
+        "infinity" | "Infinity" | "infty" | "inf" => Kind::Infinity,
         "union" => Kind::Cup,
         "min" | "sec" | "arg" | "Re" | "Im" | "abs" | "max" | "lg" => return None,
         word => return named_function(word).filter(|_| word.len() > 1),
