@@ -156,7 +156,7 @@ fn main() {
             if let Ok(other) = Reference::parse(&right, &Options::default())
                 && other.text() == right
                 && reference.text() == left
-                && reference.judge(&right).0.is_right() != other.judge(&left).0.is_right()
+                && reference.judge(&right).outcome.is_right() != other.judge(&left).outcome.is_right()
             {
                 asymmetric += 1;
                 if asymmetric < 10 {

@@ -23,11 +23,38 @@ const MIN_CUT_DIGITS: u32 = 10;
 /// A value and the tree that holds its expressions.
 type Side<'a> = (&'a Tree, &'a Value);
 
-/// One judgement: the secret points, the rules and the work that is left.
+/// How two values were compared: the dearest proof that was needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum How {
+    /// As texts, or by their shapes alone.
+    Text,
+    /// As exact rational numbers.
+    Exact,
+    /// By an identity in prime fields.
+    Field,
+    /// By enclosures of real numbers.
+    Real,
+}
+
+impl How {
+    /// The stable name of the method.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Exact => "exact",
+            Self::Field => "field",
+            Self::Real => "real",
+        }
+    }
+}
+
+/// One judgement: the secret points, the rules, the work that is left and the proofs that were needed.
 pub(crate) struct Judge<'a> {
     pub(crate) key: &'a Key,
     pub(crate) options: &'a Options,
     pub(crate) work: &'a mut Work,
+    pub(crate) how: How,
 }
 
 /// A set of real numbers, or a finite set of values.
@@ -382,6 +409,7 @@ impl Judge<'_> {
         if occurs.letters || occurs.big || occurs.infinity {
             return Ok(None);
         }
+        self.how = How::Real;
         real::within(side, center, half, self.key, self.work).map(Some)
     }
 
@@ -400,6 +428,7 @@ impl Judge<'_> {
         let half =
             RBig::from_parts(IBig::ONE, UBig::from(if form.significant < MIN_CUT_DIGITS { 2u8 } else { 1 }));
         let half = number::mul(&half, &number::power_of_ten(-i64::from(form.places), self.work)?, self.work)?;
+        self.how = self.how.max(How::Exact);
         match other.0.rational(other.1.root) {
             Some(value) if number::terminates(value) => Ok(value == center),
             Some(value) => {
@@ -418,6 +447,7 @@ impl Judge<'_> {
     pub(crate) fn exprs(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, Bound> {
         self.work.spend(2)?;
         if let (Some(x), Some(y)) = (a.0.rational(a.1.root), b.0.rational(b.1.root)) {
+            self.how = self.how.max(How::Exact);
             return Ok(x == y);
         }
         match (a.0.infinity(a.1.root), b.0.infinity(b.1.root)) {
@@ -432,6 +462,7 @@ impl Judge<'_> {
             return Err(Bound::Unsupported);
         }
         let letters = left.letters || right.letters;
+        self.how = self.how.max(How::Field);
         match field::compare(a, b, self.key, self.work)? {
             Decision::Equal => return Ok(true),
             Decision::Different => return Ok(false),
@@ -447,6 +478,7 @@ impl Judge<'_> {
         if left.big {
             return Ok(false);
         }
+        self.how = How::Real;
         if letters {
             real::functions(a, b, left.imaginary || right.imaginary, self.key, self.work)
         } else {

@@ -47,6 +47,7 @@ mod ball;
 
 pub use bound::Bound;
 pub use extract::Rule;
+pub use judge::How;
 pub use options::{AnswerIn, Options, Order, Percent, Think, Units};
 pub use presets::{Preset, PresetReference, PresetScore};
-pub use verify::{Outcome, Reference, ReferenceError, Verdict, verify};
+pub use verify::{Judgement, Outcome, Reference, ReferenceError, Verdict, verify};

@@ -146,7 +146,7 @@ impl PresetReference {
             }
             Preset::VerlPrimeMath => match prime_answer(response) {
                 Some(answer) => {
-                    let outcome = reference.judge(&answer).0;
+                    let outcome = reference.judge(&answer).outcome;
                     return PresetScore { score: Some(f64::from(u8::from(outcome.is_right()))), outcome };
                 }
                 None => return PresetScore { score: Some(0.0), outcome: Outcome::NoAnswer },

@@ -8,10 +8,10 @@ use dashu_int::IBig;
 use crate::bound::{Bound, Work};
 use crate::extract::{self, Found, Rule};
 use crate::field::Key;
-use crate::judge::Judge;
+use crate::judge::{How, Judge};
 use crate::options::Options;
 use crate::parse::parse;
-use crate::text::plain;
+use crate::text::{plain, to_latex};
 use crate::value::{Answer, Value};
 
 /// Characters of an answer that a verdict quotes.
@@ -82,13 +82,28 @@ pub struct Verdict {
     pub span: Option<Range<usize>>,
     /// The answer's text, cut at 200 characters.
     pub answer: Option<String>,
+    /// The same with Unicode spellings in LaTeX, as it was read.
+    pub normal: Option<String>,
     /// What the answer was read as.
     pub kind: Option<&'static str>,
+    /// How it was compared.
+    pub how: Option<How>,
+}
+
+/// The judgement on the text of one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What became of the answer.
+    pub outcome: Outcome,
+    /// What it was read as. `None`: a bound was broken before it was read.
+    pub kind: Option<&'static str>,
+    /// How it was compared.
+    pub how: How,
 }
 
 impl Verdict {
     fn without_answer(outcome: Outcome) -> Self {
-        Self { outcome, rule: None, span: None, answer: None, kind: None }
+        Self { outcome, rule: None, span: None, answer: None, normal: None, kind: None, how: None }
     }
 }
 
@@ -134,7 +149,7 @@ impl Reference {
     /// A reference must equal itself: an undefined value does not.
     fn check(&self) -> Result<(), Bound> {
         let mut work = Work::new();
-        let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work };
+        let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work, how: How::Text };
         let side = (&self.answer.tree, &self.answer.value);
         match judge.equal(side, side) {
             Ok(_) | Err(Bound::Undecided) => Ok(()),
@@ -180,35 +195,36 @@ impl Reference {
     }
 
     /// Judges the text of an answer, without looking for it.
-    pub fn judge(&self, answer: &str) -> (Outcome, Option<&'static str>) {
+    pub fn judge(&self, answer: &str) -> Judgement {
+        let said = |outcome, kind, how| Judgement { outcome, kind, how };
         let trimmed = answer.trim();
         // The same text is the same value, as the reference has one.
         if trimmed == self.text {
-            return (Outcome::Right, Some(self.kind()));
+            return said(Outcome::Right, Some(self.kind()), How::Text);
         }
         if let Some(outcome) = self.whole_number(trimmed) {
-            return (outcome, Some("expression"));
+            return said(outcome, Some("expression"), How::Exact);
         }
         let mut work = Work::new();
         let parsed = match parse(trimmed, &mut work) {
             Ok(parsed) => parsed,
-            Err(bound) => return (Outcome::Broken(bound), None),
+            Err(bound) => return said(Outcome::Broken(bound), None, How::Text),
         };
         let kind = Some(parsed.value.kind());
         let texts = matches!(self.answer.value, Value::Text(_)) || matches!(parsed.value, Value::Text(_));
         if texts && plain(trimmed) == self.plain {
-            return (Outcome::Right, kind);
+            return said(Outcome::Right, kind, How::Text);
         }
         // A choice and the same choice with its value.
         if self.is_choice() && leading_choice(trimmed) == self.plain.chars().next()
             || is_choice(trimmed) && leading_choice(&self.text) == plain(trimmed).chars().next()
         {
-            return (Outcome::Right, kind);
+            return said(Outcome::Right, kind, How::Text);
         }
         if !parsed.parsed {
-            return (Outcome::NotParsed, kind);
+            return said(Outcome::NotParsed, kind, How::Text);
         }
-        let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work };
+        let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work, how: How::Text };
         let own = (&self.answer.tree, &self.answer.value);
         let outcome = match judge.equal(own, (&parsed.tree, &parsed.value)) {
             Ok(true) => Outcome::Right,
@@ -219,9 +235,9 @@ impl Reference {
         };
         let prose = matches!(parsed.value, Value::Text(_)) && !matches!(self.answer.value, Value::Text(_));
         if prose && outcome == Outcome::Wrong {
-            return (Outcome::NotParsed, kind);
+            return said(Outcome::NotParsed, kind, How::Text);
         }
-        (outcome, kind)
+        said(outcome, kind, judge.how)
     }
 }
 
@@ -268,8 +284,17 @@ pub(crate) fn verify_found(found: Result<Option<Found<'_>>, Bound>, reference: &
         Ok(None) => return Verdict::without_answer(Outcome::NoAnswer),
         Err(bound) => return Verdict::without_answer(Outcome::Broken(bound)),
     };
-    let (outcome, kind) = reference.judge(&found.text);
+    let Judgement { outcome, kind, how } = reference.judge(&found.text);
     let Found { rule, text, span } = found;
     let cut = text.char_indices().nth(QUOTED).map_or(text.len(), |(at, _)| at);
-    Verdict { outcome, rule: Some(rule), span: Some(span), answer: Some(text[..cut].to_owned()), kind }
+    let quoted = &text[..cut];
+    Verdict {
+        outcome,
+        rule: Some(rule),
+        span: Some(span),
+        answer: Some(quoted.to_owned()),
+        normal: Some(to_latex(quoted.trim()).into_owned()),
+        kind,
+        how: Some(how),
+    }
 }

@@ -66,7 +66,7 @@ fn equality_is_symmetric() {
             continue;
         }
         compared += 1;
-        let (there, back) = (reference.judge(&answer).0, turned.judge(reference.text()).0);
+        let (there, back) = (reference.judge(&answer).outcome, turned.judge(reference.text()).outcome);
         assert_eq!(there.is_right(), back.is_right(), "{} | {} | {answer}", row["id"], reference.text());
     }
     println!("{compared} pairs judged both ways");

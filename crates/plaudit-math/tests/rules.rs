@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use plaudit_math::{
-    AnswerIn, Bound, Options, Order, Outcome, Percent, Reference, ReferenceError, Rule, Think, Units, verify,
+    AnswerIn, Bound, How, Options, Order, Outcome, Percent, Reference, ReferenceError, Rule, Think, Units,
+    verify,
 };
 
 fn judge(reference: &str, answer: &str, options: &Options) -> Outcome {
-    Reference::parse(reference, options).unwrap().judge(answer).0
+    Reference::parse(reference, options).unwrap().judge(answer).outcome
 }
 
 fn fields(table: &str) -> impl Iterator<Item = [&str; 3]> {
@@ -66,7 +67,9 @@ fn a_verdict_says_where_and_what() {
     assert_eq!(verdict.rule, Some(Rule::Box));
     assert_eq!(verdict.span, Some(11..22));
     assert_eq!(verdict.answer.as_deref(), Some("0.5"));
+    assert_eq!(verdict.normal.as_deref(), Some("0.5"));
     assert_eq!(verdict.kind, Some("expression"));
+    assert_eq!(verdict.how, Some(How::Exact));
 }
 
 #[test]
