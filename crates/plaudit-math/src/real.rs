@@ -62,7 +62,7 @@ struct Points<'k> {
 
 impl Points<'_> {
     /// The value of a letter: positive and negative fractions, small ones more often as many domains are small, then
-    /// pairs of neighbouring whole numbers, so that both parities occur.
+    /// pairs of neighbouring whole numbers, small and large, so that both parities occur.
     fn letter(&self, name: &str) -> RBig {
         // A whole number and the one after it share a draw.
         let pair = self.round.saturating_sub(FRACTIONS) / 2;
@@ -81,7 +81,10 @@ impl Points<'_> {
                 let size = if self.round == 9 { fraction } else { fraction + RBig::from(small % 9) };
                 if self.is_negative(name) { -size } else { size }
             }
-            round => RBig::from(2 + small % 300 + i64::from((round - FRACTIONS) % 2)),
+            round => {
+                let range = if pair % 2 == 0 { 12 } else { 300 };
+                RBig::from(2 + small % range + i64::from((round - FRACTIONS) % 2))
+            }
         }
     }
 }

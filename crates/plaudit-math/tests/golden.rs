@@ -170,7 +170,7 @@ fn generated(name: &str) -> (String, String) {
 
 #[test]
 fn abuse_list() {
-    for row in rows("math_abuse.jsonl") {
+    for row in rows("abuse/latex_cases.jsonl") {
         let id = text(&row, "id");
         let (response, reference) = match row["gen"].as_str() {
             Some(name) => generated(name),
