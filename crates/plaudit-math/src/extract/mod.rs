@@ -544,3 +544,40 @@ fn ceil(text: &str, mut at: usize) -> usize {
     }
     at
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Option<(Rule, String)> {
+        let found = extract(text, AnswerIn::Auto, Think::Cut).unwrap()?;
+        Some((found.rule, found.text.into_owned()))
+    }
+
+    #[test]
+    fn the_last_commitment_wins() {
+        let is = |text: &str, rule: Rule, answer: &str| {
+            assert_eq!(found(text), Some((rule, answer.to_owned())), "{text}")
+        };
+        is("\\boxed{1} but \\boxed{2}", Rule::Box, "2");
+        is("\\boxed{1} and \\boxed{2}", Rule::Box, "1, 2");
+        is("\\boxed{5} (put it in \\boxed{})", Rule::Box, "5");
+        is("\\boxed{1}. The final answer is $2$.", Rule::Phrase, "2");
+        is("\\boxed{1} <answer>2</answer>", Rule::AnswerTag, "2");
+        is("so\n#### 72", Rule::Hash, "72");
+        is("The answer is $x$ and $y$.", Rule::Phrase, "x, y");
+        is("We choose option B because", Rule::Phrase, "B");
+        is("2^3", Rule::Whole, "2^3");
+        is("Hence $x=2$.", Rule::LastMath, "x=2");
+        is("There are 42 ways.", Rule::LastNumber, "42");
+        is("So the side is 2\\sqrt{3}.", Rule::LastMath, "2\\sqrt{3}");
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_is() {
+        assert_eq!(found(""), None);
+        assert_eq!(found("I considered 4 cases but I cannot conclude."), None);
+        assert!(matches!(extract("<think>4", AnswerIn::Auto, Think::Cut), Err(Bound::UnclosedThink)));
+        assert!(matches!(extract("\\boxed{4", AnswerIn::Auto, Think::Cut), Err(Bound::Unbalanced)));
+    }
+}

@@ -793,3 +793,61 @@ pub(crate) fn closing_brace(bytes: &[u8], open: usize, end: usize) -> Option<usi
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(text: &str) -> Vec<String> {
+        let tokens = lex(text, &mut Work::new()).unwrap();
+        tokens.literals.iter().map(|literal| literal.value.to_string()).collect()
+    }
+
+    #[test]
+    fn thousands_group_outside_of_brackets() {
+        assert_eq!(numbers("1,234,567"), ["1234567"]);
+        assert_eq!(numbers("1{,}000"), ["1000"]);
+        assert_eq!(numbers("1\\,000.5"), ["2001/2"]);
+        assert_eq!(numbers("12, 345"), ["12", "345"]);
+        assert_eq!(numbers("(1,234)"), ["1", "234"]);
+        assert_eq!(numbers("\\{1,234, 5\\}"), ["1234", "5"]);
+        assert_eq!(numbers("0,123"), ["0", "123"]);
+        assert_eq!(numbers("1,2345"), ["1", "2345"]);
+    }
+
+    #[test]
+    fn decimals_repeat_and_scale() {
+        assert_eq!(numbers("0.1\\overline{6}"), ["1/6"]);
+        assert_eq!(numbers("0.\\dot{1}4285\\dot{7}"), ["1/7"]);
+        assert_eq!(numbers("2.5e-3"), ["1/400"]);
+        assert_eq!(numbers("2e"), ["2"]);
+    }
+
+    #[test]
+    fn brackets_pair_across_kinds() {
+        let tokens = lex("]0,1]", &mut Work::new()).unwrap();
+        assert_eq!(tokens.pair[0], 4);
+        assert!(matches!(lex("\\frac{1}{2", &mut Work::new()), Err(Bound::Unbalanced)));
+        assert!(lex("\\frac{1}{2}}", &mut Work::new()).is_ok());
+    }
+
+    #[test]
+    fn bounds_are_checked() {
+        assert!(matches!(lex(&"1".repeat(20_001), &mut Work::new()), Err(Bound::TooLarge)));
+        assert!(matches!(lex(&"x+".repeat(9_000), &mut Work::new()), Err(Bound::TooLarge)));
+        assert!(matches!(lex("\\input{a}", &mut Work::new()), Err(Bound::Unsupported)));
+    }
+
+    #[test]
+    fn words_and_products() {
+        let kinds = |text: &str| {
+            let tokens = lex(text, &mut Work::new()).unwrap();
+            tokens.list.iter().map(|token| token.kind).collect::<Vec<Kind>>()
+        };
+        assert_eq!(kinds("abc"), [Kind::Letter; 3]);
+        assert_eq!(kinds("odd"), [Kind::Word]);
+        assert_eq!(kinds("sinx"), [Kind::Function(Function::Sin), Kind::Letter]);
+        assert_eq!(kinds("\\text{ or }"), [Kind::Or]);
+        assert_eq!(kinds("\\mathrm{e}"), [Kind::Letter]);
+    }
+}

@@ -297,8 +297,15 @@ impl<'t, 'w> Parser<'t, 'w> {
             return Err(Fail::Unparsable);
         }
         self.skip_prefix();
-        if let Some(arrow) = (self.pos..self.end).rev().find(|at| self.tokens.list[*at].kind == Kind::Arrow) {
-            self.pos = arrow + 1;
+        // What follows the last arrow outside of brackets.
+        let mut at = self.pos;
+        while at < self.end {
+            match self.tokens.list[at].kind {
+                Kind::Open(_) if self.tokens.pair[at] != NONE => at = self.tokens.pair[at] as usize,
+                Kind::Arrow => self.pos = at + 1,
+                _ => {}
+            }
+            at += 1;
         }
         let (values, joint) = self.divided_or_elements(true)?;
         if self.pos < self.end {
@@ -557,5 +564,55 @@ fn list(mut values: Vec<Value>, joint: Option<Kind>) -> Value {
         Some((Some(named), value)) => Value::Named(Box::new(Named { members: vec![value], ..named })),
         Some((None, value)) => value,
         None => Value::Empty,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> &'static str {
+        parse(text, &mut Work::new()).unwrap().value.kind()
+    }
+
+    #[test]
+    fn texts_become_typed_values() {
+        assert_eq!(kind("2\\frac{1}{2}"), "expression");
+        assert_eq!(kind("1, 2"), "list");
+        assert_eq!(kind("\\{1, 2\\}"), "set");
+        assert_eq!(kind("(1, 2)"), "tuple");
+        assert_eq!(kind("[1, 2)"), "interval");
+        assert_eq!(kind("x = 3"), "named");
+        assert_eq!(kind("x > 3"), "named");
+        assert_eq!(kind("x^2 + y^2 = 1"), "relation");
+        assert_eq!(kind("3:2"), "ratio");
+        assert_eq!(kind("1010_2"), "based");
+        assert_eq!(kind("\\text{yes}"), "text");
+        assert_eq!(kind("\\emptyset"), "empty_set");
+        assert_eq!(kind("\\begin{pmatrix}1\\\\2\\end{pmatrix}"), "matrix");
+    }
+
+    #[test]
+    fn redundant_brackets_do_not_count() {
+        let deep = format!("{}4{}", "({".repeat(500), "})".repeat(500));
+        assert_eq!(kind(&deep), "expression");
+        let nested = format!("{}4{}", "\\sqrt{1+".repeat(70), "}".repeat(70));
+        assert_eq!(parse(&nested, &mut Work::new()).unwrap_err(), Bound::Depth);
+    }
+
+    #[test]
+    fn bounds_are_errors() {
+        let error = |text: &str| parse(text, &mut Work::new()).unwrap_err();
+        assert_eq!(error("\\frac{1}{0}"), Bound::Undefined);
+        assert_eq!(error("2^{10^9}"), Bound::TooLarge);
+        assert_eq!(error(" . "), Bound::Empty);
+        assert_eq!(error("\\lim_{x\\to0} x"), Bound::Unsupported);
+        assert_eq!(error(&vec!["1"; 600].join("; ")), Bound::TooLarge);
+    }
+
+    #[test]
+    fn mathematics_that_cannot_be_read_is_not_parsed() {
+        assert!(!parse("4 + * 5", &mut Work::new()).unwrap().parsed);
+        assert!(parse("an ellipse", &mut Work::new()).unwrap().parsed);
     }
 }
