@@ -438,7 +438,8 @@ impl<'k> Point<'k> {
             Node::Pi => (self.named("\0pi"), 1),
             Node::E => (self.named("\0e"), 1),
             Node::I => (self.imaginary, 0),
-            Node::Infinity => return Err(Stop::Foreign),
+            // An end of a sum; anywhere else it has no value and does not come here.
+            Node::Infinity => (self.named("\0infinity"), 1),
             Node::Sum(terms) => terms.iter().fold((0, 0), |(sum, degree), term| {
                 let (value, other) = of(*term);
                 // A sum of fractions has the sum of their degrees.

@@ -82,7 +82,7 @@ impl Points<'_> {
                 if self.is_negative(name) { -size } else { size }
             }
             round => {
-                let range = if pair % 2 == 0 { 12 } else { 300 };
+                let range = if pair.is_multiple_of(2) { 12 } else { 300 };
                 RBig::from(2 + small % range + i64::from((round - FRACTIONS) % 2))
             }
         }

@@ -173,6 +173,38 @@ pub(crate) fn to_latex(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The normal form of mathematics that is not evaluated: without spaces, sizes and braces around one character.
+pub(crate) fn squeezed(text: &str) -> String {
+    let mut s: String =
+        to_latex(text).chars().filter(|c| !c.is_whitespace() && *c != '$' && *c != '~').collect();
+    for size in
+        ["\\left", "\\right", "\\limits", "\\displaystyle", "\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad"]
+    {
+        s = s.replace(size, "");
+    }
+    s = s
+        .replace("\\dfrac", "\\frac")
+        .replace("\\tfrac", "\\frac")
+        .replace("\\mathrm{d}", "d")
+        .replace("\\rightarrow", "\\to");
+    let mut out = String::with_capacity(s.len());
+    let chars: Vec<char> = s.chars().collect();
+    let mut at = 0;
+    while at < chars.len() {
+        match chars[at..] {
+            ['{', c, '}', ..] if c != '{' && c != '}' && c != '\\' => {
+                out.push(c);
+                at += 3;
+            }
+            _ => {
+                out.push(chars[at]);
+                at += 1;
+            }
+        }
+    }
+    out.trim_end_matches(['.', ',']).to_owned()
+}
+
 /// Words that a text answer may begin with or leave out.
 const ARTICLES: [&str; 3] = ["a", "an", "the"];
 /// Words before a choice letter.

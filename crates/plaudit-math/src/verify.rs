@@ -6,12 +6,13 @@ use std::ops::Range;
 use dashu_int::IBig;
 
 use crate::bound::{Bound, Work};
+use crate::expr::Tree;
 use crate::extract::{self, Found, Rule};
 use crate::field::Key;
 use crate::judge::{How, Judge};
 use crate::options::Options;
 use crate::parse::parse;
-use crate::text::{plain, to_latex};
+use crate::text::{plain, squeezed, to_latex};
 use crate::value::{Answer, Value};
 
 /// Characters of an answer that a verdict quotes.
@@ -23,6 +24,8 @@ pub struct Reference {
     text: String,
     plain: String,
     answer: Answer,
+    /// The normal form of a reference that is not evaluated, such as an integral. It equals itself only.
+    unevaluated: Option<String>,
     key: Key,
     options: Options,
 }
@@ -138,10 +141,18 @@ impl Reference {
                 answer = Ok(other);
             }
         }
+        let mut unevaluated = None;
+        if answer.as_ref().is_err_and(|bound| *bound == Bound::Unsupported) && is_unevaluated(&chosen) {
+            let text = squeezed(&chosen);
+            let value = Value::Text(text.as_str().into());
+            answer = Ok(Answer { tree: Tree::default(), value, parsed: true, big: false });
+            unevaluated = Some(text);
+        }
         let answer = answer.map_err(unparsable)?;
         let key = Key::new(options.seed, &chosen);
         let plain = plain(&chosen);
-        let reference = Self { text: chosen.trim().to_owned(), plain, answer, key, options: options.clone() };
+        let options = options.clone();
+        let reference = Self { text: chosen.trim().to_owned(), plain, answer, unevaluated, key, options };
         reference.check().map_err(unparsable)?;
         Ok(reference)
     }
@@ -202,6 +213,10 @@ impl Reference {
         if trimmed == self.text {
             return said(Outcome::Right, Some(self.kind()), How::Text);
         }
+        if let Some(own) = &self.unevaluated {
+            let outcome = if squeezed(trimmed) == *own { Outcome::Right } else { Outcome::Wrong };
+            return said(outcome, Some("text"), How::Text);
+        }
         if let Some(outcome) = self.whole_number(trimmed) {
             return said(outcome, Some("expression"), How::Exact);
         }
@@ -239,6 +254,14 @@ impl Reference {
         }
         said(outcome, kind, judge.how)
     }
+}
+
+/// Whether a text has an integral, a limit or another operator that is not evaluated, and nothing worse.
+fn is_unevaluated(text: &str) -> bool {
+    const OPERATORS: [&str; 7] = ["\\int", "\\iint", "\\oint", "\\lim", "\\sum", "\\prod", "\\partial"];
+    const REFUSED: [&str; 5] = ["\\def", "\\input", "\\write", "\\new", "\\let"];
+    OPERATORS.iter().any(|operator| text.contains(operator))
+        && !REFUSED.iter().any(|command| text.contains(command))
 }
 
 /// Whether a text is one capital letter, perhaps in brackets or in a text command.

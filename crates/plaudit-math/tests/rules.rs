@@ -57,7 +57,7 @@ fn references_that_are_none() {
     assert_eq!(error("  "), ReferenceError::Empty);
     assert_eq!(error("\\frac{"), ReferenceError::Unparsable(Bound::Unbalanced));
     assert_eq!(error("\\frac{1}{0}"), ReferenceError::Unparsable(Bound::Undefined));
-    assert_eq!(error("\\int x\\,dx"), ReferenceError::Unparsable(Bound::Unsupported));
+    assert_eq!(error("\\input{a}"), ReferenceError::Unparsable(Bound::Unsupported));
 }
 
 #[test]

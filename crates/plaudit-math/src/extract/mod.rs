@@ -557,7 +557,7 @@ mod tests {
     #[test]
     fn the_last_commitment_wins() {
         let is = |text: &str, rule: Rule, answer: &str| {
-            assert_eq!(found(text), Some((rule, answer.to_owned())), "{text}")
+            assert_eq!(found(text), Some((rule, answer.to_owned())), "{text}");
         };
         is("\\boxed{1} but \\boxed{2}", Rule::Box, "2");
         is("\\boxed{1} and \\boxed{2}", Rule::Box, "1, 2");

@@ -450,11 +450,11 @@ impl Judge<'_> {
             (x, y) => return Ok(x == y),
         }
         let (left, right) = (a.0.occurs(a.1), b.0.occurs(b.1));
-        if left.infinity || right.infinity {
-            return Err(Bound::Undefined);
-        }
         if left.big != right.big {
             return Err(Bound::Unsupported);
+        }
+        if !left.big && (left.infinity || right.infinity) {
+            return Err(Bound::Undefined);
         }
         let letters = left.letters || right.letters;
         self.how = self.how.max(How::Field);

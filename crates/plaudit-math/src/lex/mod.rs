@@ -107,6 +107,8 @@ pub(crate) enum Kind {
     Dots,
     /// `\int` and `\lim`: values that are not computed.
     Unevaluated,
+    /// `\pmod`, which says modulo what a value is meant.
+    Mod,
     /// A character or a command that has no meaning here.
     Unknown,
 }

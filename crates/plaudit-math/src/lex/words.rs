@@ -132,8 +132,10 @@ pub(super) fn command_kind(name: &str) -> Option<Kind> {
         "R" | "Reals" => Kind::Reals,
         "sum" => Kind::Big(Big::Sum),
         "prod" => Kind::Big(Big::Product),
-        "int" | "iint" | "oint" | "lim" | "limsup" | "liminf" | "partial" | "nabla" | "sup" | "inf"
-        | "pmod" | "bmod" | "mod" => Kind::Unevaluated,
+        "int" | "iint" | "oint" | "lim" | "limsup" | "liminf" | "partial" | "nabla" | "sup" | "inf" => {
+            Kind::Unevaluated
+        }
+        "pmod" | "bmod" | "mod" | "pod" => Kind::Mod,
         "ldots" | "dots" | "cdots" | "dotsc" | "dotsb" | "vdots" | "ddots" | "dotsm" => Kind::Dots,
         "overline" | "bar" | "vec" | "hat" | "widehat" | "tilde" | "widetilde" | "dot" | "ddot"
         | "underline" | "overrightarrow" | "overbrace" | "underbrace" | "overset" => Kind::Accent,

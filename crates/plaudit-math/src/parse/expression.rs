@@ -4,7 +4,7 @@ use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
 use super::{Fail, Parsed, Parser, attach};
-use crate::bound::Bound;
+use crate::bound::{Bound, MAX_CELLS};
 use crate::expr::{Expr, Function, Id, Node, integer};
 use crate::lex::{Bracket, Kind, Rel};
 use crate::number;
@@ -73,25 +73,13 @@ impl Parser<'_, '_> {
         }
         let mut matrix = None;
         let mut factors = Vec::new();
-        let take = |parser: &mut Self, value: Value, factors: &mut Vec<Id>, matrix: &mut Option<Value>| {
-            if matches!(value, Value::Matrix { .. }) {
-                if matrix.is_some() {
-                    return Err(Fail::Unparsable);
-                }
-                *matrix = Some(value);
-                return Ok(());
-            }
-            let id = parser.id(&value)?;
-            factors.push(id);
-            Ok(())
-        };
-        take(self, first, &mut factors, &mut matrix)?;
+        self.take(first, &mut factors, &mut matrix)?;
         while self.continues_product() {
             match self.peek() {
                 Some(Kind::Times) => {
                     self.pos += 1;
                     let value = self.unary()?;
-                    take(self, value, &mut factors, &mut matrix)?;
+                    self.take(value, &mut factors, &mut matrix)?;
                 }
                 Some(Kind::Slash) => {
                     self.pos += 1;
@@ -107,7 +95,7 @@ impl Parser<'_, '_> {
                 }
                 _ => {
                     let value = self.power()?;
-                    take(self, value, &mut factors, &mut matrix)?;
+                    self.take(value, &mut factors, &mut matrix)?;
                 }
             }
         }
@@ -122,6 +110,44 @@ impl Parser<'_, '_> {
             *cell = self.quantity(root);
         }
         Ok(Value::Matrix { columns, cells })
+    }
+
+    /// Puts a factor with the numbers or with the matrices of a product.
+    fn take(&mut self, value: Value, factors: &mut Vec<Id>, matrix: &mut Option<Value>) -> Parsed<()> {
+        if let Value::Matrix { columns, cells } = value {
+            *matrix = Some(match matrix.take() {
+                Some(left) => self.matrix_product(&left, columns, &cells)?,
+                None => Value::Matrix { columns, cells },
+            });
+            return Ok(());
+        }
+        factors.push(self.id(&value)?);
+        Ok(())
+    }
+
+    fn matrix_product(&mut self, left: &Value, columns: usize, right: &[Value]) -> Parsed<Value> {
+        let Value::Matrix { columns: inner, cells } = left else { return Err(Fail::Unparsable) };
+        if columns == 0 || *inner == 0 || right.len() != inner * columns {
+            return Err(Fail::Bound(Bound::Undefined));
+        }
+        let rows = cells.len() / inner;
+        if rows * columns * inner > MAX_CELLS {
+            return Err(Fail::Bound(Bound::TooLarge));
+        }
+        let mut product = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            for column in 0..columns {
+                let mut terms = Vec::with_capacity(*inner);
+                for index in 0..*inner {
+                    let (a, b) =
+                        (self.id(&cells[row * inner + index])?, self.id(&right[index * columns + column])?);
+                    terms.push(self.tree.product(&[a, b], self.work)?);
+                }
+                let root = self.tree.sum(&terms, self.work)?;
+                product.push(self.quantity(root));
+            }
+        }
+        Ok(Value::Matrix { columns, cells: product })
     }
 
     /// Whether the next token is a factor of the product that is being read.
@@ -157,6 +183,7 @@ impl Parser<'_, '_> {
             | Kind::Det
             | Kind::Big(_)
             | Kind::Unevaluated => true,
+            Kind::Open(Bracket::Round) => self.kind(self.pos + 1) != Some(Kind::Mod),
             Kind::Open(bracket) => !matches!(bracket, Bracket::Set | Bracket::Reversed),
             // An upright letter after a number is a unit, unless more of the product follows.
             Kind::Upright => {

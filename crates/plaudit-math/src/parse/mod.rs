@@ -459,8 +459,33 @@ impl<'t, 'w> Parser<'t, 'w> {
         Some(Value::Text(plain(self.slice(self.pos - 1)).into()))
     }
 
+    /// `\pmod{7}` or `(\bmod 7)` after a value, as a unit of its own.
+    fn modulus(&mut self) -> Option<String> {
+        let bracketed =
+            self.peek() == Some(Kind::Open(Bracket::Round)) && self.kind(self.pos + 1) == Some(Kind::Mod);
+        if !bracketed && self.peek() != Some(Kind::Mod) {
+            return None;
+        }
+        let (from, to) = if bracketed {
+            (self.pos + 2, self.tokens.pair[self.pos] as usize)
+        } else {
+            let from = self.pos + 1;
+            let group = self.kind(from)? == Kind::Open(Bracket::Group);
+            (from, if group { self.tokens.pair[from] as usize } else { from + 1 })
+        };
+        let mut text = "mod".to_owned();
+        for at in from..to.min(self.end) {
+            text.extend(self.slice(at).chars().filter(|c| c.is_alphanumeric()));
+        }
+        self.pos = if bracketed || self.kind(from) == Some(Kind::Open(Bracket::Group)) { to + 1 } else { to };
+        Some(text)
+    }
+
     /// The unit that follows a value: a few words, powers and a stroke.
     fn unit(&mut self) -> Parsed<Option<String>> {
+        if let Some(modulus) = self.modulus() {
+            return Ok(Some(modulus));
+        }
         if !matches!(self.peek(), Some(Kind::Text | Kind::Word | Kind::Upright)) {
             return Ok(None);
         }
