@@ -478,6 +478,25 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
     if !kept.contains('{') || kept.matches('{').count() == kept.matches('}').count() {
         range.end = range.start + kept.len();
     }
+    // Words that only introduce a number.
+    for word in [
+        "exactly ",
+        "approximately ",
+        "about ",
+        "roughly ",
+        "equal to ",
+        "the number ",
+        "simply ",
+        "therefore ",
+    ] {
+        let inner = &text[range.clone()];
+        if inner.len() > word.len()
+            && inner.is_char_boundary(word.len())
+            && inner[..word.len()].eq_ignore_ascii_case(word)
+        {
+            range.start += word.len();
+        }
+    }
     let inner = &text[range.clone()];
     if inner.is_empty() {
         return None;
