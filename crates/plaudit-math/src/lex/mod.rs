@@ -656,7 +656,8 @@ impl Lexer<'_, '_> {
         let rest = &self.text[i..end];
         let bracketed =
             self.open.iter().any(|open| self.out.list[*open as usize].kind != Kind::Open(Bracket::Group));
-        let separators: [(&str, bool); 8] = [
+        let separators: [(&str, bool); 9] = [
+            ("\\, ", true),
             ("{,}", true),
             (",\\!\\!", true),
             (",\\! ", true),

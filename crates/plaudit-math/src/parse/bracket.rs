@@ -17,6 +17,7 @@ impl Parser<'_, '_> {
         let after = close as usize + 1;
         while (open as u32) + 1 < close
             && self.tokens.pair[open + 1] == close - 1
+            && is_grouping(self.tokens.list[open].kind, self.tokens.list[close as usize].kind)
             && is_grouping(self.tokens.list[open + 1].kind, self.tokens.list[close as usize - 1].kind)
         {
             open += 1;
@@ -113,6 +114,12 @@ impl Parser<'_, '_> {
             if is_grouping(self.kind_at(at), self.kind_at(pair)) && self.holds_expression(inner, close) {
                 return self.inner_sum(inner, close, after);
             }
+            // The innermost brackets say what it is: `{(1,2)}` is a pair.
+            let Kind::Open(kind) = self.kind_at(inner) else { return Err(Fail::Unparsable) };
+            self.pos = inner;
+            let value = self.collection(kind, inner)?;
+            self.pos = after;
+            return Ok(value);
         }
         self.collection(open, at)
     }
@@ -160,10 +167,11 @@ impl Parser<'_, '_> {
             return Err(Fail::Unparsable);
         }
         if let Some(Kind::And | Kind::Or) = joint {
-            return Ok(Value::List(values));
+            return Ok(list(values, joint));
         }
         match (open, close) {
-            (Bracket::Group, _) => Ok(Value::Set(values)),
+            // Braces group and are not seen, so what they hold is a list.
+            (Bracket::Group, _) => Ok(Value::List(values)),
             (Bracket::Round, Bracket::Round) | (Bracket::Angle, _) => Ok(Value::Tuple(values)),
             _ if values.len() == 2 => {
                 let (Some(low), Some(high)) = (values[0].expr(), values[1].expr()) else {

@@ -7,7 +7,7 @@ mod relation;
 
 use crate::bound::{Bound, MAX_ANSWER_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PLUS_MINUS, Work};
 use crate::expr::{Expr, Id, Tree, integer};
-use crate::lex::{Bracket, Kind, Literal, NONE, Rel, Token, Tokens, lex};
+use crate::lex::{Bracket, Kind, Literal, NONE, Rel, Token, Tokens, closing_brace, lex};
 use crate::text::{plain, to_latex};
 use crate::unit;
 use crate::value::{Answer, Named, Quantity, SetOp, Value};
@@ -60,8 +60,7 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
         undoubled = source.replace("\\\\", "\\");
         source = undoubled.trim();
     }
-    let source =
-        if source.ends_with("...") { source } else { source.trim_end_matches(['.', ',', ';', ' ', '\n']) };
+    let source = without_braces(without_punctuation(source));
     if source.is_empty() {
         return Err(Bound::Empty);
     }
@@ -92,6 +91,40 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
             Ok(Answer { tree: Tree::default(), value: Value::Text(words.into()), parsed, big: false })
         }
     }
+}
+
+/// The text without the spaces and the punctuation at its end. Three dots are part of a number or a list.
+fn without_punctuation(text: &str) -> &str {
+    let mut text = text.trim_end();
+    loop {
+        let spacing =
+            ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad"].iter().find_map(|end| text.strip_suffix(end));
+        let shorter = match spacing {
+            Some(shorter) => shorter,
+            None if text.ends_with("...") => return text,
+            None => text.strip_suffix(['.', ',', ';']).unwrap_or(text),
+        };
+        let shorter = shorter.trim_end();
+        if shorter.len() == text.len() {
+            return text;
+        }
+        text = shorter;
+    }
+}
+
+/// The text without braces around all of it.
+fn without_braces(text: &str) -> &str {
+    let mut inner = text;
+    // A closing brace that is not the last character ends the search, so this is linear in the layers it takes off.
+    for _ in 0..MAX_DEPTH {
+        let close =
+            if inner.starts_with('{') { closing_brace(inner.as_bytes(), 0, inner.len()) } else { None };
+        if close != Some(inner.len().wrapping_sub(1)) {
+            break;
+        }
+        inner = inner[1..inner.len() - 1].trim();
+    }
+    inner
 }
 
 /// Whether a text that is too long is nested too deeply as well, which says more about it.
@@ -155,6 +188,15 @@ fn based(source: &str) -> Option<Value> {
         ("nine", 9),
         ("ten", 10),
     ];
+    if source.len() > 1024 || !source.contains('_') {
+        return None;
+    }
+    let mut source = std::borrow::Cow::Borrowed(source);
+    for spacing in ["\\displaystyle", "\\,", "\\!", "\\(", "\\)", "\\ "] {
+        if source.contains(spacing) {
+            source = source.replace(spacing, "").into();
+        }
+    }
     let (digits, base) = source.split_once('_')?;
     let bare = |text: &str| -> String {
         let mut text = text.trim().trim_matches(['(', ')', '$', ' ']);
