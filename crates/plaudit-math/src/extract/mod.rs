@@ -144,9 +144,17 @@ pub(crate) fn reference(text: &str) -> Result<(Found<'_>, bool), Bound> {
     Ok((Found { rule: Rule::Whole, text: Cow::Borrowed(text.trim()), span: 0..text.len() }, false))
 }
 
-/// The answer of a reference that cannot be read as a whole.
+/// The answer of a reference that cannot be read as a whole: what is announced, or a formula at the end that a verb
+/// leads to. Any other formula is a part of a statement, and the statement is the answer.
 pub(crate) fn sentence(text: &str) -> Option<Found<'_>> {
-    phrase(text, 0).or_else(|| last_math(text, 0))
+    const VERBS: [&str; 8] = ["is", "are", "be", "equals", "get", "have", "obtain", "="];
+    if let Some(found) = phrase(text, 0) {
+        return Some(found);
+    }
+    let found = last_math(text, 0)?;
+    let after = &text[found.span.end..];
+    let verb = text[..found.span.start].trim_end_matches([' ', ':', '\n']).rsplit([' ', '\n']).next();
+    (!after.contains(char::is_alphabetic) && verb.is_some_and(|verb| VERBS.contains(&verb))).then_some(found)
 }
 
 // Boxes.

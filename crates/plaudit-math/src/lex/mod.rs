@@ -417,7 +417,16 @@ impl Lexer<'_, '_> {
                     stop += 1;
                 }
                 match self.at(stop, end) {
-                    b'.' => return Ok(stop + 1),
+                    // An invisible delimiter closes the one that `\left` opened.
+                    b'.' => {
+                        let top = self.open.last().map(|top| self.out.list[*top as usize].kind);
+                        if let (false, Some(Kind::Open(open))) = (opens, top)
+                            && open != Bracket::Group
+                        {
+                            self.push(Kind::Close(open), stop, stop + 1)?;
+                        }
+                        return Ok(stop + 1);
+                    }
                     b'|' => self.side = Some(opens),
                     _ => {}
                 }

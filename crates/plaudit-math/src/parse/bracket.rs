@@ -213,9 +213,15 @@ impl Parser<'_, '_> {
         }
         let outer = std::mem::replace(&mut self.set, true);
         let result = match divider {
-            None => self
-                .inside(true)
-                .map(|(values, _)| if values.is_empty() { Value::Empty } else { Value::Set(values) }),
+            None => self.inside(true).map(|(mut values, _)| match values.pop() {
+                None => Value::Empty,
+                // A brace on the left of a system of equations.
+                Some(system @ Value::List(_)) if values.is_empty() => system,
+                Some(last) => {
+                    values.push(last);
+                    Value::Set(values)
+                }
+            }),
             Some(divider) => self.builder(at, divider, close),
         };
         self.set = outer;

@@ -101,7 +101,7 @@ fn without_punctuation(text: &str) -> &str {
             ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad"].iter().find_map(|end| text.strip_suffix(end));
         let shorter = match spacing {
             Some(shorter) => shorter,
-            None if text.ends_with("...") => return text,
+            None if text.ends_with("...") || text.ends_with("\\right.") => return text,
             None => text.strip_suffix(['.', ',', ';']).unwrap_or(text),
         };
         let shorter = shorter.trim_end();
