@@ -80,7 +80,14 @@ impl Parser<'_, '_> {
             return self.resolve_equal(values, &relations);
         }
         if let [Rel::In] = relations[..] {
-            let set = values.pop().ok_or(Fail::Unparsable)?;
+            let mut set = values.pop().ok_or(Fail::Unparsable)?;
+            // What a variable is in is an interval and no pair.
+            if let Value::Tuple(ends) = &set
+                && let [low, high] = &ends[..]
+                && let (Some(low), Some(high)) = (low.expr(), high.expr())
+            {
+                set = Value::Reals(vec![Interval { low, high, low_closed: false, high_closed: false }]);
+            }
             let name = self.name(&values[0]).ok_or(Fail::Unparsable)?;
             let letter = self.letter_of(&values[0]);
             return Ok(Value::Named(Box::new(Named { name: Some(name.into()), letter, members: vec![set] })));
