@@ -82,7 +82,7 @@ impl Points<'_> {
                 if self.is_negative(name) { -size } else { size }
             }
             round => {
-                let range = if pair.is_multiple_of(2) { 12 } else { 300 };
+                let range = [2, 300, 12][usize::from(pair % 3)];
                 RBig::from(2 + small % range + i64::from((round - FRACTIONS) % 2))
             }
         }
