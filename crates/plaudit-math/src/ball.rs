@@ -598,17 +598,17 @@ impl Ball {
 
 /// `arctan(1/n)` or `artanh(1/n)` in fixed point.
 fn inverse_series(n: u32, alternating: bool) -> IBig {
-    let mut power = (IBig::ONE << (CONSTANT_BITS as usize + 64)) / IBig::from(n);
-    let square = IBig::from(n) * IBig::from(n);
-    let mut sum = power.clone();
+    let mut power = (UBig::ONE << (CONSTANT_BITS as usize + 64)) / n;
+    let square = n * n;
+    let mut sum = IBig::from(power.clone());
     let mut k = 3u32;
     let mut minus = alternating;
     loop {
-        power /= &square;
+        power /= square;
         if power.is_zero() {
             return sum;
         }
-        let term = &power / IBig::from(k);
+        let term = IBig::from(&power / k);
         if minus {
             sum -= term;
         } else {
@@ -638,6 +638,12 @@ fn ln2() -> &'static IBig {
 #[allow(clippy::cast_precision_loss)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn constants_have_all_their_bits() {
+        let (pi, log) = (pi().bit_len() as i64, ln2().bit_len() as i64);
+        assert_eq!((pi, log), (CONSTANT_BITS + 2, CONSTANT_BITS));
+    }
 
     fn near(ball: &Ball, value: f64) {
         let shift = ball.exponent;
