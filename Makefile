@@ -16,7 +16,7 @@ TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps
 # `-p CRATE` selection would resolve other features and build most dependencies again.
 BUILD := $(CARGO) build --locked --workspace --bins --features plaudit-python/as-tested
 
-.PHONY: demo check test test-rust test-limits test-browser test-python test-trainers test-verl-e2e develop wheel wheel-dev docs bench bench-python fuzz clean
+.PHONY: demo check test test-rust test-limits test-browser test-python test-trainers test-verl-e2e develop wheel wheel-dev docs bench bench-scale bench-python fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
@@ -48,6 +48,7 @@ test-python: develop
 	python/venv.sh dev
 	$(DEV)/ruff format --check python
 	$(DEV)/ruff check python
+	$(DEV)/ruff check --select F,E9 bench examples
 	$(DEV)/pyright --pythonpath $(DEV)/python
 	cd $(TARGET) && MYPYPATH=$(CURDIR)/python PYTHONPATH=$(CURDIR)/python $(CURDIR)/$(DEV)/stubtest plaudit._plaudit
 	PYTHONPATH=python PLAUDIT_BIN=$(TARGET)/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers
@@ -109,6 +110,14 @@ bench:
 	$(PYTHON) bench/serve.py
 	$(CARGO) run --release --locked -p plaudit --example join 100000 100000
 	$(MAKE) bench-python
+
+# How much faster more cores are; figures worth keeping need at least 16 of them.
+bench-scale:
+	$(CARGO) build --release --locked -p plaudit-python -p plaudit-cli
+	$(CARGO) build --release --locked -p plaudit-cli --example load
+	cp $(TARGET)/release/lib_plaudit.so $(EXTENSION)
+	python/venv.sh dev
+	$(DEV)/python bench/scale.py
 
 # The way from Python and back, RM-Gallery's tutorial, and verl's reward loop.
 bench-python:

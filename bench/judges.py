@@ -27,7 +27,7 @@ from run import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 COMMAND = TARGET / "release" / "plaudit"
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -26,7 +26,7 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 BIN = TARGET / "release" / "plaudit"
 LOAD = TARGET / "release" / "examples" / "load"
 PEER = ROOT / ".venvs" / "openrlhf" / "bin" / "python"

@@ -22,7 +22,7 @@ from run import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 COMMAND = TARGET / "release" / "plaudit"
 
 MB_PER_SECOND = 150

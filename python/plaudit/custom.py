@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from plaudit import _plaudit
-from plaudit.timeouts import Failure, run, within
+from plaudit.timeouts import Failure, run
 
 log = logging.getLogger("plaudit")
 
@@ -180,7 +180,7 @@ class _Call:
         try:
             answer = self.function(*columns, **parameters)
             if inspect.isawaitable(answer):
-                answer = asyncio.run(within(answer, timeout))
+                answer = asyncio.run(asyncio.wait_for(answer, timeout))
             return self._checked(wanted, answer)
         except Exception as error:
             return self._failed(error)
@@ -220,7 +220,6 @@ class _Call:
         if self.per == "group":
             given = iter(answers)
             return [next(given) if size else [] for size in sizes]
-        flat: list[Any] = []
         if self.per == "batch":
             flat = answers[0] if isinstance(answers[0], list) else [answers[0]] * sum(sizes)
         else:
@@ -242,11 +241,9 @@ def _number(item: Any) -> float | str | None:
         return f"the reward gave back {type(item).__name__} in place of a number"
     if not math.isfinite(value):
         return f"the reward gave back {value}"
-    return (
-        value
-        if abs(value) <= LARGEST
-        else f"the reward gave back {value:g}, and trainers compute with 32 bits"
-    )
+    if abs(value) > LARGEST:
+        return f"the reward gave back {value:g}, and trainers compute with 32 bits"
+    return value
 
 
 def _or_error(result: Any, timeout: float) -> Any:
@@ -295,9 +292,8 @@ def _schema(reward: CustomReward) -> dict[str, Any]:
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     own = positional[len(_COLUMNS) :] + keywords
     called = getattr(_unwrapped(reward.function), "__name__", reward.name)
-    schema: dict[str, Any] = {
+    return {
         "type": "object",
         "properties": {each.name: {"description": f"A parameter of {called}."} for each in own},
         "required": [each.name for each in own if each.default is each.empty],
     }
-    return schema

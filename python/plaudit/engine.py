@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import os
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from plaudit import _plaudit, custom, tables
@@ -87,9 +87,8 @@ class Engine:
         self._joins: weakref.WeakSet[Join] = weakref.WeakSet()
         self._closed = False
         self._process: PerProcess[_plaudit.Engine] = PerProcess()
-        inner = self._inner
-        self._functions = {name: functions[name] for name in inner.custom_rewards}
-        self._description = f"plaudit.Engine({inner.name!r}, components={inner.columns})"
+        self._properties = self._inner.properties()
+        self._functions = {name: functions[name] for name in self._properties["custom_rewards"]}
 
     def _open(self, *, dry: bool = False) -> _plaudit.Engine:
         raised = self._raised if self._on_error == "raise" else None
@@ -119,24 +118,21 @@ class Engine:
         return rebuild(recipe, overrides, state, share, on_error, functions)
 
     def __repr__(self) -> str:
-        # Also of an engine whose recipe could not be loaded.
-        description = getattr(self, "_description", "plaudit.Engine(not made)")
-        return f"<closed {description}>" if getattr(self, "_closed", False) else description
+        if not hasattr(self, "_properties"):
+            return "plaudit.Engine(not made)"  # Its recipe could not be loaded.
+        description = f"plaudit.Engine({self.name!r}, components={list(self.components)})"
+        return f"<closed {description}>" if self._closed else description
 
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Engine:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
@@ -168,32 +164,32 @@ class Engine:
     @property
     def name(self) -> str:
         """The recipe's name."""
-        return self._inner.name
+        return self._properties["name"]
 
     @property
     def recipe(self) -> dict[str, Any]:
         """The recipe in effect: as written, with the overrides. Recipes that it routes to are named, not shown."""
-        return self._inner.recipe
+        return copy.deepcopy(self._properties["recipe"])
 
     @property
     def components(self) -> tuple[str, ...]:
         """The names of the components, in the order of the recipe."""
-        return tuple(self._inner.columns)
+        return tuple(self._properties["components"])
 
     @property
     def weights(self) -> dict[str, float]:
         """The weight of each component."""
-        return {name: weight for name, _, weight in self._inner.parts}
+        return dict(self._properties["weights"])
 
     @property
     def rewards(self) -> dict[str, str]:
         """The name of each component's reward."""
-        return {name: reward for name, reward, _ in self._inner.parts}
+        return dict(self._properties["rewards"])
 
     @property
     def judges(self) -> dict[str, dict[str, Any]]:
         """The limits of each judge: concurrency, calls a minute, budgets."""
-        return self._inner.judges
+        return copy.deepcopy(self._properties["judges"])
 
     @property
     def tallies(self) -> list[dict[str, Any]]:
@@ -203,7 +199,7 @@ class Engine:
     @property
     def compares_groups(self) -> bool:
         """Whether some component needs the group as a whole."""
-        return self._inner.compares_groups
+        return self._properties["compares_groups"]
 
     @property
     def group_limit(self) -> tuple[str, str, int] | None:
@@ -211,27 +207,27 @@ class Engine:
 
         None where groups may have any size. A larger group is invalid with `group.too_large`, and no judge is asked about it.
         """
-        return self._inner.group_limit
+        return self._properties["group_limit"]
 
     @property
     def validates(self) -> bool:
         """Whether the recipe compares the responses with the reference."""
-        return self._inner.validates
+        return self._properties["validates"]
 
     @property
     def invalid_value(self) -> float | None:
         """The recipe's number for an invalid total, where a trainer must have one."""
-        return self._inner.invalid_value
+        return self._properties["invalid_value"]
 
     @property
     def timeout(self) -> float:
         """How long one group may take, in seconds."""
-        return self._inner.timeout
+        return self._properties["timeout"]
 
     @property
     def indivisible(self) -> str | None:
         """Why the total is not always the weighted sum of the components; None where it is."""
-        return self._inner.indivisible
+        return self._properties["indivisible"]
 
     def check_group_size(self, size: int) -> None:
         """Checks that no component refuses groups of this size.

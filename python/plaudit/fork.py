@@ -1,4 +1,4 @@
-"""Fork safety: a value with threads of its own, made once in each process that uses it."""
+"""Fork safety: a value with threads or sockets of its own, made once in each process that uses it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ _inherited: list[Any] = []
 
 
 class PerProcess(Generic[T]):
-    """A value that is made when it is first used in a process. A forked child makes its own."""
+    """A value that is made when it is first used in a process. A forked child makes its own, and so does an unpickled one."""
 
     def __init__(self) -> None:
         self._forget()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PerProcess, ()
 
     def _forget(self) -> None:
         self._lock, self._process = threading.Lock(), os.getpid()

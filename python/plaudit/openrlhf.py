@@ -44,7 +44,7 @@ import plaudit
 from plaudit import _plaudit
 
 if TYPE_CHECKING:
-    from plaudit.ray.sync_client import SyncClient
+    from plaudit.ray.client import SyncClient
 
 _log = logging.getLogger("plaudit.openrlhf")
 
@@ -168,7 +168,7 @@ class Rewards:
         self.shared: SyncClient | None = None
         if settings.join == "ray":
             from plaudit.ray.actor import ActorConfig
-            from plaudit.ray.sync_client import SyncClient
+            from plaudit.ray.client import SyncClient
 
             config = ActorConfig(settings.recipe, settings.overrides or None, settings.state)
             self.engine = config.engine(state=False)
@@ -182,7 +182,7 @@ class Rewards:
                 f"PLAUDIT_SCORE names `{settings.score}`, but the recipe has {list(self.engine.components)}"
             )
         self.join = self.engine.join()
-        self._skipped = [f"`{name}`" for name in self.engine._inner.needs_tokens]
+        self._skipped = [f"`{name}`" for name in self.engine._properties["needs_tokens"]]
         self._lock = threading.Lock()
         self._incomplete: dict[_Prompt, _Group] = {}
         self._starting: dict[_Prompt, _Group] = {}

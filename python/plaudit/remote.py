@@ -7,6 +7,7 @@ wrong token, is raised at once.
 
 from __future__ import annotations
 
+import collections
 import http.client
 import json
 import logging
@@ -15,13 +16,13 @@ import os
 import random
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from plaudit._plaudit import ArgumentError, RunError
+from plaudit.fork import PerProcess
 from plaudit.report import flat
 from plaudit.result import Result
 
@@ -65,6 +66,14 @@ class _Unreachable(Exception):
     """There was no answer before the deadline."""
 
 
+class _Connections:
+    """The idle connections of one process, and when it last warned that there is no answer."""
+
+    def __init__(self) -> None:
+        self.idle: collections.deque[http.client.HTTPConnection] = collections.deque()
+        self.warned_at = -math.inf
+
+
 class Service:
     """A client of a running `plaudit serve`.
 
@@ -102,23 +111,10 @@ class Service:
         self._secure = parts.scheme == "https"
         self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
         self._token, self._token_env = token, token_env
-        self._reset()
+        self._process: PerProcess[_Connections] = PerProcess()
 
     def __repr__(self) -> str:
         return f"<plaudit.remote.Service at {self.url}>"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _PER_PROCESS}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._reset()
-
-    def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._idle: list[http.client.HTTPConnection] = []
-        self._process = os.getpid()
-        self._warned_at = -math.inf
 
     def recipe(self, name: str) -> dict[str, Any]:
         """Reads one of the service's recipes: its components, and whether it compares.
@@ -276,9 +272,9 @@ class Service:
 
     def _warn(self, message: str) -> None:
         """A warning in the log, once a minute."""
-        now = time.monotonic()
-        if now - self._warned_at > _LOG_INTERVAL_S:
-            self._warned_at = now
+        here, now = self._process.get(_Connections), time.monotonic()
+        if now - here.warned_at > _LOG_INTERVAL_S:
+            here.warned_at = now
             _log.warning("plaudit: %s", message)
 
     def _send(self, method: str, path: str, body: bytes | None, end: float) -> tuple[int, str | None, bytes]:
@@ -300,20 +296,16 @@ class Service:
                     continue
                 raise
             if connection.sock is not None:
-                with self._lock:
-                    self._idle.append(connection)
+                self._process.get(_Connections).idle.append(connection)
             return status, again, text
 
     def _take(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it has served before."""
-        if self._process != os.getpid():
-            self._reset()
-        with self._lock:
-            if self._idle:
-                return self._idle.pop(), True
-        if self._secure:
-            return http.client.HTTPSConnection(self._host, self._port, timeout=CONNECT_TIMEOUT_S), False
-        return http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_TIMEOUT_S), False
+        try:
+            return self._process.get(_Connections).idle.pop(), True
+        except IndexError:
+            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+            return kind(self._host, self._port, timeout=CONNECT_TIMEOUT_S), False
 
     def _headers(self, body: bytes | None) -> dict[str, str]:
         headers = {"Accept": "application/json"}
@@ -327,9 +319,6 @@ class Service:
         if token:
             headers["Authorization"] = f"Bearer {token.strip()}"
         return headers
-
-
-_PER_PROCESS = ("_lock", "_idle", "_process", "_warned_at")
 
 
 def _describe(error: Exception) -> str:

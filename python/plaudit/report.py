@@ -40,7 +40,11 @@ class Report:
     def __getstate__(self) -> dict[str, Any]:
         # All columns, which then stand before the extension's object that makes them.
         return {
-            **{name: getattr(self, name) for name in _COLUMNS},
+            **{
+                name: getattr(self, name)
+                for name, made in vars(Report).items()
+                if isinstance(made, cached_property)
+            },
             "components": dict(self.components),
             "component_outcomes": dict(self.component_outcomes),
         }
@@ -143,18 +147,8 @@ class Report:
         for at in range(len(self)):
             fields, size, mean, totals = self._scores.result(at, group_of.get(at, [at]))
             total, outcome, reason, components, info = fields
-            results.append(
-                Result(
-                    total,
-                    outcome,
-                    reason,
-                    components,
-                    flat(info),
-                    group_size=size,
-                    siblings_mean=mean,
-                    group_totals=totals,
-                )
-            )
+            grouped = {"group_size": size, "siblings_mean": mean, "group_totals": totals}
+            results.append(Result(total, outcome, reason, components, flat(info), **grouped))
         return results
 
     def to_arrow(self) -> Any:
@@ -196,22 +190,6 @@ class Report:
         return self.to_arrow().to_pandas()
 
 
-# What a pickled report holds, beside its components.
-_COLUMNS = (
-    "seconds",
-    "totals",
-    "totals_or_invalid_value",
-    "totals_or_group_mean",
-    "outcomes",
-    "info",
-    "reasons",
-    "groups",
-    "statistics",
-    "rows",
-    "_names",
-    "_results",
-)
-
 _QUANTILES = ("p01", "p05", "p25", "p50", "p75", "p95", "p99")
 
 
@@ -227,12 +205,7 @@ def _with_all_keys(item: Any) -> Any:
         return item
     if item == {"count": 0}:
         summary = dict.fromkeys(("mean", "std", "min", "max"), math.nan)
-        return {
-            "count": 0,
-            **summary,
-            "quantiles": dict.fromkeys(_QUANTILES, math.nan),
-            "histogram": None,
-        }
+        return {**item, **summary, "quantiles": dict.fromkeys(_QUANTILES, math.nan), "histogram": None}
     return {key: _with_all_keys(value) for key, value in item.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +38,7 @@ class SingleReward:
         self._inner = _plaudit.Reward(name, self.params, functions)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.name, self.params, self._custom)
+        return functools.partial(SingleReward, custom=self._custom), (self.name, self.params)
 
     def __repr__(self) -> str:
         params = "".join(f", {key}={value!r}" for key, value in self.params.items())
@@ -73,10 +74,6 @@ class SingleReward:
         return Result(value, outcome, reason, info=info)
 
     __call__ = score
-
-
-def _rebuild(name: str, params: dict[str, Any], custom: CustomReward | None) -> SingleReward:
-    return SingleReward(name, params, custom=custom)
 
 
 def reward(name: str, **params: Any) -> SingleReward:
@@ -128,11 +125,8 @@ def _comparison(at: int, given: Any) -> tuple[int, int, int | None]:
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 3:
         raise ArgumentError(f"{place}: (first, second, winner) is wanted, not {given!r:.80}")
     first, second, winner = given
-    return (
-        _count(place, first),
-        _count(place, second),
-        None if winner is None else _count(place, winner),
-    )
+    winner = None if winner is None else _count(place, winner)
+    return _count(place, first), _count(place, second), winner
 
 
 def _count(place: str, given: Any) -> int:

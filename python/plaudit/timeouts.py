@@ -74,7 +74,7 @@ def run(
 def _result(call: Callable[[], Any], timeout: float) -> Any:
     try:
         result = call()
-        return asyncio.run(within(result, timeout)) if inspect.isawaitable(result) else result
+        return asyncio.run(asyncio.wait_for(result, timeout)) if inspect.isawaitable(result) else result
     except (asyncio.TimeoutError, TimeoutError) as error:
         return late(timeout, str(error))
     except BaseException as error:
@@ -85,8 +85,3 @@ def _result(call: Callable[[], Any], timeout: float) -> Any:
 def late(timeout: float, message: str = "") -> Failure:
     """The failure of a call that took too long."""
     return Failure(f"group.deadline: {message or f'no answer within {timeout:g} s'}", late=True)
-
-
-async def within(awaitable: Any, timeout: float) -> Any:
-    """The result of an awaitable, or a `TimeoutError` after so many seconds."""
-    return await asyncio.wait_for(awaitable, timeout)

@@ -18,8 +18,7 @@ import pytest
 from plaudit.ray import actor as actor_module
 from plaudit.ray import client as client_module
 from plaudit.ray.actor import ActorConfig, Rollout, SharedEngine, UnknownClientError
-from plaudit.ray.client import EngineClient
-from plaudit.ray.sync_client import SyncClient
+from plaudit.ray.client import EngineClient, SyncClient
 from plaudit.result import Result
 
 RULES = {"components": {"format": {"reward": "reasoning_format"}}, "groups": {"timeout": "60s"}}

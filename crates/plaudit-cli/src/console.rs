@@ -2,6 +2,7 @@
 
 use crate::summary::whole;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+pub(crate) use plaudit_serve::logging::printable;
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -48,15 +49,6 @@ impl Style {
     pub(crate) fn blue(self, text: impl Display) -> String {
         self.paint("36", text)
     }
-}
-
-/// The text with everything escaped that a terminal would obey instead of showing.
-pub(crate) fn printable(text: &str) -> String {
-    let shown = |letter: char| match letter {
-        '"' | '\'' | '\\' => vec![letter],
-        other => other.escape_debug().collect(),
-    };
-    text.chars().flat_map(shown).collect()
 }
 
 /// The console of one run.

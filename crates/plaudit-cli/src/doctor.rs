@@ -8,10 +8,9 @@ use crate::state::State;
 use crate::summary::{short, whole};
 use crate::{GOOD, PARTLY};
 use clap::Args;
-use plaudit::engine::Engine;
-use plaudit::engine::EngineOptions;
+use plaudit::engine::{Engine, EngineOptions};
 use plaudit::outcome::Outcome;
-use plaudit::plan::Plan;
+use plaudit::plan::{Component, Plan};
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use std::time::{Duration, Instant};
@@ -41,24 +40,33 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FEW_FILES: u64 = 4096;
 
 /// One thing that was looked at.
-enum DoctorCheck {
-    Good(String, String),
-    Doubtful(String, String),
-    Bad(String, String),
+struct DoctorCheck {
+    verdict: CheckResult,
+    what: String,
+    said: String,
 }
 
+#[derive(PartialEq)]
+enum CheckResult {
+    Good,
+    Doubtful,
+    Bad,
+}
+use CheckResult::{Bad, Doubtful, Good};
+
 impl DoctorCheck {
+    fn new(verdict: CheckResult, what: &str, said: impl Into<String>) -> Self {
+        Self { verdict, what: what.to_owned(), said: said.into() }
+    }
+
     fn line(&self, style: Style) -> String {
-        let (mark, what, said) = match self {
-            Self::Good(what, said) => (style.blue("ok  "), what, said),
-            Self::Doubtful(what, said) => (style.yellow("warn"), what, said),
-            Self::Bad(what, said) => (style.red("FAIL"), what, said),
+        let mark = match self.verdict {
+            Good => style.blue("ok  "),
+            Doubtful => style.yellow("warn"),
+            Bad => style.red("FAIL"),
         };
-        format!(
-            "{mark}  {:<24}{}",
-            printable(what),
-            said.lines().map(printable).collect::<Vec<_>>().join("\n        ")
-        )
+        let said = self.said.lines().map(printable).collect::<Vec<_>>().join("\n        ");
+        format!("{mark}  {:<24}{said}", printable(&self.what))
     }
 }
 
@@ -70,38 +78,39 @@ impl Doctor {
         }
         match self.recipe.recipe().and_then(|recipe| recipe.plan()) {
             Ok(plan) => checks.extend(recipe(plan)),
-            Err(mistakes) => checks.push(DoctorCheck::Bad("recipe".to_owned(), mistakes.to_string())),
+            Err(mistakes) => checks.push(DoctorCheck::new(Bad, "recipe", mistakes.to_string())),
         }
         let style = Style::of_stdout();
         let lines: Vec<String> = checks.iter().map(|check| check.line(style)).collect();
         print(&format!("plaudit {}\n{}", env!("CARGO_PKG_VERSION"), lines.join("\n")))?;
-        Ok(if checks.iter().any(|check| matches!(check, DoctorCheck::Bad(..))) { PARTLY } else { GOOD })
+        Ok(if checks.iter().any(|check| check.verdict == Bad) { PARTLY } else { GOOD })
     }
 }
 
 fn machine() -> Vec<DoctorCheck> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut checks = vec![DoctorCheck::Good("threads".to_owned(), whole(threads as u64))];
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let what = "open files".to_owned();
-    checks.push(match files {
+    let (verdict, said) = match files {
         Some(most) if most < FEW_FILES => {
-            DoctorCheck::Doubtful(what, format!("at most {}: raise it with `ulimit -n 65536`", whole(most)))
+            (Doubtful, format!("at most {}: raise it with `ulimit -n 65536`", whole(most)))
         }
-        Some(most) => DoctorCheck::Good(what, format!("at most {}", whole(most))),
-        None => DoctorCheck::Good(what, "no limit".to_owned()),
-    });
-    checks
+        Some(most) => (Good, format!("at most {}", whole(most))),
+        None => (Good, "no limit".to_owned()),
+    };
+    vec![
+        DoctorCheck::new(Good, "threads", whole(threads as u64)),
+        DoctorCheck::new(verdict, "open files", said),
+    ]
 }
 
 fn state(place: &str) -> DoctorCheck {
-    let what = "state".to_owned();
-    match State::existing(place) {
-        Ok(state) => match state.journal.has_room() {
-            Ok(()) => DoctorCheck::Good(what, format!("{} judgments", whole(state.journal.judgments()))),
-            Err(error) => DoctorCheck::Bad(what, error.to_string()),
-        },
-        Err(failure) => DoctorCheck::Bad(what, failure.to_string()),
+    let judgments = State::existing(place).and_then(|state| {
+        state.journal.has_room()?;
+        Ok(state.journal.judgments())
+    });
+    match judgments {
+        Ok(judgments) => DoctorCheck::new(Good, "state", format!("{} judgments", whole(judgments))),
+        Err(failure) => DoctorCheck::new(Bad, "state", failure.to_string()),
     }
 }
 
@@ -114,7 +123,7 @@ fn recipe(mut plan: Plan) -> Vec<DoctorCheck> {
     let judges =
         if judges.is_empty() { "no judge".to_owned() } else { format!("judges: {}", judges.join(", ")) };
     let summary = format!("{}, {judges}", plan.name);
-    let mut checks = vec![DoctorCheck::Good("recipe".to_owned(), summary)];
+    let mut checks = vec![DoctorCheck::new(Good, "recipe", summary)];
     let keys = |name: &str| std::env::var(name).ok();
     let began = Instant::now();
     let scored = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() })
@@ -122,7 +131,7 @@ fn recipe(mut plan: Plan) -> Vec<DoctorCheck> {
     let (report, tallies) = match scored {
         Ok(scored) => scored,
         Err(error) => {
-            checks.push(DoctorCheck::Bad("recipe".to_owned(), error.to_string()));
+            checks.push(DoctorCheck::new(Bad, "recipe", error.to_string()));
             return checks;
         }
     };
@@ -130,34 +139,29 @@ fn recipe(mut plan: Plan) -> Vec<DoctorCheck> {
     checks.extend(components(&report));
     let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
     let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    checks.push(DoctorCheck::Good("time".to_owned(), format!("{calls} calls in {} ms", whole(milliseconds))));
+    checks.push(DoctorCheck::new(Good, "time", format!("{calls} calls in {} ms", whole(milliseconds))));
     checks
 }
 
 fn components(report: &Report) -> Vec<DoctorCheck> {
     let Some(row) = report.rows.first() else { return Vec::new() };
     let Some(branch) = row.branch.map(|at| &report.plan.branches[at]) else {
-        let said = "no route fits a rollout without extra fields, so its judges were not asked".to_owned();
-        return vec![DoctorCheck::Doubtful("recipe".to_owned(), said)];
+        let said = "no route fits a rollout without extra fields, so its judges were not asked";
+        return vec![DoctorCheck::new(Doubtful, "recipe", said)];
     };
-    let named = branch.components.iter().zip(&row.outcomes);
-    named
-        .map(|(component, outcome)| {
-            let what = component.name.clone();
-            match outcome {
-                Some(Outcome::Invalid(reason)) => {
-                    DoctorCheck::Bad(what, format!("{}: {}", reason.code, reason.message))
-                }
-                Some(Outcome::Scored { value, .. }) => DoctorCheck::Good(what, short(value.get())),
-                Some(outcome) => {
-                    let reason =
-                        outcome.reason().map_or_else(String::new, |reason| format!(", {}", reason.code));
-                    DoctorCheck::Good(what, format!("{:?}{reason}", outcome.kind()).to_lowercase())
-                }
-                None => DoctorCheck::Good(what, "not asked, a gate is closed".to_owned()),
+    let check = |(component, outcome): (&Component, &Option<Outcome>)| {
+        let (verdict, said) = match outcome {
+            Some(Outcome::Invalid(reason)) => (Bad, format!("{}: {}", reason.code, reason.message)),
+            Some(Outcome::Scored { value, .. }) => (Good, short(value.get())),
+            Some(outcome) => {
+                let reason = outcome.reason().map_or_else(String::new, |reason| format!(", {}", reason.code));
+                (Good, format!("{:?}{reason}", outcome.kind()).to_lowercase())
             }
-        })
-        .collect()
+            None => (Good, "not asked, a gate is closed".to_owned()),
+        };
+        DoctorCheck::new(verdict, &component.name, said)
+    };
+    branch.components.iter().zip(&row.outcomes).map(check).collect()
 }
 
 fn group() -> Vec<Rollout<'static>> {

@@ -5,6 +5,7 @@ use plaudit::error::RunError;
 use plaudit::input::InputError;
 use plaudit::journal::JournalError;
 use plaudit::recipe::RecipeErrors;
+use plaudit_serve::error::write_mistakes;
 use std::fmt;
 use std::io;
 
@@ -37,9 +38,7 @@ impl CliError {
             _ => Self::File(name.to_owned(), error),
         }
     }
-}
 
-impl CliError {
     /// The stable code, for a caller that is a program.
     pub(crate) fn code(&self) -> &'static str {
         match self {
@@ -74,13 +73,7 @@ impl From<RecipeErrors> for CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recipe(mistakes) => match mistakes.as_slice() {
-                [one] => write!(out, "the recipe has a mistake\n  {one}"),
-                many => {
-                    write!(out, "the recipe has {} mistakes", many.len())?;
-                    many.iter().try_for_each(|mistake| write!(out, "\n  {mistake}"))
-                }
-            },
+            Self::Recipe(mistakes) => write_mistakes(out, mistakes),
             Self::Arguments(message) => out.write_str(message),
             Self::Input(name, error) => write!(out, "{name:?}: {error}"),
             Self::File(name, error) => write!(out, "{name:?}: {error}"),

@@ -1,21 +1,17 @@
 //! `plaudit explain`: how one total came about, with every component, every comparison and the judge's replies.
 
-use crate::GOOD;
-use crate::console::{Console, Style, printable};
+use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
 use crate::rewards::print;
 use crate::state::State;
 use crate::summary::short;
 use clap::Args;
-use plaudit::engine::EngineOptions;
 use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
 use plaudit::input::Fields;
-use plaudit::judge::Reply;
-use plaudit::judge::client::Network;
 use plaudit::judge::runner::CallTranscript;
-use plaudit::judge::{Side, Verdict};
+use plaudit::judge::{Reply, Side, Verdict};
 use plaudit::outcome::Outcome;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
@@ -48,12 +44,8 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
-        let state = State::existing(&self.state)?;
-        let (manifest, file) = state.last()?;
-        let journal = Some(state.journal.clone());
-        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
-        let engine = Engine::open(manifest.plan()?, &setup)?;
-        let rollouts = siblings(file.path(), &self.id, &engine)?;
+        let (_state, engine, _, saved) = State::replayed(&self.state)?;
+        let rollouts = siblings(&saved.path, &self.id, &engine)?;
         let (report, exchanges) = engine.explain(&rollouts, &ScoreOptions::default())?;
         let at = rollouts.iter().position(|rollout| rollout.id.as_deref() == Some(&*self.id));
         let Some(at) = at else { return Err(missing(&self.id)) };
@@ -61,8 +53,7 @@ impl Explain {
             true => format!("{:#}", explanation(&report, at, &rollouts, &exchanges, self.full)),
             false => self.text(&report, at, &rollouts, &of_rollout(&exchanges, at)),
         };
-        print(&text)?;
-        Ok(GOOD)
+        print(&text)
     }
 
     fn text(&self, report: &Report, at: usize, rollouts: &[Rollout<'_>], mine: &[&CallTranscript]) -> String {
@@ -213,9 +204,8 @@ fn reply(exchange: &CallTranscript) -> Option<String> {
 /// The rollout of that id with all of its group.
 fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static>>, CliError> {
     let all = |keep: &mut dyn FnMut(Rollout<'static>)| -> Result<(), CliError> {
-        let mut source = Source::open(file)?;
-        while let Some(block) = source.next(engine.pool(), &Fields::own(), &Console::errors())? {
-            for entry in block {
+        for block in Source::open(file)?.read_ahead(engine.pool(), Fields::own())? {
+            for entry in block?.parsed.recv().into_iter().flat_map(|parsed| parsed.entries) {
                 entry.rollouts.into_iter().flat_map(|parsed| parsed.rollouts).for_each(&mut *keep);
             }
         }

@@ -35,7 +35,7 @@ impl Interrupt {
     pub(crate) fn check(&self) -> Result<(), CliError> {
         match self.signal.load(SeqCst) {
             0 => Ok(()),
-            signal => Err(CliError::Stopped(Stopped { signal, left: Left::Nothing })),
+            signal => Err(CliError::Stopped(Stopped { signal, message: String::new() })),
         }
     }
 
@@ -55,24 +55,12 @@ impl Drop for BatchGuard {
     }
 }
 
-/// A run that a signal stopped, and what it leaves behind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A run that a signal stopped.
+#[derive(Debug)]
 pub(crate) struct Stopped {
     signal: Signal,
-    left: Left,
-}
-
-/// What a run that was stopped leaves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Left {
-    /// A journal with so many judgments.
-    Judgments(u64),
-    /// No journal: judged answers are lost.
-    Nothing,
-    /// Results on stdout up to some line; there were no judges.
-    Results,
-    /// No file under this name; there were no judges.
-    NoFile(String),
+    /// What it leaves behind.
+    message: String,
 }
 
 impl Stopped {
@@ -84,25 +72,7 @@ impl Stopped {
 
 impl fmt::Display for Stopped {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.left {
-            Left::Judgments(kept) => {
-                let (noun, verb) = if *kept == 1 { ("judgment", "is") } else { ("judgments", "are") };
-                write!(
-                    out,
-                    "stopped: {} {noun} {verb} kept; run the same command again to go on",
-                    whole(*kept)
-                )
-            }
-            Left::Nothing => {
-                out.write_str("stopped: nothing is kept; with --state a run can be gone on with")
-            }
-            Left::Results => {
-                out.write_str("stopped: some results are missing on stdout; run the same command again")
-            }
-            Left::NoFile(name) => {
-                write!(out, "stopped: {name:?} was not written; run the same command again")
-            }
-        }
+        out.write_str(&self.message)
     }
 }
 
@@ -135,13 +105,19 @@ impl Watch<'_> {
     }
 
     fn stopped(&self, signal: Signal) -> Stopped {
-        let left = match (&self.journal, self.out) {
-            (Some(journal), _) if self.is_judged() => Left::Judgments(journal.judgments()),
-            (None, _) if self.is_judged() => Left::Nothing,
-            (_, Some(name)) => Left::NoFile(name.to_owned()),
-            (_, None) => Left::Results,
+        let message = match (&self.journal, self.out) {
+            (Some(journal), _) if self.is_judged() => {
+                let kept = journal.judgments();
+                let kept = whole(kept) + if kept == 1 { " judgment is" } else { " judgments are" };
+                format!("stopped: {kept} kept; run the same command again to go on")
+            }
+            (None, _) if self.is_judged() => {
+                "stopped: nothing is kept; with --state a run can be gone on with".to_owned()
+            }
+            (_, Some(name)) => format!("stopped: {name:?} was not written; run the same command again"),
+            (_, None) => "stopped: some results are missing on stdout; run the same command again".to_owned(),
         };
-        Stopped { signal, left }
+        Stopped { signal, message }
     }
 
     fn is_judged(&self) -> bool {

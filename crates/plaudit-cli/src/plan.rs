@@ -1,24 +1,19 @@
 //! `plaudit plan`: estimates calls, tokens and cost before a run.
 
-use crate::GOOD;
 use crate::console::{Console, Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
 use crate::interrupt::Interrupt;
 use crate::rewards::print;
-use crate::scoring::{RecipeArgs, Run, pair};
+use crate::scoring::{HOLD, RecipeArgs, pair};
 use crate::state::State;
-use crate::stream::{Sink, Stream};
+use crate::stream::{Renderer, Sink, Stream};
 use crate::summary::{short, whole};
 use clap::Args;
-use plaudit::engine::Engine;
-use plaudit::engine::EngineOptions;
-use plaudit::exec::Pool;
+use plaudit::engine::{Engine, EngineOptions};
 use plaudit::journal::Store;
 use plaudit::judge::client::Network;
 use plaudit::judge::runner::{CostEstimate, OversizedGroup};
-use plaudit::report::Report;
-use plaudit::rollout::Rollout;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -55,8 +50,8 @@ struct Nowhere;
 impl Sink for Nowhere {
     type Piece = ();
 
-    fn render(&self, _: &Pool, rollouts: &[Rollout<'_>], _: &Report) -> Result<Vec<()>, CliError> {
-        Ok(vec![(); rollouts.len()])
+    fn renderer(&self) -> Renderer<()> {
+        Arc::new(|rollouts, _| Ok(vec![(); rollouts.len()]))
     }
 
     fn bytes((): &()) -> usize {
@@ -79,28 +74,16 @@ impl Plan {
             EngineOptions { journal, network: Network::Replay, dry: true, ..EngineOptions::default() };
         let engine = Arc::new(Engine::open(self.recipe.recipe()?.plan()?, &setup)?);
         let fields = crate::scoring::fields(&self.fields, false)?;
-        let mut run = Run {
-            engine: &engine,
-            source: Source::open(&self.rollouts)?,
-            fields,
-            hold: 4096,
-            by: None,
-            copy: None,
-            journal: None,
-            parts: Vec::new(),
-            out: None,
-        };
         let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
-        let done = Stream::new(&engine, &mut Nowhere, &console, run.hold, &interrupt)
-            .run(&mut run.source, &run.fields)?;
+        let done = Stream::new(&engine, &mut Nowhere, &console, HOLD, &interrupt)
+            .run(Source::open(&self.rollouts)?, fields)?;
         let estimates = engine.estimates();
         engine.plan().warnings.iter().for_each(|warning| console.warning(&printable(&warning.to_string())));
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": estimates })),
             false => table(&estimates, done.statistics.rollouts, done.statistics.groups.count),
         };
-        print(&text)?;
-        Ok(GOOD)
+        print(&text)
     }
 }
 

@@ -1,17 +1,17 @@
 //! `plaudit rank`: keeps the best rollouts of each group.
 
 use crate::error::CliError;
-use crate::files::{Output, in_chunks, line};
+use crate::files::{Output, line, refuse_format};
 use crate::scoring::ScoringArgs;
-use crate::stream::Sink;
+use crate::stream::{Renderer, Sink};
 use crate::summary::whole;
 use clap::Args;
-use plaudit::exec::Pool;
 use plaudit::group::{self, Group};
 use plaudit::report::{Report, RowResult};
 use plaudit::rollout::Rollout;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use std::io::Write as _;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,15 +35,10 @@ pub(crate) struct Rank {
 
 impl Rank {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
-        self.scoring.refuse_format(false)?;
-        let prepared = self.scoring.prepare()?;
+        refuse_format(self.scoring.out.as_deref(), false)?;
+        let run = self.scoring.prepare()?;
         let keep = usize::try_from(self.keep).unwrap_or(usize::MAX);
-        let best = Best { output: self.scoring.output()?, keep, kept: 0, without: 0 };
-        self.scoring.run(prepared, best, |best| {
-            let remark = best.remark();
-            best.output.finish()?;
-            Ok(Some(remark))
-        })
+        run.score_into(Best { output: self.scoring.output()?, keep, kept: 0, without: 0 })
     }
 }
 
@@ -63,45 +58,43 @@ struct Piece {
     without: bool,
 }
 
-impl Best {
-    fn remark(&self) -> String {
-        let without = match self.without {
-            0 => String::new(),
-            some => format!(", {} groups keep none because no rollout has a number", whole(some)),
-        };
-        format!("{} rollouts kept{without}", whole(self.kept))
-    }
-
-    /// The lines of one group.
-    fn group(&self, group: &Group, rollouts: &[Rollout<'_>], report: &Report) -> Result<Piece, CliError> {
+impl Piece {
+    /// The lines of one group, of which so many rollouts are kept.
+    fn new(
+        (keep, name): (usize, &str),
+        group: &Group,
+        rollouts: &[Rollout<'_>],
+        report: &Report,
+    ) -> Result<Self, CliError> {
         let total = |place: usize| report.rows[place].total.value().map(|value| (place, value));
         let mut ranked: Vec<(usize, f64)> = group.members.iter().filter_map(|place| total(*place)).collect();
         // The sort keeps the order of equals, which is that of the input.
         ranked.sort_by(|(_, left), (_, right)| right.total_cmp(left));
         let without = ranked.is_empty();
-        ranked.truncate(self.keep);
+        ranked.truncate(keep);
         let mut lines = Vec::new();
         for (at, (place, _)) in ranked.iter().enumerate() {
             let rollout = &rollouts[*place];
             let result = report.result(*place, rollout.id.as_deref().unwrap_or(""), rollout);
-            lines.extend(line(&Ranked { result, rank: at + 1, rollout }, self.output.name())?);
+            lines.extend(line(&Ranked { result, rank: at + 1, rollout }, name)?);
         }
-        Ok(Piece { lines, kept: ranked.len() as u64, without })
+        Ok(Self { lines, kept: ranked.len() as u64, without })
     }
 }
 
 impl Sink for Best {
     type Piece = Piece;
 
-    fn render(&self, pool: &Pool, rollouts: &[Rollout<'_>], report: &Report) -> Result<Vec<Piece>, CliError> {
-        let groups = group::gather(rollouts);
-        let ranked = in_chunks(pool, groups.len(), |at| self.group(&groups[at], rollouts, report))?;
-        let nothing = || Piece { lines: Vec::new(), kept: 0, without: false };
-        let mut pieces: Vec<Piece> = rollouts.iter().map(|_| nothing()).collect();
-        for (group, piece) in groups.iter().zip(ranked) {
-            pieces[group.members[0]] = piece;
-        }
-        Ok(pieces)
+    fn renderer(&self) -> Renderer<Piece> {
+        let (keep, name) = (self.keep, self.output.name().to_owned());
+        Arc::new(move |rollouts, report| {
+            let nothing = || Piece { lines: Vec::new(), kept: 0, without: false };
+            let mut pieces: Vec<Piece> = rollouts.iter().map(|_| nothing()).collect();
+            for group in group::gather(rollouts) {
+                pieces[group.members[0]] = Piece::new((keep, &name), &group, rollouts, report)?;
+            }
+            Ok(pieces)
+        })
     }
 
     fn bytes(piece: &Piece) -> usize {
@@ -112,6 +105,15 @@ impl Sink for Best {
         self.kept += piece.kept;
         self.without += u64::from(piece.without);
         self.output.write_all(&piece.lines).map_err(|error| CliError::writing(self.output.name(), error))
+    }
+
+    fn finish(self) -> Result<Option<String>, CliError> {
+        let without = match self.without {
+            0 => String::new(),
+            some => format!(", {} groups keep none because no rollout has a number", whole(some)),
+        };
+        self.output.finish()?;
+        Ok(Some(format!("{} rollouts kept{without}", whole(self.kept))))
     }
 }
 

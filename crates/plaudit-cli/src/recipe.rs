@@ -3,13 +3,13 @@
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::rewards::print;
-use crate::scoring::{pair, plan};
+use crate::scoring::{overridden, pair};
 use crate::summary::short;
 use crate::{FAILED, GOOD};
 use clap::{Args, Subcommand};
 use plaudit::compose::Combine;
 use plaudit::plan::{Branch, Plan};
-use plaudit::recipe::{self, RecipeError, RecipeErrors, closest};
+use plaudit::recipe::{self, RecipeError, closest};
 use plaudit::reward::Range;
 use serde_json::{Value, json};
 
@@ -58,33 +58,27 @@ struct RecipeCheck {
 impl Recipe {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
         match &self.verb {
-            RecipeVerb::Check(check) => return check.run(),
-            RecipeVerb::Show { name } => print(show(name)?.trim_end())?,
-            RecipeVerb::List => print(&list(Style::of_stdout()))?,
-            RecipeVerb::Schema => print(&format!("{:#}", recipe::schema()))?,
+            RecipeVerb::Check(check) => check.run(),
+            RecipeVerb::Show { name } => print(show(name)?.trim_end()),
+            RecipeVerb::List => print(&list(Style::of_stdout())),
+            RecipeVerb::Schema => print(&format!("{:#}", recipe::schema())),
         }
-        Ok(GOOD)
     }
 }
 
 impl RecipeCheck {
     fn run(&self) -> Result<u8, CliError> {
-        let plan = plan(&self.recipe, &self.set);
+        let plan = overridden(&self.recipe, &self.set).and_then(|recipe| recipe.plan());
         if !self.json {
-            print(&meaning(&plan?, Style::of_stdout()))?;
-            return Ok(GOOD);
+            return print(&meaning(&plan?, Style::of_stdout()));
         }
         let (value, code) = match &plan {
             Ok(plan) => (data(plan), GOOD),
-            Err(mistakes) => (wrong(mistakes), FAILED),
+            Err(mistakes) => (json!({ "ok": false, "mistakes": mistakes }), FAILED),
         };
         print(&format!("{value:#}"))?;
         Ok(code)
     }
-}
-
-fn wrong(mistakes: &RecipeErrors) -> Value {
-    json!({ "ok": false, "mistakes": mistakes })
 }
 
 fn show(name: &str) -> Result<&'static str, CliError> {

@@ -2,18 +2,13 @@
 
 use crate::console::Console;
 use crate::error::CliError;
-use crate::files::{Lines, Output, Role, Source, in_chunks, refuse_format, refuse_overlap};
+use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
 use crate::interrupt::Interrupt;
-use crate::scoring::{Run, SummaryArgs, writes};
+use crate::scoring::{Run, writes};
 use crate::state::State;
-use crate::stream::{Sink, Stream};
+use crate::stream::{Renderer, Sink, Stream};
 use clap::Args;
-use plaudit::engine::Engine;
-use plaudit::engine::EngineOptions;
-use plaudit::exec::Pool;
 use plaudit::input::Fields;
-use plaudit::judge::client::Network;
-use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use std::sync::Arc;
 
@@ -45,33 +40,26 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
-        self.out.as_deref().map_or(Ok(()), |out| refuse_format(out, false))?;
+        refuse_format(self.out.as_deref(), false)?;
         let manifest = State::paths(&self.state);
         let reads: Vec<Role<'_>> = manifest.iter().map(|file| ("a file of the state", &**file)).collect();
         refuse_overlap(&reads, &writes(self.out.as_deref(), self.summary.as_deref()))?;
-        let state = State::existing(&self.state)?;
-        let (manifest, rollouts) = state.last()?;
-        let journal = Some(state.journal.clone());
-        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
-        let engine = Arc::new(Engine::open(manifest.plan()?, &setup)?);
-        let source = Source::open(rollouts.path())?;
+        let (state, engine, hold, rollouts) = State::replayed(&self.state)?;
+        let source = Source::open(&rollouts.path)?;
         let sink = Lines { output: Output::open(self.out.as_deref().unwrap_or("-"))? };
         let run = Run {
-            engine: &engine,
+            engine,
+            state: Some(state),
+            manifest: None,
             source,
             fields: Fields::own(),
-            hold: manifest.hold,
+            hold,
             by: None,
-            copy: None,
-            journal: Some(state.journal.clone()),
-            parts: self.out.iter().chain(&self.summary).filter_map(|path| Output::part(path)).collect(),
             out: self.out.as_deref(),
+            summary: self.summary.as_deref(),
+            quiet: self.quiet,
         };
-        let summary_args = SummaryArgs { summary: self.summary.as_deref(), quiet: self.quiet };
-        run.through(sink, &summary_args, |lines| {
-            lines.output.finish()?;
-            Ok(None)
-        })
+        run.score_into(sink)
     }
 }
 
@@ -81,15 +69,15 @@ pub fn replay(state: &str) -> Result<Vec<String>, (&'static str, String)> {
 }
 
 fn collect(state: &str) -> Result<Vec<String>, CliError> {
-    let state = State::existing(state)?;
-    let (run, rollouts) = state.last()?;
-    let journal = Some(state.journal.clone());
-    let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
-    let engine = Arc::new(Engine::open(run.plan()?, &setup)?);
+    let (_state, engine, hold, rollouts) = State::replayed(state)?;
     let (console, interrupt) = (Console::errors(), Arc::new(Interrupt::default()));
     let mut collected = Collected(Vec::new());
-    Stream::new(&engine, &mut collected, &console, run.hold, &interrupt)
-        .run(&mut Source::open(rollouts.path())?, &Fields::own())?;
+    Stream::new(&engine, &mut collected, &console, hold, &interrupt)
+        .run(Source::open(&rollouts.path)?, Fields::own())?;
+    // A thread of the pool may still be letting go of the engine, and with it of the journal, which the caller may open next.
+    while Arc::strong_count(&engine) > 1 {
+        std::thread::yield_now();
+    }
     Ok(collected.0)
 }
 
@@ -99,16 +87,13 @@ struct Collected(Vec<String>);
 impl Sink for Collected {
     type Piece = String;
 
-    fn render(
-        &self,
-        pool: &Pool,
-        rollouts: &[Rollout<'_>],
-        report: &Report,
-    ) -> Result<Vec<String>, CliError> {
-        in_chunks(pool, rollouts.len(), |at| {
-            let rollout = &rollouts[at];
-            let result = report.result(at, rollout.id.as_deref().unwrap_or(""), rollout);
-            serde_json::to_string(&result).map_err(|error| CliError::Arguments(error.to_string()))
+    fn renderer(&self) -> Renderer<String> {
+        Arc::new(|rollouts, report| {
+            let text = |(at, rollout): (usize, &Rollout<'_>)| {
+                let result = report.result(at, rollout.id.as_deref().unwrap_or(""), rollout);
+                serde_json::to_string(&result).map_err(|error| CliError::Arguments(error.to_string()))
+            };
+            rollouts.iter().enumerate().map(text).collect()
         })
     }
 

@@ -11,7 +11,7 @@ use crate::summary::{short, whole};
 use clap::Args;
 use plaudit_serve::assets;
 use plaudit_serve::runs::recount;
-use plaudit_serve::runs::store::{self, RunSummary, step_identity};
+use plaudit_serve::runs::store::{self, RunSummary};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -54,8 +54,7 @@ impl Report {
         let Some(name) = &self.run else {
             let runs: Vec<RunSummary> = runs.into_iter().map(|run| with_open(run, &folder)).collect();
             let text = if self.json { format!("{:#}", json!(runs)) } else { list(&runs, &folder) };
-            print(&text)?;
-            return Ok(GOOD);
+            return print(&text);
         };
         let meant =
             runs.iter().find(|run| run.id == *name).or_else(|| runs.iter().find(|run| run.name == *name));
@@ -81,8 +80,7 @@ impl Report {
             true => format!("{:#}", json!({ "run": about, "steps": steps })),
             false => text::text(about, &steps, Style::of_stdout()),
         };
-        print(&text)?;
-        Ok(GOOD)
+        print(&text)
     }
 }
 
@@ -100,11 +98,7 @@ fn runs(folder: &Path) -> Vec<RunSummary> {
 
 /// What a run is with the steps that had not ended when it was written.
 fn with_open(about: RunSummary, folder: &Path) -> RunSummary {
-    let lines = |name: &str| {
-        store::newest_lines(&folder.join(&about.id).join(name), LATELY).unwrap_or_else(|_| Vec::new())
-    };
-    let (ended, mut open) = (lines("steps.jsonl"), lines("open.json"));
-    open.retain(|line| !ended.iter().any(|known| step_identity(known) == step_identity(line)));
+    let (_, open) = store::newest_steps(&folder.join(&about.id), LATELY);
     recount::with(about, &open)
 }
 

@@ -37,16 +37,15 @@ impl Rewards {
             (Some(name), false) => page(find(name)?, Style::of_stdout()),
             (Some(name), true) => format!("{:#}", data(find(name)?)),
         };
-        print(&text)?;
-        Ok(GOOD)
+        print(&text)
     }
 }
 
-/// Writes text to stdout.
-pub(crate) fn print(text: &str) -> Result<(), CliError> {
+/// Writes text to stdout, and all is well.
+pub(crate) fn print(text: &str) -> Result<u8, CliError> {
     let mut out = Output::open("-")?;
     writeln!(out, "{text}").map_err(|error| CliError::writing("stdout", error))?;
-    out.finish()
+    out.finish().map(|()| GOOD)
 }
 
 fn find(name: &str) -> Result<RewardEntry<'static>, CliError> {

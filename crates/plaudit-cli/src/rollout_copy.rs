@@ -60,7 +60,7 @@ impl Write for RolloutCopy {
 
 /// The rollouts of a finished run, as a file.
 pub(crate) struct SavedRollouts {
-    path: String,
+    pub(crate) path: String,
     /// Whether the file is removed when this is dropped.
     temporary: bool,
 }
@@ -84,10 +84,6 @@ impl SavedRollouts {
         let saved = Self { path: path.clone(), temporary: true };
         file.write_all(bytes).map_err(failed)?;
         Ok(saved)
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        &self.path
     }
 }
 
@@ -117,7 +113,7 @@ mod tests {
     #[test]
     fn what_is_beside_is_gone_when_it_was_read() {
         let saved = SavedRollouts::in_temp_file(b"rows").expect("a file");
-        let path = saved.path().to_owned();
+        let path = saved.path.clone();
         assert_eq!(std::fs::read(&path).expect("there"), b"rows");
         drop(saved);
         assert!(!std::path::Path::new(&path).exists());

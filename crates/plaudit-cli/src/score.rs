@@ -1,8 +1,8 @@
 //! `plaudit score`: scores rollouts, one result per rollout in input order.
 
 use crate::error::CliError;
-use crate::files::{Lines, Output, ParquetWriter};
-use crate::scoring::{Prepared, ScoringArgs};
+use crate::files::{Lines, ParquetWriter, refuse_format};
+use crate::scoring::ScoringArgs;
 use clap::{Args, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -38,27 +38,22 @@ enum OutputFormat {
 
 impl Score {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
-        let named = self.scoring.out().is_some_and(|out| out.to_lowercase().ends_with(".parquet"));
+        let out = self.scoring.out.as_deref();
         if self.format.is_none() {
-            self.scoring.refuse_format(true)?;
+            refuse_format(out, true)?;
         }
-        let prepared = self.scoring.prepare()?;
+        let is_table = match self.format {
+            None => out.is_some_and(|out| out.to_lowercase().ends_with(".parquet")),
+            Some(format) => format == OutputFormat::Parquet,
+        };
+        let run = self.scoring.prepare()?;
         let output = self.scoring.output()?;
-        match self.format {
-            Some(OutputFormat::Parquet) => self.table(prepared, output),
-            None if named => self.table(prepared, output),
-            _ => self.scoring.run(prepared, Lines { output }, |lines| {
-                lines.output.finish()?;
-                Ok(None)
-            }),
+        match is_table {
+            true => {
+                let table = ParquetWriter::new(output, run.engine.plan())?;
+                run.score_into(table)
+            }
+            false => run.score_into(Lines { output }),
         }
-    }
-
-    fn table(&self, prepared: Prepared, output: Output) -> Result<u8, CliError> {
-        let table = ParquetWriter::new(output, prepared.engine.plan())?;
-        self.scoring.run(prepared, table, |table| {
-            table.finish()?.finish()?;
-            Ok(None)
-        })
     }
 }

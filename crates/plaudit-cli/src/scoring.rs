@@ -2,26 +2,23 @@
 
 use crate::console::{Console, printable};
 use crate::error::CliError;
-use crate::files::{Output, Role, Source, refuse_format, refuse_overlap};
+use crate::files::{Output, Role, Source, refuse_overlap};
 use crate::interrupt::{Interrupt, Watch};
-use crate::rollout_copy::RolloutCopy;
 use crate::state::{RunManifest, State};
-use crate::stream::{BadLines, Done, Sink, Stream};
+use crate::stream::{Done, Sink, Stream};
 use crate::summary::{self, Summary};
 use crate::{GOOD, PARTLY};
 use clap::Args;
-use plaudit::engine::Engine;
-use plaudit::engine::EngineOptions;
+use plaudit::engine::{Engine, EngineOptions};
 use plaudit::input::{FIELDS, Fields};
-use plaudit::journal::Store;
 use plaudit::outcome::OutcomeKind;
-use plaudit::plan::Plan;
 use plaudit::recipe::{Recipe, RecipeErrors, closest, shipped};
-use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// A group is held until so many rollouts have been read since its last member, where nothing else is said.
+pub(crate) const HOLD: u64 = 4096;
 
 /// The flags of a run over rollouts.
 #[derive(Debug, Args)]
@@ -35,7 +32,7 @@ pub(crate) struct ScoringArgs {
     fields: Vec<(String, String)>,
     /// Where results go; a file appears under its name only when it is whole [default: stdout]
     #[arg(long, short, value_name = "FILE")]
-    out: Option<String>,
+    pub(crate) out: Option<String>,
     /// Write the summary as JSON
     #[arg(long, value_name = "FILE")]
     summary: Option<String>,
@@ -43,7 +40,7 @@ pub(crate) struct ScoringArgs {
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
     /// Close a group when so many rollouts have been read since its last member
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, value_name = "N", default_value_t = HOLD, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     hold: u64,
     /// Keep every judgment in this folder before it is used, and go on from there after a crash; or in
     /// redis://[user:password@]host:port[/database], which several machines can share
@@ -82,16 +79,11 @@ impl RecipeArgs {
 }
 
 /// A recipe with overrides, or every mistake of both.
-fn overridden(name: &str, overrides: &[(String, String)]) -> Result<Recipe, RecipeErrors> {
+pub(crate) fn overridden(name: &str, overrides: &[(String, String)]) -> Result<Recipe, RecipeErrors> {
     let mut recipe = Recipe::named(name)?;
     let mistakes = overrides.iter().filter_map(|(key, value)| recipe.set(key, value).err());
     RecipeErrors::none(mistakes.flatten().collect())?;
     Ok(recipe)
-}
-
-/// The plan of a recipe with overrides, or every mistake of both.
-pub(crate) fn plan(name: &str, overrides: &[(String, String)]) -> Result<Plan, RecipeErrors> {
-    overridden(name, overrides)?.plan()
 }
 
 /// Splits `key=value`.
@@ -108,17 +100,12 @@ impl ScoringArgs {
         Output::open(self.out.as_deref().unwrap_or("-"))
     }
 
-    /// The name of the file that results go to, where they go to one.
-    pub(crate) fn out(&self) -> Option<&str> {
-        self.out.as_deref()
-    }
-
     /// Everything that is needed before the outputs are opened: nothing is left behind where it fails, or where a signal
     /// ends it.
-    pub(crate) fn prepare(&self) -> Result<Prepared, CliError> {
+    pub(crate) fn prepare(&self) -> Result<Run<'_>, CliError> {
         let recipe = self.recipe.recipe()?;
         let plan = recipe.plan()?;
-        // What is manifest is what was read here, whatever becomes of the file meanwhile.
+        // What is kept is what was read here, whatever becomes of the file meanwhile.
         let manifest = RunManifest::of(&recipe, &self.recipe.set, self.hold);
         self.refuse_overlap()?;
         let console = if self.quiet { Console::errors() } else { Console::for_run(false, None) };
@@ -127,8 +114,18 @@ impl ScoringArgs {
         let journal = state.as_ref().map(|state| state.journal.clone());
         let keys = |name: &str| std::env::var(name).ok();
         let setup = EngineOptions { journal, keys: &keys, ..EngineOptions::default() };
-        let engine = Arc::new(Engine::open(plan, &setup)?);
-        Ok(Prepared { engine, state, manifest, source: Source::open(&self.rollouts)? })
+        Ok(Run {
+            engine: Arc::new(Engine::open(plan, &setup)?),
+            state,
+            manifest,
+            source: Source::open(&self.rollouts)?,
+            fields: fields(&self.fields, self.strict)?,
+            hold: self.hold,
+            by: self.by.as_deref(),
+            out: self.out.as_deref(),
+            summary: self.summary.as_deref(),
+            quiet: self.quiet,
+        })
     }
 
     fn refuse_overlap(&self) -> Result<(), CliError> {
@@ -136,71 +133,11 @@ impl ScoringArgs {
         let mut reads: Vec<Role<'_>> = vec![("the input", &self.rollouts)];
         reads.extend(self.recipe.file().map(|file| ("the recipe", file)));
         // The state keeps a copy of the rollouts, and not over somebody's own.
-        let manifest: Vec<Role<'_>> = state.iter().map(|file| ("the state's", &**file)).collect();
-        refuse_overlap(&reads, &manifest)?;
+        let kept: Vec<Role<'_>> = state.iter().map(|file| ("the state's", &**file)).collect();
+        refuse_overlap(&reads, &kept)?;
         reads.extend(state.iter().map(|file| ("a file of the state", &**file)));
         refuse_overlap(&reads, &writes(self.out.as_deref(), self.summary.as_deref()))
     }
-
-    /// Refuses the name of an output that says a format which is not written.
-    pub(crate) fn refuse_format(&self, tables: bool) -> Result<(), CliError> {
-        self.out.as_deref().map_or(Ok(()), |out| refuse_format(out, tables))
-    }
-
-    fn input_fields(&self) -> Result<Fields, CliError> {
-        fields(&self.fields, self.strict)
-    }
-
-    /// Where files are until they are whole.
-    fn parts(&self, state: Option<&State>) -> Vec<PathBuf> {
-        let manifest = state.map(State::files).into_iter().flatten();
-        let names = self.out.iter().chain(&self.summary).cloned().chain(manifest);
-        names.filter_map(|name| Output::part(&name)).collect()
-    }
-
-    /// Scores all rollouts into a sink, which `finish` then closes and may say something about.
-    pub(crate) fn run<S: Sink>(
-        &self,
-        prepared: Prepared,
-        sink: S,
-        finish: impl FnOnce(S) -> Result<Option<String>, CliError>,
-    ) -> Result<u8, CliError> {
-        let Prepared { engine, state, manifest, source } = prepared;
-        let mut copy = state.as_ref().map(State::copy).transpose()?;
-        let run = Run {
-            engine: &engine,
-            source,
-            fields: self.input_fields()?,
-            hold: self.hold,
-            by: self.by.as_deref(),
-            copy: copy.as_mut(),
-            journal: state.as_ref().map(|state| state.journal.clone()),
-            parts: self.parts(state.as_ref()),
-            out: self.out.as_deref(),
-        };
-        let summary_args = SummaryArgs { summary: self.summary.as_deref(), quiet: self.quiet };
-        let code = run.through(sink, &summary_args, finish)?;
-        if let (Some(state), Some(copy), Some(manifest)) = (&state, copy, manifest) {
-            state.keep(&manifest, copy)?;
-        }
-        // A disk that is full may let no call begin, without any write that failed.
-        let full = |journal: &Store| journal.has_room().err().filter(|_| code != GOOD);
-        let stuck =
-            state.as_ref().and_then(|state| state.journal.is_stuck().or_else(|| full(&state.journal)));
-        if let Some(stuck) = stuck {
-            Console::errors().error(&stuck.to_string());
-        }
-        Ok(code)
-    }
-}
-
-/// A run that can begin.
-pub(crate) struct Prepared {
-    pub(crate) engine: Arc<Engine>,
-    state: Option<State>,
-    /// The run as the state keeps it; none for a recipe that did not come as text.
-    manifest: Option<RunManifest>,
-    source: Source,
 }
 
 /// The files that a run writes by name.
@@ -209,71 +146,66 @@ pub(crate) fn writes<'r>(out: Option<&'r str>, summary: Option<&'r str>) -> Vec<
     std::iter::once(("--out", out.unwrap_or("-"))).chain(summary).collect()
 }
 
-/// One run over one input.
+/// A run over one input that can begin.
 pub(crate) struct Run<'r> {
-    pub(crate) engine: &'r Arc<Engine>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) state: Option<State>,
+    /// The run as the state keeps it; none for one that is not kept.
+    pub(crate) manifest: Option<RunManifest>,
     pub(crate) source: Source,
     pub(crate) fields: Fields,
     /// A group is held until so many rollouts have been read since its last member.
     pub(crate) hold: u64,
     /// The field that statistics are told by.
     pub(crate) by: Option<&'r str>,
-    /// Where the rollouts are manifest.
-    pub(crate) copy: Option<&'r mut RolloutCopy>,
-    /// Where judgments are manifest.
-    pub(crate) journal: Option<Store>,
-    /// Where files are until they are whole.
-    pub(crate) parts: Vec<PathBuf>,
     /// The name of the file that results go to, where they go to one.
     pub(crate) out: Option<&'r str>,
-}
-
-/// Where the summary of a run goes.
-pub(crate) struct SummaryArgs<'r> {
     /// The file of the summary.
     pub(crate) summary: Option<&'r str>,
     pub(crate) quiet: bool,
 }
 
 impl Run<'_> {
-    /// Scores all rollouts into a sink, and prints its summary.
-    pub(crate) fn through<S: Sink>(
-        mut self,
-        mut sink: S,
-        summary_args: &SummaryArgs<'_>,
-        finish: impl FnOnce(S) -> Result<Option<String>, CliError>,
-    ) -> Result<u8, CliError> {
-        let summary_file = summary_args.summary.map(Output::open).transpose()?;
+    /// Scores all rollouts into a sink, prints the summary, and keeps the run in its state.
+    pub(crate) fn score_into<S: Sink>(self, mut sink: S) -> Result<u8, CliError> {
+        let state = self.state.as_ref();
+        let mut copy = self.manifest.as_ref().and(state).map(State::copy).transpose()?;
+        let summary_file = self.summary.map(Output::open).transpose()?;
         // How far a judged run has come is told by its calls: all of the file is read long before they are made.
-        let length = self.source.length().filter(|_| self.engine.plan().judges.is_empty());
-        let mut console = Console::for_run(summary_args.quiet, length);
+        let length = self.source.length.filter(|_| self.engine.plan().judges.is_empty());
+        let mut console = Console::for_run(self.quiet, length);
         let started = Instant::now();
-        let breakdown = self.by.map(Breakdown::by);
         let interrupt = Arc::new(Interrupt::default());
-        let (journal, parts) = (self.journal.take(), std::mem::take(&mut self.parts));
-        let watch = Watch { engine: self.engine, interrupt: &interrupt, journal, parts, out: self.out };
+        let files = self.out.into_iter().chain(self.summary).map(str::to_owned);
+        let files = files.chain(state.map(State::files).into_iter().flatten());
+        let watch = Watch {
+            engine: &self.engine,
+            interrupt: &interrupt,
+            journal: state.map(|state| state.journal.clone()),
+            parts: files.filter_map(|name| Output::part(&name)).collect(),
+            out: self.out,
+        };
         let done = watch.run(|| {
-            Stream::new(self.engine, &mut sink, &console, self.hold, &interrupt)
-                .with_breakdown(breakdown)
-                .with_copy(self.copy.take())
-                .run(&mut self.source, &self.fields)
+            let mut stream = Stream::new(&self.engine, &mut sink, &console, self.hold, &interrupt);
+            (stream.breakdown, stream.copy) = (self.by.map(Breakdown::by), copy.as_mut());
+            stream.run(self.source, self.fields)
         });
         console.end();
-        let Done { statistics, breakdown, bad_lines } = done?;
+        let Done { statistics, breakdown, bad_lines, bytes } = done?;
         if let (Some(field), Some(breakdown)) = (self.by, &breakdown)
             && statistics.rollouts > 0
             && !breakdown.is_found()
         {
             console.warning(&format!("--by: no rollout has the field {field:?} in its extra"));
         }
-        let remark = finish(sink)?;
+        let remark = sink.finish()?;
         let summary = Summary {
             recipe: &self.engine.plan().name,
             statistics: &statistics,
             tallies: &self.engine.tallies(),
             by: self.by.zip(breakdown.as_ref()),
             bad_lines: &bad_lines,
-            bytes: self.source.position(),
+            bytes,
             seconds: started.elapsed().as_secs_f64(),
         };
         if let Some(mut file) = summary_file {
@@ -281,7 +213,16 @@ impl Run<'_> {
             file.finish()?;
         }
         console.info(&summary::text(&summary, remark.as_deref(), console.style));
-        Ok(code(&statistics, &bad_lines))
+        let is_clean = statistics.outcomes.of(OutcomeKind::Invalid) == 0 && bad_lines.count == 0;
+        if let (Some(state), Some(copy), Some(manifest)) = (state, copy, &self.manifest) {
+            state.keep(manifest, copy)?;
+            // A disk that is full may let no call begin, without any write that failed.
+            let full = || state.journal.has_room().err().filter(|_| !is_clean);
+            if let Some(stuck) = state.journal.is_stuck().or_else(full) {
+                Console::errors().error(&stuck.to_string());
+            }
+        }
+        Ok(if is_clean { GOOD } else { PARTLY })
     }
 }
 
@@ -301,9 +242,4 @@ pub(crate) fn fields(renamed: &[(String, String)], strict: bool) -> Result<Field
         fields.refuse_others();
     }
     Ok(fields)
-}
-
-fn code(statistics: &Statistics, bad_lines: &BadLines) -> u8 {
-    let clean = statistics.outcomes.of(OutcomeKind::Invalid) == 0 && bad_lines.count() == 0;
-    if clean { GOOD } else { PARTLY }
 }

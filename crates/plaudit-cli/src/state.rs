@@ -5,7 +5,9 @@ use crate::error::CliError;
 use crate::files::Output;
 use crate::rollout_copy::{RolloutCopy, SavedRollouts};
 use crate::summary::whole;
-use plaudit::journal::{LastRun, Recovered, Redis, Store};
+use plaudit::engine::{Engine, EngineOptions};
+use plaudit::journal::{LastRun, Recovered, Store};
+use plaudit::judge::client::Network;
 use plaudit::plan::Plan;
 use plaudit::recipe::{Recipe, RecipeErrors, Source};
 use serde::{Deserialize, Serialize};
@@ -20,13 +22,9 @@ const RUN: &str = "run.json";
 
 /// What `--state` names: a folder, or `redis://host:port/database`.
 pub(crate) struct State {
-    location: Location,
+    /// Its folder, where the journal is not in Redis.
+    folder: PathBuf,
     pub(crate) journal: Store,
-}
-
-enum Location {
-    Folder(PathBuf),
-    Redis(Arc<Redis>),
 }
 
 /// A run, so that it can be done again.
@@ -37,7 +35,7 @@ pub(crate) struct RunManifest {
     /// What was overridden.
     set: Vec<(String, String)>,
     /// How long groups were held.
-    pub(crate) hold: u64,
+    hold: u64,
 }
 
 impl RunManifest {
@@ -47,7 +45,7 @@ impl RunManifest {
     }
 
     /// What the run does.
-    pub(crate) fn plan(&self) -> Result<Plan, RecipeErrors> {
+    fn plan(&self) -> Result<Plan, RecipeErrors> {
         let mut recipe = Recipe::from_source(self.recipe.clone())?;
         for (key, value) in &self.set {
             recipe.set(key, value)?;
@@ -61,11 +59,7 @@ impl State {
     pub(crate) fn open(location: &str, console: &Console) -> Result<Self, CliError> {
         let (journal, found) = Store::open(location)?;
         print_recovery(&found, console);
-        let location = match &journal {
-            Store::Folder(_) => Location::Folder(PathBuf::from(location)),
-            Store::Redis(redis) => Location::Redis(Arc::clone(redis)),
-        };
-        Ok(Self { location, journal })
+        Ok(Self { folder: PathBuf::from(location), journal })
     }
 
     /// Whether there may be a state at a location.
@@ -96,17 +90,17 @@ impl State {
 
     /// The names of the files that a run writes.
     pub(crate) fn files(&self) -> Vec<String> {
-        match &self.location {
-            Location::Folder(folder) => vec![path(folder, ROLLOUTS), path(folder, RUN)],
-            Location::Redis(_) => Vec::new(),
+        match &self.journal {
+            Store::Folder(_) => vec![path(&self.folder, ROLLOUTS), path(&self.folder, RUN)],
+            Store::Redis(_) => Vec::new(),
         }
     }
 
     /// Where the rollouts of this run go; they appear when it has finished.
     pub(crate) fn copy(&self) -> Result<RolloutCopy, CliError> {
-        match &self.location {
-            Location::Folder(folder) => Output::open(&path(folder, ROLLOUTS)).map(RolloutCopy::File),
-            Location::Redis(_) => Ok(RolloutCopy::small()),
+        match &self.journal {
+            Store::Folder(_) => Output::open(&path(&self.folder, ROLLOUTS)).map(RolloutCopy::File),
+            Store::Redis(_) => Ok(RolloutCopy::small()),
         }
     }
 
@@ -115,10 +109,10 @@ impl State {
         let text =
             serde_json::to_string_pretty(run).map_err(|error| CliError::Arguments(error.to_string()))?;
         let rollouts = copy.finish()?;
-        match &self.location {
-            Location::Redis(redis) => {
+        match &self.journal {
+            Store::Redis(redis) => {
                 let put = redis.put_run(&LastRun { run: text.into_bytes(), rollouts });
-                // Its judgments are manifest all the same, and what else was wrong with Redis is said in any case.
+                // Its judgments are kept all the same, and what else was wrong with Redis is said in any case.
                 if let Err(error) = put
                     && self.journal.is_stuck().is_none()
                 {
@@ -126,8 +120,8 @@ impl State {
                 }
                 Ok(())
             }
-            Location::Folder(folder) => {
-                let name = path(folder, RUN);
+            Store::Folder(_) => {
+                let name = path(&self.folder, RUN);
                 let mut file = Output::open(&name)?;
                 writeln!(file, "{text}").map_err(|error| CliError::writing(&name, error))?;
                 file.finish()
@@ -135,15 +129,25 @@ impl State {
         }
     }
 
+    /// An engine that answers from the journal of a state alone, with the last run that finished and its rollouts.
+    pub(crate) fn replayed(location: &str) -> Result<(Self, Arc<Engine>, u64, SavedRollouts), CliError> {
+        let state = Self::existing(location)?;
+        let (manifest, rollouts) = state.last()?;
+        let journal = Some(state.journal.clone());
+        let setup = EngineOptions { journal, network: Network::Replay, ..EngineOptions::default() };
+        let engine = Arc::new(Engine::open(manifest.plan()?, &setup)?);
+        Ok((state, engine, manifest.hold, rollouts))
+    }
+
     /// The last run that finished, and its rollouts.
-    pub(crate) fn last(&self) -> Result<(RunManifest, SavedRollouts), CliError> {
+    fn last(&self) -> Result<(RunManifest, SavedRollouts), CliError> {
         let none = |location: &str| {
             CliError::Arguments(format!(
                 "{location} holds no run that has finished: finish one with `plaudit score --state`"
             ))
         };
-        let (run, rollouts) = match &self.location {
-            Location::Redis(redis) => {
+        let (run, rollouts) = match &self.journal {
+            Store::Redis(redis) => {
                 let last = redis.last_run()?.ok_or_else(|| none("Redis"))?;
                 let rollouts = last.rollouts.ok_or_else(|| {
                     CliError::Arguments(
@@ -154,13 +158,13 @@ impl State {
                 })?;
                 (last.run, SavedRollouts::in_temp_file(&rollouts)?)
             }
-            Location::Folder(folder) => {
-                let name = path(folder, RUN);
+            Store::Folder(_) => {
+                let name = path(&self.folder, RUN);
                 let run = std::fs::read(&name).map_err(|error| match error.kind() {
-                    std::io::ErrorKind::NotFound => none(&format!("{folder:?}")),
+                    std::io::ErrorKind::NotFound => none(&format!("{:?}", self.folder)),
                     _ => CliError::File(name.clone(), error),
                 })?;
-                (run, SavedRollouts::at(path(folder, ROLLOUTS)))
+                (run, SavedRollouts::at(path(&self.folder, ROLLOUTS)))
             }
         };
         let manifest = serde_json::from_slice(&run)

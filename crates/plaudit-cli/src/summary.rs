@@ -46,7 +46,7 @@ impl Summary<'_> {
             "input": {
                 "rollouts": self.statistics.rollouts,
                 "lines": self.bad_lines.lines,
-                "bad": self.bad_lines.by_code(),
+                "bad": self.bad_lines.by_code,
             },
             "statistics": self.statistics,
             "seconds": self.seconds,
@@ -96,9 +96,9 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
             }
         }
     }
-    if summary.bad_lines.count() > 0 {
-        let codes = counted(summary.bad_lines.by_code().iter().map(|(code, count)| (*code, *count)));
-        note("bad lines", style.red(format!("{}: {codes}", whole(summary.bad_lines.count()))));
+    if summary.bad_lines.count > 0 {
+        let codes = counted(summary.bad_lines.by_code.iter().map(|(code, count)| (*code, *count)));
+        note("bad lines", style.red(format!("{}: {codes}", whole(summary.bad_lines.count))));
     }
     if let Some(remark) = remark {
         note("kept", remark.to_owned());
@@ -264,7 +264,12 @@ fn counted<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> String {
 }
 
 fn share(part: u64, all: u64) -> String {
-    format!("{:.1} %", part as f64 / all.max(1) as f64 * 100.0)
+    percent(part as f64 / all.max(1) as f64)
+}
+
+/// A share in percent, with one digit.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 pub(crate) fn cut(text: &str, longest: usize) -> String {

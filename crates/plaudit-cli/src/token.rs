@@ -1,6 +1,5 @@
 //! `plaudit token`: creates, lists and revokes the API tokens in the file that the service reads.
 
-use crate::GOOD;
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::rewards::print;
@@ -89,21 +88,20 @@ impl Token {
                     waiting: create.waiting,
                 };
                 let (token, _) = TokenFile::at(&create.file).create(new)?;
-                print(&token)?;
+                print(&token)
             }
             Action::List(list) => {
                 let entries = TokenFile::at(&list.file).list()?;
                 match list.json {
-                    true => print(&format!("{:#}", json!(entries.iter().map(data).collect::<Vec<_>>())))?,
-                    false => print(&table(&entries))?,
+                    true => print(&format!("{:#}", json!(entries.iter().map(data).collect::<Vec<_>>()))),
+                    false => print(&table(&entries)),
                 }
             }
             Action::Revoke(revoke) => {
                 let revoked = TokenFile::at(&revoke.file).revoke(&revoke.token)?;
-                print(&format!("{} ({}) is revoked", printable(&revoked.name), revoked.id))?;
+                print(&format!("{} ({}) is revoked", printable(&revoked.name), revoked.id))
             }
         }
-        Ok(GOOD)
     }
 }
 

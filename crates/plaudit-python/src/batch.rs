@@ -3,8 +3,7 @@
 
 use crate::error::{self, ReadError};
 use crate::text::{
-    NumbersAsText, TextColumn, Unreadable, arrays, arrow, is_nothing, items, or_note, text, type_name,
-    unicode, whole,
+    NumbersAsText, TextColumn, Unreadable, arrays, arrow, column, is_nothing, text, type_name, unicode, whole,
 };
 use crate::value::{to_map, to_value};
 use arrow_array::cast::AsArray as _;
@@ -26,10 +25,13 @@ use std::fmt::Display;
 use std::time::Duration;
 
 /// The arguments of a scoring call: prompts, responses, references, groups, tokens, extras and ids.
-pub(crate) type Columns<'py> = [Option<Bound<'py, PyAny>>; 7];
+pub(crate) type Columns<'py> = [Bound<'py, PyAny>; 7];
 
 /// The fields of one rollout: prompt, response, reference, tokens and extra.
-pub(crate) type Fields<'py> = [Option<Bound<'py, PyAny>>; 5];
+pub(crate) type Fields<'py> = [Bound<'py, PyAny>; 5];
+
+/// A column with something for each rollout, where there is one.
+type Given<T> = Option<Vec<Option<T>>>;
 
 /// The columns of a batch as Python gave them.
 pub(crate) struct Batch {
@@ -38,8 +40,8 @@ pub(crate) struct Batch {
     prompts: Prompts,
     responses: TextColumn,
     references: TextColumn,
-    tokens: Option<Vec<Option<u64>>>,
-    extras: Option<Vec<Map<String, Value>>>,
+    tokens: Given<u64>,
+    extras: Given<Map<String, Value>>,
     length: usize,
     unreadable: Unreadable,
 }
@@ -47,11 +49,10 @@ pub(crate) struct Batch {
 /// Prompts are text or chat messages.
 enum Prompts {
     Texts(TextColumn),
-    Mixed(Vec<PromptItem>),
+    Mixed(Vec<Option<PromptItem>>),
 }
 
 enum PromptItem {
-    Nothing,
     Text(PyBackedStr),
     Messages(Vec<Value>),
 }
@@ -59,21 +60,19 @@ enum PromptItem {
 impl Batch {
     /// Reads the columns. An error names the column that does not fit, and the place.
     pub(crate) fn read(columns: &Columns<'_>) -> PyResult<Self> {
-        let [prompts, responses, references, groups, tokens, extras, ids] =
-            columns.each_ref().map(Option::as_ref);
-        let Some(responses) = responses else {
+        let [prompts, responses, references, groups, tokens, extras, ids] = columns;
+        if responses.is_none() {
             return Err(error::argument("responses: a list is wanted, not None"));
-        };
+        }
         let mut unreadable = Unreadable::new();
-        let responses =
-            TextColumn::read("responses", Some(responses), NumbersAsText::Whole, &mut unreadable)?;
+        let responses = TextColumn::read("responses", responses, NumbersAsText::Whole, &mut unreadable)?;
         let length = responses.len().unwrap_or(0);
         let batch = Self {
             ids: TextColumn::read("ids", ids, NumbersAsText::Whole, &mut unreadable)?,
             groups: TextColumn::read("groups", groups, NumbersAsText::Whole, &mut unreadable)?,
             prompts: Prompts::read(prompts, &mut unreadable)?,
             references: TextColumn::read("references", references, NumbersAsText::Any, &mut unreadable)?,
-            tokens: counts(tokens)?,
+            tokens: counts(tokens, &mut unreadable)?,
             extras: maps(extras, &mut unreadable)?,
             responses,
             length,
@@ -167,7 +166,11 @@ impl Batch {
             response: Cow::Borrowed(self.responses.get(at).unwrap_or("")),
             reference: self.references.get(at).map(Cow::Borrowed),
             tokens: self.tokens.as_ref().and_then(|tokens| tokens[at]),
-            extra: self.extras.as_ref().map_or_else(Map::new, |extras| extras[at].clone()),
+            extra: self
+                .extras
+                .as_ref()
+                .and_then(|extras| extras[at].as_ref())
+                .map_or_else(Map::new, Map::clone),
         }
     }
 
@@ -194,17 +197,14 @@ fn into_owned(rollout: Rollout<'_>) -> Rollout<'static> {
 }
 
 impl Prompts {
-    fn read(given: Option<&Bound<'_, PyAny>>, unreadable: &mut Unreadable) -> PyResult<Self> {
-        let Some(given) = given else { return Ok(Self::Texts(TextColumn::Absent)) };
-        if let Some(array) = arrow(given)? {
-            return TextColumn::arrow("prompts", array, NumbersAsText::Whole).map(Self::Texts);
+    fn read(given: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Self> {
+        if given.is_none() {
+            return Ok(Self::Texts(TextColumn::Absent));
         }
-        let mut mixed = Vec::with_capacity(given.len().unwrap_or(0));
-        for (at, item) in items("prompts", given)?.enumerate() {
-            let prompt = PromptItem::read(&|| format!("prompts[{at}]"), &item?);
-            mixed.push(or_note(prompt, at, unreadable)?.unwrap_or(PromptItem::Nothing));
+        match arrow(given)? {
+            Some(array) => TextColumn::arrow("prompts", array, NumbersAsText::Whole).map(Self::Texts),
+            None => column("prompts", given, unreadable, PromptItem::read).map(Self::Mixed),
         }
-        Ok(Self::Mixed(mixed))
     }
 
     fn len(&self) -> Option<usize> {
@@ -217,25 +217,23 @@ impl Prompts {
     fn get(&self, at: usize) -> Option<Prompt<'_>> {
         match self {
             Self::Texts(texts) => texts.get(at).map(|text| Prompt::Text(Cow::Borrowed(text))),
-            Self::Mixed(mixed) => match mixed.get(at)? {
-                PromptItem::Nothing => None,
-                PromptItem::Text(text) => Some(Prompt::Text(Cow::Borrowed(text))),
-                PromptItem::Messages(messages) => Some(Prompt::Messages(messages.clone())),
-            },
+            Self::Mixed(mixed) => mixed.get(at)?.as_ref().map(PromptItem::prompt),
         }
     }
 }
 
 impl PromptItem {
-    fn read(place: &dyn Fn() -> String, item: &Bound<'_, PyAny>) -> Result<Self, ReadError> {
+    fn read(place: &dyn Fn() -> String, item: &Bound<'_, PyAny>) -> Result<Option<Self>, ReadError> {
         if is_nothing(item) {
-            return Ok(Self::Nothing);
+            return Ok(None);
         }
         if let Ok(text) = item.cast::<PyString>() {
-            return unicode(place, text).map(Self::Text);
+            return unicode(place, text).map(|text| Some(Self::Text(text)));
         }
         match to_value(item, place)? {
-            Value::Array(messages) if messages.iter().all(Value::is_object) => Ok(Self::Messages(messages)),
+            Value::Array(messages) if messages.iter().all(Value::is_object) => {
+                Ok(Some(Self::Messages(messages)))
+            }
             _ => {
                 let kind = type_name(item);
                 let message = format!("{}: text or a list of messages is wanted, not {kind}", place());
@@ -243,37 +241,33 @@ impl PromptItem {
             }
         }
     }
+
+    fn prompt(&self) -> Prompt<'_> {
+        match self {
+            Self::Text(text) => Prompt::Text(Cow::Borrowed(text)),
+            Self::Messages(messages) => Prompt::Messages(messages.clone()),
+        }
+    }
 }
 
 /// One rollout, with text of its own.
 pub(crate) fn rollout(fields: &Fields<'_>) -> Result<Rollout<'static>, ReadError> {
-    let [prompt, response, reference, tokens, extra] = fields.each_ref().map(Option::as_ref);
-    let response = match response {
-        Some(response) => text(&|| "response".to_owned(), response, NumbersAsText::Whole)?,
-        None => None,
-    };
-    let Some(response) = response else {
+    let [prompt, response, reference, tokens, extra] = fields;
+    let Some(response) = text(&|| "response".to_owned(), response, NumbersAsText::Whole)? else {
         return Err(error::argument("response: text is wanted, not None").into());
     };
-    let mut rollout = Rollout::new(Cow::Owned(response.to_string()));
-    if let Some(prompt) = prompt {
-        rollout.prompt = match PromptItem::read(&|| "prompt".to_owned(), prompt)? {
-            PromptItem::Nothing => None,
-            PromptItem::Text(text) => Some(Prompt::Text(Cow::Owned(text.to_string()))),
-            PromptItem::Messages(messages) => Some(Prompt::Messages(messages)),
-        };
-    }
-    if let Some(reference) = reference {
-        let reference = text(&|| "reference".to_owned(), reference, NumbersAsText::Any)?;
-        rollout.reference = reference.map(|reference| Cow::Owned(reference.to_string()));
-    }
-    if let Some(tokens) = tokens {
-        rollout.tokens = count(&|| "tokens".to_owned(), tokens)?;
-    }
-    if let Some(extra) = extra {
-        rollout.extra = to_map(extra, &|| "extra".to_owned())?;
-    }
-    Ok(rollout)
+    let prompt = PromptItem::read(&|| "prompt".to_owned(), prompt)?;
+    let reference = text(&|| "reference".to_owned(), reference, NumbersAsText::Any)?;
+    Ok(Rollout {
+        prompt: prompt.map(|prompt| match prompt {
+            PromptItem::Text(text) => Prompt::Text(Cow::Owned(text.to_string())),
+            PromptItem::Messages(messages) => Prompt::Messages(messages),
+        }),
+        reference: reference.map(|reference| Cow::Owned(reference.to_string())),
+        tokens: count(&|| "tokens".to_owned(), tokens)?,
+        extra: to_map(extra, &|| "extra".to_owned())?,
+        ..Rollout::new(response.to_string())
+    })
 }
 
 /// A name: text, or a whole number as its digits.
@@ -311,15 +305,14 @@ pub(crate) fn size(argument: &str, item: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// The numbers of tokens. Numbers with a point are taken where they are whole, as pandas writes them beside missing ones.
-fn counts(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Option<u64>>>> {
-    let Some(given) = given else { return Ok(None) };
-    if let Some(array) = arrow(given)? {
-        return arrow_counts(array).map(Some);
+fn counts(given: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Given<u64>> {
+    if given.is_none() {
+        return Ok(None);
     }
-    let mut counts = Vec::with_capacity(given.len().unwrap_or(0));
-    for (at, item) in items("tokens", given)?.enumerate() {
-        counts.push(count(&|| format!("tokens[{at}]"), &item?)?);
-    }
+    let counts = match arrow(given)? {
+        Some(array) => arrow_counts(array)?,
+        None => column("tokens", given, unreadable, |place, item| Ok(count(place, item)?))?,
+    };
     Ok(Some(counts))
 }
 
@@ -372,15 +365,9 @@ fn shown(item: &Bound<'_, PyAny>) -> String {
     item.repr().map_or_else(|_| type_name(item), |text| text.to_string().chars().take(80).collect())
 }
 
-fn maps(
-    given: Option<&Bound<'_, PyAny>>,
-    unreadable: &mut Unreadable,
-) -> PyResult<Option<Vec<Map<String, Value>>>> {
-    let Some(given) = given else { return Ok(None) };
-    let mut maps = Vec::with_capacity(given.len().unwrap_or(0));
-    for (at, item) in items("extras", given)?.enumerate() {
-        let map = to_map(&item?, &|| format!("extras[{at}]"));
-        maps.push(or_note(map, at, unreadable)?.unwrap_or_else(Map::new));
+fn maps(given: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Given<Map<String, Value>>> {
+    if given.is_none() {
+        return Ok(None);
     }
-    Ok(Some(maps))
+    column("extras", given, unreadable, |place, item| to_map(item, place).map(Some)).map(Some)
 }

@@ -4,12 +4,12 @@ use crate::batch::{self, Batch, Columns};
 use crate::custom::{Function, kinds};
 use crate::error;
 use crate::journals::{self, JournalHandle};
-use crate::report::PyReport;
+use crate::report::{Freeing, PyReport};
 use crate::value::{from_value, json};
 use plaudit::compose::Combine;
 use plaudit::engine::{Engine, EngineOptions, ScoreOptions};
 use plaudit::error::RunError;
-use plaudit::exec::CancelToken;
+use plaudit::exec::{CancelToken, Pool};
 use plaudit::journal::Store;
 use plaudit::judge::client::Network;
 use plaudit::plan::{Gate, Plan, Scorer};
@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -40,6 +41,7 @@ const QUICK_BYTES: usize = 6 << 20;
 pub(crate) struct PyEngine {
     pub(crate) engine: Arc<Engine>,
     /// Warnings about the recipe, and about the store of judgments.
+    #[pyo3(get)]
     warnings: Vec<String>,
     /// The recipe with its overrides.
     recipe: Value,
@@ -115,23 +117,6 @@ impl PyEngine {
         })
     }
 
-    /// The recipe with its overrides.
-    #[getter]
-    fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        from_value(py, &self.recipe)
-    }
-
-    /// The names of the registered functions that the recipe uses.
-    #[getter]
-    fn custom_rewards(&self) -> Vec<&str> {
-        let components = self.engine.plan().branches.iter().flat_map(|branch| &branch.components);
-        let custom = components.filter(|component| matches!(component.scorer, Scorer::Custom(_)));
-        let mut names: Vec<&str> = custom.map(|component| component.reward.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-
     /// Lets no further call begin, waits for those under way, and gives the journal back.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.closed.store(true, Ordering::Release);
@@ -149,100 +134,43 @@ impl PyEngine {
         Ok(())
     }
 
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.engine.plan().name
-    }
-
-    #[getter]
-    fn columns(&self) -> Vec<&str> {
-        self.engine.plan().columns()
-    }
-
-    /// The weight and the reward of each column; where recipes that are routed to differ, those of the first.
-    #[getter]
-    fn parts(&self) -> Vec<(&str, &str, f64)> {
+    /// What is known of the recipe, under the names that the properties of the package have.
+    fn properties<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let plan = self.engine.plan();
-        let part = |name| {
-            plan.branches.iter().find_map(|branch| {
+        let (rewards, weights, judges) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+        for name in plan.columns() {
+            // Where recipes that are routed to differ, those of the first.
+            let part = plan.branches.iter().find_map(|branch| {
                 let at = branch.components.iter().position(|component| component.name == name)?;
-                Some((name, branch.components[at].reward.as_str(), branch.parts[at].weight))
-            })
-        };
-        plan.columns().into_iter().filter_map(part).collect()
-    }
-
-    #[getter]
-    fn compares_groups(&self) -> bool {
-        self.engine.plan().compares_groups()
-    }
-
-    /// The component that takes the smallest groups, its aggregate, and how many responses that takes.
-    #[getter]
-    fn group_limit(&self) -> Option<(String, &'static str, usize)> {
-        self.engine.group_limit().map(|limit| (limit.component, limit.method, limit.limit))
-    }
-
-    /// Why the total is not always the weighted sum of the components, where that is so.
-    #[getter]
-    fn indivisible(&self) -> Option<String> {
-        let plan = self.engine.plan();
-        if plan.branches.len() > 1 {
-            return Some("`route`".to_owned());
+                Some((&branch.components[at].reward, branch.parts[at].weight))
+            });
+            rewards.set_item(name, part.map(|(reward, _)| reward))?;
+            weights.set_item(name, part.map(|(_, weight)| weight))?;
         }
-        plan.branches.iter().find_map(|branch| match branch.combine {
-            Combine::Mean => Some("`combine: mean`".to_owned()),
-            Combine::Sum => {
-                let sets_total = |gate: &Option<Gate>| gate.is_some_and(|gate| gate.total.is_some());
-                let gate = branch.components.iter().find(|component| sets_total(&component.gate))?;
-                Some(format!("the gate of `{}`, which has a total of its own", gate.name))
-            }
-        })
-    }
-
-    #[getter]
-    fn validates(&self) -> bool {
-        self.engine.plan().validates
-    }
-
-    #[getter]
-    fn invalid_value(&self) -> Option<f64> {
-        self.engine.plan().invalid_value
-    }
-
-    #[getter]
-    fn timeout(&self) -> f64 {
-        self.engine.plan().groups.timeout.as_secs_f64()
-    }
-
-    /// The components that take the token count from the trainer, and skip a rollout without one.
-    #[getter]
-    fn needs_tokens(&self) -> Vec<&str> {
-        let plan = self.engine.plan();
-        let components = || plan.branches.iter().flat_map(|branch| &branch.components);
-        let needs = |name: &&str| {
-            components().any(|part| part.name == *name && part.scorer.properties().needs_tokens)
-        };
-        plan.columns().into_iter().filter(needs).collect()
-    }
-
-    /// The limits of every judge.
-    #[getter]
-    fn judges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let all = PyDict::new(py);
-        for judge in &self.engine.plan().judges {
+        for judge in &plan.judges {
             let limits = PyDict::new(py);
             limits.set_item("concurrency", judge.config.concurrency)?;
             limits.set_item("per_minute", judge.config.per_minute)?;
             limits.set_item("budget_calls", judge.budget().calls)?;
             limits.set_item("budget_cost", judge.budget().cost)?;
-            all.set_item(&judge.name, limits)?;
+            judges.set_item(&judge.name, limits)?;
         }
+        let group_limit = self.engine.group_limit();
+        let all = PyDict::new(py);
+        all.set_item("name", &plan.name)?;
+        all.set_item("recipe", from_value(py, &self.recipe)?)?;
+        all.set_item("components", plan.columns())?;
+        all.set_item("rewards", rewards)?;
+        all.set_item("weights", weights)?;
+        all.set_item("judges", judges)?;
+        all.set_item("compares_groups", plan.compares_groups())?;
+        all.set_item("group_limit", group_limit.map(|limit| (limit.component, limit.method, limit.limit)))?;
+        all.set_item("validates", plan.validates)?;
+        all.set_item("invalid_value", plan.invalid_value)?;
+        all.set_item("timeout", plan.groups.timeout.as_secs_f64())?;
+        all.set_item("indivisible", indivisible(plan))?;
+        all.set_item("needs_tokens", needing_tokens(plan))?;
+        all.set_item("custom_rewards", custom_rewards(plan).into_iter().collect::<Vec<_>>())?;
         Ok(all)
     }
 
@@ -269,16 +197,19 @@ impl PyEngine {
     ) -> PyResult<PyReport> {
         let work = self.begin(py, &columns, validate)?;
         let (engine, batch, validated) = (Arc::clone(&self.engine), Arc::clone(&work.batch), work.validated);
+        let freeing = work.freeing();
         let cancel = work.cancel.clone();
-        let (report, seconds) = if batch.bytes() <= QUICK_BYTES && self.is_quick() {
+        let (report, seconds) = if batch.bytes() <= QUICK_BYTES && self.engine.is_rules_only() {
             let scored = py.detach(|| work.score(&engine));
             py.check_signals()?;
             scored
         } else {
-            interruptible(py, &cancel, move || work.score(&engine))?
+            // Rules run on the engine's threads anyway; who may wait long gets a thread of its own.
+            let pool = engine.is_rules_only().then(|| Arc::clone(engine.pool()));
+            interruptible(py, &cancel, pool, move || work.score(&engine))?
         };
         let report = Arc::new(report.map_err(|error| error::run(py, &error))?);
-        Ok(PyReport { report, batch, seconds, validated })
+        Ok(PyReport { report, batch, seconds, validated, freeing })
     }
 
     /// Starts to score a batch. `done` is called on another thread, with the report or an error.
@@ -319,19 +250,12 @@ impl PyEngine {
     ) -> PyResult<Bound<'py, PyAny>> {
         let work = self.begin(py, &columns, validate)?;
         let (engine, cancel) = (Arc::clone(&self.engine), work.cancel.clone());
-        let explained = interruptible(py, &cancel, move || work.explain(&engine, full))?;
+        let explained = interruptible(py, &cancel, None, move || work.explain(&engine, full))?;
         from_value(py, &Value::Array(explained.map_err(|error| error::run(py, &error))?))
     }
 }
 
 impl PyEngine {
-    /// Whether only the engine's own rules are asked, which take a moment.
-    fn is_quick(&self) -> bool {
-        let plan = self.engine.plan();
-        let mut components = plan.branches.iter().flat_map(|branch| &branch.components);
-        plan.judges.is_empty() && !components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
-    }
-
     /// The guard that a call holds while it is under way; an error where the engine was closed.
     pub(crate) fn busy(&self, py: Python<'_>) -> PyResult<Arc<()>> {
         let busy = Arc::clone(&self.busy);
@@ -352,7 +276,8 @@ impl PyEngine {
         let validate = batch::flag("validate", validate)?;
         let validated = validate.unwrap_or(self.engine.plan().validates);
         let batch = Arc::new(Batch::read(columns)?);
-        Ok(Work { batch, validate, validated, cancel: CancelToken::default(), _busy: busy })
+        let pool = Arc::clone(self.engine.pool());
+        Ok(Work { batch, validate, validated, cancel: CancelToken::default(), pool, _busy: busy })
     }
 }
 
@@ -363,17 +288,23 @@ struct Work {
     /// Whether references take part in comparisons.
     validated: bool,
     cancel: CancelToken,
+    pool: Arc<Pool>,
     _busy: Arc<()>,
 }
 
 impl Work {
+    fn freeing(&self) -> Freeing {
+        Freeing { pool: Arc::clone(&self.pool), process: std::process::id() }
+    }
+
     fn options(&self) -> ScoreOptions {
         ScoreOptions { validate: self.validate, cancel: Some(self.cancel.clone()) }
     }
 
     /// The report, and how long the engine took.
     fn score(&self, engine: &Engine) -> (Result<Report, RunError>, Duration) {
-        let rollouts = self.batch.rollouts();
+        let places: Vec<usize> = self.batch.readable().collect();
+        let rollouts = self.pool.map(&places, |at| self.batch.rollout(*at));
         let began = Instant::now();
         let report = engine.score_with(&rollouts, &self.options());
         let seconds = began.elapsed();
@@ -403,12 +334,14 @@ impl Work {
 
     /// Calls back into Python; where the interpreter is going away, nobody waits any more.
     fn finish(self, done: &Py<PyAny>, report: Result<Report, RunError>, seconds: Duration) {
+        let freeing = self.freeing();
         let Self { batch, validated, _busy, .. } = self;
         Python::try_attach(|py| {
             let called = match report {
                 Ok(report) => {
                     let report = Arc::new(report);
-                    done.call1(py, (PyReport { report, batch, seconds, validated }, py.None()))
+                    let report = PyReport { report, batch, seconds, validated, freeing };
+                    done.call1(py, (report, py.None()))
                 }
                 Err(error) => done.call1(py, (py.None(), error::run(py, &error))),
             };
@@ -419,16 +352,19 @@ impl Work {
     }
 }
 
-/// Runs work on a thread of its own, while this one, which gets the signals, waits. Ctrl-C cancels the work.
+/// Runs work on a thread of the pool or of its own, while this one, which gets the signals, waits. Ctrl-C cancels the work.
 fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     cancel: &CancelToken,
+    pool: Option<Arc<Pool>>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (sender, mut receiver) = mpsc::sync_channel(1);
-    spawn(move || {
-        let _ = sender.send(work());
-    })?;
+    let work = move || drop(sender.send(work()));
+    match pool {
+        Some(pool) => pool.spawn(work),
+        None => spawn(work)?,
+    }
     loop {
         let received = py.detach(move || {
             let received = receiver.recv_timeout(SIGNAL_POLL);
@@ -457,6 +393,36 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
     started.map(drop).map_err(|error| {
         let message = format!("no thread can be started: {error}");
         Python::attach(|py| error::coded(py, "engine.threads", message))
+    })
+}
+
+/// The names of the registered functions that a recipe uses.
+fn custom_rewards(plan: &Plan) -> BTreeSet<&str> {
+    let components = plan.branches.iter().flat_map(|branch| &branch.components);
+    let custom = components.filter(|component| matches!(component.scorer, Scorer::Custom(_)));
+    custom.map(|component| component.reward.as_str()).collect()
+}
+
+/// The components that take the token count from the trainer, and skip a rollout without one.
+fn needing_tokens(plan: &Plan) -> Vec<&str> {
+    let components = || plan.branches.iter().flat_map(|branch| &branch.components);
+    let needs =
+        |name: &&str| components().any(|part| part.name == *name && part.scorer.properties().needs_tokens);
+    plan.columns().into_iter().filter(needs).collect()
+}
+
+/// Why the total is not always the weighted sum of the components, where that is so.
+fn indivisible(plan: &Plan) -> Option<String> {
+    if plan.branches.len() > 1 {
+        return Some("`route`".to_owned());
+    }
+    plan.branches.iter().find_map(|branch| match branch.combine {
+        Combine::Mean => Some("`combine: mean`".to_owned()),
+        Combine::Sum => {
+            let sets_total = |gate: &Option<Gate>| gate.is_some_and(|gate| gate.total.is_some());
+            let gate = branch.components.iter().find(|component| sets_total(&component.gate))?;
+            Some(format!("the gate of `{}`, which has a total of its own", gate.name))
+        }
     })
 }
 

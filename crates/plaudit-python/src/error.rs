@@ -1,12 +1,13 @@
 //! The exceptions of the package: `PlauditError`, and below it `ArgumentError`, `RecipeError` and `RunError`.
 
+use crate::value::{from_value, json};
 use plaudit::error::RunError as EngineError;
 use plaudit::recipe::RecipeErrors;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyType};
+use pyo3::types::{PyDict, PyType};
 use std::fmt::Display;
 
 create_exception!(plaudit, PlauditError, PyException, "The base of all exceptions of plaudit.");
@@ -47,20 +48,9 @@ pub(crate) fn recipe(py: Python<'_>, mistakes: RecipeErrors, lines: bool) -> PyE
     // A recipe that came as a dict has no lines.
     let mistakes = if lines { mistakes } else { mistakes.without_lines() };
     let error = RecipeError::new_err(mistakes.to_string());
-    let set = || -> PyResult<()> {
-        let list = PyList::empty(py);
-        for mistake in mistakes {
-            let dict = PyDict::new(py);
-            dict.set_item("code", mistake.code)?;
-            dict.set_item("path", mistake.path)?;
-            dict.set_item("line", mistake.line)?;
-            dict.set_item("message", mistake.message)?;
-            dict.set_item("fix", mistake.fix)?;
-            list.append(dict)?;
-        }
-        error.value(py).setattr("mistakes", list)
-    };
-    set().err().unwrap_or(error)
+    let set =
+        json(&mistakes).and_then(|mistakes| error.value(py).setattr("mistakes", from_value(py, &mistakes)?));
+    set.err().unwrap_or(error)
 }
 
 /// A run that could not be done.

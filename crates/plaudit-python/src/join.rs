@@ -166,20 +166,15 @@ impl PyJoin {
 #[pymethods]
 impl CompletionQueue {
     /// Hands one rollout in for training. Its result comes under this number.
-    #[allow(clippy::too_many_arguments, reason = "what the caller says of a rollout")]
-    fn submit<'py>(
+    fn submit(
         &self,
         number: u64,
-        group: &Bound<'py, PyAny>,
-        size: &Bound<'py, PyAny>,
-        member: Option<&Bound<'py, PyAny>>,
-        prompt: Option<Bound<'py, PyAny>>,
-        response: Option<Bound<'py, PyAny>>,
-        reference: Option<Bound<'py, PyAny>>,
-        tokens: Option<Bound<'py, PyAny>>,
-        extra: Option<Bound<'py, PyAny>>,
+        group: &Bound<'_, PyAny>,
+        size: &Bound<'_, PyAny>,
+        member: Option<&Bound<'_, PyAny>>,
+        fields: Fields<'_>,
     ) -> PyResult<()> {
-        let mut arrival = arrival(group, size, member, &[prompt, response, reference, tokens, extra])?;
+        let mut arrival = arrival(group, size, member, &fields)?;
         arrival.validate = Some(false);
         let join = self.join.get();
         let (notifier, completions) = (join.notifier(), Arc::clone(&self.completions));

@@ -3,8 +3,10 @@
 use crate::batch::Batch;
 use crate::error;
 use numpy::PyArray1;
+use plaudit::exec::Pool;
 use plaudit::outcome::{Fact, Outcome};
 use plaudit::plan::Scorer;
+use plaudit::reason::Code;
 use plaudit::report::{Report, Row};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
@@ -28,6 +30,29 @@ pub(crate) struct PyReport {
     pub(crate) seconds: Duration,
     /// Whether references took part in comparisons.
     pub(crate) validated: bool,
+    pub(crate) freeing: Freeing,
+}
+
+/// Frees the rows of a large report on the engine's threads, so that Python does not wait for it.
+pub(crate) struct Freeing {
+    pub(crate) pool: Arc<Pool>,
+    /// The process that the threads are of; a fork of it has none.
+    pub(crate) process: u32,
+}
+
+/// From how many rows on that is worth it.
+const MANY_ROWS: usize = 512;
+
+impl Drop for PyReport {
+    fn drop(&mut self) {
+        if let Some(report) = Arc::get_mut(&mut self.report)
+            && report.rows.len() >= MANY_ROWS
+            && self.freeing.process == std::process::id()
+        {
+            let rows = std::mem::take(&mut report.rows);
+            self.freeing.pool.spawn(move || drop(rows));
+        }
+    }
 }
 
 #[pymethods]
@@ -91,14 +116,13 @@ impl PyReport {
 
     /// The evidence by component and name: one list a fact, with nothing where a rollout has none.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let all = PyDict::new(py);
-        let rows = &self.report.rows;
+        let (all, rows) = (PyDict::new(py), &self.report.rows);
+        let nothing = || PyList::new(py, (0..rows.len()).map(|_| py.None()));
         for component in self.report.plan.branches.iter().flat_map(|branch| &branch.components) {
             if matches!(&component.scorer, Scorer::Judged(question) if question.compares()) {
                 let against = AGAINST_REFERENCE.iter().filter(|_| self.validated);
                 for name in COMPARED.iter().chain(against) {
-                    let list = PyList::new(py, (0..rows.len()).map(|_| py.None()))?;
-                    all.set_item((component.name.as_str(), *name), list)?;
+                    all.set_item((component.name.as_str(), *name), nothing()?)?;
                 }
             }
         }
@@ -111,7 +135,7 @@ impl PyReport {
                     let list = match all.get_item(key)? {
                         Some(list) => list.cast_into::<PyList>()?,
                         None => {
-                            let list = PyList::new(py, (0..rows.len()).map(|_| py.None()))?;
+                            let list = nothing()?;
                             all.set_item(key, &list)?;
                             list
                         }
@@ -130,9 +154,8 @@ impl PyReport {
 
     /// The fields of one rollout's result; `members` are the places of its group, its own among them.
     fn result<'py>(&self, py: Python<'py>, at: usize, members: Vec<usize>) -> PyResult<ResultInGroup<'py>> {
+        let row = self.found(at)?;
         let total = |at: usize| self.report.rows.get(at).and_then(|row| row.total.value());
-        let row =
-            self.report.rows.get(at).ok_or_else(|| PyIndexError::new_err("there is no such rollout"))?;
         let siblings: Vec<Option<f64>> =
             members.iter().filter(|member| **member != at).map(|member| total(*member)).collect();
         let mean = plaudit::report::mean_of_known(siblings.iter().copied());
@@ -161,17 +184,17 @@ impl PyReport {
 
     /// One result as a line of JSON.
     fn row(&self, at: usize) -> PyResult<String> {
-        if at >= self.report.rows.len() {
-            return Err(PyIndexError::new_err("there is no such rollout"));
-        }
-        let id = self.batch.id(at);
-        let rollout = self.batch.rollout(at);
-        let result = self.report.result(at, &id, &rollout);
-        serde_json::to_string(&result).map_err(error::argument)
+        self.found(at)?;
+        let (id, rollout) = (self.batch.id(at), self.batch.rollout(at));
+        serde_json::to_string(&self.report.result(at, &id, &rollout)).map_err(error::argument)
     }
 }
 
 impl PyReport {
+    fn found(&self, at: usize) -> PyResult<&Row> {
+        self.report.rows.get(at).ok_or_else(|| PyIndexError::new_err("there is no such rollout"))
+    }
+
     fn known_totals(&self) -> impl Iterator<Item = Option<f64>> {
         self.report.rows.iter().map(|row| row.total.value())
     }
@@ -226,11 +249,22 @@ pub(crate) fn fields<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResu
 fn reason<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(cause) = row.total.cause() else { return Ok(None) };
     let name = |(at, branch): (usize, usize)| report.plan.branches[branch].components[at].name.as_str();
+    let component = cause.component.zip(row.branch).map(name);
+    reason_dict(py, cause.reason.code, component, &cause.reason.message).map(Some)
+}
+
+/// A reason as results have it.
+pub(crate) fn reason_dict<'py>(
+    py: Python<'py>,
+    code: Code,
+    component: Option<&str>,
+    message: &str,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("code", cause.reason.code.as_str())?;
-    dict.set_item("component", cause.component.zip(row.branch).map(name))?;
-    dict.set_item("message", &*cause.reason.message)?;
-    Ok(Some(dict))
+    dict.set_item("code", code.as_str())?;
+    dict.set_item("component", component)?;
+    dict.set_item("message", message)?;
+    Ok(dict)
 }
 
 /// The outcome of a component in a row, whichever branch the row took.

@@ -3,8 +3,8 @@
 use crate::batch::{self, Fields};
 use crate::custom::{Function, kinds};
 use crate::error::{self, ReadError};
-use crate::report::from_fact;
-use crate::value::{from_value, json, parameters};
+use crate::report::{from_fact, reason_dict};
+use crate::value::{self, from_value, parameters};
 use plaudit::aggregate::{Comparison, Method};
 use plaudit::engine::Engine;
 use plaudit::outcome::Outcome;
@@ -13,7 +13,7 @@ use plaudit::recipe::{Recipe, RecipeError, RecipeErrors};
 use plaudit::registry::RewardEntry;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 /// The name of the one component of the recipe around a single reward.
 const COMPONENT: &str = "reward";
@@ -44,13 +44,9 @@ impl PyReward {
         let functions = kinds(functions)?;
         let mut component = parameters(params)?;
         component.insert("reward".to_owned(), Value::from(name));
-        let judges = component.remove("judges").unwrap_or_else(|| Value::Object(Map::new()));
-        let mut components = Map::new();
-        components.insert(COMPONENT.to_owned(), Value::Object(component));
-        let mut recipe = Map::new();
-        recipe.insert("components".to_owned(), Value::Object(components));
-        recipe.insert("judges".to_owned(), judges);
-        let plan = Recipe::from_value(&Value::Object(recipe)).and_then(|recipe| recipe.plan_with(&functions));
+        let judges = component.remove("judges").unwrap_or_else(|| json!({}));
+        let recipe = json!({ "components": { COMPONENT: component }, "judges": judges });
+        let plan = Recipe::from_value(&recipe).and_then(|recipe| recipe.plan_with(&functions));
         let plan = plan.map_err(|mistakes| error::recipe(py, without_recipe(mistakes), false))?;
         Ok(Self { engine: Engine::new(plan).map_err(|error| error::run(py, &error))? })
     }
@@ -61,7 +57,7 @@ impl PyReward {
             Ok(rollout) => rollout,
             Err(ReadError::Argument(error)) => return Err(error),
             Err(ReadError::NotUnicode(message)) => {
-                let reason = reason(py, Code::NotUnicode, &message)?;
+                let reason = reason_dict(py, Code::NotUnicode, None, &message)?;
                 return Ok((None, "invalid", Some(reason), PyDict::new(py)));
             }
         };
@@ -73,19 +69,10 @@ impl PyReward {
             info.set_item(name, from_fact(py, fact)?)?;
         }
         let why = outcome.and_then(Outcome::reason);
-        let why = why.map(|why| reason(py, why.code, &why.message)).transpose()?;
+        let why = why.map(|why| reason_dict(py, why.code, None, &why.message)).transpose()?;
         let word = outcome.map_or("invalid", |outcome| outcome.kind().as_str());
         Ok((outcome.and_then(Outcome::value), word, why, info))
     }
-}
-
-/// A reason as results have it.
-fn reason<'py>(py: Python<'py>, code: Code, message: &str) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("code", code.as_str())?;
-    dict.set_item("component", py.None())?;
-    dict.set_item("message", message)?;
-    Ok(dict)
 }
 
 /// Mistakes with the paths that the caller wrote: parameters of a reward, without the recipe around it.
@@ -119,7 +106,7 @@ pub(crate) fn aggregate<'py>(
         comparisons.into_iter().map(|(first, second, winner)| Comparison { first, second, winner }).collect();
     let aggregated = py.detach(|| plaudit::aggregate::aggregate(&method, n, &comparisons));
     let aggregated = aggregated.map_err(error::argument)?;
-    Ok((aggregated.scores, aggregated.errors, from_value(py, &json(&aggregated.info)?)?))
+    Ok((aggregated.scores, aggregated.errors, from_value(py, &value::json(&aggregated.info)?)?))
 }
 
 /// What a trainer must know of a reward: whether its value says that an answer is right, and the keys of its info to log.

@@ -18,20 +18,26 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// The rollouts whose text is not valid Unicode, by their place, with the message.
 pub(crate) type Unreadable = BTreeMap<usize, String>;
 
-/// What was read; nothing where its text is not valid Unicode, which is noted for the rollout at this place.
-pub(crate) fn or_note<T>(
-    read: Result<T, ReadError>,
-    at: usize,
+/// The items of a sequence, each as `read` has it. One whose text is not valid Unicode is missing, and noted for the rollout
+/// at its place.
+pub(crate) fn column<T>(
+    name: &str,
+    given: &Bound<'_, PyAny>,
     unreadable: &mut Unreadable,
-) -> PyResult<Option<T>> {
-    match read {
-        Ok(read) => Ok(Some(read)),
-        Err(ReadError::Argument(error)) => Err(error),
-        Err(ReadError::NotUnicode(message)) => {
-            unreadable.entry(at).or_insert(message);
-            Ok(None)
-        }
+    read: impl Fn(&dyn Fn() -> String, &Bound<'_, PyAny>) -> Result<Option<T>, ReadError>,
+) -> PyResult<Vec<Option<T>>> {
+    let mut column = Vec::with_capacity(given.len().unwrap_or(0));
+    for (at, item) in items(name, given)?.enumerate() {
+        column.push(match read(&|| format!("{name}[{at}]"), &item?) {
+            Ok(read) => read,
+            Err(ReadError::Argument(error)) => return Err(error),
+            Err(ReadError::NotUnicode(message)) => {
+                unreadable.entry(at).or_insert(message);
+                None
+            }
+        });
     }
+    Ok(column)
 }
 
 /// Which numbers are taken as their decimal text.
@@ -109,20 +115,17 @@ impl TextColumn {
     /// A column from a Python sequence or an Arrow array.
     pub(crate) fn read(
         name: &str,
-        given: Option<&Bound<'_, PyAny>>,
+        given: &Bound<'_, PyAny>,
         allowed: NumbersAsText,
         unreadable: &mut Unreadable,
     ) -> PyResult<Self> {
-        let Some(given) = given else { return Ok(Self::Absent) };
-        if let Some(array) = arrow(given)? {
-            return Self::arrow(name, array, allowed);
+        if given.is_none() {
+            return Ok(Self::Absent);
         }
-        let mut held = Vec::with_capacity(given.len().unwrap_or(0));
-        for (at, item) in items(name, given)?.enumerate() {
-            let text = text(&|| format!("{name}[{at}]"), &item?, allowed);
-            held.push(or_note(text, at, unreadable)?.flatten());
+        match arrow(given)? {
+            Some(array) => Self::arrow(name, array, allowed),
+            None => column(name, given, unreadable, |place, item| text(place, item, allowed)).map(Self::Held),
         }
-        Ok(Self::Held(held))
     }
 
     /// A column from an Arrow array.
@@ -180,7 +183,7 @@ pub(crate) fn arrays(name: &str, given: AnyArray) -> PyResult<Vec<ArrayRef>> {
 }
 
 /// The items of a sequence. A single string is refused, since its letters are surely not meant.
-pub(crate) fn items<'py>(
+fn items<'py>(
     name: &str,
     given: &Bound<'py, PyAny>,
 ) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + use<'py>> {

@@ -2,8 +2,9 @@
 
 use crate::http::response::ApiError;
 use hyper::StatusCode;
+use plaudit::exec::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A limit on rollouts, or on bytes of rollouts, that runs share.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ impl Admission {
 
     /// After how many seconds there may be room.
     fn wait(&self) -> u64 {
-        let pace = *self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let pace = *lock(&self.pace);
         ((pace / 1e6).ceil() as u64).clamp(1, 30)
     }
 }
@@ -135,7 +136,7 @@ impl Drop for AdmissionPermit {
             self.admission.runs.fetch_sub(1, Ordering::AcqRel);
         }
         let took = self.since.elapsed().as_micros() as f64;
-        let mut pace = self.admission.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pace = lock(&self.admission.pace);
         *pace += (took - *pace) * 0.05;
     }
 }

@@ -1,7 +1,7 @@
 //! The configuration file of the service: recipes, judges, limits and retention.
 
 use crate::error::ServeError;
-use plaudit::recipe::judges::JudgeConfig;
+use plaudit::judge::config::JudgeConfig;
 use plaudit::recipe::{Node, RecipeErrors, check};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

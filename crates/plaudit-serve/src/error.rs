@@ -49,13 +49,7 @@ impl From<RecipeErrors> for ServeError {
 impl fmt::Display for ServeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recipe(errors) => match errors.as_slice() {
-                [one] => write!(out, "the recipe has a mistake\n  {one}"),
-                many => {
-                    write!(out, "the recipe has {} mistakes", many.len())?;
-                    many.iter().try_for_each(|error| write!(out, "\n  {error}"))
-                }
-            },
+            Self::Recipe(errors) => write_mistakes(out, errors),
             Self::Arguments(message) => out.write_str(message),
             Self::File(name, error) => write!(out, "{name:?}: {error}"),
             Self::Run(error) => write!(out, "{error}"),
@@ -65,3 +59,14 @@ impl fmt::Display for ServeError {
 }
 
 impl std::error::Error for ServeError {}
+
+/// Writes how many mistakes a recipe has, and each on a line of its own.
+pub fn write_mistakes(out: &mut impl fmt::Write, mistakes: &RecipeErrors) -> fmt::Result {
+    match mistakes.as_slice() {
+        [one] => write!(out, "the recipe has a mistake\n  {one}"),
+        many => {
+            write!(out, "the recipe has {} mistakes", many.len())?;
+            many.iter().try_for_each(|mistake| write!(out, "\n  {mistake}"))
+        }
+    }
+}

@@ -181,7 +181,7 @@ fn data(level: &str, message: &str, fields: Map<String, Value>) -> String {
 }
 
 /// The text with everything escaped that a terminal would interpret.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let escaped = |letter: char| match letter {
         '"' | '\'' | '\\' => vec![letter],
         other => other.escape_debug().collect(),

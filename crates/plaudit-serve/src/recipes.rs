@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::error::ServeError;
 use crate::http::response::ApiError;
-use plaudit::engine::Engine;
-use plaudit::engine::{EngineOptions, SharedResources};
+use plaudit::engine::{Engine, EngineOptions, SharedResources};
+use plaudit::exec::lock;
 use plaudit::journal::Store;
 use plaudit::judge::client::{ErrorSink, Network};
 use plaudit::plan::Plan;
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long the same failure of a judge is not logged again.
@@ -184,7 +184,7 @@ impl RecipeCatalog {
 fn error_sink() -> ErrorSink {
     let logged: Mutex<BTreeMap<(String, &'static str), Instant>> = Mutex::default();
     Arc::new(move |judge, reason| {
-        let mut logged = logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = lock(&logged);
         let key = (judge.to_owned(), reason.code.as_str());
         if logged.get(&key).is_none_or(|logged| logged.elapsed() > AGAIN) {
             logged.insert(key, Instant::now());
@@ -221,16 +221,8 @@ fn without_nulls(mut value: Value) -> Value {
 
 /// Whether a recipe has the parent of a path.
 fn has_parent(value: &Value, path: &str) -> bool {
-    let mut value = value;
-    let mut parts: Vec<&str> = path.split('.').collect();
-    parts.pop();
-    for part in parts {
-        match value.get(part) {
-            Some(inner) => value = inner,
-            None => return false,
-        }
-    }
-    true
+    let Some((parent, _)) = path.rsplit_once('.') else { return true };
+    parent.split('.').try_fold(value, |value, part| value.get(part)).is_some()
 }
 
 fn describe(plan: &Plan, written: &Value) -> RecipeReply {

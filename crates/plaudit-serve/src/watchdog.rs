@@ -1,8 +1,9 @@
 //! Watchdog: logs what has been under way for a minute without progress, with what it waits for.
 
+use plaudit::exec::lock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// After how long something is logged, and again after as long.
@@ -52,16 +53,12 @@ impl Watchdog {
         Self { items: Mutex::new(BTreeMap::new()), next: AtomicU64::new(0), stuck: AtomicUsize::new(0) }
     }
 
-    fn items(&self) -> MutexGuard<'_, BTreeMap<u64, WatchedItem>> {
-        self.items.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Watches something until the guard is dropped.
     pub(crate) fn begin(&self, what: &'static str, run: &Arc<str>, which: String) -> WatchGuard<'_> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let now = Instant::now();
         let item = WatchedItem { what, run: Arc::clone(run), which, since: now, logged: now };
-        self.items().insert(number, item);
+        lock(&self.items).insert(number, item);
         WatchGuard { watch: self, number }
     }
 
@@ -78,7 +75,7 @@ impl Watchdog {
     }
 
     fn long(&self, now: Instant) -> Vec<LongWait> {
-        let mut items = self.items();
+        let mut items = lock(&self.items);
         let mut found: Vec<LongWait> = Vec::new();
         let mut stuck = 0;
         for item in items.values_mut() {
@@ -118,7 +115,7 @@ impl Watchdog {
 impl WatchGuard<'_> {
     /// Records progress.
     pub(crate) fn renew(&self) {
-        if let Some(item) = self.watch.items().get_mut(&self.number) {
+        if let Some(item) = lock(&self.watch.items).get_mut(&self.number) {
             let now = Instant::now();
             (item.since, item.logged) = (now, now);
         }
@@ -126,7 +123,7 @@ impl WatchGuard<'_> {
 
     /// Changes what is awaited.
     pub(crate) fn awaits(&self, what: &'static str) {
-        if let Some(item) = self.watch.items().get_mut(&self.number) {
+        if let Some(item) = lock(&self.watch.items).get_mut(&self.number) {
             item.what = what;
         }
     }
@@ -134,7 +131,7 @@ impl WatchGuard<'_> {
 
 impl Drop for WatchGuard<'_> {
     fn drop(&mut self) {
-        self.watch.items().remove(&self.number);
+        lock(&self.watch.items).remove(&self.number);
     }
 }
 

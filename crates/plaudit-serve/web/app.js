@@ -19,15 +19,8 @@
     const key = JSON.stringify(list);
     if (find('crumbs').dataset.key === key) return;
     find('crumbs').dataset.key = key;
-    find('crumbs').replaceChildren(
-      el(
-        'ol',
-        {},
-        list.map((one, place) =>
-          el('li', {}, el('a', { href: one.href, 'aria-current': place === list.length - 1 ? 'page' : null }, P.said(one.text))),
-        ),
-      ),
-    );
+    find('crumbs').replaceChildren(el('ol', {}, list.map((one, place) =>
+      el('li', {}, el('a', { href: one.href, 'aria-current': place === list.length - 1 ? 'page' : null }, P.said(one.text))))));
     document.title = list.length > 1 ? `${list[list.length - 1].text} · plaudit` : 'plaudit';
   };
 

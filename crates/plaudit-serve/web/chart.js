@@ -66,17 +66,8 @@
       if (!this.model || !this.model.steps.length || event.ctrlKey || event.metaKey || event.altKey) return;
       const list = this.model.steps.map((step) => step.step);
       const place = list.indexOf(this.current());
-      const moves = {
-        ArrowLeft: place - 1,
-        ArrowDown: place - 1,
-        ArrowRight: place + 1,
-        ArrowUp: place + 1,
-        Home: 0,
-        End: list.length - 1,
-        PageUp: place + 10,
-        PageDown: place - 10,
-      };
-      if (event.key in moves) lookAt(list[Math.min(list.length - 1, Math.max(0, moves[event.key]))]);
+      const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity, PageUp: 10, PageDown: -10 };
+      if (event.key in moves) lookAt(list[Math.min(list.length - 1, Math.max(0, place + moves[event.key]))]);
       else if (event.key === 'Enter' || event.key === ' ') choose(this.current());
       else if (event.key === 'Escape') { lookAt(null); choose(null); } else return;
       event.preventDefault();
@@ -195,35 +186,17 @@
 
     entry(one) {
       const value = el('b', {});
-      return {
-        node: el(
-          'span',
-          { class: 'key' },
-          one.tint ? el('i', { class: `swatch ${one.tint}${one.band ? ' band' : ''}` }) : null,
-          P.said(one.name),
-          ' ',
-          value,
-        ),
-        value,
-      };
+      const swatch = one.tint ? el('i', { class: `swatch ${one.tint}${one.band ? ' band' : ''}` }) : null;
+      return { node: el('span', { class: 'key' }, swatch, P.said(one.name), ' ', value), value };
     }
 
     fillTable() {
       if (!this.table.open || !this.model) return;
       const { head, rows } = this.model.table(this.model.kind === 'bars' ? this.current() : null);
       this.head.replaceChildren(...head.map((name) => el('th', { scope: 'col' }, P.visible(name))));
-      P.keyed(
-        this.body,
-        rows,
-        (row) => row.join('\u0000'),
-        (row) => ({
-          node: el(
-            'tr',
-            {},
-            row.map((cell, index) => (index ? el('td', {}, cell) : el('th', { scope: 'row' }, cell))),
-          ),
-        }),
-      );
+      P.keyed(this.body, rows, (row) => row.join('\u0000'), (row) => ({
+        node: el('tr', {}, row.map((cell, index) => (index ? el('td', {}, cell) : el('th', { scope: 'row' }, cell)))),
+      }));
     }
 
     close() {

@@ -8,19 +8,22 @@
 
   const fill = (node, attributes, children) => {
     for (const [name, value] of Object.entries(attributes || {})) {
-      if (value === null || value === undefined || value === false) continue;
+      if (absent(value) || value === false) continue;
       if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
       else if (name === 'class') node.setAttribute('class', value);
       else node.setAttribute(name, value === true ? '' : String(value));
     }
     for (const child of children.flat(Infinity)) {
-      if (child === null || child === undefined || child === false) continue;
+      if (absent(child) || child === false) continue;
       node.append(child instanceof Node ? child : document.createTextNode(String(child)));
     }
     return node;
   };
   const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+  const button = (text, kind, onclick, attributes) => el('button', { type: 'button', class: kind, onclick, ...attributes }, text);
+  const absent = (value) => value === null || value === undefined;
 
   // Sets a text only where it differs, so that a selection or a screen reader is not disturbed for nothing.
   const put = (node, text) => {
@@ -96,8 +99,8 @@
     const body = el('div', { class: 'said', dir: 'auto', tabindex: tall ? 0 : null, role: 'group', ...attributes });
     if (source === '') return fill(body, { class: 'said nothing' }, ['(empty)']);
     if (source.length <= SHORT) return fill(body, {}, visible(source));
-    const more = el('button', { type: 'button', class: 'more' }, `Show all ${source.length.toLocaleString('en').replace(/,/g, '\u2009')} characters`);
-    more.addEventListener('click', () => { body.replaceChildren(...visible(source)); body.focus(); });
+    const all = () => { body.replaceChildren(...visible(source)); body.focus(); };
+    const more = button(`Show all ${source.length.toLocaleString('en').replace(/,/g, '\u2009')} characters`, 'more', all);
     let end = SHORT;
     if (/[\uD800-\uDBFF]/.test(source[end - 1])) end -= 1;
     return fill(body, {}, [visible(source.slice(0, end)), '… ', more]);
@@ -114,5 +117,5 @@
   };
   P.faults = new Map();
 
-  Object.assign(P, { part, el, svg, put, keyed, visible, said, block });
+  Object.assign(P, { part, el, svg, button, absent, put, keyed, visible, said, block });
 })();

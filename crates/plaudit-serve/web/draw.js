@@ -23,28 +23,13 @@
   const lines = (frame, model) => {
     const x = (place) => frame.x(model.steps[place].step);
     const nodes = [];
-    for (const band of model.bands || []) {
-      for (const places of stretches([band.low, band.high])) {
-        nodes.push(svg('path', { class: `band ${band.tint}`, d: area(places, x, (place) => frame.y(band.low[place]), (place) => frame.y(band.high[place])) }));
+    const band = ({ low, high, tint }, kind) => {
+      for (const places of stretches([low, high])) {
+        nodes.push(svg('path', { class: `${kind} ${tint}`, d: area(places, x, (place) => frame.y(low[place]), (place) => frame.y(high[place])) }));
       }
-    }
-    for (const series of model.series) {
-      if (series.low) {
-        for (const places of stretches([series.low, series.high])) {
-          nodes.push(
-            svg('path', {
-              class: `band interval ${series.tint}`,
-              d: area(
-                places,
-                x,
-                (place) => frame.y(series.low[place]),
-                (place) => frame.y(series.high[place]),
-              ),
-            }),
-          );
-        }
-      }
-    }
+    };
+    for (const one of model.bands || []) band(one, 'band');
+    for (const series of model.series) if (series.low) band(series, 'band interval');
     for (const series of model.series) {
       const y = (place) => frame.y(series.values[place]);
       for (const places of stretches([series.values])) {
@@ -106,14 +91,14 @@
         if (!count) return;
         const low = frame.y(from + ((to - from) * bin) / bins);
         const high = frame.y(from + ((to - from) * (bin + 1)) / bins);
-        nodes.push(
-          svg('rect', {
-            class: 'heat',
-            x: left.toFixed(1),
-            y: high.toFixed(1),
-            width: Math.max(1, right - left).toFixed(1),
-            height: (low - high).toFixed(1),
-          'fill-opacity': Math.min(1, 0.06 + 0.94 * Math.sqrt(count / all / 0.4)).toFixed(3) }));
+        nodes.push(svg('rect', {
+          class: 'heat',
+          x: left.toFixed(1),
+          y: high.toFixed(1),
+          width: Math.max(1, right - left).toFixed(1),
+          height: (low - high).toFixed(1),
+          'fill-opacity': Math.min(1, 0.06 + 0.94 * Math.sqrt(count / all / 0.4)).toFixed(3),
+        }));
       });
     }
     return nodes;

@@ -5,24 +5,13 @@
   const { el } = P;
   const { number, plain, count, known } = P.format;
 
+  const written = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1));
   const prompt = (text) => {
-    if (text === null || text === undefined) return el('p', { class: 'quiet' }, 'No prompt came with this group.');
-    if (typeof text === 'string') return P.block(text, { 'aria-label': 'Prompt' });
-    if (!Array.isArray(text)) return P.block(JSON.stringify(text, null, 1), { 'aria-label': 'Prompt' });
-    return el(
-      'div',
-      {},
-      text.map((message) =>
-        el(
-          'div',
-          { class: 'message' },
-          el('h3', {}, P.said(message.role)),
-          P.block(typeof message.content === 'string' ? message.content : JSON.stringify(message.content, null, 1), {
-            'aria-label': `Message of ${message.role}`,
-          }),
-        ),
-      ),
-    );
+    if (P.absent(text)) return el('p', { class: 'quiet' }, 'No prompt came with this group.');
+    if (!Array.isArray(text)) return P.block(written(text), { 'aria-label': 'Prompt' });
+    return el('div', {}, text.map((message) => el('div', { class: 'message' },
+      el('h3', {}, P.said(message.role)),
+      P.block(written(message.content), { 'aria-label': `Message of ${message.role}` }))));
   };
 
   const fact = ([name, value]) =>
@@ -36,19 +25,17 @@
   // One component: value × weight = what it adds to the total, with the reason or the facts under it.
   const share = (name, part, exchanges) => {
     const adds = known(part.value) && known(part.weight) && part.outcome !== 'skipped' ? part.value * part.weight : null;
-    const words = exchanges.length ? el('button', { type: 'button', class: 'more' }, P.format.plural(exchanges.length, 'verdict')) : null;
-    if (words) words.addEventListener('click', () => P.words.open(`${name}: what the judge said`, exchanges));
+    const words = exchanges.length
+      ? P.button(P.format.plural(exchanges.length, 'verdict'), 'more', () => P.words.open(`${name}: what the judge said`, exchanges))
+      : null;
     const because = why(part);
     return [
-      el(
-        'tr',
-        { class: part.outcome, 'data-component': name },
+      el('tr', { class: part.outcome, 'data-component': name },
         el('th', { scope: 'row' }, P.said(name), part.outcome === 'scored' ? null : el('span', { class: `outcome ${part.outcome}` }, part.outcome)),
         el('td', { class: 'n' }, number(part.value)),
         el('td', { class: 'n' }, `× ${plain(part.weight)}`),
-        el('td', { class: 'n sum' }, adds === null ? P.format.NONE : `= ${number(adds)}`),
-      ),
-    because || words ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, because, ' ', words)) : null];
+        el('td', { class: 'n sum' }, adds === null ? P.format.NONE : `= ${number(adds)}`)),
+      because || words ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, because, ' ', words)) : null];
   };
 
   const card = (rollout, place, exchanges, recipe) => {
@@ -57,41 +44,18 @@
     const parts = Object.entries(result.components || {}).sort(([left], [right]) => recipe.indexOf(left) - recipe.indexOf(right));
     const about = (name) => exchanges.filter((exchange) => exchange.component === name && exchange.shown.includes(place));
     return el('article', { class: `card ${result.outcome}`, 'data-place': place, 'aria-label': `Response ${place}` },
-      el(
-        'header',
-        {},
+      el('header', {},
         el('h3', {}, `#${place} `, P.said(result.id || '', { class: 'quiet' })),
         el('span', { class: `outcome ${result.outcome}` }, result.outcome),
-        el('strong', { class: 'total' }, number(result.total)),
-      ),
+        el('strong', { class: 'total' }, number(result.total))),
       result.reason
-        ? el(
-            'p',
-            { class: 'reason' },
-            P.said(`${result.reason.component ? `${result.reason.component}: ` : ''}${result.reason.code}. ${result.reason.message || ''}`),
-          )
+        ? el('p', { class: 'reason' }, P.said(`${result.reason.component ? `${result.reason.component}: ` : ''}${result.reason.code}. ${result.reason.message || ''}`))
         : null,
       P.block(rollout.response, { 'aria-label': `Text of response ${place}` }),
       el('p', { class: 'note' }, `${count(String(rollout.response).length)} characters${known(rollout.tokens) ? `, ${count(rollout.tokens)} tokens` : ''}`),
-      el(
-        'table',
-        { class: 'parts' },
-        el(
-          'thead',
-          { class: 'unseen' },
-          el(
-            'tr',
-            {},
-            ['component', 'value', 'weight', 'adds'].map((name) => el('th', { scope: 'col' }, name)),
-          ),
-        ),
-        el(
-          'tbody',
-          {},
-          parts.map(([name, part]) => share(name, part, about(name))),
-        ),
-      ),
-    );
+      el('table', { class: 'parts' },
+        el('thead', { class: 'unseen' }, el('tr', {}, ['component', 'value', 'weight', 'adds'].map((name) => el('th', { scope: 'col' }, name)))),
+        el('tbody', {}, parts.map(([name, part]) => share(name, part, about(name))))));
   };
 
   class Group {
@@ -128,64 +92,25 @@
       const exchanges = group.exchanges || [];
       const failed = exchanges.filter((exchange) => exchange.verdict.kind === 'failed');
       const matrices = P.matrix.matrices(exchanges, order);
-      const all = el('button', { type: 'button', class: 'more' }, `All ${P.format.plural(exchanges.length, 'verdict')}`);
-      all.addEventListener('click', () => P.words.open('All that the judges said', exchanges));
-      const lost = el('button', { type: 'button', class: 'more bad' }, `${P.format.plural(failed.length, 'verdict')} failed`);
-      lost.addEventListener('click', () => P.words.open('Failed verdicts', failed));
+      const all = P.button(`All ${P.format.plural(exchanges.length, 'verdict')}`, 'more', () => P.words.open('All that the judges said', exchanges));
+      const lost = P.button(`${P.format.plural(failed.length, 'verdict')} failed`, 'more bad', () => P.words.open('Failed verdicts', failed));
+      const named = (name, text) => el('span', { class: 'fact' }, el('i', {}, name), ` ${text}`);
+      const section = (title, ...content) => el('section', {}, el('h2', {}, title), content);
       this.node.replaceChildren(
-        el(
-          'header',
-          { class: 'head' },
-          el('h1', {}, P.said(this.title)),
-          el(
-            'p',
-            { class: 'facts' },
-            el('span', { class: 'fact' }, el('i', {}, 'step'), ` ${group.step}`),
-            el('span', { class: 'fact' }, el('i', {}, 'responses'), ` ${group.rollouts.length}`),
-            el('span', { class: 'fact' }, el('i', {}, 'scored at'), ` ${P.format.clock(group.at)}`),
-          ),
-        ),
-        el(
-          'div',
-          { class: 'asked' },
-          el('section', {}, el('h2', {}, 'Prompt'), prompt(group.prompt)),
-          group.reference === null || group.reference === undefined
-            ? null
-            : el(
-                'section',
-                {},
-                el('h2', {}, 'Reference'),
-                P.block(typeof group.reference === 'string' ? group.reference : JSON.stringify(group.reference, null, 1), {
-                  'aria-label': 'Reference',
-                }),
-              ),
-        ),
-        exchanges.length
-          ? el(
-              'section',
-              { class: 'bouts' },
-              el('h2', {}, 'Who beat whom'),
-              el(
-                'p',
-                { class: 'note' },
-                '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ',
-                all,
-                ' ',
-                failed.length ? lost : null,
-              ),
-              el('div', { class: 'matrices' }, matrices),
-            )
-          : null,
-        el(
-          'section',
-          {},
-          el('h2', {}, 'Responses, the best first'),
-          el(
-            'div',
-            { class: 'cards' },
-            order.map((place) => card(group.rollouts[place], place, exchanges, this.recipe)),
-          ),
-        ),
+        el('header', { class: 'head' }, el('h1', {}, P.said(this.title)),
+          el('p', { class: 'facts' }, named('step', group.step), named('responses', group.rollouts.length), named('scored at', P.format.clock(group.at)))),
+        el('div', { class: 'asked' },
+          section('Prompt', prompt(group.prompt)),
+          P.absent(group.reference) ? null : section('Reference', P.block(written(group.reference), { 'aria-label': 'Reference' }))),
+        ...(exchanges.length
+          ? [el('section', { class: 'bouts' }, el('h2', {}, 'Who beat whom'),
+            el('p', { class: 'note' },
+              '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ',
+              all, ' ', failed.length ? lost : null),
+            el('div', { class: 'matrices' }, matrices))]
+          : []),
+        section('Responses, the best first',
+          el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges, this.recipe)))),
       );
     }
 

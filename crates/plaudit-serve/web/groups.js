@@ -28,24 +28,17 @@
       this.title = el('h2', { id: 'groups' }, 'Groups');
       this.note = el('p', { class: 'note' });
       this.table = el('table', { class: 'groups', 'aria-labelledby': 'groups' }, el('thead', {}, el('tr', {}, this.heads)), this.body);
-      this.node = el(
-        'section',
-        { 'aria-labelledby': 'groups' },
-        this.title,
-        this.note,
-        el('div', { class: 'scroll tall', tabindex: 0, role: 'group', 'aria-label': 'The table of groups' }, this.table),
-      );
+      this.node = el('section', { 'aria-labelledby': 'groups' }, this.title, this.note,
+        el('div', { class: 'scroll tall', tabindex: 0, role: 'group', 'aria-label': 'The table of groups' }, this.table));
     }
 
     head(column) {
-      const button = el('button', { type: 'button', class: 'sort' }, column.name);
-      const head = el('th', { scope: 'col', class: column.kind }, button);
-      button.addEventListener('click', () => {
+      const sort = () => {
         // The first click on a number shows the largest first, which is what one looks for.
-        this.order = this.order.by === column.id ? { by: column.id, down: !this.order.down } : { by: column.id, down: column.kind === 'n' };
+        this.order = { by: column.id, down: this.order.by === column.id ? !this.order.down : column.kind === 'n' };
         this.show();
-      });
-      return head;
+      };
+      return el('th', { scope: 'col', class: column.kind }, P.button(column.name, 'sort', sort));
     }
 
     // Fetches anew where another step is looked at or `changed` says that this one has grown.
@@ -59,7 +52,7 @@
 
     show() {
       const { by, down } = this.order;
-      const rank = (group) => (group[by] === null || group[by] === undefined ? -Infinity : group[by]);
+      const rank = (group) => (P.absent(group[by]) ? -Infinity : group[by]);
       const compare = (left, right) =>
         by === 'group'
           ? String(left.group).localeCompare(String(right.group), undefined, { numeric: true })

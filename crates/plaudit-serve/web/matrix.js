@@ -17,8 +17,7 @@
       found.push({ row: left, column: right, result }, { row: right, column: left, result: back });
     };
     if (verdict.kind === 'pair') {
-      const tie = verdict.winner === null || verdict.winner === undefined;
-      meet(shown[0], shown[1], tie ? 'tie' : verdict.winner === 0 ? 'win' : 'loss');
+      meet(shown[0], shown[1], P.absent(verdict.winner) ? 'tie' : verdict.winner === 0 ? 'win' : 'loss');
     } else if (verdict.kind === 'ranking') {
       verdict.order.forEach((better, place) => verdict.order.slice(place + 1).forEach((worse) => meet(shown[better], shown[worse], 'win')));
     } else if (verdict.kind === 'failed') {
@@ -67,51 +66,30 @@
   const table = (component, { cells, players }, order) => {
     const list = [...order.filter((place) => players.has(place)), ...(players.has(REFERENCE) ? [REFERENCE] : [])];
     const short = (place) => (place === REFERENCE ? 'ref' : `#${place}`);
-    const points = (row) =>
-      list.reduce(
-        (sum, column) => {
-          const cell = cells.get(`${row} ${column}`);
-          return cell ? { win: sum.win + cell.win, loss: sum.loss + cell.loss } : sum;
-        },
-        { win: 0, loss: 0 },
-      );
     const body = list.map((row, y) => {
-      const { win, loss } = points(row);
+      const met = list.map((column) => cells.get(`${row} ${column}`)).filter(Boolean);
+      const points = (result) => met.reduce((sum, cell) => sum + cell[result], 0);
       return el('tr', {}, el('th', { scope: 'row' }, short(row)), list.map((column, x) => {
         if (row === column) return el('td', { class: 'self', role: 'gridcell', 'aria-label': 'itself' }, '·');
         const cell = cells.get(`${row} ${column}`);
         const { text, kind, words } = face(cell);
-          const node = el(
-            'td',
-            {
-              class: `bout ${kind}`,
-              role: 'gridcell',
-              tabindex: y === 0 && x === 1 ? 0 : -1,
-              'data-row': short(row),
-              'data-column': short(column),
-              'aria-label': `${player(row)} against ${player(column)}: ${words}`,
-            },
-            text,
-          );
-        node.exchanges = cell ? cell.exchanges : [];
-        node.words = `${player(row)} against ${player(column)}: ${words}`;
-        return node;
-      }), el('td', { class: 'n' }, `${win}:${loss}`));
+        const said = `${player(row)} against ${player(column)}: ${words}`;
+        const node = el('td', {
+          class: `bout ${kind}`,
+          role: 'gridcell',
+          tabindex: y === 0 && x === 1 ? 0 : -1,
+          'data-row': short(row),
+          'data-column': short(column),
+          'aria-label': said,
+        }, text);
+        return Object.assign(node, { exchanges: cell ? cell.exchanges : [], words: said });
+      }), el('td', { class: 'n' }, `${points('win')}:${points('loss')}`));
     });
     const grid = el('table', { class: list.length > 20 ? 'matrix many' : 'matrix', role: 'grid', 'aria-label': `Who beat whom: ${component}` },
-      el(
-        'thead',
-        {},
-        el(
-          'tr',
-          {},
-          el('td', {}),
-          list.map((column) => el('th', { scope: 'col' }, short(column))),
-          el('th', { scope: 'col', class: 'n' }, 'won:lost'),
-        ),
-      ),
-      el('tbody', {}, body),
-    );
+      el('thead', {}, el('tr', {}, el('td', {}),
+        list.map((column) => el('th', { scope: 'col' }, short(column))),
+        el('th', { scope: 'col', class: 'n' }, 'won:lost'))),
+      el('tbody', {}, body));
     listen(grid);
     return el('section', { class: 'matrix-of' }, el('h3', {}, P.said(component)), el('div', { class: 'scroll' }, grid), absent(order, players));
   };

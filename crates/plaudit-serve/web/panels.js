@@ -100,15 +100,13 @@
   const judging = (steps) => {
     const judged = names(steps, (step) => step.statistics.components).filter((name) => steps.some((step) => component(name)(step).judging));
     const each = (field) => judged.map((name) => ({ name, pick: (step) => (component(name)(step).judging || {})[field] }));
+    const failed = (step) => merged(judged.map((name) => (component(name)(step).judging || {}).failed));
+    const sum = (list) => list.reduce((left, right) => left + right, 0);
     const rates = { format: share, bounds: [0, 1] };
     const all = judges(steps);
     const of = (pick) => all.map((name) => ({ name, pick: (step) => pick(judge(step, name)) }));
-    const delay = (name) =>
-      [
-        ['p50', 't0'],
-        ['p95', 't4'],
-        ['p99', 't1'],
-      ].map(([quantile, tint]) => ({ name: quantile, tint, pick: (step) => ((judge(step, name).latency || {}).quantiles || {})[quantile] }));
+    const delay = (name) => [['p50', 't0'], ['p95', 't4'], ['p99', 't1']]
+      .map(([quantile, tint]) => ({ name: quantile, tint, pick: (step) => ((judge(step, name).latency || {}).quantiles || {})[quantile] }));
     return [
       { id: 'win-rate', title: 'Win rate against the reference', model: lines(steps, each('win_rate'), { ...rates, ref: 0.5 }) },
       {
@@ -129,14 +127,8 @@
       {
         id: 'failed',
         title: 'Failed verdicts, by reason',
-        model: stacked(
-          steps,
-          (step) => merged(judged.map((name) => (component(name)(step).judging || {}).failed)),
-          (step) =>
-            judged.reduce((sum, name) => {
-        const found = component(name)(step).judging || { verdicts: 0, failed: {} };
-        return sum + found.verdicts + Object.values(found.failed).reduce((left, right) => left + right, 0);
-      }, 0), REDS) },
+        model: stacked(steps, failed, (step) => sum(judged.map((name) => (component(name)(step).judging || {}).verdicts || 0)) + sum(Object.values(failed(step))), REDS),
+      },
       ...all.map((name) => ({
         id: `latency-${name}`,
         title: all.length > 1 ? `Latency of ${name}` : 'Judge latency',
@@ -146,11 +138,7 @@
         id: 'cache',
         title: 'Answered without a call',
         note: 'Verdicts from the cache, of those asked.',
-        model: lines(
-          steps,
-          of((one) => ratio(one.cached, one.asked)),
-          { ...rates, include: [0] },
-        ),
+        model: lines(steps, of((one) => ratio(one.cached, one.asked)), { ...rates, include: [0] }),
       },
       { id: 'cost', title: 'Cost of each step', model: lines(steps, of((one) => one.cost), { format: cost, include: [0] }) },
       { id: 'calls', title: 'Calls', model: lines(steps, of((one) => (one.calls ? one.calls : null)), { format: P.format.count, include: [0] }) },

@@ -26,24 +26,18 @@
       this.previous = this.stepButton('‹', 'The step before', -1);
       this.next = this.stepButton('›', 'The step after', 1);
       this.stepText = el('strong', {});
-      this.latest = el('button', { type: 'button', class: 'plain' }, 'Latest');
-      this.latest.addEventListener('click', () => this.choose(null));
-      const down = el('button', { type: 'button', class: 'plain' }, 'Its groups ↓');
-      down.addEventListener('click', () => { this.groups.node.scrollIntoView(); this.groups.node.querySelector('a, button').focus({ preventScroll: true }); });
-      this.span = el('button', { type: 'button', class: 'plain' });
-      this.span.addEventListener('click', () => P.address.replace({ run: this.id, span: P.address.read().span ? null : 'whole' }));
+      this.latest = P.button('Latest', 'plain', () => this.choose(null));
+      const down = P.button('Its groups ↓', 'plain', () => { this.groups.node.scrollIntoView(); this.groups.node.querySelector('a, button').focus({ preventScroll: true }); });
+      this.span = P.button('', 'plain', () => P.address.replace({ run: this.id, span: P.address.read().span ? null : 'whole' }));
       this.at.append(this.previous, this.stepText, this.next, this.latest, down, this.span);
       P.chart.look.onChoose = (step) => this.choose(step);
     }
 
     stepButton(sign, label, by) {
-      const button = el('button', { type: 'button', class: 'plain', 'aria-label': label }, sign);
-      button.addEventListener('click', () => {
-        const place = this.place();
-        const to = this.steps[Math.min(this.steps.length - 1, Math.max(0, place + by))];
+      return P.button(sign, 'plain', () => {
+        const to = this.steps[Math.min(this.steps.length - 1, Math.max(0, this.place() + by))];
         if (to) this.choose(to.step);
-      });
-      return button;
+      }, { 'aria-label': label });
     }
 
     crumbs() { return [{ text: 'plaudit', href: P.address.to({}) }, { text: this.title, href: P.address.to({ run: this.id }) }]; }
@@ -130,12 +124,8 @@
         put(entry.code, `${P.format.alarm(alarm.code)}, step ${alarm.step}`);
         if (entry.message !== alarm.message) { entry.message = alarm.message; entry.words.replaceChildren(P.said(alarm.message)); }
         const named = before.slice(0, ALARMS).map((one) => one.step).join(', ');
-          put(
-            entry.before,
-            before.length
-              ? ` Also at ${before.length === 1 ? 'step' : 'steps'} ${named}${before.length > ALARMS ? ` and ${before.length - ALARMS} more` : ''}.`
-              : '',
-          );
+        const more = before.length > ALARMS ? ` and ${before.length - ALARMS} more` : '';
+        put(entry.before, before.length ? ` Also at ${before.length === 1 ? 'step' : 'steps'} ${named}${more}.` : '');
       });
     }
 
@@ -151,10 +141,9 @@
           return { chart, node: chart.node };
         }, (held, panel) => { held.panel = panel; });
         // Drawn once they are in the page, since a plot is as wide as its place.
-          queueMicrotask(() => {
-            for (const panel of section.panels)
-              P.part(`the chart ${panel.title}`, () => this.charts.get(panel.id).update({ ...panel.model, alarms: panel.alarms }));
-          });
+        queueMicrotask(() => {
+          for (const panel of section.panels) P.part(`the chart ${panel.title}`, () => this.charts.get(panel.id).update({ ...panel.model, alarms: panel.alarms }));
+        });
       });
     }
 

@@ -12,7 +12,7 @@
     const { verdict: said, shown } = exchange;
     if (said.kind === 'pair') {
       const sure = typeof said.first === 'number' ? `, the first with probability ${number(said.first)}` : '';
-      return said.winner === null || said.winner === undefined
+      return P.absent(said.winner)
         ? `A tie between ${player(shown[0])} and ${player(shown[1])}${sure}`
         : `${player(shown[said.winner])} beats ${player(shown[1 - said.winner])}${sure}`;
     }
@@ -37,7 +37,7 @@
       el('h3', {}, P.said(verdict(exchange))),
       el('p', { class: 'note' }, P.said(`${exchange.component} by ${exchange.judge}`), ' · ', P.said(facts)),
       failed && exchange.verdict.message ? el('p', {}, P.said(exchange.verdict.message)) : null,
-      exchange.reply === null || exchange.reply === undefined
+      P.absent(exchange.reply)
         ? el('p', { class: 'quiet' }, failed ? 'No reply came.' : 'The reply was not kept.')
         : P.block(exchange.reply, { 'aria-label': 'The judge’s reply' }),
     );
@@ -47,20 +47,13 @@
   const open = (title, exchanges) => {
     const sheet = document.getElementById('words');
     const from = document.activeElement;
-    const close = el('button', { type: 'button', class: 'plain', 'aria-label': 'Close' }, '✕');
-    close.addEventListener('click', () => sheet.close());
+    const close = P.button('✕', 'plain', () => sheet.close(), { 'aria-label': 'Close' });
     const rest = exchanges.slice(FIRST);
-    const more = rest.length ? el('button', { type: 'button', class: 'more' }, `Show ${rest.length} more`) : null;
-    if (more) more.addEventListener('click', () => more.replaceWith(...rest.map(article)));
+    const more = rest.length ? P.button(`Show ${rest.length} more`, 'more', () => more.replaceWith(...rest.map(article))) : null;
     sheet.replaceChildren(
       el('header', {}, el('h2', { id: 'words-title' }, P.said(title)), close),
-      el(
-        'div',
-        { class: 'exchanges' },
-        exchanges.slice(0, FIRST).map(article),
-        more,
-        exchanges.length ? null : el('p', { class: 'quiet' }, 'The judge was not asked about this.'),
-      ),
+      el('div', { class: 'exchanges' }, exchanges.slice(0, FIRST).map(article), more,
+        exchanges.length ? null : el('p', { class: 'quiet' }, 'The judge was not asked about this.')),
     );
     sheet.addEventListener('close', () => { sheet.replaceChildren(); if (from && from.isConnected) from.focus(); }, { once: true });
     if (!sheet.open) sheet.showModal();

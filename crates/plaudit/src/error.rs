@@ -63,25 +63,20 @@ impl fmt::Display for RunError {
                 if odd.len() > NAMED {
                     write!(out, ", and {} more", odd.len() - NAMED)?;
                 }
-                write!(out, " ({})", self.code())
             }
             Self::MissingKey { judge, variable } => write!(
                 out,
                 "the judge {judge:?} needs a key, and the environment variable {variable} is not set: export it, or \
-                 leave api_key_env out of the recipe ({})",
-                self.code()
-            ),
-            Self::NoConnections(why) => write!(out, "judges cannot be asked: {why} ({})", self.code()),
-            Self::NoRandomness(why) => {
-                write!(out, "the system gives no random numbers: {why} ({})", self.code())
-            }
-            Self::Panicked => {
-                write!(out, "the engine failed as it must not; please report it ({})", self.code())
-            }
+                 leave api_key_env out of the recipe"
+            )?,
+            Self::NoConnections(why) => write!(out, "judges cannot be asked: {why}")?,
+            Self::NoRandomness(why) => write!(out, "the system gives no random numbers: {why}")?,
+            Self::Panicked => write!(out, "the engine failed as it must not; please report it")?,
             Self::Unbalanced { rollouts, outcomes } => {
-                write!(out, "{rollouts} rollouts came in but {outcomes} outcomes went out ({})", self.code())
+                write!(out, "{rollouts} rollouts came in but {outcomes} outcomes went out")?;
             }
         }
+        write!(out, " ({})", self.code())
     }
 }
 
@@ -102,13 +97,28 @@ impl ParamError {
         Self { key, message: message.into() }
     }
 
-    /// What was loaded, or all that is wrong: what was found before, and what kept it from being loaded.
-    pub fn gather<T>(mut found: Vec<Self>, loaded: Result<T, Self>) -> Result<T, Vec<Self>> {
+    /// Refuses a parameter where a condition does not hold.
+    pub fn check(holds: bool, key: &'static str, message: &str) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::new(key, message)) }
+    }
+
+    /// What was loaded, or all that is wrong: the checks that failed, and what kept it from being loaded.
+    pub fn gather<T>(
+        checks: impl IntoIterator<Item = Result<(), Self>>,
+        loaded: Result<T, Self>,
+    ) -> Result<T, Vec<Self>> {
+        let mut found: Vec<Self> = checks.into_iter().filter_map(Result::err).collect();
         match loaded {
             Ok(loaded) if found.is_empty() => return Ok(loaded),
             Ok(_) => {}
             Err(error) => found.push(error),
         }
         Err(found)
+    }
+}
+
+impl From<ParamError> for Vec<ParamError> {
+    fn from(error: ParamError) -> Self {
+        vec![error]
     }
 }

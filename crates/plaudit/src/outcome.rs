@@ -4,7 +4,6 @@
 //! so that a failure cannot become a number by accident.
 
 use crate::reason::{Code, Reason};
-use serde::ser::SerializeMap as _;
 
 /// A finite number. `-0.0` is kept as `0.0`, so that equal scores print the same.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -70,11 +69,7 @@ impl Info {
 
 impl serde::Serialize for Info {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(self.0.len()))?;
-        for (name, fact) in &self.0 {
-            map.serialize_entry(name, fact)?;
-        }
-        map.end()
+        to.collect_map(self.iter())
     }
 }
 
@@ -160,6 +155,13 @@ impl Outcome {
             Self::Skipped(_) => OutcomeKind::Skipped,
             Self::Invalid(_) => OutcomeKind::Invalid,
         }
+    }
+}
+
+impl From<Result<Outcome, Outcome>> for Outcome {
+    /// For a rule that ends early with `?`: the outcome, whichever way it came.
+    fn from(result: Result<Outcome, Outcome>) -> Self {
+        result.unwrap_or_else(|early| early)
     }
 }
 

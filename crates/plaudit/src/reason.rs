@@ -178,7 +178,7 @@ impl serde::Serialize for Code {
 }
 
 /// A cause and a sentence for a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Reason {
     /// The cause, from the closed list.
     pub code: Code,

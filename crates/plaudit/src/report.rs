@@ -2,9 +2,10 @@
 
 use crate::compose::{Cause, Total};
 use crate::error::RunError;
+use crate::exec::Pool;
 use crate::group::{Group, Key};
 use crate::judge::stats::JudgeStats;
-use crate::outcome::{Outcome, OutcomeKind};
+use crate::outcome::{Info, Outcome, OutcomeKind};
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
 use crate::rollout::Rollout;
@@ -14,6 +15,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 use std::borrow::{Borrow, Cow};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What the engine says of one rollout.
@@ -71,27 +73,31 @@ pub struct Report {
 }
 
 impl Report {
-    /// Puts the rows of the groups back into input order and counts them.
-    pub(crate) fn new<'r, R: Borrow<Rollout<'r>>>(
+    /// Counts the rows of the groups and puts them back into input order.
+    pub(crate) fn new<'r, R: Borrow<Rollout<'r>> + Sync>(
         plan: Arc<Plan>,
+        pool: &Pool,
         rollouts: &[R],
         groups: Vec<Group>,
         scored: Vec<Vec<Row>>,
         findings: &[(String, JudgeStats)],
     ) -> Result<Self, RunError> {
-        let mut statistics = Statistics::of(&plan);
-        findings.iter().for_each(|(component, found)| statistics.observe_judging(component, found));
-        let mut rows: Vec<Option<Row>> = Vec::with_capacity(rollouts.len());
-        rows.resize_with(rollouts.len(), || None);
-        for (group, members) in groups.iter().zip(scored) {
-            statistics.observe_group(members.iter());
-            for (place, row) in group.members.iter().zip(members) {
-                statistics.observe(&plan, &row, rollouts[*place].borrow().tokens);
-                rows[*place] = Some(row);
+        let count = |part: &Range<usize>| {
+            let mut statistics = Statistics::of(&plan);
+            for (group, members) in groups[part.clone()].iter().zip(&scored[part.clone()]) {
+                statistics.observe_group(members.iter());
+                for (place, row) in group.members.iter().zip(members) {
+                    statistics.observe(&plan, row, rollouts[*place].borrow().tokens);
+                }
             }
-        }
-        let rows: Vec<Row> = rows.into_iter().flatten().collect();
+            statistics
+        };
+        let mut counted = pool.map(&parts(&groups), count).into_iter();
+        let mut statistics = counted.next().unwrap_or_else(|| Statistics::of(&plan));
+        counted.for_each(|part| statistics.merge(&part));
+        findings.iter().for_each(|(component, found)| statistics.observe_judging(component, found));
         statistics.reconcile(rollouts.len() as u64)?;
+        let rows = in_input_order(&groups, scored);
         Ok(Self { plan, rows, groups, statistics })
     }
 
@@ -127,6 +133,36 @@ impl Report {
     pub fn result<'r>(&'r self, at: usize, id: &'r str, rollout: &'r Rollout<'r>) -> RowResult<'r> {
         RowResult { plan: &self.plan, row: &self.rows[at], id, rollout }
     }
+}
+
+/// How many rollouts are counted together at least. The number of threads has no part in it, so that the statistics are the
+/// same to the last bit wherever they are made.
+const PART: usize = 1024;
+
+/// Consecutive groups that are counted together.
+fn parts(groups: &[Group]) -> Vec<Range<usize>> {
+    let (mut parts, mut start, mut rollouts) = (Vec::new(), 0, 0);
+    for (at, group) in groups.iter().enumerate() {
+        rollouts += group.members.len();
+        if rollouts >= PART || at + 1 == groups.len() {
+            parts.push(start..at + 1);
+            (start, rollouts) = (at + 1, 0);
+        }
+    }
+    parts
+}
+
+/// The rows of the groups, each at the place of its rollout.
+fn in_input_order(groups: &[Group], scored: Vec<Vec<Row>>) -> Vec<Row> {
+    let places = groups.iter().flat_map(|group| group.members.iter().copied());
+    if places.clone().enumerate().all(|(at, place)| at == place) {
+        let mut rows = Vec::with_capacity(scored.iter().map(Vec::len).sum());
+        scored.into_iter().for_each(|members| rows.extend(members));
+        return rows;
+    }
+    let mut rows: Vec<Option<Row>> = scored.iter().flatten().map(|_| None).collect();
+    places.zip(scored.into_iter().flatten()).for_each(|(place, row)| rows[place] = Some(row));
+    rows.into_iter().flatten().collect()
 }
 
 /// The mean of the values that are finite; none where none is.
@@ -205,28 +241,21 @@ impl RowResult<'_> {
         map.serialize_entry("total", &self.row.total.value())?;
         map.serialize_entry("outcome", &self.row.total.kind())?;
         if let Some(cause) = self.row.total.cause() {
-            map.serialize_entry("reason", &CauseResult { cause, plan: self.plan, branch: self.row.branch })?;
+            let component = self.row.branch.zip(cause.component);
+            let component = component.map(|(branch, at)| &*self.plan.branches[branch].components[at].name);
+            let Reason { code, message } = &cause.reason;
+            map.serialize_entry("reason", &CauseResult { code: *code, component, message })?;
         }
         map.serialize_entry("components", &Components { plan: self.plan, row: self.row })
     }
 }
 
+#[derive(Serialize)]
 struct CauseResult<'r> {
-    cause: &'r Cause,
-    plan: &'r Plan,
-    branch: Option<usize>,
-}
-
-impl Serialize for CauseResult<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("code", &self.cause.reason.code)?;
-        if let (Some(branch), Some(at)) = (self.branch, self.cause.component) {
-            map.serialize_entry("component", &self.plan.branches[branch].components[at].name)?;
-        }
-        map.serialize_entry("message", &self.cause.reason.message)?;
-        map.end()
-    }
+    code: Code,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    component: Option<&'r str>,
+    message: &'r str,
 }
 
 struct Components<'r> {
@@ -236,54 +265,34 @@ struct Components<'r> {
 
 impl Serialize for Components<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Some(branch) = self.row.branch.map(|index| &self.plan.branches[index]) else {
-            return to.serialize_map(Some(0))?.end();
-        };
-        let mut map = to.serialize_map(Some(branch.components.len()))?;
-        for ((component, part), outcome) in
-            branch.components.iter().zip(&branch.parts).zip(&self.row.outcomes)
-        {
-            map.serialize_entry(
-                &component.name,
-                &ComponentResult { outcome: outcome.as_ref(), weight: part.weight },
-            )?;
-        }
-        map.end()
+        let branches = self.row.branch.iter().map(|index| &self.plan.branches[*index]);
+        let components = branches.flat_map(|branch| branch.components.iter().zip(&branch.parts));
+        to.collect_map(components.zip(&self.row.outcomes).map(|((component, part), outcome)| {
+            (&component.name, ComponentResult::new(outcome.as_ref(), part.weight))
+        }))
     }
 }
 
+#[derive(Serialize)]
 struct ComponentResult<'r> {
-    outcome: Option<&'r Outcome>,
+    outcome: OutcomeKind,
+    value: Option<f64>,
     weight: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    info: Option<&'r Info>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'r, Reason>>,
 }
 
-impl Serialize for ComponentResult<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("outcome", &self.outcome.map_or(OutcomeKind::Skipped, Outcome::kind))?;
-        map.serialize_entry("value", &self.outcome.and_then(Outcome::value))?;
-        map.serialize_entry("weight", &self.weight)?;
-        match self.outcome {
-            Some(Outcome::Scored { info, .. }) => map.serialize_entry("info", info)?,
-            Some(outcome) => {
-                if let Some(reason) = outcome.reason() {
-                    map.serialize_entry("reason", &ReasonResult(reason))?;
-                }
-            }
-            None => map.serialize_entry("reason", &ReasonResult(&Code::GateClosed.into()))?,
-        }
-        map.end()
-    }
-}
-
-struct ReasonResult<'r>(&'r Reason);
-
-impl Serialize for ReasonResult<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(2))?;
-        map.serialize_entry("code", &self.0.code)?;
-        map.serialize_entry("message", &self.0.message)?;
-        map.end()
+impl<'r> ComponentResult<'r> {
+    /// What an outcome says; none where a closed gate kept the component from being asked.
+    fn new(outcome: Option<&'r Outcome>, weight: f64) -> Self {
+        let Some(outcome) = outcome else {
+            let reason = Some(Cow::Owned(Code::GateClosed.into()));
+            return Self { outcome: OutcomeKind::Skipped, value: None, weight, info: None, reason };
+        };
+        let reason = outcome.reason().map(Cow::Borrowed);
+        Self { outcome: outcome.kind(), value: outcome.value(), weight, info: outcome.info(), reason }
     }
 }
 

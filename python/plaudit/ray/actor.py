@@ -18,15 +18,15 @@ import logging
 import os
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import plaudit
-from plaudit.ray.siblings import SiblingTotals
 from plaudit.ray.steps import SampleKey, StepStatistics
 from plaudit.report import flat
-from plaudit.result import Result
+from plaudit.result import Result, fill_with_group_means
 
 log = logging.getLogger("plaudit")
 
@@ -41,6 +41,8 @@ MAX_RESULTS = 1024
 MAX_PENDING = 8192
 # How often, and how long, a call of `submit` waits for that.
 ROOM_CHECK_S, ROOM_WAIT_S = 0.02, 20.0
+# Groups whose totals are remembered: several steps of a large run, at about 200 bytes for a group of eight.
+MAX_GROUPS = 65_536
 # A client that has not called for this long is gone, and its results are dropped.
 FORGET_S = 3600.0
 # Custom rewards score at most so many single rollouts at a time, since each takes a thread or two.
@@ -137,6 +139,54 @@ class ClientState:
         return self.scoring + len(self.results) >= MAX_PENDING
 
 
+class GroupTotals:
+    """The totals of one group so far, and the event of its being complete, where somebody waits for that."""
+
+    __slots__ = ("totals", "complete")
+
+    def __init__(self) -> None:
+        self.totals: list[float | None] = []
+        self.complete: asyncio.Event | None = None
+
+    def wake(self) -> None:
+        if self.complete is not None:
+            self.complete.set()
+
+
+class SiblingTotals:
+    """LRU of groups by key, for recipes that score single responses: an invalid rollout gets the mean of its siblings.
+
+    Such recipes answer at once and nothing waits for the group. Only an invalid rollout waits, until all its siblings are
+    scored.
+    """
+
+    def __init__(self, max_groups: int = MAX_GROUPS) -> None:
+        self.max_groups = max_groups
+        self.groups: OrderedDict[str, GroupTotals] = OrderedDict()
+
+    def add(self, key: str, size: int, total: float | None) -> None:
+        """Adds a scored member; None for one that is invalid, or that will never be scored."""
+        group = self._group(key)
+        group.totals.append(total)
+        if len(group.totals) >= size:
+            group.wake()
+
+    async def mean(self, key: str, size: int, timeout: float) -> float | None:
+        """The mean of the valid members, once all are scored or the time is up; None where none is valid."""
+        group = self._group(key)
+        if len(group.totals) < size:
+            group.complete = group.complete or asyncio.Event()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(group.complete.wait(), timeout)
+        return fill_with_group_means([None, *group.totals], [range(len(group.totals) + 1)])[0]
+
+    def _group(self, key: str) -> GroupTotals:
+        group = self.groups.setdefault(key, GroupTotals())
+        if len(self.groups) > self.max_groups:
+            self.groups.popitem(last=False)[1].wake()
+        return group
+
+
 class SharedEngine:
     """The class of the actor. `plaudit.ray.client` starts it by name; Ray restarts it when its process dies."""
 
@@ -219,7 +269,7 @@ class SharedEngine:
         single: list[tuple[int, Rollout]] = []
         for number, item in items:
             if isinstance(item, Withdrawal):
-                self.siblings.withdraw(item.group, item.size)
+                self.siblings.add(item.group, item.size, None)
                 self._leave_join(item.group, item.member)
                 state.put(number)
             elif self.completions is None or item.validate:
@@ -227,8 +277,10 @@ class SharedEngine:
             else:
                 self._submit_to_join(state, number, item)
         state.scoring += len(single)
-        for batch in [[item] for item in single] if self.score_singly else [single] if single else []:
-            self._start(self._score_single(state, batch))
+        for validate in (False, True):
+            chosen = [item for item in single if item[1].validate is validate]
+            for batch in [[item] for item in chosen] if self.score_singly else [chosen] if chosen else []:
+                self._start(self._score_single(state, batch))
 
     def _leave_join(self, group: str, member: str | None) -> None:
         if self.join is not None:
@@ -246,11 +298,9 @@ class SharedEngine:
         self.joined += 1
         self.joining[self.joined] = (state, number, rollout.sample_key())
         group, member, size, response, prompt, reference, tokens, *_ = rollout
-        extra = self.steps.add_last_step(rollout.extra)
+        fields = (prompt, response, reference, tokens, self.steps.add_last_step(rollout.extra))
         try:
-            self.completions.submit(
-                self.joined, group, size, member, prompt, response, reference, tokens, extra
-            )
+            self.completions.submit(self.joined, group, size, member, fields)
         except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.
             self._leave_join(group, member)
             self._finish_joined(self.joined, error)
@@ -314,27 +364,19 @@ class SharedEngine:
         return [*await self._score_or_halve(rollouts[:half]), *await self._score_or_halve(rollouts[half:])]
 
     async def _score(self, rollouts: Sequence[Rollout]) -> list[Result]:
-        """Scores each rollout as a group of its own."""
-        results: dict[int, Result] = {}
-        for validate in (False, True):
-            places = [place for place, rollout in enumerate(rollouts) if rollout.validate is validate]
-            if not places:
-                continue
-            chosen = [rollouts[place] for place in places]
-            began = time.monotonic()
-            report = await self.engine.ascore(
-                [rollout.prompt for rollout in chosen],
-                [rollout.response for rollout in chosen],
-                [rollout.reference for rollout in chosen],
-                [str(place) for place in places],
-                [rollout.tokens for rollout in chosen],
-                [self.steps.add_last_step(rollout.extra) for rollout in chosen],
-                validate=validate,
-            )
-            waited = time.monotonic() - began
-            for place, result in zip(places, report, strict=True):
-                results[place] = replace(result, info=numbers(result.info), waited=waited)
-        return [results[place] for place in range(len(rollouts))]
+        """Scores rollouts that are all for validation, or all for training, each as a group of its own."""
+        began = time.monotonic()
+        report = await self.engine.ascore(
+            [rollout.prompt for rollout in rollouts],
+            [rollout.response for rollout in rollouts],
+            [rollout.reference for rollout in rollouts],
+            range(len(rollouts)),
+            [rollout.tokens for rollout in rollouts],
+            [self.steps.add_last_step(rollout.extra) for rollout in rollouts],
+            validate=rollouts[0].validate,
+        )
+        waited = time.monotonic() - began
+        return [replace(result, info=numbers(result.info), waited=waited) for result in report]
 
     async def _wait_for_siblings(
         self, state: ClientState, number: int, rollout: Rollout, result: Result

@@ -1,6 +1,6 @@
-"""Asyncio client of the shared engine: batches rollouts into few Ray calls and long-polls for their results.
+"""Clients of the shared engine: batch rollouts into few Ray calls and long-poll for their results.
 
-A client belongs to one event loop. For each shard it has at most one `submit` and one `take_results` call under way: rollouts
+An `EngineClient` belongs to one event loop; a `SyncClient` runs one for callers in threads. For each shard it has at most one `submit` and one `take_results` call under way: rollouts
 that arrive meanwhile go out with the next `submit`, which is also how the actor holds a client back. When a call fails, the
 client finds or starts the actor again and submits whatever has no result; the actor ignores what it knows already.
 
@@ -15,10 +15,13 @@ import itertools
 import json
 import logging
 import pickle
+import threading
 import uuid
 import zlib
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
+from plaudit.fork import PerProcess
 from plaudit.ray.actor import ActorConfig, Item, Rollout, SharedEngine, Withdrawal, result_of_error
 from plaudit.result import Result
 from plaudit.values import plain
@@ -93,6 +96,36 @@ class EngineClient:
 
     def _shard(self, group: str) -> ShardClient:
         return self.shards[zlib.crc32(group.encode("utf-8", "replace")) % len(self.shards)]
+
+
+class SyncClient:
+    """A client that any thread may call, for trainers that call from threads, or from event loops that come and go.
+
+    Its event loop runs in a thread of its own, which starts with the first call.
+    """
+
+    def __init__(self, config: ActorConfig, *, deadline: float) -> None:
+        self._config = config
+        self._deadline = deadline
+        self._process: PerProcess[tuple[asyncio.AbstractEventLoop, EngineClient]] = PerProcess()
+
+    def submit(
+        self, group: str, size: int, response: str, *, member: str | None = None, **fields: Any
+    ) -> Future[Result]:
+        """Submits one rollout; its result comes by the deadline."""
+        rollout = Rollout(group, member, size, response, **fields)
+        loop, client = self._process.get(self._start)
+        return asyncio.run_coroutine_threadsafe(client.score(rollout), loop)
+
+    def withdraw(self, group: str, size: int, member: str | None = None) -> None:
+        """Tells the actor that a member of a group will never be submitted."""
+        loop, client = self._process.get(self._start)
+        loop.call_soon_threadsafe(client.withdraw, group, member, size)
+
+    def _start(self) -> tuple[asyncio.AbstractEventLoop, EngineClient]:
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name="plaudit-shared", daemon=True).start()
+        return loop, EngineClient(self._config, deadline=self._deadline)
 
 
 class Pending(NamedTuple):
@@ -233,8 +266,9 @@ class ShardClient:
             if isinstance(pending.item, Withdrawal):
                 self._resolve(number, None)
             elif not pending.future.done():
-                message = f"plaudit: the shared engine cannot start: {error}"
-                pending.future.set_exception(RuntimeError(message))
+                pending.future.set_exception(
+                    RuntimeError(f"plaudit: the shared engine cannot start: {error}")
+                )
         self.waiting.clear()
 
 

@@ -79,25 +79,24 @@ def score_dataset(
     """
     fields = dict(fields or {})
     check_fields(fields, group)
-    _check_columns(ds, group, fields)
-    if state is not None:
-        check_state(os.fspath(state))
     folder = None if out is None else RunFolder(os.path.abspath(os.fspath(out)))
     if shards is None:
         shards = SHARDS if folder is None else folder.shards() or SHARDS
+    rows = Rows(shards, group, fields)
+    _check_columns(ds, {"response": "response", **rows.sources()})
     if shards < 1:
         raise ValueError(f"shards: at least one is wanted, not {shards}")
     where = None if state is None else os.fspath(state)
+    if where is not None:
+        check_state(where)
     engine = Engine(recipe, overrides=overrides)
     count = fit(engine, actors, where)
     config = ScoringConfig(
         engine=Engine(recipe, overrides=overrides, share=count),
-        recipe=recipe,
-        overrides=overrides,
         state=where if where is None or "://" in where else os.path.abspath(where),
         out=None if folder is None else str(folder.path),
         actors=count,
-        rows=Rows(shards, group, fields),
+        rows=rows,
         keep_columns=keep_columns,
     )
     if folder is None:
@@ -118,7 +117,7 @@ def score_dataset(
     return _results(folder)
 
 
-def _check_columns(ds: Any, group: str, fields: Mapping[str, str]) -> None:
+def _check_columns(ds: Any, wanted: Mapping[str, str]) -> None:
     """Refuses what is no data set, and one that lacks a column, before any worker starts."""
     if not hasattr(ds, "map_batches"):
         kind = type(ds).__name__
@@ -128,9 +127,6 @@ def _check_columns(ds: Any, group: str, fields: Mapping[str, str]) -> None:
     if schema is None:
         return
     names = list(schema.names)
-    wanted = {"response": "response", **fields}
-    if group not in ("group", "prompt"):
-        wanted["group"] = group
     for field, column in wanted.items():
         if column not in names and column.split(".")[0] not in names:
             raise ValueError(
@@ -167,13 +163,10 @@ def _compared(ds: Dataset, rows: Rows, folder: RunFolder, done: Mapping[int, Sha
     """The shards that are not finished, or a refusal where finished ones were made from other data."""
     counts: Counter[int] = Counter()
     sums: Counter[int] = Counter()
-
-    def scan(table: pa.Table) -> pa.Table:
-        return _scan(table, rows)
-
-    for row in ds.map_batches(scan, batch_format="pyarrow", zero_copy_batch=True).iter_rows():
-        counts[row["shard"]] += row["rows"]
-        sums[row["shard"]] += int(row["sum"], 16)
+    scanned = ds.map_batches(_scan, fn_args=(rows,), batch_format="pyarrow", zero_copy_batch=True)
+    for row in scanned.iter_rows():
+        counts[row["shard"]] += row["digest_count"]
+        sums[row["shard"]] += row["digest_sum"]
     for shard, note in sorted(done.items()):
         now = f"{fingerprint([sums[shard]]):016x}"
         if (note.rows, note.fingerprint) != (counts[shard], now):
@@ -186,35 +179,20 @@ def _compared(ds: Dataset, rows: Rows, folder: RunFolder, done: Mapping[int, Sha
 
 
 def _scan(table: pa.Table, rows: Rows) -> pa.Table:
-    """How many rows of a batch each shard has, and the sum of their digests."""
-    counts: Counter[int] = Counter()
-    sums: Counter[int] = Counter()
-    for shard, digest in zip(*rows.split(rows.read(table)), strict=True):
-        counts[shard] += 1
-        sums[shard] += digest
-    found = sorted(counts)
-    return pa.table(
-        {
-            "shard": pa.array(found, pa.int32()),
-            "rows": pa.array([counts[shard] for shard in found], pa.int64()),
-            "sum": pa.array([f"{fingerprint([sums[shard]]):016x}" for shard in found], pa.string()),
-        }
-    )
+    """How many rows of a batch each shard has, and the sum of their digests, which wraps at 64 bits as `fingerprint` does."""
+    shards, digests = rows.split(rows.read(table))
+    split = pa.table({"shard": pa.array(shards, pa.int32()), "digest": pa.array(digests, pa.uint64())})
+    return split.group_by("shard").aggregate([("digest", "count"), ("digest", "sum")])
 
 
 def _scored(ds: Dataset, config: ScoringConfig, done: frozenset[int]) -> Dataset:
     """The data set, scored but for the shards that are done."""
     from ray.data import ActorPoolStrategy
 
-    rows = config.rows
-
-    def split(table: pa.Table) -> pa.Table:
-        return _split(table, rows, done)
-
     # The engines' actors reserve no CPU: they would keep Ray from running the tasks that bring them their rows.
     return (
-        ds.map_batches(split, batch_format="pyarrow", zero_copy_batch=True)
-        .groupby(SHARD, num_partitions=rows.shards)
+        ds.map_batches(_split, fn_args=(config.rows, done), batch_format="pyarrow", zero_copy_batch=True)
+        .groupby(SHARD, num_partitions=config.rows.shards)
         .map_groups(
             ShardScorer,
             batch_format="pyarrow",
@@ -271,10 +249,8 @@ def _fixed(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
     def free(key: str) -> bool:
         path = key.split(".")
-        return (path[0] == "judges" and len(path) > 2 and path[2] in _FREE) or key in (
-            "groups.parallel",
-            "groups.timeout",
-        )
+        of_judge = path[0] == "judges" and len(path) > 2 and path[2] in _FREE
+        return of_judge or key in ("groups.parallel", "groups.timeout")
 
     return {key: value for key, value in sorted(overrides.items()) if not free(key)}
 

@@ -68,7 +68,8 @@ class RunFolder:
                 raise ValueError(
                     f"{self.path} holds results, but not the run.json of their run: name another folder"
                 )
-            _write(manifest, json.dumps({"version": VERSION, **run}, indent=1, sort_keys=True).encode())
+            with _complete(manifest) as temporary:
+                temporary.write_text(json.dumps({"version": VERSION, **run}, indent=1, sort_keys=True))
             return
         before = self.run()
         now = json.loads(json.dumps({"version": VERSION, **run}))
@@ -113,12 +114,12 @@ class RunFolder:
     ) -> ShardNote:
         """Writes a shard's results, and then the note that they are there."""
         path = self.results_path(shard)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        pq.write_table(results, temporary, compression="zstd")
-        size, checksum = _checksum(temporary)
-        _publish(temporary, path)
+        with _complete(path) as temporary:
+            pq.write_table(results, temporary, compression="zstd")
+            size, checksum = _checksum(temporary)
         note = ShardNote(shard, results.num_rows, fingerprint, size, checksum, dict(outcomes))
-        _write(self._note_path(shard), json.dumps(note._asdict(), sort_keys=True).encode())
+        with _complete(self._note_path(shard)) as temporary:
+            temporary.write_text(json.dumps(note._asdict(), sort_keys=True))
         return note
 
     def _note_path(self, shard: int) -> Path:
@@ -141,14 +142,11 @@ def _checksum(path: Path) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _write(path: Path, data: bytes) -> None:
+@contextmanager
+def _complete(path: Path) -> Iterator[Path]:
+    """A temporary file that gets the name when it is complete, and on disk, so that a power cut leaves no half of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    _publish(temporary, path)
-
-
-def _publish(temporary: Path, path: Path) -> None:
-    """Gives a whole file its name. It is on disk before the name is, so that a power cut leaves no half of it."""
+    yield temporary
     _sync(temporary, os.O_RDONLY)
     os.replace(temporary, path)
     _sync(path.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -47,7 +47,7 @@ class Rows(NamedTuple):
         A field of another type is written as text, and rows that have something in it which cannot be taken for text say so
         in the column `ROW_ERROR`.
         """
-        table = _renamed(table, self._sources())
+        table = _renamed(table, self.sources())
         if self.group == "prompt" and "group" in table.column_names:
             table = table.drop_columns(["group"])
         errors: dict[int, str] = {}
@@ -89,11 +89,10 @@ class Rows(NamedTuple):
             shards.append(shard)
         return shards, digests
 
-    def _sources(self) -> dict[str, str]:
-        sources = dict(self.fields)
-        if self.group not in ("group", "prompt"):
-            sources["group"] = self.group
-        return sources
+    def sources(self) -> dict[str, str]:
+        """The columns that fields are read from, where these have other names."""
+        named = {} if self.group in ("group", "prompt") else {"group": self.group}
+        return {**self.fields, **named}
 
 
 def check_fields(fields: Mapping[str, str], group: str) -> None:

@@ -10,7 +10,7 @@ import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from plaudit._plaudit import ArgumentError
 
@@ -21,8 +21,7 @@ _OWN = ("trainer_state", "log_extra", "log_metric", "environments")
 """Arguments of TRL's own, beside the columns of the data set."""
 
 
-@dataclass(slots=True)
-class Row:
+class Row(NamedTuple):
     """One completion, with the fields that the engine takes."""
 
     prompt: str | list[dict[str, str]] | None
@@ -49,6 +48,9 @@ class Call:
     def positions(self) -> range:
         """The places of the rows in the batch of all ranks."""
         return range(self.start, self.start + len(self.rows))
+
+    def rows_by_place(self) -> dict[int, Row]:
+        return dict(zip(self.positions, self.rows, strict=True))
 
     def groups(self) -> list[int]:
         """The number of each row's group.
@@ -144,11 +146,8 @@ def read(
 
 def _key(value: Any) -> Hashable:
     """Something that is equal where the values are, whatever they are."""
-    return (
-        value
-        if isinstance(value, (str, int)) or value is None
-        else json.dumps(value, sort_keys=True, default=str)
-    )
+    simple = value is None or isinstance(value, (str, int))
+    return value if simple else json.dumps(value, sort_keys=True, default=str)
 
 
 def _reference(column: str, value: Any) -> str | None:

@@ -10,8 +10,9 @@ import asyncio
 import hashlib
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,14 +54,6 @@ class Evaluations:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["reward"])
 
-    def columns(self) -> list[Column]:
-        """One reward function a component, in the order of the recipe."""
-        return [Column(self, component) for component in self.reward.components]
-
-    def async_columns(self) -> list[AsyncColumn]:
-        """The same, to be awaited."""
-        return [AsyncColumn(self, component) for component in self.reward.components]
-
     def check_weights(self, log_metric: Any) -> None:
         """Warns once where the trainer weighs the columns otherwise than the recipe does, as it does by default: all alike."""
         trainer = getattr(log_metric, "__self__", None)
@@ -81,29 +74,23 @@ class Evaluations:
                 f"the trainer weighs the columns of `{self.reward.__name__}` with {given}, and the recipe with {wanted}: "
                 "give GRPOConfig(reward_weights=reward.weights)",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def take(self, component: str, call: Call) -> list[float | None]:
         """The column of a call, evaluated here by the first column that is called."""
         evaluation, first = self._enter(component, call)
         if first:
-            try:
+            with self._sharing_errors(evaluation):
                 evaluation.table.set_result(self._table(self.reward.evaluate(call)))
-            except BaseException as error:
-                self._fail(evaluation, error)
-                raise
         return evaluation.table.result(self.reward.timeout)[component]
 
     async def atake(self, component: str, call: Call) -> list[float | None]:
         """The same, without blocking the loop."""
         evaluation, first = self._enter(component, call)
         if first:
-            try:
+            with self._sharing_errors(evaluation):
                 evaluation.table.set_result(self._table(await self.reward.aevaluate(call)))
-            except BaseException as error:
-                self._fail(evaluation, error)
-                raise
         # Cancelling one column must not cancel what the others wait for.
         waiting = asyncio.shield(asyncio.wrap_future(evaluation.table))
         return (await asyncio.wait_for(waiting, self.reward.timeout))[component]
@@ -130,15 +117,18 @@ class Evaluations:
                     self._open.remove(done)
             return evaluation, True
 
-    def _fail(self, evaluation: _Evaluation, error: BaseException) -> None:
-        """Passes a failure on to the columns that wait; a column that comes later tries again."""
-        with self._lock:
-            if evaluation in self._open:
-                self._open.remove(evaluation)
-        passed = (
-            error if isinstance(error, Exception) else RuntimeError(f"the evaluation was stopped: {error!r}")
-        )
-        evaluation.table.set_exception(passed)
+    @contextmanager
+    def _sharing_errors(self, evaluation: _Evaluation) -> Iterator[None]:
+        """Passes a failure on to the columns that wait as well; a column that comes later tries again."""
+        try:
+            yield
+        except BaseException as error:
+            with self._lock:
+                if evaluation in self._open:
+                    self._open.remove(evaluation)
+            stopped = RuntimeError(f"the evaluation was stopped: {error!r}")
+            evaluation.table.set_exception(error if isinstance(error, Exception) else stopped)
+            raise
 
     def _table(self, results: Sequence[Result]) -> Table:
         """The columns of a call.
@@ -174,7 +164,7 @@ class Evaluations:
         )
 
 
-class Column:
+class _Component:
     """One component of a recipe as a reward function, named as the component is."""
 
     __name__: str
@@ -182,6 +172,14 @@ class Column:
     def __init__(self, shared: Evaluations, component: str) -> None:
         self._evaluations = shared
         self.__name__ = component
+
+    def _read(self, prompts: Any, completions: Any, completion_ids: Any, others: Mapping[str, Any]) -> Call:
+        self._evaluations.check_weights(others.get("log_metric"))
+        return self._evaluations.reward.read(prompts, completions, completion_ids, others)
+
+
+class Column(_Component):
+    """A component that TRL calls."""
 
     def __call__(
         self,
@@ -191,19 +189,12 @@ class Column:
         **kwargs: Any,
     ) -> list[float | None]:
         """The component's value for every completion, None where it has none or where the total is invalid."""
-        self._evaluations.check_weights(kwargs.get("log_metric"))
-        call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
+        call = self._read(prompts, completions, completion_ids, kwargs)
         return self._evaluations.take(self.__name__, call)
 
 
-class AsyncColumn:
-    """The same, to be awaited."""
-
-    __name__: str
-
-    def __init__(self, shared: Evaluations, component: str) -> None:
-        self._evaluations = shared
-        self.__name__ = component
+class AsyncColumn(_Component):
+    """A component that TRL awaits."""
 
     async def __call__(
         self,
@@ -213,6 +204,5 @@ class AsyncColumn:
         **kwargs: Any,
     ) -> list[float | None]:
         """The component's value for every completion, None where it has none or where the total is invalid."""
-        self._evaluations.check_weights(kwargs.get("log_metric"))
-        call = self._evaluations.reward.read(prompts, completions, completion_ids, kwargs)
+        call = self._read(prompts, completions, completion_ids, kwargs)
         return await self._evaluations.atake(self.__name__, call)

@@ -43,8 +43,9 @@ class Monitor:
         self._logged_at = -math.inf
         self._failed_calls = 0
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_warned_of_cut": False, "_logged_at": -math.inf, "_failed_calls": 0}
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset()
 
     def observe(self, call: Call, results: Mapping[int, Result], own: Sequence[Result]) -> None:
         """Logs the results that were made here, and those of this rank's own rows; raises at the abort limit."""

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from plaudit._plaudit import ArgumentError
+from plaudit.fork import PerProcess
 from plaudit.result import Result
 
 from .call import Call, Row
@@ -24,32 +25,6 @@ def world() -> tuple[int, int]:
     if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
         return 0, 1
     return torch.distributed.get_rank(), torch.distributed.get_world_size()
-
-
-class NoExchange:
-    """In place of an exchange where no group is cut, or where cut groups are not joined."""
-
-    def open(self) -> None:
-        """Nothing to open."""
-
-    def fail(self, error: Exception) -> None:
-        """No rank waits."""
-
-    def exchange_rows(self, call: Call) -> dict[int, Row]:
-        """All rows of the call, by place."""
-        return dict(zip(call.positions, call.rows, strict=True))
-
-    def exchange_results(self, call: Call, results: Mapping[int, Result]) -> Mapping[int, Result]:
-        """The results as they are."""
-        return results
-
-
-@dataclass(slots=True)
-class _Part:
-    """What one rank sends: the length of its slice, and the rows of cut groups, with their keys."""
-
-    length: int
-    rows: dict[int, tuple[Hashable, Row]]
 
 
 @dataclass(slots=True)
@@ -67,17 +42,14 @@ class RankExchange:
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._group: Any = None
+        self._group: PerProcess[Any] = PerProcess()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_timeout": self._timeout, "_group": None}
+    def open(self) -> Any:
+        """The process group. All ranks must make it in the same order, so that is done before anything waits."""
+        import torch.distributed as dist
 
-    def open(self) -> None:
-        """Makes the process group. All ranks must come here in the same order, so it is done before anything waits."""
-        if self._group is None:
-            import torch.distributed as dist
-
-            self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=self._timeout))
+        wait = timedelta(seconds=self._timeout)
+        return self._group.get(lambda: dist.new_group(backend="gloo", timeout=wait))
 
     def fail(self, error: Exception) -> None:
         """Sends a failure to the other ranks, in place of what they wait for."""
@@ -98,22 +70,23 @@ class RankExchange:
             self.fail(error)
             raise error
         cut = {at: (call.keys[at - call.start], call.rows[at - call.start]) for at in cut_places(call)}
-        parts: list[_Part] = self.agree(_Part(len(call.rows), cut))
-        lengths = [part.length for part in parts]
+        parts: list[tuple[int, dict[int, tuple[Hashable, Row]]]] = self.agree((len(call.rows), cut))
+        lengths = [length for length, _ in parts]
         if len(set(lengths)) > 1:
             raise ArgumentError(
                 f"the ranks have slices of different lengths, {lengths}: their groups cannot be joined"
             )
-        exchanged = {at: pair for part in parts for at, pair in part.rows.items()}
+        exchanged = {at: pair for _, rows in parts for at, pair in rows.items()}
         _check_keys(call, exchanged)
         here = {at: row for at, row in zip(call.positions, call.rows, strict=True) if at not in cut}
-        here.update((at, row) for at, (_, row) in exchanged.items() if _begins_here(call, at))
+        here.update(
+            (at, row) for at, (_, row) in exchanged.items() if first_place(call, at) in call.positions
+        )
         return dict(sorted(here.items()))
 
     def exchange_results(self, call: Call, results: Mapping[int, Result]) -> Mapping[int, Result]:
         """The results of this rank's own rows, by place, from whichever rank has them."""
-        cut = cut_places(call)
-        own = call.positions
+        cut, own = cut_places(call), call.positions
         sent = {at: result for at, result in results.items() if at in cut or at not in own}
         received = dict(results)
         for part in self.agree(sent):
@@ -125,7 +98,7 @@ class RankExchange:
 
         parts: list[Any] = [None] * dist.get_world_size()
         try:
-            dist.all_gather_object(parts, part, group=self._group)
+            dist.all_gather_object(parts, part, group=self.open())
         except RuntimeError as error:
             raise RuntimeError(
                 f"the ranks did not meet within {self._timeout:g} s: a join needs every rank to call the reward at "
@@ -149,23 +122,29 @@ def _error_of(call: Call) -> ArgumentError | None:
 
 def cut_places(call: Call) -> set[int]:
     """The places of the rows whose group reaches over this rank's borders."""
-    size = call.size or 1
-    own = call.positions
-    return {at for at in own if at // size * size < own.start or (at // size + 1) * size > own.stop}
+    own, size = call.positions, call.size or 1
+    return {at for at in own if first_place(call, at) < own.start or first_place(call, at) + size > own.stop}
 
 
-def _begins_here(call: Call, at: int) -> bool:
+def first_place(call: Call, at: int) -> int:
+    """The place of the first row of a row's group."""
     size = call.size or 1
-    return at // size * size in call.positions
+    return at // size * size
+
+
+def whole_size(call: Call, group: int) -> int:
+    """How many members a group has on all ranks together; the last one of a batch may have fewer than the others."""
+    size = call.size or 1
+    return min(size, world()[1] * len(call.rows) - group * size)
 
 
 def _check_keys(call: Call, exchanged: Mapping[int, tuple[Hashable, Row]]) -> None:
     """A group that was put together from two ranks must be of one prompt; all ranks see the same rows here."""
-    size = call.size or 1
     firsts: dict[int, Hashable] = {}
     for at, (key, _) in sorted(exchanged.items()):
-        if firsts.setdefault(at // size, key) != key:
+        first = first_place(call, at)
+        if firsts.setdefault(first, key) != key:
             raise ArgumentError(
-                f"the rows {at // size * size} to {at // size * size + size - 1} of all ranks should be one group, but their "
-                "prompts differ: the trainer does not slice its batch as TRL does"
+                f"the rows {first} to {first + (call.size or 1) - 1} of all ranks should be one group, but their prompts "
+                "differ: the trainer does not slice its batch as TRL does"
             )

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import plaudit
 from plaudit._plaudit import ArgumentError
+from plaudit.remote import Service
 from plaudit.result import Result
 
+from .backends import EngineBackend, RayBackend, ServiceBackend
 from .call import Call, Row, read
-from .engine_backend import EngineBackend
 from .monitor import Monitor
-from .ranks import NoExchange, RankExchange, world
-from .ray_backend import RayBackend
-from .service_backend import ServiceBackend
+from .ranks import RankExchange, world
 
 if TYPE_CHECKING:
     from .columns import AsyncColumn, Column
@@ -170,9 +169,10 @@ class Reward:
         Example:
             >>> GRPOTrainer(reward_funcs=reward.as_columns(), args=GRPOConfig(reward_weights=reward.weights), ...)
         """
-        from .columns import Evaluations
+        from .columns import Column, Evaluations
 
-        return Evaluations(self).columns()
+        shared = Evaluations(self)
+        return [Column(shared, component) for component in self.components]
 
     def read(
         self,
@@ -194,9 +194,9 @@ class Reward:
             if size is not None:
                 self._plan.check_group_size(size)
         except Exception as error:
-            exchange = self._exchange()
-            exchange.open()
-            exchange.fail(error)
+            if exchange := self._exchange():
+                exchange.open()
+                exchange.fail(error)
             raise
         step = getattr(others.get("trainer_state"), "global_step", None)
         return Call(rows, keys, size, rank * len(rows), evaluates, log_metric, log_extra, step)
@@ -204,30 +204,29 @@ class Reward:
     def evaluate(self, call: Call) -> list[Result]:
         """Scores the rows of a call, for the columns of this reward."""
         exchange = self._open()
-        rows = exchange.exchange_rows(call)
+        rows = exchange.exchange_rows(call) if exchange else call.rows_by_place()
         try:
             results = self._rounded(self._backend.score(call, rows, self._validates(call, rows)))
         except Exception as error:
-            exchange.fail(error)
+            if exchange:
+                exchange.fail(error)
             self._advise(error)
             raise
-        return self._observed(call, results, exchange.exchange_results(call, results))
+        own = exchange.exchange_results(call, results) if exchange else results
+        return self._observed(call, results, own)
 
     async def aevaluate(self, call: Call) -> list[Result]:
         """As `evaluate`, without blocking the loop."""
         exchange = self._open()
-        waits = isinstance(exchange, RankExchange)
-        rows = (
-            await asyncio.to_thread(exchange.exchange_rows, call) if waits else exchange.exchange_rows(call)
-        )
+        rows = await asyncio.to_thread(exchange.exchange_rows, call) if exchange else call.rows_by_place()
         try:
             results = self._rounded(await self._backend.ascore(call, rows, self._validates(call, rows)))
         except Exception as error:
-            if waits:
+            if exchange:
                 await asyncio.to_thread(exchange.fail, error)
             self._advise(error)
             raise
-        own = await asyncio.to_thread(exchange.exchange_results, call, results) if waits else results
+        own = await asyncio.to_thread(exchange.exchange_results, call, results) if exchange else results
         return self._observed(call, results, own)
 
     def _observed(self, call: Call, results: Mapping[int, Result], own: Mapping[int, Result]) -> list[Result]:
@@ -236,17 +235,18 @@ class Reward:
         self._monitor.observe(call, results, mine)
         return mine
 
-    def _open(self) -> NoExchange | RankExchange:
+    def _open(self) -> RankExchange | None:
         """Opens the exchange and the backend before anything waits, in the same order on every rank."""
         exchange = self._exchange()
-        exchange.open()
+        if exchange:
+            exchange.open()
         self._backend.open()
         return exchange
 
-    def _exchange(self) -> NoExchange | RankExchange:
-        """A recipe that compares nothing needs no whole groups."""
+    def _exchange(self) -> RankExchange | None:
+        """The exchange with other ranks, where cut groups are joined. A recipe that compares nothing needs no whole groups."""
         needed = self._join == "ranks" and self._plan.compares_groups and world()[1] > 1
-        return self._ranks if needed else NoExchange()
+        return self._ranks if needed else None
 
     @property
     def _joins_cut_groups(self) -> bool:
@@ -255,8 +255,6 @@ class Reward:
     def _service(
         self, url: str, recipe: Any, token: str | None, token_env: str | None, run: str | None
     ) -> ServiceBackend:
-        from plaudit.remote import Service
-
         if not isinstance(recipe, str):
             raise ArgumentError("with url= the recipe is the name of one that the service has")
         service = Service(url, token=token, token_env=token_env, timeout=self.timeout)
@@ -324,6 +322,7 @@ class AsyncReward:
         Example:
             >>> GRPOTrainer(reward_funcs=reward.as_async().as_columns(), ...)
         """
-        from .columns import Evaluations
+        from .columns import AsyncColumn, Evaluations
 
-        return Evaluations(self.reward).async_columns()
+        shared = Evaluations(self.reward)
+        return [AsyncColumn(shared, component) for component in self.reward.components]

@@ -7,11 +7,13 @@ They replace the reward manager of RM-Gallery's VERL tutorial. Later versions of
 from __future__ import annotations
 
 import collections
+import contextlib
 import difflib
 import importlib
 import inspect
 import json
 import logging
+import math
 import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import plaudit
+from plaudit.result import fill_with_group_means
 from plaudit.values import plain
-from plaudit.verl.batch_reader import REFERENCE, RolloutBatch, read_batch
 from plaudit.verl.columns import AGAINST_REFERENCE, Columns, find_fact
 from plaudit.verl.custom_function import INVALID, CustomFunction, GroupInput, unwrap
-from plaudit.verl.engine_cache import engine_settings, shared_engine
-from plaudit.verl.missing_values import column, fill, number, spread
+from plaudit.verl.engine_cache import make_engine, shared_engine
 from plaudit.verl.options import is_seconds, is_whole, modules
+from plaudit.verl.rollout_reader import BATCH_REFERENCE, RolloutBatch, read_batch
 
 log = logging.getLogger("plaudit")
 
@@ -85,7 +87,7 @@ class PlauditBatchRewardManager:
         is_val_mode: bool | None = None,
         invalid: str | float = "mean",
         same_size: bool = True,
-        reference: str | Sequence[str] = REFERENCE,
+        reference: str | Sequence[str] = BATCH_REFERENCE,
         **reward_kwargs: Any,
     ):
         self.tokenizer = tokenizer
@@ -128,8 +130,7 @@ class PlauditBatchRewardManager:
                 raise ValueError(_unknown(reward_kwargs))
             for module in modules(imports):
                 importlib.import_module(module)
-            self._settings = engine_settings(recipe, overrides, state, given)
-            self._engine = shared_engine(*self._settings)
+            self._engine = make_engine(recipe, overrides, state, given)
         elif recipe or overrides or state or imports:
             raise ValueError(
                 "both a recipe, or what belongs to one, and a compute_score are given: give one of them, "
@@ -138,17 +139,10 @@ class PlauditBatchRewardManager:
         else:
             self._function = CustomFunction(self.compute_score, given, reward_kwargs)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The engine knows how to be made again, the functions of its rewards included.
-        engine = self._engine
-        return {**self.__dict__, "_engine": None if engine is None else engine.__reduce__()}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if state["_engine"] is not None:
-            rebuild, arguments = state["_engine"]
-            make, functions = lambda: rebuild(*arguments), arguments[-1]
-            self._engine = shared_engine(*self._settings, make=make, functions=functions)
+        if self._engine is not None:
+            self._engine = shared_engine(self._engine)
 
     @property
     def tallies(self) -> list[dict[str, Any]]:
@@ -197,32 +191,20 @@ class PlauditBatchRewardManager:
             ]
             scored = self._score_by_function(self._function, inputs, members)
         else:
-            notes = [{**note, **self.meta_info} for note in notes]
-            scored = self._score_by_recipe(prompts, responses, listed, names, tokens, notes, validate)
+            assert self._engine is not None
+            notes = plain([{**note, **self.meta_info} for note in notes])
+            report = self._engine.score(
+                prompts, responses, listed, names, tokens, notes, validate=validate or None
+            )
+            has_references = any(reference is not None for reference in listed)
+            scored = self._scores_of_report(self._engine, report, validate, has_references)
         return self._fill_missing(scored, members, validate)
 
-    def _score_by_recipe(
-        self,
-        prompts: Sequence[Any],
-        responses: Sequence[str],
-        references: list[str | None],
-        names: list[str],
-        tokens: Sequence[int] | None,
-        extras: list[dict[str, Any]],
-        validate: bool,
+    def _scores_of_report(
+        self, engine: plaudit.Engine, report: plaudit.Report, validate: bool, has_references: bool
     ) -> _Scores:
-        assert self._engine is not None
-        report = self._engine.score(
-            list(prompts),
-            list(responses),
-            references,
-            names,
-            None if tokens is None else list(tokens),
-            plain(extras),
-            validate=True if validate else None,
-        )
-        names_of = Columns(self._engine.rewards, aliases=True)
-        missing = [None] * len(names)
+        names_of = Columns(engine.rewards, aliases=True)
+        missing = [None] * len(report)
         columns: dict[str, list[Any]] = {}
         for key, (component, fact) in names_of.sources.items():
             facts = report.components[component] if fact is None else report.info.get(f"{component}.{fact}")
@@ -233,7 +215,7 @@ class PlauditBatchRewardManager:
                 {key: missing if values is None else list(values) for key, values in compared.items()}
             )
         # What `acc` means depends on what is asked, not on what the judge answered this time.
-        if validate and self._engine.judges and any(reference is not None for reference in references):
+        if validate and engine.judges and has_references:
             columns["acc"] = columns["win"]
         elif names_of.correctness is not None:
             columns["acc"] = list(report.components[names_of.correctness])
@@ -268,9 +250,7 @@ class PlauditBatchRewardManager:
         invalid = [value is None for value in scored.values]
         rewards = fill(scored.values, members, across=validate)
         if self.stand_in is not None:
-            rewards = [
-                self.stand_in if flag else reward for reward, flag in zip(rewards, invalid, strict=True)
-            ]
+            rewards = [self.stand_in if value is None else value for value in scored.values]
         info = {key: column(values, members) for key, values in scored.columns.items()}
         wins = scored.columns.get("win")
         if wins is not None:
@@ -385,6 +365,47 @@ def register() -> None:
     for name, manager in NAMES.items():
         if name == "plaudit" or name not in registry.REWARD_MANAGER_REGISTRY:
             add(name)(manager)
+
+
+def number(value: Any) -> float | None:
+    """A finite float, or None where there is none."""
+    if value is None or isinstance(value, str):
+        return None
+    found = float(value)
+    return found if math.isfinite(found) else None
+
+
+def fill(values: Sequence[float | None], groups: Sequence[Sequence[int]], *, across: bool) -> list[float]:
+    """The values, with the group's mean where one is missing, or the batch's if `across`, or 0.
+
+    Trainers average whatever they get and know no "invalid". A rollout that could not be scored gets the mean of its valid
+    siblings: its advantage is 0, and theirs are what they would be without it. In a group without a valid rollout all get 0,
+    which teaches nothing. Columns that are only logged, and rewards of validation, get the mean of the whole batch instead of
+    that 0, so that a judge that is down for a moment does not look like answers that got worse.
+    """
+    valid = [value for value in values if value is not None]
+    fallback = statistics.fmean(valid) if across and valid else 0.0
+    return [fallback if value is None else value for value in fill_with_group_means(values, groups)]
+
+
+def column(values: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[Any]:
+    """A column as a trainer logs it: finite floats, or texts where any value is one."""
+    if not any(isinstance(value, str) for value in values):
+        with contextlib.suppress(TypeError, ValueError):
+            return fill([number(value) for value in values], groups, across=True)
+    return ["" if value is None else str(value) for value in values]
+
+
+def spread(
+    values: Sequence[float | None], groups: Sequence[Sequence[int]]
+) -> tuple[list[float], list[float]]:
+    """The mean and the standard deviation of each rollout's group, over its valid rollouts."""
+    means, deviations = [0.0] * len(values), [0.0] * len(values)
+    for rows in groups:
+        known = [value for value in (values[row] for row in rows) if value is not None]
+        for row in rows if known else ():
+            means[row], deviations[row] = statistics.fmean(known), statistics.pstdev(known)
+    return means, deviations
 
 
 def _reason_text(reason: Mapping[str, Any] | None) -> str | None:

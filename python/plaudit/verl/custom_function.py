@@ -31,9 +31,8 @@ class GroupInput:
     prompt: str
     responses: list[str]
     extras: list[dict[str, Any]]
-    reference: str | None = (
-        None  # Scored with the group as a further response; its own score is removed again.
-    )
+    # Scored with the group as a further response; its own score is removed again.
+    reference: str | None = None
 
 
 @dataclass

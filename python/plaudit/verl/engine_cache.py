@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import plaudit
 from plaudit._plaudit import check_state
-from plaudit.custom import CustomReward, registered
 from plaudit.values import plain
 from plaudit.verl.options import flatten
 
@@ -18,31 +17,23 @@ _engines: dict[str, plaudit.Engine] = {}
 _engines_lock = threading.Lock()
 
 
-def shared_engine(
-    recipe: Any,
-    overrides: Mapping[str, Any],
-    state: str | None,
-    make: Callable[[], plaudit.Engine] | None = None,
-    functions: Iterable[CustomReward] | None = None,
-) -> plaudit.Engine:
-    """The engine of a recipe. The managers of training and validation share its judges and its state.
+def shared_engine(engine: plaudit.Engine) -> plaudit.Engine:
+    """The first engine of this process that was made of the same. The managers of training and validation share its judges.
 
     An engine is not shared once its functions were registered anew, here or where the manager was pickled.
     """
-    modified = os.stat(recipe).st_mtime_ns if isinstance(recipe, str) and os.path.isfile(recipe) else None
-    key = json.dumps([recipe, modified, overrides, state], sort_keys=True)
+    key = json.dumps([engine._name, engine.recipe, engine._state], sort_keys=True)
     with _engines_lock:
-        wanted = registered() if functions is None else {each.name: each for each in functions}
         known = _engines.get(key)
-        if known is None or any(wanted.get(name) != each for name, each in known._functions.items()):
-            _engines[key] = make() if make else plaudit.Engine(recipe, overrides=overrides, state=state)
-        return _engines[key]
+        if known is None or known._functions != engine._functions:
+            known = _engines[key] = engine
+        return known
 
 
-def engine_settings(
+def make_engine(
     recipe: Any, overrides: Mapping[str, Any] | None, state: Any, given: Mapping[str, Any]
-) -> tuple[Any, dict[str, Any], str | None]:
-    """The recipe, overrides and state of the engine. Paths are made absolute, since another process may make it again."""
+) -> plaudit.Engine:
+    """The engine of a manager with these options. Paths are made absolute, since another process may make it again."""
     recipe = "tutorial" if recipe is None else plain(recipe)
     if isinstance(recipe, str) and os.path.isfile(recipe):
         recipe = os.path.abspath(recipe)
@@ -61,7 +52,7 @@ def engine_settings(
         settings.update(_pointwise_overrides(plaudit.Engine(recipe, overrides=settings)))
         if plaudit.Engine(recipe, overrides=settings).compares_groups:
             raise ValueError("use_group_reward is false, but a component of the recipe compares the group")
-    return recipe, settings, state
+    return shared_engine(plaudit.Engine(recipe, overrides=settings, state=state))
 
 
 def _flatten_overrides(overrides: Mapping[str, Any]) -> dict[str, Any]:

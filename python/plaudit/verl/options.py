@@ -61,27 +61,24 @@ class Options:
         """Raises where a value makes no sense."""
         self.invalid_value()
         for name in ("group_timeout", "quiet"):
-            if getattr(self, name) is not None:
-                self._require(name, is_seconds(getattr(self, name)), "a number of seconds above 0")
-        self._require("shards", is_whole(self.shards, 1), "at least 1")
-        self._require("num_examine", is_whole(self.num_examine, 0), "how many samples to print, 0 or more")
-        self._require(
-            "state", self.state is None or isinstance(self.state, str), "a folder or redis://host:port/db"
-        )
+            given = getattr(self, name)
+            self._require(name, given is None or is_seconds(given), "a number of seconds above 0")
+        for name, wanted in {
+            "state": "a folder or redis://host:port/db",
+            "router": "the name of a judge",
+        }.items():
+            given = getattr(self, name)
+            self._require(name, given is None or isinstance(given, str), wanted)
         if self.state is not None:
             check_state(self.state)
+        self._require("shards", is_whole(self.shards, 1), "at least 1")
+        self._require("num_examine", is_whole(self.num_examine, 0), "how many samples to print, 0 or more")
         self._require("aliases", isinstance(self.aliases, bool), "true or false")
-        self._require("router", self.router is None or isinstance(self.router, str), "the name of a judge")
-        overrides = self.overrides is None or isinstance(self.overrides, Mapping)
-        self._require(
-            "overrides", overrides, "paths with their values, as in overrides.judges.main.model=NAME"
-        )
+        paths = "paths with their values, as in overrides.judges.main.model=NAME"
+        self._require("overrides", self.overrides is None or isinstance(self.overrides, Mapping), paths)
         self._require("imports", is_texts(self.imports), "the name of a module, or a list of them")
-        self._require(
-            "reference",
-            is_texts(self.reference) and bool(self.reference),
-            "a path into a row, or a list of them",
-        )
+        places = is_texts(self.reference) and bool(self.reference)
+        self._require("reference", places, "a path into a row, or a list of them")
         size = self.size is None or isinstance(self.size, str) or is_whole(self.size, 1)
         self._require("size", size, "a number of rollouts, or the field of a row that has it")
         chosen = self.validation

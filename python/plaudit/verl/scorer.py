@@ -108,23 +108,25 @@ class RolloutScorer:
         detail = f"{code}: {reason.get('message')}"
         if self.invalid == "drop":
             raise InvalidRollout(f"plaudit could not score this rollout ({detail})")
+        number, topic, mean = 0.0, code, result.siblings_mean
         if isinstance(self.invalid, float):
-            self.log_error(code, f"a rollout is invalid and gets {self.invalid} ({detail})")
-            return self.invalid, True
-        if validate:
-            self.log_error(code, f"a validation rollout is invalid and counts as 0.0 ({detail})")
-            return 0.0, True
-        mean = result.siblings_mean
-        if mean is not None and math.isfinite(mean):
-            self.log_error(code, f"a rollout is invalid and gets the mean of its siblings ({detail})")
-            return float(mean), True
-        if result.group_size:
-            message = f"no rollout of a group is valid: all of it gets 0.0, and teaches nothing ({detail})"
-            self.log_error("group", message)
+            number, message = self.invalid, f"a rollout is invalid and gets {self.invalid}"
+        elif validate:
+            message = "a validation rollout is invalid and counts as 0.0"
+        elif mean is not None and math.isfinite(mean):
+            number, message = float(mean), "a rollout is invalid and gets the mean of its siblings"
+        elif result.group_size:
+            topic, message = (
+                "group",
+                "no rollout of a group is valid: all of it gets 0.0, and teaches nothing",
+            )
         else:
-            message = f"a rollout is invalid and gets 0.0, since nothing is known of its siblings ({detail})"
-            self.log_error("siblings", message)
-        return 0.0, True
+            topic, message = (
+                "siblings",
+                "a rollout is invalid and gets 0.0, since nothing is known of its siblings",
+            )
+        self.log_error(topic, f"{message} ({detail})")
+        return number, True
 
     def log_error(self, topic: str, message: str) -> None:
         """Logs an error, at most once a minute about the same topic."""

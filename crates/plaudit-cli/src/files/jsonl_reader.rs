@@ -1,25 +1,20 @@
-//! JSON lines reader: reads blocks of whole lines and parses their lines in parallel. A line over the limit is skipped, not
-//! buffered.
+//! JSON lines reader: cuts the input into blocks of whole lines, which are parsed elsewhere. A line over the limit is
+//! skipped, not buffered.
 
-use super::{Entry, Parsed, other_formats};
-use crate::console::Console;
+use super::{Block, Entry, Parsed, Reader, other_formats};
 use crate::error::CliError;
-use plaudit::exec::Pool;
 use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 
 /// What an entry is called.
 pub(crate) const NOUN: &str = "line";
-/// How much is read at once.
-const BLOCK: usize = 1 << 20;
-/// How much one thread parses at once.
-const CHUNK: usize = 32 << 10;
+/// How much is read, and parsed by one thread, at once.
+const BLOCK: usize = 256 << 10;
 
 /// A stream of lines.
-pub(crate) struct Reader<R> {
+pub(crate) struct LineReader<R> {
     name: String,
     from: R,
-    length: Option<u64>,
     /// What was read and not yet given out.
     buffer: Vec<u8>,
     position: u64,
@@ -31,48 +26,13 @@ pub(crate) struct Reader<R> {
     skipping: bool,
 }
 
-impl<R: Read> Reader<R> {
-    pub(crate) fn new(name: String, from: R, length: Option<u64>) -> Self {
-        Self {
-            name,
-            from,
-            length,
-            buffer: Vec::with_capacity(BLOCK),
-            position: 0,
-            lines: 0,
-            started: false,
-            ended: false,
-            skipping: false,
-        }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(crate) fn position(&self) -> u64 {
-        self.position
-    }
-
-    pub(crate) fn length(&self) -> Option<u64> {
-        self.length
-    }
-
-    pub(crate) fn lines(&self) -> u64 {
-        self.lines
-    }
-
-    /// The entries of the next block.
-    pub(crate) fn next(
-        &mut self,
-        pool: &Pool,
-        fields: &Fields,
-        console: &Console,
-    ) -> Result<Option<Vec<Entry>>, CliError> {
+impl<R: Read + Send> Reader for LineReader<R> {
+    fn next(&mut self) -> Result<Option<Block>, CliError> {
         self.fill(BLOCK)?;
+        let mut warning = None;
         if !self.started {
             self.started = true;
-            self.start(console)?;
+            warning = self.start()?;
         }
         if self.skipping {
             self.skip()?;
@@ -88,36 +48,56 @@ impl<R: Read> Reader<R> {
             self.buffer.clear();
             self.skipping = true;
             self.lines += 1;
-            return Ok(Some(vec![Entry { number: self.lines, rollouts: Err(input::too_long()) }]));
+            return Ok(Some(Block::Lines(LineBlock {
+                bytes: Vec::new(),
+                lines: self.lines - 1,
+                too_long: true,
+                warning,
+            })));
         }
         if self.buffer.is_empty() {
             return Ok(None);
         }
-        let entries = self.parse(whole, pool, fields);
-        self.buffer.drain(..whole);
-        self.buffer.shrink_to(BLOCK);
-        Ok(Some(entries))
+        let mut rest = Vec::with_capacity(BLOCK);
+        rest.extend_from_slice(&self.buffer[whole..]);
+        let mut bytes = std::mem::replace(&mut self.buffer, rest);
+        bytes.truncate(whole);
+        let lines = self.lines;
+        self.lines += memchr::memchr_iter(b'\n', &bytes).count() as u64;
+        self.lines += u64::from(!bytes.ends_with(b"\n"));
+        Ok(Some(Block::Lines(LineBlock { bytes, lines, too_long: false, warning })))
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        (self.position, self.lines)
+    }
+}
+
+impl<R: Read> LineReader<R> {
+    pub(crate) fn new(name: String, from: R) -> Self {
+        Self {
+            name,
+            from,
+            buffer: Vec::with_capacity(BLOCK),
+            position: 0,
+            lines: 0,
+            started: false,
+            ended: false,
+            skipping: false,
+        }
     }
 
     /// Reads until the buffer holds so many bytes, or all there are.
     fn fill(&mut self, size: usize) -> Result<(), CliError> {
-        let mut filled = self.buffer.len();
-        if self.ended || filled >= size {
+        let wanted = size.saturating_sub(self.buffer.len());
+        if self.ended || wanted == 0 {
             return Ok(());
         }
-        self.buffer.resize(size, 0);
-        while filled < size && !self.ended {
-            match self.from.read(&mut self.buffer[filled..]) {
-                Ok(0) => self.ended = true,
-                Ok(count) => {
-                    filled += count;
-                    self.position += count as u64;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(CliError::File(self.name.clone(), error)),
-            }
-        }
-        self.buffer.truncate(filled);
+        self.buffer.reserve_exact(wanted);
+        let read = (&mut self.from).take(wanted as u64).read_to_end(&mut self.buffer);
+        let read = read.map_err(|error| CliError::File(self.name.clone(), error))?;
+        self.position += read as u64;
+        self.ended = read < wanted;
         Ok(())
     }
 
@@ -130,10 +110,10 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Looks at the first bytes of all: is this what it should be?
-    fn start(&mut self, console: &Console) -> Result<(), CliError> {
-        if self.buffer.starts_with(b"\xef\xbb\xbf") {
-            console.warning("the input starts with a byte order mark, which was left out");
+    /// Looks at the first bytes of all: is this what it should be? Returns what to warn of.
+    fn start(&mut self) -> Result<Option<&'static str>, CliError> {
+        let marked = self.buffer.starts_with(b"\xef\xbb\xbf");
+        if marked {
             self.buffer.drain(..3);
         }
         let compressed = |what: &str| format!("the input is {what}; unpack it first");
@@ -157,7 +137,11 @@ impl<R: Read> Reader<R> {
             ),
             start => match other_formats::describe(&self.name, start) {
                 Some(message) => ("input.not_jsonl", message),
-                None => return Ok(()),
+                None => {
+                    return Ok(
+                        marked.then_some("the input starts with a byte order mark, which was left out")
+                    );
+                }
             },
         };
         Err(CliError::Input(self.name.clone(), InputError::new(code, message)))
@@ -179,35 +163,37 @@ impl<R: Read> Reader<R> {
         self.skipping = false;
         self.fill(BLOCK)
     }
+}
 
-    /// Parses the lines of the first `whole` bytes.
-    fn parse(&mut self, whole: usize, pool: &Pool, fields: &Fields) -> Vec<Entry> {
-        let mut chunks: Vec<Vec<(u64, &[u8])>> = vec![Vec::new()];
-        let (mut start, mut size) = (0, 0);
-        while start < whole {
-            let rest = &self.buffer[start..whole];
-            let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            let line = rest[..length].strip_suffix(b"\r").unwrap_or(&rest[..length]);
-            start += length + 1;
-            self.lines += 1;
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            if size >= CHUNK {
-                chunks.push(Vec::new());
-                size = 0;
-            }
-            size += line.len();
-            if let Some(chunk) = chunks.last_mut() {
-                chunk.push((self.lines, line));
+/// Whole lines that have been read and not yet parsed.
+pub(crate) struct LineBlock {
+    bytes: Vec<u8>,
+    /// How many lines come before.
+    lines: u64,
+    /// Whether it stands for one line that is too long, of which nothing was kept.
+    too_long: bool,
+    /// What is to be said of the input.
+    pub(crate) warning: Option<&'static str>,
+}
+
+impl LineBlock {
+    /// An entry for each line that is not blank.
+    pub(crate) fn parse(&self, fields: &Fields) -> Vec<Entry> {
+        if self.too_long {
+            return vec![Entry { number: self.lines + 1, rollouts: Err(input::too_long()) }];
+        }
+        let (mut entries, mut number, mut rest) = (Vec::new(), self.lines, self.bytes.as_slice());
+        while !rest.is_empty() {
+            number += 1;
+            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+            rest = rest.get(end + 1..).unwrap_or(&[]);
+            if !line.iter().all(u8::is_ascii_whitespace) {
+                let rollouts = input::read_line(line, fields).map(|all| Parsed::new(all, NOUN, number));
+                entries.push(Entry { number, rollouts });
             }
         }
-        let read = |(number, line): &(u64, &[u8])| {
-            let rollouts = input::read_line(line, fields);
-            Entry { number: *number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, *number)) }
-        };
-        let parsed = pool.map(&chunks, |chunk| chunk.iter().map(read).collect::<Vec<Entry>>());
-        parsed.into_iter().flatten().collect()
+        entries
     }
 }
 
@@ -216,12 +202,12 @@ mod tests {
     use super::*;
 
     /// The numbers of the lines that can be read and of those that cannot.
-    fn read(text: impl Read) -> (Vec<u64>, Vec<(u64, &'static str)>) {
-        let mut reader = Reader::new("test".to_owned(), text, None);
+    fn read(text: impl Read + Send) -> (Vec<u64>, Vec<(u64, &'static str)>) {
+        let mut reader = LineReader::new("test".to_owned(), text);
         let (mut good, mut bad) = (Vec::new(), Vec::new());
-        while let Ok(Some(entries)) = reader.next(&Pool::new(Some(1)), &Fields::own(), &Console::errors()) {
+        while let Ok(Some(Block::Lines(block))) = reader.next() {
             assert!(reader.buffer.len() <= LONGEST_LINE + 2);
-            for entry in entries {
+            for entry in block.parse(&Fields::own()) {
                 match entry.rollouts {
                     Ok(_) => good.push(entry.number),
                     Err(error) => bad.push((entry.number, error.code)),

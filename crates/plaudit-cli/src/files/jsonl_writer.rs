@@ -1,17 +1,12 @@
-//! JSON lines writer: results are rendered in parallel and written in input order.
+//! JSON lines writer: a line for each result.
 
 use super::Output;
 use crate::error::CliError;
-use crate::stream::Sink;
-use plaudit::exec::Pool;
-use plaudit::report::Report;
+use crate::stream::{Renderer, Sink};
 use plaudit::rollout::Rollout;
 use serde::Serialize;
 use std::io::{self, Write as _};
-use std::ops::Range;
-
-/// How many results one thread renders at once.
-const CHUNK: usize = 64;
+use std::sync::Arc;
 
 /// Results as JSON lines.
 pub(crate) struct Lines {
@@ -21,17 +16,14 @@ pub(crate) struct Lines {
 impl Sink for Lines {
     type Piece = Vec<u8>;
 
-    fn render(
-        &self,
-        pool: &Pool,
-        rollouts: &[Rollout<'_>],
-        report: &Report,
-    ) -> Result<Vec<Vec<u8>>, CliError> {
-        let line = |at: usize| {
-            let rollout = &rollouts[at];
-            line(&report.result(at, rollout.id.as_deref().unwrap_or(""), rollout), self.output.name())
-        };
-        in_chunks(pool, rollouts.len(), line)
+    fn renderer(&self) -> Renderer<Vec<u8>> {
+        let name = self.output.name().to_owned();
+        Arc::new(move |rollouts, report| {
+            let line = |(at, rollout): (usize, &Rollout<'_>)| {
+                line(&report.result(at, rollout.id.as_deref().unwrap_or(""), rollout), &name)
+            };
+            rollouts.iter().enumerate().map(line).collect()
+        })
     }
 
     fn bytes(piece: &Vec<u8>) -> usize {
@@ -40,6 +32,10 @@ impl Sink for Lines {
 
     fn write(&mut self, piece: Vec<u8>) -> Result<(), CliError> {
         self.output.write_all(&piece).map_err(|error| CliError::writing(self.output.name(), error))
+    }
+
+    fn finish(self) -> Result<Option<String>, CliError> {
+        self.output.finish().map(|()| None)
     }
 }
 
@@ -50,20 +46,4 @@ pub(crate) fn line(value: &impl Serialize, name: &str) -> Result<Vec<u8>, CliErr
         .map_err(|error| CliError::File(name.to_owned(), io::Error::other(error)))?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-/// What `work` makes of each number below `count`, a few at a time on each thread.
-pub(crate) fn in_chunks<T: Send>(
-    pool: &Pool,
-    count: usize,
-    work: impl Fn(usize) -> Result<T, CliError> + Sync + Send,
-) -> Result<Vec<T>, CliError> {
-    let chunks: Vec<Range<usize>> =
-        (0..count).step_by(CHUNK).map(|start| start..(start + CHUNK).min(count)).collect();
-    let done = pool.map(&chunks, |chunk| chunk.clone().map(&work).collect::<Result<Vec<T>, CliError>>());
-    let mut all = Vec::with_capacity(count);
-    for chunk in done {
-        all.extend(chunk?);
-    }
-    Ok(all)
 }

@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 /// How much is gathered before it is written.
@@ -13,13 +14,8 @@ const MOST_LINKS: usize = 40;
 /// An open output. Where it is dropped before [`Output::finish`], nothing stays under its name.
 pub(crate) struct Output {
     name: String,
-    to: BufWriter<Target>,
+    to: BufWriter<File>,
     part: Option<PartialFile>,
-}
-
-enum Target {
-    Stdout(io::Stdout),
-    File(File),
 }
 
 /// A file that is being written beside its final name.
@@ -40,21 +36,24 @@ impl Drop for PartialFile {
 impl Output {
     /// Opens a path, or stdout for `-`. A symbolic link stays: the file that it leads to is written.
     pub(crate) fn open(path: &str) -> Result<Self, CliError> {
-        let wrap = |target: Target, part: Option<PartialFile>| {
-            let name = if is_stdout(path) { "stdout" } else { path };
-            Self { name: name.to_owned(), to: BufWriter::with_capacity(BUFFER, target), part }
+        let name = if is_stdout(path) { "stdout" } else { path };
+        let wrap = |file: File, part: Option<PartialFile>| Self {
+            name: name.to_owned(),
+            to: BufWriter::with_capacity(BUFFER, file),
+            part,
         };
+        let failure = |error: io::Error| CliError::File(name.to_owned(), error);
         if is_stdout(path) {
-            return Ok(wrap(Target::Stdout(io::stdout()), None));
+            let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failure)?;
+            return Ok(wrap(stdout.into(), None));
         }
-        let failure = |error: io::Error| CliError::File(path.to_owned(), error);
         let target = Path::new(path);
         if target.is_dir() {
             return Err(CliError::Arguments(format!("{path:?} is a folder; the name of a file is wanted")));
         }
         if target.exists() && !target.is_file() {
             // A pipe or a device has no half state to hide.
-            return Ok(wrap(Target::File(File::create(target).map_err(failure)?), None));
+            return Ok(wrap(File::create(target).map_err(failure)?, None));
         }
         let target = resolved(target).map_err(failure)?;
         let temporary = beside(&target);
@@ -63,7 +62,7 @@ impl Output {
         tidy(&target);
         let file = begin(&temporary).map_err(failure)?;
         let part = PartialFile { temporary, path: target, done: false };
-        Ok(wrap(Target::File(file), Some(part)))
+        Ok(wrap(file, Some(part)))
     }
 
     /// Where the file of a path is written until it is whole; none for what is no name of a file.
@@ -81,9 +80,7 @@ impl Output {
         let done = self.to.flush().and_then(|()| match &mut self.part {
             None => Ok(()),
             Some(part) => {
-                if let Target::File(file) = self.to.get_ref() {
-                    file.sync_all()?;
-                }
+                self.to.get_ref().sync_all()?;
                 fs::rename(&part.temporary, &part.path)?;
                 part.done = true;
                 Ok(())
@@ -153,21 +150,5 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
-    }
-}
-
-impl Write for Target {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Stdout(out) => out.write(bytes),
-            Self::File(file) => file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Stdout(out) => out.flush(),
-            Self::File(file) => file.flush(),
-        }
     }
 }

@@ -79,7 +79,8 @@ pub(crate) fn refuse_overlap(reads: &[Role<'_>], writes: &[Role<'_>]) -> Result<
 }
 
 /// Refuses the name of an output that says another format than the one that is written.
-pub(crate) fn refuse_format(path: &str, tables: bool) -> Result<(), CliError> {
+pub(crate) fn refuse_format(out: Option<&str>, tables: bool) -> Result<(), CliError> {
+    let path = out.unwrap_or("-");
     let written = if tables { "the formats are jsonl and parquet" } else { "JSON lines are written" };
     let extension = Path::new(path).extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let message = match extension.as_deref() {

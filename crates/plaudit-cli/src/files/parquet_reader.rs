@@ -1,7 +1,6 @@
 //! Parquet reader: each row becomes the object that a JSON line would hold.
 
-use super::{Entry, Parsed};
-use crate::console::Console;
+use super::{Block, Entry, Parsed, Reader};
 use crate::error::CliError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
@@ -29,8 +28,31 @@ pub(crate) struct Rows {
     /// How many rows the file says that it has.
     total: u64,
     read: u64,
-    /// The columns of which bytes were left out.
-    left_out: BTreeSet<String>,
+}
+
+impl Reader for Rows {
+    fn next(&mut self) -> Result<Option<Block>, CliError> {
+        let (mut rows, mut weight, first) = (Vec::new(), 0, self.read + 1);
+        while rows.len() < BLOCK.0 && weight < BLOCK.1 {
+            // The decoder must not take the run down, whatever a hostile file holds.
+            let row = match catch_unwind(AssertUnwindSafe(|| self.rows.next())) {
+                Ok(None) => break,
+                Ok(Some(Ok(row))) => row,
+                Ok(Some(Err(error))) => return Err(self.broken(&error.to_string())),
+                Err(_) => return Err(self.broken("the Parquet file is broken")),
+            };
+            self.read += 1;
+            weight += row.get_column_iter().map(|(_, field)| text_bytes(field)).sum::<usize>();
+            rows.push(row);
+        }
+        Ok((!rows.is_empty()).then_some(Block::Rows(RowBlock { first, rows })))
+    }
+
+    /// Bytes by the share of the rows.
+    fn progress(&self) -> (u64, u64) {
+        let share = self.read as f64 / self.total.max(1) as f64;
+        ((self.bytes as f64 * share.min(1.0)) as u64, self.read)
+    }
 }
 
 impl Rows {
@@ -42,83 +64,68 @@ impl Rows {
             .map_err(|error| refuse(error.to_string()))?;
         let total = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
         let rows = RowIter::from_file_into(Box::new(reader)).with_batch_size(DECODED);
-        Ok(Self { name: name.to_owned(), rows, bytes, total, read: 0, left_out: BTreeSet::new() })
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// About how many bytes have been read, by the share of the rows.
-    pub(crate) fn position(&self) -> u64 {
-        let share = self.read as f64 / self.total.max(1) as f64;
-        (self.bytes as f64 * share.min(1.0)) as u64
-    }
-
-    pub(crate) fn length(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn lines(&self) -> u64 {
-        self.read
-    }
-
-    /// The entries of the next rows.
-    pub(crate) fn next(
-        &mut self,
-        fields: &Fields,
-        console: &Console,
-    ) -> Result<Option<Vec<Entry>>, CliError> {
-        let mut entries = Vec::new();
-        let mut weight = 0;
-        while entries.len() < BLOCK.0 && weight < BLOCK.1 {
-            // The decoder must not take the run down, whatever a hostile file holds.
-            let row = match catch_unwind(AssertUnwindSafe(|| self.rows.next())) {
-                Ok(None) => break,
-                Ok(Some(Ok(row))) => row,
-                Ok(Some(Err(error))) => return Err(self.broken(&error.to_string())),
-                Err(_) => return Err(self.broken("the Parquet file is broken")),
-            };
-            self.read += 1;
-            let before = weight;
-            let map = self.columns(row, fields, &mut weight, console);
-            let map = if weight - before > LONGEST_LINE { Err(too_long()) } else { map };
-            let rollouts = map.and_then(|map| input::read_map(map, fields));
-            let number = self.read;
-            entries.push(Entry { number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, number)) });
-        }
-        Ok((!entries.is_empty()).then_some(entries))
-    }
-
-    /// A row as an object. Bytes that are not text are left out of columns that no field is read from, such as images.
-    fn columns(
-        &mut self,
-        row: Row,
-        fields: &Fields,
-        weight: &mut usize,
-        console: &Console,
-    ) -> Result<Map<String, Value>, InputError> {
-        let mut map = Map::new();
-        for (name, field) in row.into_columns() {
-            let mut cells = Cells { needed: fields.reads(&name), weight, left_out: false };
-            let read = cells.entry(&mut map, name.clone(), field);
-            if cells.left_out && self.left_out.insert(name.clone()) {
-                console.warning(&format!(
-                    "the column {name:?} holds bytes that are not text; they are left out"
-                ));
-            }
-            read.map_err(|error| InputError {
-                message: format!("column {name:?}: {}", error.message),
-                ..error
-            })?;
-        }
-        Ok(map)
+        Ok(Self { name: name.to_owned(), rows, bytes, total, read: 0 })
     }
 
     fn broken(&self, message: &str) -> CliError {
         let message = format!("row {}: {message}", self.read + 1);
         CliError::Input(self.name.clone(), InputError::new("input.parquet", message))
     }
+}
+
+/// How many bytes of text a value holds.
+fn text_bytes(field: &Field) -> usize {
+    match field {
+        Field::Str(text) => text.len(),
+        Field::Bytes(bytes) => bytes.len(),
+        Field::Group(row) => row.get_column_iter().map(|(_, field)| text_bytes(field)).sum(),
+        Field::ListInternal(list) => list.elements().iter().map(text_bytes).sum(),
+        Field::MapInternal(map) => {
+            map.entries().iter().map(|(key, field)| text_bytes(key) + text_bytes(field)).sum()
+        }
+        _ => 0,
+    }
+}
+
+/// Rows that have been decoded and not yet read as rollouts.
+pub(crate) struct RowBlock {
+    /// The number of the first.
+    first: u64,
+    rows: Vec<Row>,
+}
+
+impl RowBlock {
+    /// An entry for each row, and the columns of which bytes were left out.
+    pub(crate) fn parse(self, fields: &Fields) -> (Vec<Entry>, BTreeSet<String>) {
+        let mut left_out = BTreeSet::new();
+        let entries = (self.first..).zip(self.rows).map(|(number, row)| {
+            let mut weight = 0;
+            let map = columns(row, fields, &mut weight, &mut left_out);
+            let map = if weight > LONGEST_LINE { Err(too_long()) } else { map };
+            let rollouts = map.and_then(|map| input::read_map(map, fields));
+            Entry { number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, number)) }
+        });
+        (entries.collect(), left_out)
+    }
+}
+
+/// A row as an object. Bytes that are not text are left out of columns that no field is read from, such as images.
+fn columns(
+    row: Row,
+    fields: &Fields,
+    weight: &mut usize,
+    left_out: &mut BTreeSet<String>,
+) -> Result<Map<String, Value>, InputError> {
+    let mut map = Map::new();
+    for (name, field) in row.into_columns() {
+        let mut cells = Cells { needed: fields.reads(&name), weight, left_out: false };
+        let read = cells.entry(&mut map, name.clone(), field);
+        if cells.left_out {
+            left_out.insert(name.clone());
+        }
+        read.map_err(|error| InputError { message: format!("column {name:?}: {}", error.message), ..error })?;
+    }
+    Ok(map)
 }
 
 fn too_long() -> InputError {

@@ -1,16 +1,14 @@
 //! Parquet writer: row groups of bounded size, with three columns and a reason per component.
 
 use super::Output;
-use super::jsonl_writer::in_chunks;
 use crate::error::CliError;
-use crate::stream::Sink;
+use crate::stream::{Renderer, Sink};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
-use plaudit::exec::Pool;
 use plaudit::group::Key;
 use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::plan::Plan;
@@ -63,12 +61,6 @@ impl ParquetWriter {
         Ok(Self { name, columns, writer, rows: Vec::new(), bytes: 0 })
     }
 
-    /// Writes the last rows and the footer, and gives the output back.
-    pub(crate) fn finish(mut self) -> Result<Output, CliError> {
-        self.write_rows()?;
-        self.writer.into_inner().map_err(|error| failure(&self.name, error))
-    }
-
     fn write_rows(&mut self) -> Result<(), CliError> {
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
@@ -81,8 +73,10 @@ impl ParquetWriter {
         });
         written.map_err(|error| failure(&self.name, error))
     }
+}
 
-    fn record(&self, at: usize, rollout: &Rollout<'_>, report: &Report) -> Record {
+impl Record {
+    fn new(columns: &[String], at: usize, rollout: &Rollout<'_>, report: &Report) -> Self {
         let row = &report.rows[at];
         let branch = row.branch.map(|index| &report.plan.branches[index]);
         let cell = |column: &String| {
@@ -101,7 +95,7 @@ impl ParquetWriter {
             })
         };
         let component = |place: usize| branch.map(|branch| branch.components[place].name.clone());
-        Record {
+        Self {
             id: rollout.id.as_deref().unwrap_or("").to_owned(),
             group: Key::of(rollout).map(|key| key.label().into_owned()),
             total: row.total.value(),
@@ -113,7 +107,7 @@ impl ParquetWriter {
                     cause.reason.message.clone().into_owned(),
                 )
             }),
-            cells: self.columns.iter().map(cell).collect(),
+            cells: columns.iter().map(cell).collect(),
         }
     }
 }
@@ -121,13 +115,12 @@ impl ParquetWriter {
 impl Sink for ParquetWriter {
     type Piece = Record;
 
-    fn render(
-        &self,
-        pool: &Pool,
-        rollouts: &[Rollout<'_>],
-        report: &Report,
-    ) -> Result<Vec<Record>, CliError> {
-        in_chunks(pool, rollouts.len(), |at| Ok(self.record(at, &rollouts[at], report)))
+    fn renderer(&self) -> Renderer<Record> {
+        let columns = self.columns.clone();
+        Arc::new(move |rollouts, report| {
+            let rows = rollouts.iter().enumerate();
+            Ok(rows.map(|(at, rollout)| Record::new(&columns, at, rollout, report)).collect())
+        })
     }
 
     fn bytes(piece: &Record) -> usize {
@@ -145,6 +138,12 @@ impl Sink for ParquetWriter {
             true => self.write_rows(),
             false => Ok(()),
         }
+    }
+
+    fn finish(mut self) -> Result<Option<String>, CliError> {
+        self.write_rows()?;
+        let output = self.writer.into_inner().map_err(|error| failure(&self.name, error))?;
+        output.finish().map(|()| None)
     }
 }
 

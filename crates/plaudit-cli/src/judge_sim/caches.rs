@@ -3,6 +3,7 @@
 use super::answer::TOKEN;
 use super::random::SeededRandom;
 use rapidhash::RapidHashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many questions and how many blocks are remembered at most.
 const LIMIT: usize = 1 << 20;
@@ -45,24 +46,23 @@ impl AskCounts {
 }
 
 /// A prefix cache. Every block has one place in a table, where it takes the place of whichever was there: a prompt has
-/// many blocks, and this is one look at memory a block.
+/// many blocks, and this is one look at memory a block, without a lock that all requests would wait for.
 #[derive(Debug)]
-pub(crate) struct Prefixes(Vec<u64>);
+pub(crate) struct Prefixes(Vec<AtomicU64>);
 
 impl Prefixes {
     pub(crate) fn new() -> Self {
-        Self(vec![0; LIMIT])
+        Self((0..LIMIT).map(|_| AtomicU64::new(0)).collect())
     }
 
     /// How many tokens of the prompt are in the cache; from now on all of its whole blocks are. The last token is never
     /// read from the cache, because a model has to look at one to go on.
-    pub(crate) fn cached(&mut self, prompt: &[u8]) -> usize {
+    pub(crate) fn cached(&self, prompt: &[u8]) -> usize {
         let (mut chance, mut hits, mut unbroken) = (SeededRandom::new(2), 0, true);
         for block in prompt[..prompt.len().saturating_sub(1)].chunks_exact(BLOCK_BYTES) {
             chance = chance.about_text(block);
-            let place = &mut self.0[chance.key() as usize % LIMIT];
-            unbroken &= *place == chance.key();
-            *place = chance.key();
+            let place = &self.0[chance.key() as usize % LIMIT];
+            unbroken &= place.swap(chance.key(), Ordering::Relaxed) == chance.key();
             hits += usize::from(unbroken);
         }
         hits * BLOCK
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_prompt_is_cached_up_to_where_it_differs() {
-        let mut prefixes = Prefixes::new();
+        let prefixes = Prefixes::new();
         let prompt = "x".repeat(640);
         assert_eq!(prefixes.cached(prompt.as_bytes()), 0);
         assert_eq!(prefixes.cached(prompt.as_bytes()), 144);

@@ -3,22 +3,33 @@
 use super::prompt::{Asked, Shown};
 use super::quality::{fingerprint, quality};
 use super::random::{SeededRandom, logit, sigma};
+use super::{above, finite, natural};
+use clap::Args;
 
 /// The farthest whole number from the middle of a score whose probability is reported.
 const REACH: u64 = 20;
 
-/// What kind of judge it is.
-#[derive(Debug, Clone, Copy)]
+/// How the judge judges.
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Judge {
-    pub(crate) seed: u64,
-    /// How much quality is worth one logit.
+    /// How much quality is worth one logit: the lower, the surer the judge
+    #[arg(long, value_name = "T", default_value = "0.25", value_parser = above)]
     pub(crate) temperature: f64,
-    /// Logits for the first place.
+    /// Logits in favour of the response that is shown first
+    #[arg(long, value_name = "LOGITS", default_value = "0.5", value_parser = finite, allow_negative_numbers = true)]
     pub(crate) position_bias: f64,
-    /// Half the width in logits in which two are a tie.
+    /// Logits that a pair must differ by to be no tie, where ties are allowed
+    #[arg(long, value_name = "LOGITS", default_value = "0.25", value_parser = natural)]
     pub(crate) ties: f64,
-    /// How noisy a line-up is, in Gumbel noise of one logit.
+    /// Noise in a ranking of several, against that of a pair
+    #[arg(long, value_name = "FACTOR", default_value = "1.0", value_parser = natural)]
     pub(crate) line_up_noise: f64,
+    /// Refuse to give logprobs
+    #[arg(long)]
+    pub(crate) no_logprobs: bool,
+    /// Refuse a response_format
+    #[arg(long)]
+    pub(crate) no_json: bool,
 }
 
 /// One verdict and the chances that it came from.
@@ -30,24 +41,24 @@ pub(crate) struct Verdict {
     pub(crate) chances: Vec<(String, f64)>,
 }
 
-impl Judge {
-    /// What is drawn about a question: it depends on the texts in their order and on the sampling seed, not on labels,
-    /// fences or the form of the verdict.
-    pub(crate) fn chance(&self, asked: &Asked<'_>, sampling: Option<i64>) -> SeededRandom {
-        let all = |shown: &[Shown<'_>], kind: u64| {
-            shown.iter().fold(SeededRandom::new(self.seed).about(kind), |chance, one| {
-                chance.about(fingerprint(one.text))
-            })
-        };
-        let chance = match asked {
-            Asked::Score { shown, .. } => all(&[*shown], 1),
-            Asked::Pair { shown, .. } => all(shown, 2),
-            Asked::Ranking { shown } => all(shown, 3),
-            Asked::Share { text } => all(&[Shown { label: "", text }], 4),
-        };
-        sampling.map_or(chance, |seed| chance.about(seed as u64))
-    }
+/// What is drawn about a question: it depends on the texts in their order and on the sampling seed, not on labels,
+/// fences or the form of the verdict.
+pub(crate) fn chance(seed: u64, asked: &Asked<'_>, sampling: Option<i64>) -> SeededRandom {
+    let all = |shown: &[Shown<'_>], kind: u64| {
+        shown
+            .iter()
+            .fold(SeededRandom::new(seed).about(kind), |chance, one| chance.about(fingerprint(one.text)))
+    };
+    let chance = match asked {
+        Asked::Score { shown, .. } => all(&[*shown], 1),
+        Asked::Pair { shown, .. } => all(shown, 2),
+        Asked::Ranking { shown } => all(shown, 3),
+        Asked::Share { text } => all(&[Shown { label: "", text }], 4),
+    };
+    sampling.map_or(chance, |seed| chance.about(seed as u64))
+}
 
+impl Judge {
     /// The verdict on a question.
     pub(crate) fn verdict(&self, asked: &Asked<'_>, chance: SeededRandom) -> Verdict {
         match asked {
@@ -120,11 +131,17 @@ impl Judge {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const JUDGE: Judge =
-        Judge { seed: 1, temperature: 0.25, position_bias: 0.5, ties: 0.25, line_up_noise: 1.0 };
+    pub(in crate::judge_sim) const JUDGE: Judge = Judge {
+        temperature: 0.25,
+        position_bias: 0.5,
+        ties: 0.25,
+        line_up_noise: 1.0,
+        no_logprobs: false,
+        no_json: false,
+    };
 
     fn pair<'p>(texts: &'p [String; 2], tie: Option<&'p str>) -> Asked<'p> {
         Asked::Pair { shown: [("A", 0), ("B", 1)].map(|(label, at)| Shown { label, text: &texts[at] }), tie }
@@ -137,7 +154,7 @@ mod tests {
         for at in 0..count {
             let texts = [format!("{at} [[quality:{gap}]]"), format!("other {at} [[quality:0]]")];
             let asked = pair(&texts, tie);
-            let verdict = JUDGE.verdict(&asked, JUDGE.chance(&asked, None));
+            let verdict = JUDGE.verdict(&asked, chance(1, &asked, None));
             for (place, (label, chance)) in verdict.chances.iter().enumerate() {
                 found[place].0 += f64::from(u8::from(*label == verdict.drawn[0])) / f64::from(count);
                 found[place].1 = *chance;
@@ -163,9 +180,9 @@ mod tests {
         let texts = ["a".to_owned(), "b".to_owned()];
         let swapped = ["b".to_owned(), "a".to_owned()];
         let (asked, other) = (pair(&texts, None), pair(&swapped, None));
-        assert_eq!(JUDGE.chance(&asked, None), JUDGE.chance(&pair(&texts, Some("T")), None));
-        assert_ne!(JUDGE.chance(&asked, None), JUDGE.chance(&other, None));
-        assert_ne!(JUDGE.chance(&asked, None), JUDGE.chance(&asked, Some(1)));
+        assert_eq!(chance(1, &asked, None), chance(1, &pair(&texts, Some("T")), None));
+        assert_ne!(chance(1, &asked, None), chance(1, &other, None));
+        assert_ne!(chance(1, &asked, None), chance(1, &asked, Some(1)));
     }
 
     #[test]

@@ -18,14 +18,14 @@ use clap::Args;
 use judge::Judge;
 use request_log::RequestLog;
 use server::Server;
-use simulator::{Settings, Simulator};
+use simulator::{Faults, Simulator};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Threads that answer. A client on the same machine wants the rest.
-const WORKERS: usize = 2;
+/// The fewest threads that answer; there are as many as the process has cores.
+const FEWEST_WORKERS: usize = 2;
 /// The longest latency that can be asked for, in seconds.
 const LONGEST: f64 = 3600.0;
 
@@ -65,68 +65,22 @@ pub(crate) struct JudgeSim {
     #[arg(long = "ledger", value_name = "FILE")]
     request_log: Option<String>,
     #[command(flatten, next_help_heading = "Verdicts")]
-    verdicts: Verdicts,
+    judge: Judge,
     #[command(flatten, next_help_heading = "Delays and faults")]
     faults: Faults,
-}
-
-/// How the judge judges.
-#[derive(Debug, Args)]
-struct Verdicts {
-    /// How much quality is worth one logit: the lower, the surer the judge
-    #[arg(long, value_name = "T", default_value = "0.25", value_parser = above)]
-    temperature: f64,
-    /// Logits in favour of the response that is shown first
-    #[arg(long, value_name = "LOGITS", default_value = "0.5", value_parser = finite, allow_negative_numbers = true)]
-    position_bias: f64,
-    /// Logits that a pair must differ by to be no tie, where ties are allowed
-    #[arg(long, value_name = "LOGITS", default_value = "0.25", value_parser = natural)]
-    ties: f64,
-    /// Noise in a ranking of several, against that of a pair
-    #[arg(long, value_name = "FACTOR", default_value = "1.0", value_parser = natural)]
-    line_up_noise: f64,
-    /// Refuse to give logprobs
-    #[arg(long)]
-    no_logprobs: bool,
-    /// Refuse a response_format
-    #[arg(long)]
-    no_json: bool,
-}
-
-/// What goes wrong, and how long everything takes.
-#[derive(Debug, Args)]
-struct Faults {
-    /// The median time to an answer, such as 50ms or 1.5s
-    #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = time)]
-    latency: Duration,
-    /// How much the time varies: the sigma of a lognormal distribution
-    #[arg(long, value_name = "SIGMA", default_value = "0.2", value_parser = natural)]
-    jitter: f64,
-    /// The share of answers that take much longer
-    #[arg(long, value_name = "SHARE", default_value = "0.01", value_parser = share)]
-    slow_share: f64,
-    /// How many times longer those take
-    #[arg(long, value_name = "FACTOR", default_value = "10", value_parser = natural)]
-    slow_factor: f64,
-    /// The share of requests that fail with status 500
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
-    error_rate: f64,
-    /// The share of requests that are turned away with status 429, at once
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
-    rate_limit_share: f64,
-    /// The share of answers that chat and hold no verdict
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
-    invalid_rate: f64,
 }
 
 impl JudgeSim {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
         let request_log = RequestLog::open(self.request_log.as_deref())?;
-        let server = Arc::new(Server::new(Simulator::new(self.settings()), request_log, self.requests));
+        let simulator =
+            Simulator::new(self.seed, self.model.clone(), self.judge.clone(), self.faults.clone());
+        let server = Arc::new(Server::new(simulator, request_log, self.requests));
         let address = SocketAddr::new(self.bind, self.port);
         let failure = |error: io::Error| CliError::File(address.to_string(), error);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(WORKERS)
+            .worker_threads(cores.max(FEWEST_WORKERS))
             .enable_all()
             .build()
             .map_err(failure)?;
@@ -143,32 +97,9 @@ impl JudgeSim {
         })?;
         // Requests that are still under way at the time limit are dropped here, and logged.
         drop(runtime);
-        let usage = server.request_log().close()?;
+        let usage = server.request_log.close()?;
         let _ = writeln!(io::stderr(), "{usage}");
         Ok(GOOD)
-    }
-
-    fn settings(&self) -> Settings {
-        let (verdicts, faults) = (&self.verdicts, &self.faults);
-        Settings {
-            judge: Judge {
-                seed: self.seed,
-                temperature: verdicts.temperature,
-                position_bias: verdicts.position_bias,
-                ties: verdicts.ties,
-                line_up_noise: verdicts.line_up_noise,
-            },
-            latency: faults.latency,
-            jitter: faults.jitter,
-            slow_share: faults.slow_share,
-            slow_factor: faults.slow_factor,
-            error_rate: faults.error_rate,
-            rate_limit_share: faults.rate_limit_share,
-            invalid_rate: faults.invalid_rate,
-            logprobs: !verdicts.no_logprobs,
-            json: !verdicts.no_json,
-            model: self.model.clone(),
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::answer::{AnswerToken, TOKEN};
 use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::marker::PhantomData;
 
 /// A request for a chat completion; what makes no difference to the simulation is not read.
 #[derive(Debug, Deserialize)]
@@ -44,33 +45,47 @@ struct ContentPart {
     text: Option<String>,
 }
 
+impl From<ContentPart> for String {
+    fn from(part: ContentPart) -> Self {
+        part.text.into_iter().collect()
+    }
+}
+
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Texts;
-        impl<'de> Visitor<'de> for Texts {
-            type Value = Content;
+        let texts = Texts::<ContentPart>("a text or a list of parts", usize::MAX, PhantomData);
+        from.deserialize_any(texts).map(|texts| Self(texts.concat()))
+    }
+}
 
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a text or a list of parts")
-            }
+/// Reads one text, or a list of at most so many; with what is expected, in words.
+struct Texts<T>(&'static str, usize, PhantomData<T>);
 
-            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-                Ok(Content(text.to_owned()))
-            }
+impl<'de, T: Deserialize<'de> + Into<String>> Visitor<'de> for Texts<T> {
+    type Value = Vec<String>;
 
-            fn visit_unit<E>(self) -> Result<Content, E> {
-                Ok(Content(String::new()))
-            }
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.0)
+    }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
-                let mut all = String::new();
-                while let Some(ContentPart { text }) = parts.next_element()? {
-                    all.push_str(text.as_deref().unwrap_or(""));
-                }
-                Ok(Content(all))
+    fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
+        Ok(vec![text.to_owned()])
+    }
+
+    fn visit_unit<E>(self) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<Vec<String>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(text) = texts.next_element::<T>()? {
+            if all.len() == self.1 {
+                while texts.next_element::<IgnoredAny>()?.is_some() {}
+                return Err(A::Error::custom(format!("at most {} texts can be scored at once", self.1)));
             }
+            all.push(text.into());
         }
-        from.deserialize_any(Texts)
+        Ok(all)
     }
 }
 
@@ -98,31 +113,7 @@ pub(crate) struct Input(pub(crate) Vec<String>);
 
 impl<'de> Deserialize<'de> for Input {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Texts;
-        impl<'de> Visitor<'de> for Texts {
-            type Value = Input;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a text or a list of texts")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Input, E> {
-                Ok(Input(vec![text.to_owned()]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<Input, A::Error> {
-                let mut all = Vec::new();
-                while let Some(text) = texts.next_element()? {
-                    if all.len() == MOST {
-                        while texts.next_element::<IgnoredAny>()?.is_some() {}
-                        return Err(A::Error::custom(format!("at most {MOST} texts can be scored at once")));
-                    }
-                    all.push(text);
-                }
-                Ok(Input(all))
-            }
-        }
-        from.deserialize_any(Texts)
+        from.deserialize_any(Texts::<String>("a text or a list of texts", MOST, PhantomData)).map(Self)
     }
 }
 

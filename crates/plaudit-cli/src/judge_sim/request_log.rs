@@ -3,18 +3,19 @@
 use super::protocol::Usage;
 use crate::error::CliError;
 use crate::summary::whole;
+use plaudit::exec::lock;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The status of a request whose client has gone away before the reply.
 const GONE: u16 = 499;
 
 /// The requests of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RequestLog {
     file: Option<(String, Mutex<File>)>,
     broken: Mutex<Option<io::Error>>,
@@ -27,12 +28,11 @@ pub(crate) struct RequestLog {
     written: AtomicU64,
 }
 
-/// One request that is being answered. Where it is dropped before it is settled, its client has gone away.
+/// One request that is being answered; it is logged when it is dropped. Until it is settled, its client has gone away.
 #[derive(Debug)]
 pub(crate) struct LoggedRequest<'l> {
     request_log: &'l RequestLog,
     line: Line,
-    settled: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,18 +51,7 @@ impl RequestLog {
             Ok(file) => Ok((path.to_owned(), Mutex::new(file))),
             Err(error) => Err(CliError::File(path.to_owned(), error)),
         };
-        let count = || AtomicU64::new(0);
-        Ok(Self {
-            file: path.map(open).transpose()?,
-            broken: Mutex::new(None),
-            arrived: count(),
-            settled: count(),
-            in_flight: count(),
-            errors: count(),
-            read: count(),
-            cached: count(),
-            written: count(),
-        })
+        Ok(Self { file: path.map(open).transpose()?, ..Self::default() })
     }
 
     /// A request has arrived.
@@ -70,15 +59,9 @@ impl RequestLog {
         let n = self.arrived.fetch_add(1, Relaxed) + 1;
         let in_flight = self.in_flight.fetch_add(1, Relaxed) + 1;
         // The key is only for the file, and a hash of megabytes is not free.
-        let key = self
-            .file
-            .as_ref()
-            .map_or_else(String::new, |_| format!("{:016x}", rapidhash::v3::rapidhash_v3(body)));
-        LoggedRequest {
-            request_log: self,
-            line: Line { n, key, status: GONE, latency_ms: 0.0, in_flight },
-            settled: false,
-        }
+        let hash = || format!("{:016x}", rapidhash::v3::rapidhash_v3(body));
+        let key = self.file.as_ref().map_or_else(String::new, |_| hash());
+        LoggedRequest { request_log: self, line: Line { n, key, status: GONE, latency_ms: 0.0, in_flight } }
     }
 
     /// How many requests have been answered.
@@ -88,12 +71,12 @@ impl RequestLog {
 
     /// Whether the file cannot be written any more.
     pub(crate) fn is_broken(&self) -> bool {
-        self.broken.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.broken).is_some()
     }
 
     /// Closes the log: its totals in one line, or why it could not be written.
     pub(crate) fn close(&self) -> Result<String, CliError> {
-        if let Some(error) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(error) = lock(&self.broken).take() {
             let name = self.file.as_ref().map_or("", |(name, _)| name);
             return Err(CliError::File(name.to_owned(), error));
         }
@@ -112,10 +95,10 @@ impl RequestLog {
         let Some((_, file)) = &self.file else { return };
         let done = serde_json::to_vec(line).map_err(io::Error::from).and_then(|mut bytes| {
             bytes.push(b'\n');
-            file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&bytes)
+            lock(file).write_all(&bytes)
         });
         if let Err(error) = done {
-            self.broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            lock(&self.broken).get_or_insert(error);
         }
     }
 }
@@ -134,22 +117,14 @@ impl LoggedRequest<'_> {
             self.request_log.cached.fetch_add(usage.cached(), Relaxed);
             self.request_log.written.fetch_add(usage.completion_tokens, Relaxed);
         }
-        self.end();
-    }
-
-    fn end(&mut self) {
-        self.settled = true;
-        self.request_log.errors.fetch_add(u64::from(self.line.status >= 400), Relaxed);
-        self.request_log.in_flight.fetch_sub(1, Relaxed);
-        self.request_log.write(&self.line);
-        self.request_log.settled.fetch_add(1, Relaxed);
     }
 }
 
 impl Drop for LoggedRequest<'_> {
     fn drop(&mut self) {
-        if !self.settled {
-            self.end();
-        }
+        self.request_log.errors.fetch_add(u64::from(self.line.status >= 400), Relaxed);
+        self.request_log.in_flight.fetch_sub(1, Relaxed);
+        self.request_log.write(&self.line);
+        self.request_log.settled.fetch_add(1, Relaxed);
     }
 }

@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Server {
     simulator: Simulator,
-    request_log: RequestLog,
+    pub(crate) request_log: RequestLog,
     /// After how many requests it ends.
     requests: Option<u64>,
     stop: watch::Sender<bool>,
@@ -38,10 +38,6 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(simulator: Simulator, request_log: RequestLog, requests: Option<u64>) -> Self {
         Self { simulator, request_log, requests, stop: watch::Sender::new(false) }
-    }
-
-    pub(crate) fn request_log(&self) -> &RequestLog {
-        &self.request_log
     }
 
     /// Serves until a signal arrives or it has answered as many requests as it should.

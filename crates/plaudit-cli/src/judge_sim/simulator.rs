@@ -3,7 +3,7 @@
 
 use super::answer::Answer;
 use super::caches::{AskCounts, Prefixes};
-use super::judge::Judge;
+use super::judge::{Judge, chance};
 use super::prompt::Question;
 use super::protocol::{
     Chat, Choice, Completion, ErrorBody, ErrorDetails, Logprobs, ReplyMessage, ScoreRequest, ScoredItem,
@@ -11,8 +11,11 @@ use super::protocol::{
 };
 use super::quality::quality;
 use super::random::{SeededRandom, sigma};
+use super::{natural, share, time};
+use clap::Args;
+use plaudit::exec::lock;
 use serde::Serialize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// The most choices a token that OpenAI's protocol allows to ask for.
@@ -22,30 +25,43 @@ const MESSAGE: usize = 200;
 /// The longest delay in seconds.
 const LONGEST: f64 = 86_400.0;
 
-/// How the endpoint behaves.
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) judge: Judge,
+/// What goes wrong, and how long everything takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Faults {
+    /// The median time to an answer, such as 50ms or 1.5s
+    #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = time)]
     pub(crate) latency: Duration,
+    /// How much the time varies: the sigma of a lognormal distribution
+    #[arg(long, value_name = "SIGMA", default_value = "0.2", value_parser = natural)]
     pub(crate) jitter: f64,
+    /// The share of answers that take much longer
+    #[arg(long, value_name = "SHARE", default_value = "0.01", value_parser = share)]
     pub(crate) slow_share: f64,
+    /// How many times longer those take
+    #[arg(long, value_name = "FACTOR", default_value = "10", value_parser = natural)]
     pub(crate) slow_factor: f64,
+    /// The share of requests that fail with status 500
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub(crate) error_rate: f64,
+    /// The share of requests that are turned away with status 429, at once
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub(crate) rate_limit_share: f64,
+    /// The share of answers that chat and hold no verdict
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub(crate) invalid_rate: f64,
-    pub(crate) logprobs: bool,
-    pub(crate) json: bool,
-    pub(crate) model: Option<String>,
 }
 
 /// A judge with an endpoint's habits.
 #[derive(Debug)]
 pub(crate) struct Simulator {
-    settings: Settings,
+    seed: u64,
+    model: Option<String>,
+    judge: Judge,
+    faults: Faults,
     /// How often each question was asked.
     asked: Mutex<AskCounts>,
     /// The prefix cache.
-    known: Mutex<Prefixes>,
+    known: Prefixes,
 }
 
 /// A reply, to be sent after a while.
@@ -96,13 +112,14 @@ fn unsupported(param: &str, message: &str) -> Reply {
 }
 
 impl Simulator {
-    pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, asked: Mutex::new(AskCounts::new()), known: Mutex::new(Prefixes::new()) }
+    pub(crate) fn new(seed: u64, model: Option<String>, judge: Judge, faults: Faults) -> Self {
+        let (asked, known) = (Mutex::new(AskCounts::new()), Prefixes::new());
+        Self { seed, model, judge, faults, asked, known }
     }
 
     /// The name of the model that is served.
     pub(crate) fn model(&self) -> &str {
-        self.settings.model.as_deref().unwrap_or("judge-sim")
+        self.model.as_deref().unwrap_or("judge-sim")
     }
 
     /// The reply to a request for a chat completion.
@@ -125,11 +142,11 @@ impl Simulator {
         if chat.n.is_some_and(|n| n != 1) {
             return Err(unsupported("n", "only one choice a request is supported"));
         }
-        if chat.logprobs == Some(true) && !self.settings.logprobs {
+        if chat.logprobs == Some(true) && self.judge.no_logprobs {
             return Err(unsupported("logprobs", "unsupported parameter: this model has no logprobs"));
         }
         let json = chat.response_format.as_ref().is_some_and(|format| format.kind != "text");
-        if json && !self.settings.json {
+        if json && self.judge.no_json {
             return Err(unsupported(
                 "response_format",
                 "unsupported parameter: this model has no response_format",
@@ -152,8 +169,7 @@ impl Simulator {
     fn judge(&self, chat: &Chat) -> Result<Reply, Reply> {
         let last = chat.messages.iter().rev().find(|message| message.role == "user").or(chat.messages.last());
         let question = Question::read(last.map_or("", |message| &message.content.0));
-        let judge = &self.settings.judge;
-        let chance = judge.chance(&question.asked, chat.seed);
+        let chance = chance(self.seed, &question.asked, chat.seed);
         let outcome = self.outcome(chance);
         if let Some(failure) = outcome.failure {
             return Err(failure);
@@ -161,7 +177,7 @@ impl Simulator {
         let answer = if outcome.invalid {
             Answer::chatty()
         } else {
-            Answer::new(&question.asked, question.form, judge.verdict(&question.asked, chance))
+            Answer::new(&question.asked, question.form, self.judge.verdict(&question.asked, chance))
         };
         let longest = [chat.max_tokens, chat.max_completion_tokens].into_iter().flatten().min();
         let (content, cut) = answer.text(longest);
@@ -197,7 +213,7 @@ impl Simulator {
         if texts.is_empty() {
             return Reply::error(400, "there is no input", None, Some("input"));
         }
-        let chance = SeededRandom::new(self.settings.judge.seed).about(5);
+        let chance = SeededRandom::new(self.seed).about(5);
         let chance = texts.iter().fold(chance, |chance, text| chance.about_text(text.as_bytes()));
         let outcome = self.outcome(chance);
         if let Some(failure) = outcome.failure {
@@ -226,34 +242,33 @@ impl Simulator {
 
     /// The model's own name if it has one, else whatever the request calls it.
     fn named<'n>(&'n self, asked: Option<&'n str>) -> &'n str {
-        self.settings.model.as_deref().or(asked).unwrap_or_else(|| self.model())
+        self.model.as_deref().or(asked).unwrap_or_else(|| self.model())
     }
 
     fn usage(&self, prompts: &[&str], completion: u64) -> Usage {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached: usize = prompts.iter().map(|prompt| known.cached(prompt.as_bytes())).sum();
+        let cached: usize = prompts.iter().map(|prompt| self.known.cached(prompt.as_bytes())).sum();
         Usage::new(prompts.iter().map(|prompt| tokens(prompt.len())).sum(), cached as u64, completion)
     }
 
     /// What becomes of a question, which depends on how often it was asked: a second try may fare better.
     fn outcome(&self, chance: SeededRandom) -> Outcome {
-        let settings = &self.settings;
-        let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).add(chance.key());
+        let faults = &self.faults;
+        let before = lock(&self.asked).add(chance.key());
         let chance = chance.about(6).about(u64::from(before));
         let happens = |what: u64, share: f64| chance.about(what).uniform() < share;
-        if happens(1, settings.rate_limit_share) {
+        if happens(1, faults.rate_limit_share) {
             let limited = Reply::error(429, "too many requests", Some("rate_limit_exceeded"), None);
             return Outcome { latency: Duration::ZERO, failure: Some(limited), invalid: false };
         }
-        let slow = if happens(2, settings.slow_share) { settings.slow_factor } else { 1.0 };
-        let factor = (settings.jitter * chance.about(3).normal()).exp() * slow;
-        let seconds = (settings.latency.as_secs_f64() * factor).min(LONGEST);
+        let slow = if happens(2, faults.slow_share) { faults.slow_factor } else { 1.0 };
+        let factor = (faults.jitter * chance.about(3).normal()).exp() * slow;
+        let seconds = (faults.latency.as_secs_f64() * factor).min(LONGEST);
         let latency = Duration::from_secs_f64(seconds);
-        let failure = happens(4, settings.error_rate).then(|| {
+        let failure = happens(4, faults.error_rate).then(|| {
             let failed = Reply::error(500, "the simulated judge has failed", Some("internal_error"), None);
             Reply { latency, ..failed }
         });
-        Outcome { latency, failure, invalid: happens(5, settings.invalid_rate) }
+        Outcome { latency, failure, invalid: happens(5, faults.invalid_rate) }
     }
 }
 
@@ -261,10 +276,8 @@ impl Simulator {
 mod tests {
     use super::*;
 
-    fn simulator(change: impl FnOnce(&mut Settings)) -> Simulator {
-        let judge = Judge { seed: 1, temperature: 0.25, position_bias: 0.5, ties: 0.25, line_up_noise: 1.0 };
-        let mut settings = Settings {
-            judge,
+    fn simulator(change: impl FnOnce(&mut Faults)) -> Simulator {
+        let mut faults = Faults {
             latency: Duration::from_millis(50),
             jitter: 0.2,
             slow_share: 0.0,
@@ -272,17 +285,14 @@ mod tests {
             error_rate: 0.0,
             rate_limit_share: 0.0,
             invalid_rate: 0.0,
-            logprobs: true,
-            json: true,
-            model: None,
         };
-        change(&mut settings);
-        Simulator::new(settings)
+        change(&mut faults);
+        Simulator::new(1, None, super::super::judge::tests::JUDGE, faults)
     }
 
     #[test]
     fn delays_are_lognormal_around_their_median_with_a_slow_share() {
-        let simulator = simulator(|settings| settings.slow_share = 0.1);
+        let simulator = simulator(|faults| faults.slow_share = 0.1);
         let mut delays: Vec<f64> = (0..4000)
             .map(|at| simulator.outcome(SeededRandom::new(at)).latency.as_secs_f64() * 1e3)
             .collect();
@@ -295,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_second_try_has_another_fate_and_the_same_verdict() {
-        let simulator = simulator(|settings| settings.error_rate = 0.5);
+        let simulator = simulator(|faults| faults.error_rate = 0.5);
         let body = |at: u64| format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{at}\"}}]}}");
         let (mut changed, mut delayed) = (0, 0);
         for at in 0..100 {
@@ -323,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_reward_model_that_has_lost_its_way_scores_nothing() {
-        let simulator = simulator(|settings| settings.invalid_rate = 1.0);
+        let simulator = simulator(|faults| faults.invalid_rate = 1.0);
         let reply = simulator.scores(b"{\"input\":\"a\"}", Shape::Pooling);
         let reply: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
         assert_eq!(reply["data"], serde_json::json!([]));

@@ -2,7 +2,7 @@
 
 use crate::console::{Style, printable};
 use crate::rewards::wrap;
-use crate::summary::{cut, number, short, whole};
+use crate::summary::{cut, number, percent, short, whole};
 use plaudit_serve::runs::store::RunSummary;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -274,10 +274,6 @@ fn component<'s>(step: &'s Value, name: &str) -> &'s Value {
 
 fn spread(values: &Value) -> Option<String> {
     Some(format!("{} ±{}", number(values["mean"].as_f64()?), short(values["std"].as_f64()?)))
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 fn interval(share: &Value) -> Option<String> {

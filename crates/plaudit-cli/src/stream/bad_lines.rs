@@ -8,26 +8,23 @@ use std::collections::BTreeMap;
 const MOST_PRINTED: u64 = 20;
 
 /// The bad lines of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct BadLines {
     /// How many lines were read, blank ones included.
     pub(crate) lines: u64,
-    bad: BTreeMap<&'static str, u64>,
-    count: u64,
+    /// How many lines are bad.
+    pub(crate) count: u64,
+    /// The same by code.
+    pub(crate) by_code: BTreeMap<&'static str, u64>,
     /// Whether other names of fields have been proposed.
     hinted: bool,
 }
 
 impl BadLines {
-    /// Nothing read yet.
-    pub(crate) fn new() -> Self {
-        Self { lines: 0, bad: BTreeMap::new(), count: 0, hinted: false }
-    }
-
     /// Counts a bad line, and prints it if it is among the first.
     pub(crate) fn bad(&mut self, console: &Console, noun: &str, number: u64, error: &InputError) {
         self.count += 1;
-        *self.bad.entry(error.code).or_insert(0) += 1;
+        *self.by_code.entry(error.code).or_insert(0) += 1;
         if self.count <= MOST_PRINTED {
             console.error(&format!("{noun} {number}: {error}"));
         }
@@ -39,15 +36,5 @@ impl BadLines {
         if self.count == MOST_PRINTED {
             console.error("further bad lines are only counted");
         }
-    }
-
-    /// How many lines are bad.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// How many lines are bad, by code.
-    pub(crate) fn by_code(&self) -> &BTreeMap<&'static str, u64> {
-        &self.bad
     }
 }

@@ -1,5 +1,8 @@
-//! Streaming pipeline of `score` and `rank`: read, buffer groups, score in batches, write in input order, in constant
-//! memory.
+//! Streaming pipeline of `score` and `rank`, in constant memory.
+//!
+//! A thread reads blocks; the engine's threads parse them, score batches of groups and render the results, many at once;
+//! this thread does what must be done in order: it numbers rollouts, buffers groups, merges statistics and writes. Between
+//! the stages stand queues of bounded length. The results do not depend on the number of threads.
 
 mod bad_lines;
 mod group_buffer;
@@ -11,14 +14,13 @@ pub(crate) use bad_lines::BadLines;
 
 use crate::console::Console;
 use crate::error::CliError;
-use crate::files::{Entry, Parsed, Source, line};
+use crate::files::{Entry, Parsed, ParsedBlock, ReadBlock, Source, line};
 use crate::interrupt::Interrupt;
 use crate::rollout_copy::RolloutCopy;
 use group_buffer::{BufferPolicy, GroupBuffer, Placement};
-use in_flight::{InFlight, ScoredBatch};
+use in_flight::{InFlight, Rendered, ScoredBatch};
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
-use plaudit::exec::Pool;
 use plaudit::group::{self, Key};
 use plaudit::input::{Fields, InputError};
 use plaudit::reason::Code;
@@ -28,8 +30,12 @@ use plaudit::statistics::Statistics;
 use plaudit::statistics::breakdown::Breakdown;
 use recent_ids::{GENERATION, RecentIds};
 use reorder::ReorderBuffer;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 /// The most text that groups hold while they wait for members.
 const MOST_HELD: usize = 64 << 20;
@@ -41,24 +47,34 @@ const BATCH: (usize, usize) = (1024, 2 << 20);
 /// The same where judges are asked: the first calls go out soon, and while one batch is made ready others are asked about.
 const JUDGED_BATCH: (usize, usize) = (256, 2 << 20);
 
-/// Where results go.
-pub(crate) trait Sink: Sync {
-    /// What is written for one rollout.
-    type Piece: Send;
+/// How often the progress bar moves, and signals are looked for, while something is waited for.
+const TICK: Duration = Duration::from_millis(200);
 
-    /// One piece a rollout, in their order.
-    fn render(
-        &self,
-        pool: &Pool,
-        rollouts: &[Rollout<'_>],
-        report: &Report,
-    ) -> Result<Vec<Self::Piece>, CliError>;
+/// Renders a batch on one of the engine's threads: one piece a rollout, in their order.
+pub(crate) type Renderer<P> =
+    Arc<dyn Fn(&[Rollout<'static>], &Report) -> Result<Vec<P>, CliError> + Send + Sync>;
+
+/// Where results go.
+pub(crate) trait Sink {
+    /// What is written for one rollout.
+    type Piece: Send + 'static;
+
+    /// Makes the pieces.
+    fn renderer(&self) -> Renderer<Self::Piece>;
 
     /// About how many bytes a piece takes.
     fn bytes(piece: &Self::Piece) -> usize;
 
     /// Writes the next piece in the order of the input.
     fn write(&mut self, piece: Self::Piece) -> Result<(), CliError>;
+
+    /// Completes the output, and may say something about it.
+    fn finish(self) -> Result<Option<String>, CliError>
+    where
+        Self: Sized,
+    {
+        Ok(None)
+    }
 }
 
 /// Rollouts on their way, with their places in the input.
@@ -95,6 +111,8 @@ pub(crate) struct Done {
     /// The same by a field, where that was asked for.
     pub(crate) breakdown: Option<Breakdown>,
     pub(crate) bad_lines: BadLines,
+    /// How many bytes were read.
+    pub(crate) bytes: u64,
 }
 
 /// One run over one source.
@@ -108,16 +126,17 @@ pub(crate) struct Stream<'r, S: Sink> {
     /// What is to be scored next.
     batch: Batch,
     /// What is being scored.
-    in_flight: InFlight,
+    in_flight: InFlight<S::Piece>,
     /// Where every rollout is copied to.
-    copy: Option<&'r mut RolloutCopy>,
+    pub(crate) copy: Option<&'r mut RolloutCopy>,
     /// Whether a signal has stopped the run.
     interrupt: &'r Arc<Interrupt>,
     /// Members that arrived after their group had closed.
     late: Batch,
     reorder: ReorderBuffer<S::Piece>,
     statistics: Statistics,
-    breakdown: Option<Breakdown>,
+    /// Statistics by a field, where they are wanted.
+    pub(crate) breakdown: Option<Breakdown>,
     /// How many rollouts have been read.
     read: u64,
     /// How many bytes of the source.
@@ -141,15 +160,16 @@ impl<'r, S: Sink> Stream<'r, S> {
             refuse_late: engine.plan().compares_groups(),
             memory: GENERATION,
         };
+        let in_flight = InFlight::new(engine, sink.renderer());
         Self {
             engine,
             sink,
             console,
-            bad_lines: BadLines::new(),
+            bad_lines: BadLines::default(),
             ids: RecentIds::new(GENERATION),
             buffer: GroupBuffer::new(policy),
             batch: Batch::default(),
-            in_flight: InFlight::new(),
+            in_flight,
             copy: None,
             interrupt,
             late: Batch::default(),
@@ -162,20 +182,8 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
     }
 
-    /// The same run, with statistics by a field as well.
-    pub(crate) fn with_breakdown(mut self, breakdown: Option<Breakdown>) -> Self {
-        self.breakdown = breakdown;
-        self
-    }
-
-    /// The same run, which writes every rollout that it reads to `copy`.
-    pub(crate) fn with_copy(mut self, copy: Option<&'r mut RolloutCopy>) -> Self {
-        self.copy = copy;
-        self
-    }
-
     /// Reads all of the source and writes all results.
-    pub(crate) fn run(mut self, source: &mut Source, fields: &Fields) -> Result<Done, CliError> {
+    pub(crate) fn run(mut self, source: Source, fields: Fields) -> Result<Done, CliError> {
         let done = self.read_all(source, fields);
         if done.is_err() {
             self.engine.stop();
@@ -183,19 +191,27 @@ impl<'r, S: Sink> Stream<'r, S> {
             while self.oldest().is_some() {}
         }
         done?;
-        Ok(Done { statistics: self.statistics, breakdown: self.breakdown, bad_lines: self.bad_lines })
+        let Self { statistics, breakdown, bad_lines, position, .. } = self;
+        Ok(Done { statistics, breakdown, bad_lines, bytes: position })
     }
 
-    fn read_all(&mut self, source: &mut Source, fields: &Fields) -> Result<(), CliError> {
-        while let Some(block) = source.next(self.engine.pool(), fields, self.console)? {
-            self.interrupt.check()?;
-            for entry in block {
-                self.add_line(source.noun(), entry)?;
+    fn read_all(&mut self, source: Source, fields: Fields) -> Result<(), CliError> {
+        let (noun, label) = (source.noun, source.label.clone());
+        let blocks = source.read_ahead(self.engine.pool(), fields)?;
+        let mut warned = BTreeSet::new();
+        while let Some(block) = self.await_next(&blocks)? {
+            let ReadBlock { parsed, position, lines } = block?;
+            let ParsedBlock { entries, warnings } =
+                self.await_next(&parsed)?.ok_or(CliError::Run(RunError::Panicked))?;
+            for warning in warnings.into_iter().filter(|warning| warned.insert(warning.clone())) {
+                self.console.warning(&warning);
             }
-            self.position = source.position();
+            for entry in entries {
+                self.add_line(noun, entry)?;
+            }
+            (self.position, self.bad_lines.lines) = (position, lines);
             self.progress();
         }
-        self.bad_lines.lines = source.lines();
         self.buffer.end();
         while let Some(group) = self.buffer.closed() {
             self.schedule(group)?;
@@ -206,22 +222,34 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
         self.write()?;
         self.statistics.reconcile(self.read)?;
-        if self.read == 0 && self.bad_lines.count() == 0 {
-            self.console.warning(&format!("{} holds no rollouts", source.label()));
+        if self.read == 0 && self.bad_lines.count == 0 {
+            self.console.warning(&format!("{label} holds no rollouts"));
         }
         Ok(())
     }
 
+    /// What comes next from another thread; nothing once that has ended. A signal ends the wait.
+    fn await_next<T>(&self, from: &Receiver<T>) -> Result<Option<T>, CliError> {
+        loop {
+            self.interrupt.check()?;
+            match from.recv_timeout(TICK) {
+                Ok(next) => return Ok(Some(next)),
+                Err(RecvTimeoutError::Timeout) => self.progress(),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+        }
+    }
+
     /// Adds one line: numbers its rollouts and buffers each with its group.
     fn add_line(&mut self, noun: &str, entry: Entry) -> Result<(), CliError> {
-        let Parsed { rollouts, group } = match entry.rollouts.and_then(|parsed| self.refuse_known_ids(parsed))
-        {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                self.bad_lines.bad(self.console, noun, entry.number, &error);
-                return Ok(());
-            }
-        };
+        let Parsed { rollouts, group, .. } =
+            match entry.rollouts.and_then(|parsed| self.refuse_known_ids(parsed)) {
+                Ok(parsed) => parsed,
+                Err(error) => {
+                    self.bad_lines.bad(self.console, noun, entry.number, &error);
+                    return Ok(());
+                }
+            };
         for rollout in rollouts {
             if let Some(copy) = &mut self.copy {
                 let line = line(&rollout.to_value(), copy.name())?;
@@ -236,13 +264,11 @@ impl<'r, S: Sink> Stream<'r, S> {
 
     /// A line with an id that was used before is an error; its other ids are then not used.
     fn refuse_known_ids(&mut self, parsed: Parsed) -> Result<Parsed, InputError> {
-        let hash = |id: &str| rapidhash::v3::rapidhash_v3(id.as_bytes());
-        if let Some(id) = parsed.rollouts.ids().find(|id| self.ids.contains(hash(id))) {
+        if let Some(at) = parsed.ids.iter().position(|id| self.ids.contains(*id)) {
+            let id = parsed.rollouts.ids().nth(at).map_or_else(String::new, Cow::into_owned);
             return Err(InputError::new("input.duplicate_id", format!("the id {id:?} was used before")));
         }
-        for id in parsed.rollouts.ids() {
-            self.ids.insert(hash(&id));
-        }
+        parsed.ids.iter().for_each(|id| self.ids.insert(*id));
         Ok(parsed)
     }
 
@@ -290,7 +316,8 @@ impl<'r, S: Sink> Stream<'r, S> {
     fn score(&mut self) -> Result<(), CliError> {
         let batch = std::mem::take(&mut self.batch);
         if !batch.rollouts.is_empty() {
-            self.in_flight.submit(self.engine, self.interrupt, batch);
+            let keep = self.breakdown.is_some() || self.engine.plan().groups.same_size;
+            self.in_flight.submit(self.interrupt, batch, keep);
             if self.in_flight.is_full()
                 && let Some(scored) = self.oldest()
             {
@@ -300,13 +327,18 @@ impl<'r, S: Sink> Stream<'r, S> {
         let late = std::mem::take(&mut self.late);
         if !late.rollouts.is_empty() {
             let report = self.engine.refuse(&late.rollouts, Code::GroupSplit);
-            self.finish(&late.places, &late.rollouts, &report)?;
+            let pieces = self.in_flight.render(&late.rollouts, &report)?;
+            self.statistics.merge(&report.statistics);
+            if let Some(breakdown) = &mut self.breakdown {
+                breakdown.observe(&report, &late.rollouts);
+            }
+            self.put(&late.places, pieces);
         }
         self.write()
     }
 
     /// The oldest batch that is under way, once it is done; a person sees how it comes along.
-    fn oldest(&mut self) -> Option<ScoredBatch> {
+    fn oldest(&mut self) -> Option<ScoredBatch<S::Piece>> {
         let (console, engine, position, read) = (self.console, self.engine, self.position, self.read);
         self.in_flight.oldest(|| console.progress(position, read, || calls(engine)))
     }
@@ -315,35 +347,31 @@ impl<'r, S: Sink> Stream<'r, S> {
         self.console.progress(self.position, self.read, || calls(self.engine));
     }
 
-    fn finish_scored(&mut self, scored: ScoredBatch) -> Result<(), CliError> {
+    fn finish_scored(&mut self, scored: ScoredBatch<S::Piece>) -> Result<(), CliError> {
         self.interrupt.check()?;
-        let report = scored.report?;
-        self.refuse_uneven(&scored.places, &scored.rollouts, &report)?;
-        self.finish(&scored.places, &scored.rollouts, &report)
+        let Rendered { pieces, statistics, detail } = scored.rendered?;
+        if let Some((rollouts, report)) = &detail {
+            self.refuse_uneven(&scored.places, rollouts, report)?;
+            if let Some(breakdown) = &mut self.breakdown {
+                breakdown.observe(report, rollouts);
+            }
+        }
+        self.statistics.merge(&statistics);
+        self.put(&scored.places, pieces);
+        Ok(())
+    }
+
+    fn put(&mut self, places: &[u64], pieces: Vec<S::Piece>) {
+        for (place, piece) in places.iter().zip(pieces) {
+            let bytes = S::bytes(&piece);
+            self.reorder.put(*place, piece, bytes);
+        }
     }
 
     /// Writes every result whose turn it is.
     fn write(&mut self) -> Result<(), CliError> {
         while let Some(piece) = self.reorder.next(S::bytes) {
             self.sink.write(piece)?;
-        }
-        Ok(())
-    }
-
-    fn finish(
-        &mut self,
-        places: &[u64],
-        rollouts: &[Rollout<'static>],
-        report: &Report,
-    ) -> Result<(), CliError> {
-        self.statistics.merge(&report.statistics);
-        if let Some(breakdown) = &mut self.breakdown {
-            breakdown.observe(report, rollouts);
-        }
-        let pieces = self.sink.render(self.engine.pool(), rollouts, report)?;
-        for (place, piece) in places.iter().zip(pieces) {
-            let bytes = S::bytes(&piece);
-            self.reorder.put(*place, piece, bytes);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The judges' part of the summary: how they decided, and what the calls took.
 
-use super::{counted, short, whole};
+use super::{counted, percent, short, whole};
 use plaudit::judge::client::Tally;
 use plaudit::statistics::judging::{Judging, Share};
 
@@ -82,10 +82,6 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
         lines.push(format!("failed on the way: {failed}"));
     }
     lines
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 fn interval(share: Share) -> String {

@@ -24,9 +24,17 @@ fn results_are_the_same_at_any_parallelism() {
     let one = scored(&folder, &recipe, &input, 1);
     assert_eq!(one.0.lines().count(), 6400);
     assert_eq!(one.1["input"]["rollouts"], 6400);
-    for parallel in [2, 8] {
-        assert!(scored(&folder, &recipe, &input, parallel) == one);
+    for parallel in [2, 3, 8, 16] {
+        assert!(scored(&folder, &recipe, &input, parallel) == one, "{parallel} threads");
     }
+    let table = |parallel: usize| {
+        let (set, out) = (format!("groups.parallel={parallel}"), folder.path("out.parquet"));
+        let ran = run(&["score", &input, "--recipe", &recipe, "--set", &set, "--out", &out, "-q"]);
+        assert_eq!(ran.code, 0, "{}", ran.talk);
+        std::fs::read(out).unwrap()
+    };
+    let one = table(1);
+    assert!([2, 3, 8, 16].iter().all(|parallel| table(*parallel) == one));
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! Extractors of handlers: the principal, the query as a typed struct, and the body within the body budget.
 
 use crate::http::auth::Principal;
-use crate::http::body::{self, HeldBody};
-use crate::http::response::ApiError;
+use crate::http::body;
+use crate::http::response::{ApiError, blocking};
 use crate::state::AppState;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
+
+/// From how many bytes on a body is parsed off the threads that answer requests.
+pub(crate) const LARGE: usize = 256 << 10;
 
 /// Who sends the request.
 #[derive(Debug)]
@@ -45,12 +48,24 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
 
 /// The body of a request, a JSON object, whose memory counts against the body budget until it is dropped.
 #[derive(Debug)]
-pub(crate) struct JsonBody(HeldBody);
+pub(crate) struct JsonBody(Bytes);
 
 impl JsonBody {
     /// The bytes; a clone is cheap.
     pub(crate) fn bytes(&self) -> &Bytes {
-        &self.0.bytes
+        &self.0
+    }
+
+    /// Parses the body; a large one off the threads that answer requests.
+    pub(crate) async fn parse<T: Send + 'static>(
+        &self,
+        parse: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let bytes = self.bytes().clone();
+        match bytes.len() > LARGE {
+            false => parse(&bytes),
+            true => blocking("the body could not be read", move || parse(&bytes)).await?,
+        }
     }
 }
 

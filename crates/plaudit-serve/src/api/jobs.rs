@@ -5,8 +5,8 @@ use super::extract::{Caller, JsonBody, Query};
 use super::openapi::AnyOf;
 use super::score;
 use crate::atomic_file;
-use crate::http::body::ReplyLease;
-use crate::http::response::{ApiError, ErrorBody, body, json, ok};
+use crate::http::body::BodyLease;
+use crate::http::response::{ApiError, ErrorBody, blocking, body, json, ok};
 use crate::jobs::job::{Job, JobRecord, JobReply, JobState, JobStatus};
 use crate::jobs::queue::find_same;
 use crate::jobs::worker::MOST;
@@ -81,7 +81,7 @@ pub(crate) async fn create(
     };
     let id = hex(&random::<16>().map_err(|error| ApiError::internal(error.to_string()))?);
     let (owner, inner) = (principal.entry.owner().to_owned(), Arc::clone(&app));
-    let work = tokio::task::spawn_blocking(move || -> Result<(StatusCode, Arc<Job>), ApiError> {
+    let work = move || -> Result<(StatusCode, Arc<Job>), ApiError> {
         let request = score::parse(&bytes)?;
         let recipe = inner.recipes.resolve(request.recipe.as_deref())?.to_owned();
         run::check_name(request.run.as_deref().unwrap_or(&recipe))?;
@@ -136,8 +136,8 @@ pub(crate) async fn create(
                 })
             }
         }
-    });
-    let (status, job) = work.await.map_err(|_| ApiError::internal("the job could not be read"))??;
+    };
+    let (status, job) = blocking("the job could not be read", work).await??;
     app.jobs.more.notify_one();
     Ok(json(status, &job.reply()))
 }
@@ -177,17 +177,16 @@ pub(crate) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let job = app.jobs.find(&principal, &id)?;
-    let work = tokio::task::spawn_blocking(move || {
+    let work = move || {
         if job.end(JobState::Cancelled, None) {
             job.cancel.cancel();
         } else {
             app.jobs.all().remove(&id);
             let _ = fs::remove_dir_all(&job.folder);
         }
-        job
-    });
-    let job = work.await.map_err(|_| ApiError::internal("the job could not be called off"))?;
-    Ok(ok(&job.reply()))
+        ok(&job.reply())
+    };
+    blocking("the job could not be called off", work).await
 }
 
 /// `GET /v1/jobs/{job}/results`: the results of a job that is done, as JSON lines.
@@ -206,9 +205,9 @@ pub(crate) async fn results(
         return Err(ApiError { retry_after, ..error });
     }
     let (from, most) = (query.from.unwrap_or(0), query.limit.unwrap_or(u64::MAX));
-    let (path, lease) = (job.folder.join("results.jsonl"), ReplyLease::new(&app.body_budget));
-    let read = tokio::task::spawn_blocking(move || read_lines(&path, (from, most), lease));
-    let text = read.await.map_err(|_| ApiError::internal("the results could not be read"))??;
+    let (path, lease) = (job.folder.join("results.jsonl"), BodyLease::new(&app.body_budget));
+    let read = move || read_lines(&path, (from, most), lease);
+    let text = blocking("the results could not be read", read).await??;
     Ok(body(StatusCode::OK, "application/x-ndjson", text))
 }
 
@@ -216,7 +215,7 @@ pub(crate) async fn results(
 fn read_lines(
     path: &std::path::Path,
     (from, most): (u64, u64),
-    mut lease: ReplyLease,
+    mut lease: BodyLease,
 ) -> Result<bytes::Bytes, ApiError> {
     let unread = |error: std::io::Error| {
         ApiError::internal(format!("the results could not be read: {}", error.kind()))
@@ -230,7 +229,7 @@ fn read_lines(
         }
         match at < from {
             true => text.truncate(before),
-            false => lease.grow(text.len() - before)?,
+            false => lease.grow_reply(text.len() - before)?,
         }
         at += 1;
     }

@@ -2,7 +2,7 @@
 
 use super::extract::{Caller, JsonBody};
 use super::names::Name;
-use super::score::{LARGE, RolloutLine};
+use super::score::RolloutLine;
 use crate::admission::AdmissionPermit;
 use crate::http::auth::{Principal, QuotaPermit};
 use crate::http::response::{ApiError, ok};
@@ -73,18 +73,6 @@ pub(crate) struct JoinReply<'a> {
     siblings_mean: Option<f64>,
 }
 
-/// A rollout to be joined, of this API or of another trainer's client.
-#[derive(Debug)]
-pub(crate) struct JoinArrival {
-    pub(crate) step: Option<u64>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) validate: Option<bool>,
-    pub(crate) group: String,
-    pub(crate) member: Option<String>,
-    pub(crate) size: usize,
-    pub(crate) rollout: Rollout<'static>,
-}
-
 /// Whether a member may have that name, and a group that size.
 pub(crate) fn check(member: Option<&str>, size: usize) -> Result<(), ApiError> {
     if member.is_some_and(|name| name.len() > LONGEST) {
@@ -129,14 +117,12 @@ impl JoinPermits {
 pub(crate) async fn join_rollout(
     app: &AppState,
     run: &Arc<Run>,
-    arrival: JoinArrival,
+    (step, arrival): (Option<u64>, Arrival),
     permits: JoinPermits,
     observe: impl FnOnce(&Joined) + Send + 'static,
 ) -> Result<Joined, ApiError> {
-    let JoinArrival { step, timeout, validate, group, member, size, rollout } = arrival;
-    let _watched = app.watchdog.begin("its group", &run.id, group.chars().take(80).collect());
+    let _watched = app.watchdog.begin("its group", &run.id, arrival.group.chars().take(80).collect());
     let (send, receive) = oneshot::channel();
-    let arrival = Arrival { member, timeout, validate, ..Arrival::new(group, size, rollout) };
     run.begin(step)?;
     let _present = run.join(step).hand_in_watched(arrival, move |joined| {
         drop(permits);
@@ -161,8 +147,11 @@ pub(crate) async fn join_rollout(
     Ok(joined)
 }
 
-/// Parses a body: the run, the recipe and the rollout.
-fn read(body: &[u8]) -> Result<(Option<String>, Option<String>, JoinArrival), ApiError> {
+/// What a body says: the run, the recipe, the step and the rollout.
+type Joining = (Option<String>, Option<String>, Option<u64>, Arrival);
+
+/// Parses a body.
+fn read(body: &[u8]) -> Result<Joining, ApiError> {
     let request: JoinRequest<'_> = serde_json::from_slice(body)
         .map_err(|error| ApiError::bad_request("http.json", error.to_string()))?;
     let JoinRequest { recipe, run, step, group, size, member, timeout, validate, rollout } = request;
@@ -188,7 +177,7 @@ fn read(body: &[u8]) -> Result<(Option<String>, Option<String>, JoinArrival), Ap
     let (1, Some(rollout)) = (read.len(), read.next()) else {
         return Err(ApiError::bad_request("input.response", "one rollout with one response is wanted"));
     };
-    Ok((run, recipe, JoinArrival { step, timeout, validate, group, member, size, rollout }))
+    Ok((run, recipe, step, Arrival { group, member, size, timeout, validate, rollout }))
 }
 
 /// `POST /v1/join`.
@@ -197,20 +186,13 @@ pub(crate) async fn join(
     Caller(principal): Caller,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
-    let (run, recipe, arrival) = match body.bytes().len() > LARGE {
-        false => read(body.bytes())?,
-        true => {
-            let bytes = body.bytes().clone();
-            let work = tokio::task::spawn_blocking(move || read(&bytes));
-            work.await.map_err(|_| ApiError::internal("the body could not be read"))??
-        }
-    };
+    let (run, recipe, step, arrival) = body.parse(read).await?;
     let owner = principal.entry.owner();
     let run = app.runs.get_or_create(owner, run.as_deref(), recipe.as_deref()).await?;
     let permits = JoinPermits::take(&app, &principal, &run, &arrival.rollout)?;
     let shown = Rollout { group: Some(arrival.group.clone().into()), ..Rollout::new("") };
     let id = arrival.rollout.id.clone().or_else(|| arrival.member.clone().map(Into::into));
-    let joined = join_rollout(&app, &run, arrival, permits, |_| ()).await?;
+    let joined = join_rollout(&app, &run, (step, arrival), permits, |_| ()).await?;
     Ok(ok(&JoinReply {
         run: &run.id,
         result: joined.report.result(joined.at, id.as_deref().unwrap_or(""), &shown),

@@ -25,10 +25,6 @@ impl<'de> Deserialize<'de> for Name {
                 Ok(Name(text.to_owned()))
             }
 
-            fn visit_string<E: Error>(self, text: String) -> Result<Name, E> {
-                Ok(Name(text))
-            }
-
             fn visit_u64<E: Error>(self, number: u64) -> Result<Name, E> {
                 Ok(Name(number.to_string()))
             }

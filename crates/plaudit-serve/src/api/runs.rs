@@ -1,7 +1,7 @@
 //! `/v1/runs`: runs, their steps and their sampled groups. The dashboard has no other source.
 
 use super::extract::Query;
-use crate::http::response::{ApiError, json_bytes, ok};
+use crate::http::response::{ApiError, blocking, json_bytes, ok};
 use crate::runs::steps::StepLine;
 use crate::runs::store::{self, GroupSummary, RunSummary};
 use crate::state::AppState;
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// The most steps or groups of one answer.
 const MOST: usize = 2000;
+/// What is said where reading panics.
+const UNREAD: &str = "it could not be read";
 
 /// The runs, the newest first, without their components.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,13 +89,6 @@ pub(crate) async fn show(
     Ok(ok(&RunReply { summary, live: live.is_some() }))
 }
 
-/// Runs what waits for the disk or for an engine off the threads that answer requests.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::internal("it could not be read"))?
-}
-
 fn unreadable(error: std::io::Error) -> ApiError {
     ApiError::internal(format!("the state folder cannot be read: {}", error.kind()))
 }
@@ -107,7 +102,7 @@ pub(crate) async fn steps(
     let (_, folder, live) = app.runs.find(&id)?;
     let (after, most) = (query.after, clamp(query.limit));
     let whole = query.whole.is_some_and(|whole| whole > 0);
-    let steps = blocking(move || {
+    let steps = blocking(UNREAD, move || {
         if let Some(run) = live {
             if !whole {
                 let (steps, older) = run.steps(after, most);
@@ -127,7 +122,7 @@ pub(crate) async fn steps(
         }
         Ok(steps)
     });
-    let text = format!("{{\"steps\":[{}]}}", steps.await?.join(","));
+    let text = format!("{{\"steps\":[{}]}}", steps.await??.join(","));
     Ok(json_bytes(StatusCode::OK, text))
 }
 
@@ -139,7 +134,7 @@ pub(crate) async fn groups(
 ) -> Result<Response, ApiError> {
     let (_, folder, live) = app.runs.find(&id)?;
     let (step, most) = (query.step, clamp(query.limit));
-    let groups = blocking(move || {
+    let groups = blocking(UNREAD, move || {
         if live.is_some() {
             app.runs.flush();
         }
@@ -147,7 +142,7 @@ pub(crate) async fn groups(
         groups.drain(..groups.len().saturating_sub(most));
         Ok(groups)
     });
-    Ok(ok(&GroupList { groups: groups.await? }))
+    Ok(ok(&GroupList { groups: groups.await?? }))
 }
 
 /// `GET /v1/runs/{run}/groups/{group}`.
@@ -156,13 +151,13 @@ pub(crate) async fn group(
     Path((id, group)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
     let (_, folder, live) = app.runs.find(&id)?;
-    let found = blocking(move || {
+    let found = blocking(UNREAD, move || {
         if live.is_some() {
             app.runs.flush();
         }
         store::group(&folder, &group).map_err(unreadable)
     });
-    let found = found.await?.ok_or_else(|| {
+    let found = found.await??.ok_or_else(|| {
         ApiError::not_found("run.no_group", "there is no such group, or it is not kept any more")
     })?;
     Ok(ok(&found))

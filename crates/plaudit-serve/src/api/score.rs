@@ -1,10 +1,10 @@
 //! `POST /v1/score`: rollouts in, results out, in one request.
 
-use super::extract::{Caller, JsonBody};
+use super::extract::{Caller, JsonBody, LARGE};
 use super::names::{Name, Reference};
 use crate::admission::AdmissionPermit;
 use crate::http::auth::{Principal, QuotaPermit};
-use crate::http::response::{ApiError, json_bytes};
+use crate::http::response::{ApiError, blocking, json_bytes};
 use crate::runs::run::{self, Run};
 use crate::state::AppState;
 use axum::extract::State;
@@ -26,8 +26,6 @@ use tokio::sync::oneshot;
 
 /// The most rollouts of one request; more go as a job.
 const MOST: usize = 16_384;
-/// From how many bytes on a body is parsed off the threads that answer requests.
-pub(crate) const LARGE: usize = 256 << 10;
 
 /// What is to be scored.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -220,8 +218,7 @@ pub(crate) async fn score(
             let (app, bytes) = (Arc::clone(&app), body.bytes().clone());
             let runtime = tokio::runtime::Handle::current();
             let work = move || runtime.block_on(admit(&app, &principal, &bytes));
-            let work = tokio::task::spawn_blocking(work);
-            work.await.map_err(|_| ApiError::internal("the body could not be read"))??
+            blocking("the body could not be read", work).await??
         }
     };
     let AdmittedRequest { run, step, validate, statistics, read, permits } = admitted;

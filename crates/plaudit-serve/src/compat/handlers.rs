@@ -5,17 +5,19 @@ use super::implicit_groups::{PromptKey, SampleEnd, Slot};
 use super::query::CompatSettings;
 use super::{SampleResult, TrainerSample, nemo_gym, openrlhf as openrlhf_api, slime as slime_api};
 use crate::api::extract::{Caller, JsonBody};
-use crate::api::join::{self, JoinArrival, JoinPermits};
-use crate::api::score::LARGE;
+use crate::api::join::{self, JoinPermits};
 use crate::http::auth::Principal;
 use crate::http::response::{ApiError, ok};
 use crate::runs::run::Run;
 use crate::state::AppState;
-use axum::extract::{Path, RawQuery, State};
-use axum::response::Response;
-use plaudit::join::Joined;
+use axum::RequestExt as _;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequest, Path, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use plaudit::join::{Arrival, Joined};
 use plaudit::reason::Code;
 use serde::Deserialize;
+use serde_json::json;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -43,92 +45,84 @@ pub(crate) struct Address {
     run: Option<String>,
 }
 
-/// `POST /openrlhf/{recipe}` and `/openrlhf/{recipe}/{run}`.
-pub(crate) async fn openrlhf(
-    State(app): State<Arc<AppState>>,
-    Caller(principal): Caller,
-    Path(address): Path<Address>,
-    RawQuery(query): RawQuery,
+/// A request to score, of any client.
+pub(crate) struct CompatRequest {
+    app: Arc<AppState>,
+    principal: Arc<Principal>,
+    address: Address,
+    query: Option<String>,
     body: JsonBody,
-) -> Result<Response, ApiError> {
-    let settings = CompatSettings::read(query.as_deref(), &openrlhf_api::SETTINGS)?;
-    let (settings, samples) = read(&body, settings, openrlhf_api::read).await?;
-    let joins = samples.into_iter().map(|sample| join(&app, &principal, &address, &settings, sample));
-    let joined: Vec<Joined> = all(joins).await?;
+}
+
+impl FromRequest<Arc<AppState>> for CompatRequest {
+    type Rejection = Response;
+
+    async fn from_request(mut request: Request, app: &Arc<AppState>) -> Result<Self, Response> {
+        let Caller(principal) = request.extract_parts().await.map_err(ApiError::into_response)?;
+        let Path(address) = request.extract_parts().await.map_err(PathRejection::into_response)?;
+        let query = request.uri().query().map(str::to_owned);
+        let body = JsonBody::from_request(request, app).await.map_err(ApiError::into_response)?;
+        Ok(Self { app: Arc::clone(app), principal, address, query, body })
+    }
+}
+
+impl CompatRequest {
+    /// The settings in its URL, of which `own` are those of its client alone, and what its body holds.
+    async fn read<T: Send + 'static>(
+        &self,
+        own: &[&str],
+        parse: fn(&[u8], &CompatSettings) -> Result<T, ApiError>,
+    ) -> Result<(CompatSettings, T), ApiError> {
+        let settings = CompatSettings::read(self.query.as_deref(), own)?;
+        self.body.parse(move |body| parse(body, &settings).map(|parsed| (settings, parsed))).await
+    }
+}
+
+/// `POST /openrlhf/{recipe}` and `/openrlhf/{recipe}/{run}`.
+pub(crate) async fn openrlhf(request: CompatRequest) -> Result<Response, ApiError> {
+    let (settings, samples) = request.read(&openrlhf_api::SETTINGS, openrlhf_api::read).await?;
+    let joined: Vec<Joined> =
+        all(samples.into_iter().map(|sample| join(&request, &settings, sample))).await?;
     let results: Vec<SampleResult<'_>> = joined.iter().map(SampleResult::joined).collect();
     Ok(ok(&openrlhf_api::answer(&results, &settings)?))
 }
 
 /// `POST /slime/{recipe}` and `/slime/{recipe}/{run}`.
-pub(crate) async fn slime(
-    State(app): State<Arc<AppState>>,
-    Caller(principal): Caller,
-    Path(address): Path<Address>,
-    RawQuery(query): RawQuery,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let settings = CompatSettings::read(query.as_deref(), &slime_api::SETTINGS)?;
-    let (settings, sample) = read(&body, settings, |body, _| slime_api::read(body)).await?;
-    let joined = join(&app, &principal, &address, &settings, sample).await?;
+pub(crate) async fn slime(request: CompatRequest) -> Result<Response, ApiError> {
+    let (settings, sample) = request.read(&slime_api::SETTINGS, |body, _| slime_api::read(body)).await?;
+    let joined = join(&request, &settings, sample).await?;
     Ok(ok(&slime_api::answer(&SampleResult::joined(&joined), &settings)?))
 }
 
 /// `POST /nemo-gym/{recipe}/verify` and `/nemo-gym/{recipe}/{run}/verify`.
-pub(crate) async fn verify(
-    State(app): State<Arc<AppState>>,
-    Caller(principal): Caller,
-    Path(address): Path<Address>,
-    RawQuery(query): RawQuery,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let settings = CompatSettings::read(query.as_deref(), &nemo_gym::SETTINGS)?;
-    let (settings, (request, sample)) = read(&body, settings, nemo_gym::read).await?;
-    let joined = join(&app, &principal, &address, &settings, sample).await?;
-    Ok(ok(&nemo_gym::answer(request, &SampleResult::joined(&joined), &settings)?))
+pub(crate) async fn verify(request: CompatRequest) -> Result<Response, ApiError> {
+    let (settings, (asked, sample)) = request.read(&nemo_gym::SETTINGS, nemo_gym::read).await?;
+    let joined = join(&request, &settings, sample).await?;
+    Ok(ok(&nemo_gym::answer(asked, &SampleResult::joined(&joined), &settings)?))
 }
 
-/// `POST /nemo-gym/{recipe}/seed_session` and with a run.
+/// `POST /nemo-gym/{recipe}/seed_session` and with a run: a session begins with nothing, since a reward keeps none.
 pub(crate) async fn seed(
     State(app): State<Arc<AppState>>,
     Path(address): Path<Address>,
     _: JsonBody,
 ) -> Result<Response, ApiError> {
     app.recipes.resolve(Some(&address.recipe))?;
-    Ok(ok(&nemo_gym::seed()))
+    Ok(ok(&json!({})))
 }
 
 /// `POST /nemo-gym/{recipe}/aggregate_metrics` and with a run.
 pub(crate) async fn aggregate(body: JsonBody) -> Result<Response, ApiError> {
-    let settings = CompatSettings::default();
-    let (_, reply) = read(&body, settings, |body, _| nemo_gym::aggregate::aggregate(body)).await?;
-    Ok(ok(&reply))
-}
-
-/// Parses a body; a large one off the threads that answer requests.
-async fn read<T: Send + 'static>(
-    body: &JsonBody,
-    settings: CompatSettings,
-    parse: impl FnOnce(&[u8], &CompatSettings) -> Result<T, ApiError> + Send + 'static,
-) -> Result<(CompatSettings, T), ApiError> {
-    let bytes = body.bytes().clone();
-    let is_large = bytes.len() > LARGE;
-    let work = move || parse(&bytes, &settings).map(|parsed| (settings, parsed));
-    match is_large {
-        false => work(),
-        true => tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|_| ApiError::internal("the body could not be read"))?,
-    }
+    body.parse(nemo_gym::aggregate::aggregate).await.map(|reply| ok(&reply))
 }
 
 /// Joins one sample with its group, and waits for the result.
 async fn join(
-    app: &Arc<AppState>,
-    principal: &Principal,
-    address: &Address,
+    request: &CompatRequest,
     settings: &CompatSettings,
     sample: TrainerSample,
 ) -> Result<Joined, ApiError> {
+    let CompatRequest { app, principal, address, .. } = request;
     let TrainerSample { rollout, key, member } = sample;
     let owner = principal.entry.owner();
     let run = app.runs.get_or_create(owner, address.run.as_deref(), Some(&address.recipe)).await?;
@@ -151,16 +145,10 @@ async fn join(
     let permits = JoinPermits::take(app, principal, &run, &rollout)?;
     let prompt = PromptKey { key: &key, size, compares, step: settings.step.unwrap_or(0) };
     let slot = run.implicit_groups().arrive(&prompt, (member.as_deref(), &rollout.response), Instant::now());
-    let arrival = JoinArrival {
-        // Samples without a step share one join, however long it takes.
-        step: settings.step.map(|_| slot.step),
-        timeout: None,
-        validate: settings.validate,
-        group: slot.group(),
-        member: Some(slot.member()),
-        size,
-        rollout,
-    };
+    // Samples without a step share one join, however long it takes.
+    let step = settings.step.map(|_| slot.step);
+    let (member, validate) = (Some(slot.member()), settings.validate);
+    let arrival = Arrival { member, validate, ..Arrival::new(slot.group(), size, rollout) };
     let (weak_run, answered_slot) = (Arc::downgrade(&run), slot.clone());
     let answered = move |joined: &Joined| {
         // A sample that was not admitted, or has lost its slot, says nothing about its group.
@@ -172,7 +160,7 @@ async fn join(
         }
     };
     let mut guard = SlotGuard { run: &run, slot: Some(slot), end: SampleEnd::Lost };
-    let joined = join::join_rollout(app, &run, arrival, permits, answered).await?;
+    let joined = join::join_rollout(app, &run, (step, arrival), permits, answered).await?;
     guard.end = if joined.row().total.value().is_some() { SampleEnd::Scored } else { SampleEnd::Failed };
     Ok(joined)
 }

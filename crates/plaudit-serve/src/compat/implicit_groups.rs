@@ -197,13 +197,9 @@ impl ImplicitGroups {
         self.expiring.push_back((now + RETRY_WITHIN, key));
         while self.expiring.len() > MOST_RETRIES {
             let Some((_, key)) = self.expiring.pop_front() else { return };
-            if let Some(slots) = self.retries.get_mut(&key) {
-                // The one that left first is the first of them.
-                drop(slots.drain(..1.min(slots.len())));
-                if slots.is_empty() {
-                    self.retries.remove(&key);
-                }
-            }
+            // The one that left first is the first of them.
+            let mut first = true;
+            self.retain_retries(key, |_| !std::mem::take(&mut first));
         }
     }
 
@@ -230,10 +226,20 @@ impl ImplicitGroups {
         let Some(at) = open.lost_slot(size, member, sample) else { return };
         let gone = open.members.remove(at);
         self.samples -= 1;
-        let key = (prompt, gone.sample);
+        let number = open.number;
+        self.retain_retries((prompt, gone.sample), |(slot, _)| {
+            slot.number != number || slot.member != gone.name
+        });
+    }
+
+    /// Keeps some of the retries that are expected of a sample.
+    fn retain_retries(
+        &mut self,
+        key: (Fingerprint, Fingerprint),
+        keep: impl FnMut(&(Slot, Instant)) -> bool,
+    ) {
         if let Some(slots) = self.retries.get_mut(&key) {
-            let number = open.number;
-            slots.retain(|(slot, _)| slot.number != number || slot.member != gone.name);
+            slots.retain(keep);
             if slots.is_empty() {
                 self.retries.remove(&key);
             }
@@ -272,12 +278,7 @@ impl ImplicitGroups {
     fn expire(&mut self, now: Instant) {
         while self.expiring.front().is_some_and(|(due, _)| *due <= now) {
             let Some((_, key)) = self.expiring.pop_front() else { return };
-            if let Some(slots) = self.retries.get_mut(&key) {
-                slots.retain(|(_, since)| now.saturating_duration_since(*since) < RETRY_WITHIN);
-                if slots.is_empty() {
-                    self.retries.remove(&key);
-                }
-            }
+            self.retain_retries(key, |(_, since)| now.saturating_duration_since(*since) < RETRY_WITHIN);
         }
     }
 }

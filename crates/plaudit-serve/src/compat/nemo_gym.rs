@@ -238,10 +238,5 @@ fn parts(total: f64, result: &SampleResult<'_>) -> Option<Map<String, Value>> {
     None
 }
 
-/// What a session begins with: nothing, since a reward keeps none.
-pub(crate) fn seed() -> Value {
-    json!({})
-}
-
 #[cfg(test)]
 mod tests;

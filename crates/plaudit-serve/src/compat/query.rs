@@ -1,6 +1,7 @@
 //! Settings in the URL of another trainer's client. These clients send nothing but samples, so what else the service must know stands
 //! behind the `?` of the URL that they are given.
 
+use crate::http::middleware::percent_decode;
 use crate::http::response::ApiError;
 use crate::runs::run;
 
@@ -50,14 +51,23 @@ impl CompatSettings {
                 return Err(wrong(format!("there is no setting `{name}` here; there are {known}")));
             }
             match name.as_str() {
-                "size" => settings.size = Some(size(&value)?),
+                "size" => match number(&name, &value)? {
+                    0 => return Err(wrong("`size` is how many samples a prompt has, not 0".to_owned())),
+                    size => settings.size = Some(size),
+                },
                 "step" => settings.step = Some(number(&name, &value)?),
-                "validate" => settings.validate = Some(truth(&name, &value)?),
+                "validate" => {
+                    let words = [("true", true), ("1", true), ("false", false), ("0", false)];
+                    settings.validate = Some(choice(&name, &value, "true or false", &words)?);
+                }
                 "eos" => settings.ends.push(value),
                 "score" => settings.score = Some(value),
                 "key" => settings.key = Some(value),
                 "reference" => settings.reference = Some(value),
-                _ => settings.failure = failure(&value)?,
+                _ => {
+                    let words = [("http", FailureMode::Http), ("class", FailureMode::Class)];
+                    settings.failure = choice(&name, &value, "http or class", &words)?;
+                }
             }
         }
         run::check_step(settings.step)?;
@@ -73,46 +83,16 @@ fn number<N: std::str::FromStr>(name: &str, value: &str) -> Result<N, ApiError> 
     value.parse().map_err(|_| wrong(format!("`{name}` is a whole number, not `{value}`")))
 }
 
-fn size(value: &str) -> Result<usize, ApiError> {
-    match number("size", value)? {
-        0 => Err(wrong("`size` is how many samples a prompt has, not 0".to_owned())),
-        size => Ok(size),
-    }
+/// The choice that a value names.
+fn choice<T: Copy>(name: &str, value: &str, wanted: &str, choices: &[(&str, T)]) -> Result<T, ApiError> {
+    let found = choices.iter().find(|(word, _)| *word == value).map(|(_, choice)| *choice);
+    found.ok_or_else(|| wrong(format!("`{name}` is {wanted}, not `{value}`")))
 }
 
-fn truth(name: &str, value: &str) -> Result<bool, ApiError> {
-    match value {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err(wrong(format!("`{name}` is true or false, not `{value}`"))),
-    }
-}
-
-fn failure(value: &str) -> Result<FailureMode, ApiError> {
-    match value {
-        "http" => Ok(FailureMode::Http),
-        "class" => Ok(FailureMode::Class),
-        _ => Err(wrong(format!("`failure` is http or class, not `{value}`"))),
-    }
-}
-
-/// Percent-decodes a part of a query, strictly.
+/// Decodes a name or a value of a query, strictly.
 fn decode(text: &str) -> Result<String, ApiError> {
-    let bad = || wrong(format!("`{text}` is not written as an address is"));
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
-                let (high, low) = (digit().ok_or_else(bad)?, digit().ok_or_else(bad)?);
-                u8::try_from(high * 16 + low).map_err(|_| bad())?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| bad())
+    let decoded = percent_decode(&text.replace('+', " "));
+    decoded.ok_or_else(|| wrong(format!("`{text}` is not written as an address is")))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::http::response::ApiError;
 use crate::token_file::{LOCAL, Scope, TokenEntry, TokenFile, check_name};
 use blake3::Hash;
 use hyper::StatusCode;
+use plaudit::exec::lock;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -60,7 +61,7 @@ impl Principal {
     /// Token bucket: counts a request against the rate limit.
     fn check_rate(&self) -> Result<(), ApiError> {
         let Some(rate) = self.entry.rate else { return Ok(()) };
-        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bucket = lock(&self.bucket);
         let now = Instant::now();
         let left = bucket.0 + now.duration_since(bucket.1).as_secs_f64() * f64::from(rate);
         *bucket = (left.min(f64::from(rate)), now);

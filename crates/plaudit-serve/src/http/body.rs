@@ -22,7 +22,7 @@ const SLOWEST: u64 = 32 << 10;
 /// Up to how many bytes a body is small: a quarter of the budget is reserved for those, so that a few large bodies that come slowly do
 /// not lock everybody out.
 const SMALL: usize = 1 << 20;
-/// RunSummary how many bytes a value takes once it is read, and how many more a list or an object.
+/// About how many bytes a value takes once it is read, and how many more a list or an object.
 const VALUE: usize = 64;
 const CONTAINER: usize = 96;
 
@@ -50,91 +50,65 @@ impl BodyBudget {
     }
 }
 
-/// A body in memory. Dropping it frees its part of the budget.
+/// A part of the budget, which is free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct HeldBody {
-    budget: Arc<BodyBudget>,
-    taken: usize,
-    pub(crate) bytes: Bytes,
-}
-
-impl HeldBody {
-    fn empty(budget: &Arc<BodyBudget>) -> Self {
-        Self { budget: Arc::clone(budget), taken: 0, bytes: Bytes::new() }
-    }
-
-    /// Reserves so many bytes more for a body of at most `longest` bytes.
-    fn take(&mut self, bytes: usize, longest: u64) -> Result<(), ApiError> {
-        let before = self.budget.held.fetch_add(bytes, Ordering::AcqRel);
-        self.taken += bytes;
-        let most = match self.taken > SMALL {
-            true => self.budget.share(longest),
-            false => self.budget.most,
-        };
-        if before + bytes > most {
-            return Err(ApiError::busy(
-                "engine.overloaded",
-                "there is no room for more requests: try again later",
-                1,
-            )
-            .closing());
-        }
-        Ok(())
-    }
-}
-
-impl Drop for HeldBody {
-    fn drop(&mut self) {
-        self.budget.held.fetch_sub(self.taken, Ordering::AcqRel);
-    }
-}
-
-/// BodyBudget for what is answered, until it has been sent.
-#[derive(Debug)]
-pub(crate) struct ReplyLease {
+pub(crate) struct BodyLease {
     budget: Arc<BodyBudget>,
     taken: usize,
 }
 
-impl ReplyLease {
+impl BodyLease {
     /// A lease of no bytes so far.
     pub(crate) fn new(budget: &Arc<BodyBudget>) -> Self {
         Self { budget: Arc::clone(budget), taken: 0 }
     }
 
-    /// Reserves so many bytes more; one reply may have half of the budget.
-    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
-        let before = self.budget.held.fetch_add(bytes, Ordering::AcqRel);
+    /// Takes so many bytes more. Returns how many are held by all.
+    fn take(&mut self, bytes: usize) -> usize {
         self.taken += bytes;
+        self.budget.held.fetch_add(bytes, Ordering::AcqRel) + bytes
+    }
+
+    /// Reserves so many bytes more for a request of at most `longest` bytes.
+    fn grow_request(&mut self, bytes: usize, longest: u64) -> Result<(), ApiError> {
+        let held = self.take(bytes);
+        let most = if self.taken > SMALL { self.budget.share(longest) } else { self.budget.most };
+        if held > most {
+            let message = "there is no room for more requests: try again later";
+            return Err(ApiError::busy("engine.overloaded", message, 1).closing());
+        }
+        Ok(())
+    }
+
+    /// Reserves so many bytes more for a reply; one reply may have half of the budget.
+    pub(crate) fn grow_reply(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let held = self.take(bytes);
         if self.taken > self.budget.most / 2 {
             let message = "this is too long for one answer: fetch it in parts, with from and limit";
             return Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "http.too_long", message));
         }
-        if before + bytes > self.budget.most / 4 * 3 {
-            return Err(ApiError::busy(
-                "engine.overloaded",
-                "there is no room for long answers: try again later",
-                1,
-            ));
+        if held > self.budget.most / 4 * 3 {
+            let message = "there is no room for long answers: try again later";
+            return Err(ApiError::busy("engine.overloaded", message, 1));
         }
         Ok(())
     }
 
     /// Bytes that hold the lease until they are dropped.
-    pub(crate) fn with(self, bytes: Vec<u8>) -> Bytes {
-        Bytes::from_owner(LeasedBytes { bytes, _lease: self })
+    pub(crate) fn with(self, bytes: impl Into<Bytes>) -> Bytes {
+        Bytes::from_owner(LeasedBytes { bytes: bytes.into(), _lease: self })
     }
 }
 
-impl Drop for ReplyLease {
+impl Drop for BodyLease {
     fn drop(&mut self) {
         self.budget.held.fetch_sub(self.taken, Ordering::AcqRel);
     }
 }
 
 struct LeasedBytes {
-    bytes: Vec<u8>,
-    _lease: ReplyLease,
+    bytes: Bytes,
+    _lease: BodyLease,
 }
 
 impl AsRef<[u8]> for LeasedBytes {
@@ -150,7 +124,7 @@ pub(crate) async fn read(
     mut body: Body,
     longest: u64,
     budget: &Arc<BodyBudget>,
-) -> Result<HeldBody, ApiError> {
+) -> Result<Bytes, ApiError> {
     let taken = match check(headers, longest) {
         Ok(()) => read_frames(&mut body, longest, budget).await,
         Err(error) => Err(error),
@@ -164,7 +138,7 @@ pub(crate) async fn read(
             Err(error)
         }
         Err(error) => Err(error),
-        Ok(held) => is_object(&held.bytes).map(|()| held),
+        Ok(bytes) => is_object(&bytes).map(|()| bytes),
     }
 }
 
@@ -208,8 +182,8 @@ fn check(headers: &HeaderMap, longest: u64) -> Result<(), ApiError> {
 }
 
 /// Reads all frames of a body, within the budget and the minimum rate.
-async fn read_frames(body: &mut Body, longest: u64, budget: &Arc<BodyBudget>) -> Result<HeldBody, ApiError> {
-    let mut held = HeldBody::empty(budget);
+async fn read_frames(body: &mut Body, longest: u64, budget: &Arc<BodyBudget>) -> Result<Bytes, ApiError> {
+    let mut lease = BodyLease::new(budget);
     let began = Instant::now();
     let (mut first, mut rest): (Option<Bytes>, Option<BytesMut>) = (None, None);
     let mut length: u64 = 0;
@@ -233,11 +207,11 @@ async fn read_frames(body: &mut Body, longest: u64, budget: &Arc<BodyBudget>) ->
             return Err(too_long(longest));
         }
         let more = data.len() + spread.of(&data);
-        if held.taken + more > budget.share(longest) {
+        if lease.taken + more > budget.share(longest) {
             let message = "the body holds too many values at once; send less";
             return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message).closing());
         }
-        held.take(more, longest)?;
+        lease.grow_request(more, longest)?;
         // A body that comes in one piece is not copied.
         match (&first, &mut rest) {
             (None, None) => first = Some(data),
@@ -250,12 +224,11 @@ async fn read_frames(body: &mut Body, longest: u64, budget: &Arc<BodyBudget>) ->
             (_, Some(all)) => all.extend_from_slice(&data),
         }
     }
-    held.bytes = match (first, rest) {
+    Ok(lease.with(match (first, rest) {
         (_, Some(all)) => all.freeze(),
         (Some(one), None) => one,
         (None, None) => Bytes::new(),
-    };
-    Ok(held)
+    }))
 }
 
 /// Estimates the memory of the parsed JSON while the body comes in. Parsed JSON can be 30 times larger than its text (an array of
@@ -268,7 +241,7 @@ struct ParsedSize {
 }
 
 impl ParsedSize {
-    /// RunSummary how many bytes the values of the next piece take once they are read, beside their texts.
+    /// About how many bytes the values of the next piece take once they are read, beside their texts.
     fn of(&mut self, piece: &[u8]) -> usize {
         let before = self.all;
         let mut rest = piece;
@@ -336,10 +309,10 @@ mod tests {
     #[test]
     fn budget_is_released_on_drop() {
         let budget = Arc::new(BodyBudget::new(10));
-        let mut held = HeldBody::empty(&budget);
-        assert!(held.take(8, 10).is_ok());
-        let mut other = HeldBody::empty(&budget);
-        assert_eq!(other.take(8, 10).unwrap_err().status, 429);
+        let mut held = BodyLease::new(&budget);
+        assert!(held.grow_request(8, 10).is_ok());
+        let mut other = BodyLease::new(&budget);
+        assert_eq!(other.grow_request(8, 10).unwrap_err().status, 429);
         drop(other);
         drop(held);
         assert_eq!(budget.held(), 0);
@@ -349,8 +322,11 @@ mod tests {
     fn replies_hold_budget_until_sent() {
         let budget = Arc::new(BodyBudget::new(100));
         let answer = |bytes: usize| {
-            let mut lease = ReplyLease::new(&budget);
-            lease.grow(bytes).map(|()| lease.with(vec![0; bytes])).map_err(|error| error.status.as_u16())
+            let mut lease = BodyLease::new(&budget);
+            lease
+                .grow_reply(bytes)
+                .map(|()| lease.with(vec![0; bytes]))
+                .map_err(|error| error.status.as_u16())
         };
         let first = answer(40).unwrap();
         assert_eq!((answer(51), answer(40)), (Err(422), Err(429)));
@@ -362,12 +338,12 @@ mod tests {
     #[test]
     fn large_bodies_leave_budget_for_small_ones() {
         let budget = Arc::new(BodyBudget::new(8 * SMALL));
-        let of = || HeldBody::empty(&budget);
+        let of = || BodyLease::new(&budget);
         let (mut one, mut two, mut small) = (of(), of(), of());
         let longest = 3 * SMALL as u64;
-        assert!(one.take(3 * SMALL, longest).is_ok() && two.take(3 * SMALL, longest).is_ok());
-        assert_eq!(of().take(3 * SMALL, longest).unwrap_err().status, 429);
-        assert!(small.take(SMALL, longest).is_ok());
+        assert!(one.grow_request(3 * SMALL, longest).is_ok() && two.grow_request(3 * SMALL, longest).is_ok());
+        assert_eq!(of().grow_request(3 * SMALL, longest).unwrap_err().status, 429);
+        assert!(small.grow_request(SMALL, longest).is_ok());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Connection limits: how many connections may be open, in all and from one address, and a few that are kept for health checks.
 
+use plaudit::exec::lock;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How many connections beyond the limit may be open at once, for health checks.
@@ -33,15 +34,11 @@ impl ConnLimits {
         Self { most, share: share.max(1), free, reserved, open: Mutex::default() }
     }
 
-    fn addresses(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Admits a connection; none where the limit is reached, in all or of its address.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<ConnPermit> {
         let address = network(address);
         let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;
-        let mut open = self.addresses();
+        let mut open = lock(&self.open);
         let count = open.entry(address).or_insert(0);
         if *count >= self.share {
             return None;
@@ -71,7 +68,7 @@ impl ConnLimits {
 
 impl Drop for ConnPermit {
     fn drop(&mut self) {
-        let mut open = self.limits.addresses();
+        let mut open = lock(&self.limits.open);
         if let Some(count) = open.get_mut(&self.address) {
             *count -= 1;
             if *count == 0 {
@@ -108,6 +105,6 @@ mod tests {
         let brief: Vec<_> = (0..=RESERVED).filter_map(|_| limits.enter_reserved()).collect();
         assert_eq!(brief.len(), RESERVED);
         drop(held);
-        assert!(limits.open() == 0 && limits.addresses().is_empty());
+        assert!(limits.open() == 0 && lock(&limits.open).is_empty());
     }
 }

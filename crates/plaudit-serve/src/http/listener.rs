@@ -160,13 +160,8 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         })
     };
     let io = TokioIo::new(TimedStream::new(stream, phase));
-    let served = http1::Builder::new()
-        .max_buf_size(LONGEST_HEAD)
-        .max_headers(MOST_HEADERS)
-        .header_read_timeout(None)
-        .serve_connection(io, answer);
     {
-        let mut served = std::pin::pin!(served);
+        let mut served = std::pin::pin!(http().serve_connection(io, answer));
         // Errors of a connection are the client's.
         tokio::select! {
             _ = served.as_mut() => {}
@@ -178,6 +173,13 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     }
     // Only now: requests of the connection are over.
     drop(permit);
+}
+
+/// HTTP/1.1 with limits on the head; its time is limited by the stream.
+fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.max_buf_size(LONGEST_HEAD).max_headers(MOST_HEADERS).header_read_timeout(None);
+    http
 }
 
 /// Answers one request on a reserved connection: a health check, or that there are too many connections.
@@ -211,14 +213,8 @@ async fn serve_briefly<S: AsyncRead + AsyncWrite + Unpin>(app: App, stream: S, p
             Ok::<_, Infallible>(reply)
         }
     });
-    let served = http1::Builder::new()
-        .max_buf_size(LONGEST_HEAD)
-        .max_headers(MOST_HEADERS)
-        .header_read_timeout(None)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), answer);
     // Errors of a connection are the client's.
-    let _ = served.await;
+    let _ = http().keep_alive(false).serve_connection(TokioIo::new(stream), answer).await;
 }
 
 /// Rejects a connection without waiting for the client.

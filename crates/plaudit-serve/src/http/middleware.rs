@@ -100,26 +100,22 @@ fn check_headers(app: &AppState, headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Rejects paths whose percent-encoding is broken or hides control characters; the router decodes leniently.
 fn check_path(path: &str) -> Result<(), ApiError> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        bytes.push(match (first, after) {
-            (b'%', [high, low, after @ ..]) => {
-                rest = after;
-                let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
-                let (high, low) = digit(*high).zip(digit(*low)).ok_or_else(ApiError::no_such_path)?;
-                high << 4 | low
-            }
-            (b'%', _) => return Err(ApiError::no_such_path()),
-            (byte, _) => *byte,
-        });
+    match percent_decode(path) {
+        Some(text) if !text.chars().any(char::is_control) => Ok(()),
+        _ => Err(ApiError::no_such_path()),
     }
-    let text = std::str::from_utf8(&bytes).map_err(|_| ApiError::no_such_path())?;
-    match text.chars().any(char::is_control) {
-        true => Err(ApiError::no_such_path()),
-        false => Ok(()),
+}
+
+/// Percent-decodes a part of a URL, strictly; none where the encoding is broken or is not UTF-8.
+pub(crate) fn percent_decode(text: &str) -> Option<String> {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?);
+        bytes.extend(rest.as_bytes());
     }
+    String::from_utf8(bytes).ok()
 }
 
 /// Middleware of one route: authenticates, and labels the response for metrics.

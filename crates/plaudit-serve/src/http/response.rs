@@ -115,6 +115,14 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// Runs what waits for the disk or takes long off the threads that answer requests. `failed` is the answer where it panics.
+pub(crate) async fn blocking<T: Send + 'static>(
+    failed: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::internal(failed))
+}
+
 /// A body of a content type.
 pub(crate) fn body(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
     let mut response = Response::new(Body::from(body.into()));

@@ -2,14 +2,14 @@
 
 use crate::atomic_file;
 use crate::unix_time;
-use plaudit::exec::CancelToken;
+use plaudit::exec::{CancelToken, lock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Results so far of a job that gave up its place before it was done.
 const SCORED: &str = "scored.lines";
@@ -143,7 +143,7 @@ impl Job {
     }
 
     pub(crate) fn record(&self) -> MutexGuard<'_, JobRecord> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.record)
     }
 
     pub(crate) fn reply(&self) -> JobReply {
@@ -167,7 +167,7 @@ impl Job {
         self.save(&record);
         drop(record);
         self.leaving.store(false, Ordering::Relaxed);
-        *self.moment() = unix_time();
+        *lock(&self.since) = unix_time();
         true
     }
 
@@ -190,7 +190,7 @@ impl Job {
         }
         self.measure();
         record.status.state = JobState::Waiting;
-        *self.moment() = unix_time();
+        *lock(&self.since) = unix_time();
     }
 
     /// The results of earlier turns, by their places.
@@ -203,18 +203,14 @@ impl Job {
         text.lines().filter_map(read).collect()
     }
 
-    fn moment(&self) -> MutexGuard<'_, f64> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     #[cfg(test)]
     pub(crate) fn backdate(&self, seconds: f64) {
-        *self.moment() -= seconds;
+        *lock(&self.since) -= seconds;
     }
 
     /// Since when it has waited, or run.
     pub(crate) fn since(&self) -> f64 {
-        *self.moment()
+        *lock(&self.since)
     }
 
     /// Ends a job; false where it was over already.

@@ -8,11 +8,12 @@ use crate::http::response::ApiError;
 use crate::runs::store;
 use crate::token_file::Scope;
 use crate::unix_time;
+use plaudit::exec::lock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// The most jobs that are over.
@@ -71,7 +72,7 @@ impl JobQueue {
     }
 
     pub(crate) fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Job>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.all)
     }
 
     /// How many jobs there are of each state.

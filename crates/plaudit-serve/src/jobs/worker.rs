@@ -6,7 +6,7 @@ use crate::admission::AdmissionPermit;
 use crate::api::score::{self, UnreadRollout};
 use crate::atomic_file;
 use crate::http::auth::{QuotaPermit, SOON};
-use crate::http::response::ApiError;
+use crate::http::response::{ApiError, blocking};
 use crate::runs::run::Run;
 use crate::state::AppState;
 use crate::watchdog::WatchGuard;
@@ -129,8 +129,8 @@ async fn run_job(app: &Arc<AppState>, job: &Arc<Job>) -> Result<(), ApiError> {
     let watched = app.watchdog.begin("its judges", &run.id, format!("job {id}"));
     let (reads, run_id) = (Arc::clone(job), run.id.to_string());
     let size = BatchSize::of(&run.engine, principal.entry.waiting);
-    let read = tokio::task::spawn_blocking(move || JobWork::read(&reads, run_id, size.batch));
-    let (work, validate) = read.await.map_err(|_| ApiError::internal("the request could not be read"))??;
+    let read = move || JobWork::read(&reads, run_id, size.batch);
+    let (work, validate) = blocking("the request could not be read", read).await??;
     let job_run = JobRun { app: Arc::clone(app), job: Arc::clone(job), owner, run, step, validate };
     Arc::new(job_run).score_batches(work, size, &watched).await
 }
@@ -274,8 +274,7 @@ impl JobRun {
         }
         let job = Arc::clone(&self.job);
         let is_done = !leaves || work.results.iter().all(Option::is_some);
-        let left = tokio::task::spawn_blocking(move || work.leave(&job, is_done));
-        left.await.map_err(|_| ApiError::internal("the results could not be written"))?
+        blocking("the results could not be written", move || work.leave(&job, is_done)).await?
     }
 
     /// Waits for the permits of a batch: the quota of its token, and admission beside requests.

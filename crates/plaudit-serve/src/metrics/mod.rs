@@ -62,10 +62,10 @@ impl Metrics {
                 "Connections for which there was no room.",
             )?,
         };
-        metrics.registry.register(Box::new(metrics.requests.clone()))?;
+        for counter in [&metrics.requests, &metrics.rollouts, &metrics.reasons] {
+            metrics.registry.register(Box::new(counter.clone()))?;
+        }
         metrics.registry.register(Box::new(metrics.request_seconds.clone()))?;
-        metrics.registry.register(Box::new(metrics.rollouts.clone()))?;
-        metrics.registry.register(Box::new(metrics.reasons.clone()))?;
         metrics.registry.register(Box::new(metrics.rejected_connections.clone()))?;
         Ok(metrics)
     }
@@ -172,18 +172,18 @@ pub(crate) fn render(app: &AppState) -> Result<String, ApiError> {
 }
 
 fn service(snapshot: &mut Snapshot, app: &AppState) {
-    snapshot.gauge("plaudit_connections", "Connections that are open.", app.connections.open() as f64);
-    let scoring = "Rollouts that are being scored.";
-    snapshot.gauge("plaudit_rollouts_inside", scoring, app.admission.admitted() as f64);
-    let bodies = "Bytes of requests that are held.";
-    snapshot.gauge("plaudit_body_bytes", bodies, app.body_budget.held() as f64);
-    let joining = "Rollouts that wait for their groups.";
-    snapshot.gauge("plaudit_rollouts_joining", joining, app.joining.admitted() as f64);
     let texts = "Bytes of rollouts that are being scored or wait for their groups.";
-    snapshot.gauge("plaudit_text_bytes", texts, app.texts.admitted() as f64);
-    snapshot.gauge("plaudit_runs_live", "Runs that are being scored for.", app.runs.live_count() as f64);
-    let stuck = "What has been under way for over a minute.";
-    snapshot.gauge("plaudit_stuck", stuck, app.watchdog.stuck() as f64);
+    for (name, help, value) in [
+        ("plaudit_connections", "Connections that are open.", app.connections.open()),
+        ("plaudit_rollouts_inside", "Rollouts that are being scored.", app.admission.admitted()),
+        ("plaudit_body_bytes", "Bytes of requests that are held.", app.body_budget.held()),
+        ("plaudit_rollouts_joining", "Rollouts that wait for their groups.", app.joining.admitted()),
+        ("plaudit_text_bytes", texts, app.texts.admitted()),
+        ("plaudit_runs_live", "Runs that are being scored for.", app.runs.live_count()),
+        ("plaudit_stuck", "What has been under way for over a minute.", app.watchdog.stuck()),
+    ] {
+        snapshot.gauge(name, help, value as f64);
+    }
     let jobs = app.jobs.counts();
     let jobs = jobs.iter().map(|(state, count)| gauge(&[("state", state)], *count as f64)).collect();
     snapshot.add("plaudit_jobs", MetricType::GAUGE, "Jobs by state.", jobs);

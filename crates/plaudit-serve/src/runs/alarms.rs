@@ -68,13 +68,10 @@ pub(crate) fn of(step: u64, statistics: &Statistics, before: &Before<'_>) -> Vec
         raise("invalid", invalid, format!("{:.1} % of the rollouts are invalid{most}.", 100.0 * invalid));
     }
     if let Some(r) = statistics.length_correlation_in_groups.r().filter(|r| *r > LENGTH) {
-        raise(
-            "length_hacking",
-            r,
-            format!(
-                "AdmissionPermit groups, longer responses get more reward (r = {r:.2}): check for length hacking."
-            ),
+        let message = format!(
+            "Inside groups, longer responses get more reward (r = {r:.2}): check for length hacking."
         );
+        raise("length_hacking", r, message);
     }
     if let Some(share) = statistics.groups.zero_variance_share().filter(|share| *share > ZERO_VARIANCE) {
         raise(

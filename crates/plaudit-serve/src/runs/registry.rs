@@ -7,14 +7,15 @@ use super::store::{self, RunSummary, RunWriter};
 use super::{recount, run};
 use crate::config::{Config, Keep};
 use crate::error::ServeError;
-use crate::http::response::ApiError;
+use crate::http::response::{ApiError, blocking};
 use crate::recipes::RecipeCatalog;
 use crate::token_file::{hex, random};
 use crate::unix_time;
+use plaudit::exec::lock;
 use plaudit::judge::client::Network;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How long a run stays live after its last rollout.
@@ -75,10 +76,6 @@ impl RunRegistry {
         })
     }
 
-    fn index(&self) -> MutexGuard<'_, RunIndex> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The run of that name, which is made where there is none.
     pub(crate) async fn get_or_create(
         self: &Arc<Self>,
@@ -90,13 +87,12 @@ impl RunRegistry {
         let name = name.unwrap_or(recipe);
         run::check_name(name)?;
         let key = (owner.to_owned(), name.to_owned(), recipe.to_owned());
-        if let Some(run) = self.index().live_run(&key) {
+        if let Some(run) = lock(&self.index).live_run(&key) {
             return Ok(run);
         }
         // Loads a recipe and reads files, so it runs off the threads that answer requests.
         let registry = Arc::clone(self);
-        let work = tokio::task::spawn_blocking(move || registry.make_live(key));
-        work.await.map_err(|_| ApiError::internal("the run could not be begun"))?
+        blocking("the run could not be begun", move || registry.make_live(key)).await?
     }
 
     /// The index, with room for one more live run of that owner. Where there is none, an idle run is put away: of the owner with most
@@ -104,8 +100,9 @@ impl RunRegistry {
     fn index_with_room(&self, owner: &str) -> Result<MutexGuard<'_, RunIndex>, ApiError> {
         // One of several owners may have three quarters.
         let share = (self.most / 4 * 3).max(1);
-        for attempt in 0.. {
-            let mut index = self.index();
+        let mut retries = 0..RETRIES;
+        loop {
+            let mut index = lock(&self.index);
             let has_share = self.is_shared && index.live_of(owner) >= share;
             if index.live.len() < self.most && !has_share {
                 return Ok(index);
@@ -115,7 +112,7 @@ impl RunRegistry {
                 put_away(&mut index, &run);
                 return Ok(index);
             }
-            if !is_borrowed || attempt >= RETRIES {
+            if !is_borrowed || retries.next().is_none() {
                 let message = match has_share {
                     true => format!("{share} runs of this token have work under way, which is its share"),
                     false => format!("{} runs have work under way, which is all there may be", self.most),
@@ -125,14 +122,13 @@ impl RunRegistry {
             drop(index);
             std::thread::sleep(RETRY_AFTER);
         }
-        Err(ApiError::internal("no room was looked for"))
     }
 
     /// Opens a new run, or a stored one again.
     fn make_live(&self, key: RunKey) -> Result<Arc<Run>, ApiError> {
         let (owner, name, recipe) = (&*key.0, &*key.1, &*key.2);
         let folder = {
-            if let Some(run) = self.index().live_run(&key) {
+            if let Some(run) = lock(&self.index).live_run(&key) {
                 return Ok(run);
             }
             let index = self.index_with_room(owner)?;
@@ -148,7 +144,7 @@ impl RunRegistry {
         let is_judged = !engine.plan().judges.is_empty();
         let replay = is_judged.then(|| self.recipes.engine(recipe, Network::Replay)).transpose()?;
         // Checked before room is made: no run is put away for one that is there.
-        if let Some(run) = self.index().live_run(&key) {
+        if let Some(run) = lock(&self.index).live_run(&key) {
             return Ok(run);
         }
         let mut index = self.index_with_room(owner)?;
@@ -197,22 +193,16 @@ impl RunRegistry {
             recipe: recipe.to_owned(),
             started: unix_time(),
             seen: unix_time(),
-            steps: 0,
-            rollouts: 0,
-            groups: 0,
-            total_mean: None,
-            invalid_share: None,
-            alarms: Vec::new(),
             fingerprint: judges,
             components,
             judges: judge_names,
-            next_group: 0,
+            ..RunSummary::default()
         })
     }
 
     /// The summaries of all runs, newest first, and whether each is live.
     pub(crate) fn list(&self) -> Vec<(RunSummary, bool)> {
-        let index = self.index();
+        let index = lock(&self.index);
         let live: Vec<Arc<Run>> = index.live.values().cloned().collect();
         let stored: Vec<RunSummary> = index.stored.values().cloned().collect();
         drop(index);
@@ -225,7 +215,7 @@ impl RunRegistry {
 
     /// A run by its id: its summary, its folder, and itself where it is live.
     pub(crate) fn find(&self, id: &str) -> Result<(RunSummary, PathBuf, Option<Arc<Run>>), ApiError> {
-        let index = self.index();
+        let index = lock(&self.index);
         let live = index.live.get(id).cloned();
         let stored = index.stored.get(id).cloned();
         drop(index);
@@ -243,12 +233,12 @@ impl RunRegistry {
 
     /// The live runs.
     pub(crate) fn live(&self) -> Vec<Arc<Run>> {
-        self.index().live.values().cloned().collect()
+        lock(&self.index).live.values().cloned().collect()
     }
 
     /// How many runs are live.
     pub(crate) fn live_count(&self) -> usize {
-        self.index().live.len()
+        lock(&self.index).live.len()
     }
 
     /// Ends steps that are over, puts idle runs away (all of them where `all` is set) and deletes old ones.
@@ -258,13 +248,13 @@ impl RunRegistry {
                 run.tick(unix_time(), false);
                 continue;
             }
-            let mut index = self.index();
+            let mut index = lock(&self.index);
             // A request may have got it just now: besides this variable, only the index may hold it.
             if all || (Arc::strong_count(&run) <= 2 && run.idle() > RETIRE_AFTER) {
                 put_away(&mut index, &run);
             }
         }
-        for id in self.index().delete_old(&self.keep, unix_time()) {
+        for id in lock(&self.index).delete_old(&self.keep, unix_time()) {
             self.writer.remove(self.folder.join(id));
         }
         if all {

@@ -9,13 +9,14 @@ use crate::config::Keep;
 use crate::http::response::ApiError;
 use crate::unix_time;
 use plaudit::engine::Engine;
+use plaudit::exec::lock;
 use plaudit::join::{Join, Observer, Policy};
 use plaudit::outcome::OutcomeKind;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 /// How many further groups of a step are sampled because something in them is invalid.
@@ -109,15 +110,7 @@ pub(crate) struct LeftoverSteps {
 impl LeftoverSteps {
     /// Reads the newest steps of a folder.
     pub(crate) fn read(folder: &Path) -> Self {
-        let lines = |name: &str| {
-            let lines = store::newest_lines(&folder.join(name), REOPENED).unwrap_or_else(|_| Vec::new());
-            lines.into_iter().filter(|line| store::step_number(line).is_some()).collect::<Vec<_>>()
-        };
-        let (ended, mut cut) = (lines("steps.jsonl"), lines("open.json"));
-        // The service may have been killed after a step was written to `steps.jsonl` and before `open.json` was replaced.
-        cut.retain(|line| {
-            !ended.iter().any(|known| store::step_identity(known) == store::step_identity(line))
-        });
+        let (ended, cut) = store::newest_steps(folder, REOPENED);
         let groups =
             store::newest_lines(&folder.join("groups.jsonl"), REOPENED).unwrap_or_else(|_| Vec::new());
         let next_group = groups.iter().filter_map(|line| store::group_number(line)).max();
@@ -151,34 +144,26 @@ impl Run {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, Steps> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn implicit_groups(&self) -> MutexGuard<'_, ImplicitGroups> {
-        self.implicit_groups.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn stepless(&self) -> MutexGuard<'_, (Option<Arc<Join>>, u64)> {
-        self.stepless.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.implicit_groups)
     }
 
     /// Its summary, as of now.
     pub(crate) fn summary(&self) -> RunSummary {
         self.count_stepless();
-        self.state().summary()
+        lock(&self.steps).summary()
     }
 
     /// Its summary, and its newest complete step.
     pub(crate) fn newest_step(&self) -> (RunSummary, Option<NewestStep>) {
         self.count_stepless();
-        let state = self.state();
+        let state = lock(&self.steps);
         (state.summary.clone(), state.newest())
     }
 
     /// Takes in stored steps: those that were open end now. All of them are counted in the summary.
     pub(crate) fn reopen(&self, leftover: LeftoverSteps) {
-        let mut state = self.state();
+        let mut state = lock(&self.steps);
         for line in leftover.ended.iter().chain(&leftover.cut) {
             state.cache(line);
         }
@@ -196,8 +181,8 @@ impl Run {
 
     /// For how long nothing has come.
     pub(crate) fn idle(&self) -> Duration {
-        let waits = self.stepless().0.as_ref().is_some_and(|join| join.status().waiting > 0);
-        let state = self.state();
+        let waits = lock(&self.stepless).0.as_ref().is_some_and(|join| join.status().waiting > 0);
+        let state = lock(&self.steps);
         if waits || self.load.rollouts() > 0 || state.open.values().any(OpenStep::waits) {
             return Duration::ZERO;
         }
@@ -206,7 +191,7 @@ impl Run {
 
     /// Opens the step that a request belongs to: the given one, or the current window of time.
     pub(crate) fn begin(&self, given: Option<u64>) -> Result<u64, ApiError> {
-        let mut state = self.state();
+        let mut state = lock(&self.steps);
         let now = unix_time();
         let step = given.unwrap_or_else(|| state.window(now));
         if !state.has_room(step) {
@@ -227,7 +212,7 @@ impl Run {
         report: &Report,
         validate: Option<bool>,
     ) {
-        self.state().touch(step, unix_time(), &self.engine).statistics.merge(&report.statistics);
+        lock(&self.steps).touch(step, unix_time(), &self.engine).statistics.merge(&report.statistics);
         self.sample(step, rollouts, report, validate);
     }
 
@@ -240,7 +225,7 @@ impl Run {
         validate: Option<bool>,
     ) {
         let mut chosen = Vec::new();
-        let mut state = self.state();
+        let mut state = lock(&self.steps);
         let mut next = state.summary.next_group;
         let open = state.touch(step, unix_time(), &self.engine);
         for group in &report.groups {
@@ -267,18 +252,19 @@ impl Run {
     /// The join of a step. Rollouts without a step share one join, so that a group is not cut where one window of time ends.
     pub(crate) fn join(&self, step: Option<u64>) -> Arc<Join> {
         let Some(step) = step else {
-            let mut stepless = self.stepless();
+            let mut stepless = lock(&self.stepless);
             return Arc::clone(stepless.0.get_or_insert_with(|| self.new_join(None)));
         };
-        let mut state = self.state();
+        let mut state = lock(&self.steps);
         let open = state.touch(step, unix_time(), &self.engine);
         Arc::clone(open.join.get_or_insert_with(|| self.new_join(Some(step))))
     }
 
     /// Closes the joins: groups are scored without the members that are missing.
     pub(crate) fn close_joins(&self) {
-        let stepless = self.stepless().0.clone();
-        let joins: Vec<Arc<Join>> = self.state().open.values().filter_map(|open| open.join.clone()).collect();
+        let stepless = lock(&self.stepless).0.clone();
+        let joins: Vec<Arc<Join>> =
+            lock(&self.steps).open.values().filter_map(|open| open.join.clone()).collect();
         // Without the lock, since observers call the run.
         for join in stepless.into_iter().chain(joins) {
             join.close();
@@ -290,7 +276,7 @@ impl Run {
         let observer: Observer = Box::new(move |rollouts, report| {
             let _open = &open;
             if let Some(run) = me.upgrade() {
-                let step = step.unwrap_or_else(|| run.state().window(unix_time()));
+                let step = step.unwrap_or_else(|| lock(&run.steps).window(unix_time()));
                 run.sample(step, rollouts, report, None);
             }
         });
@@ -301,13 +287,13 @@ impl Run {
 
     /// Counts what the join for rollouts without a step has scored since the last time.
     fn count_stepless(&self) {
-        let mut stepless = self.stepless();
+        let mut stepless = lock(&self.stepless);
         stepless.1 += 1;
         let Some(since) = stepless.0.as_ref().map(|join| join.take_step(stepless.1)) else { return };
         drop(stepless);
         if since.statistics.rollouts > 0 {
             let now = unix_time();
-            let mut state = self.state();
+            let mut state = lock(&self.steps);
             let step = state.window(now);
             state.touch(step, now, &self.engine).statistics.merge(&since.statistics);
         }
@@ -317,7 +303,7 @@ impl Run {
     pub(crate) fn steps(&self, after: Option<u64>, most: usize) -> (Vec<String>, bool) {
         self.count_stepless();
         let usage = self.engine.take_usage();
-        let mut state = self.state();
+        let mut state = lock(&self.steps);
         state.add_usage(&usage);
         let (mut steps, older) = state.after(after);
         steps.drain(..steps.len().saturating_sub(most));
@@ -328,7 +314,7 @@ impl Run {
     pub(crate) fn tick(&self, now: f64, all: bool) {
         self.count_stepless();
         let usage = self.engine.take_usage();
-        let mut state = self.state();
+        let mut state = lock(&self.steps);
         state.add_usage(&usage);
         let ended = state.end_those_over(now, all);
         // With a slow disk this is skipped until there is time, but not at the end. After a failure it is written again.

@@ -270,10 +270,7 @@ impl Steps {
         open.alarms = self.alarms(step, &statistics);
         self.summary.alarms.clone_from(&open.alarms);
         self.changed = None;
-        self.summary.steps = self.summary.steps.saturating_add(1);
-        self.summary.rollouts = self.summary.rollouts.saturating_add(statistics.rollouts);
-        self.summary.groups = self.summary.groups.saturating_add(statistics.groups.count);
-        (self.summary.total_mean, self.summary.invalid_share) = figures(&statistics);
+        count(&mut self.summary, &statistics);
         self.totals.push_back(statistics.total);
         if self.totals.len() > COMPARED {
             self.totals.pop_front();
@@ -306,10 +303,7 @@ impl Steps {
                 summary.alarms = self.alarms(*step, &all);
             }
             if all.rollouts > 0 {
-                summary.steps = summary.steps.saturating_add(1);
-                summary.rollouts = summary.rollouts.saturating_add(all.rollouts);
-                summary.groups = summary.groups.saturating_add(all.groups.count);
-                (summary.total_mean, summary.invalid_share) = figures(&all);
+                count(&mut summary, &all);
             }
         }
         summary
@@ -323,7 +317,8 @@ impl Steps {
         steps.sort_by_key(|(step, ..)| *step);
         let written =
             self.ended.iter().filter(|(step, _)| steps.first().is_none_or(|(first, ..)| step < first));
-        let mut before = written.max_by_key(|(step, _)| *step).and_then(|(_, text)| counted(text));
+        let last = written.max_by_key(|(step, _)| *step);
+        let mut before = last.and_then(|(_, text)| recount::figures(text)).map(|figures| figures.rollouts);
         let mut newest = None;
         for (step, open, is_open) in steps {
             let statistics = open.all();
@@ -338,17 +333,15 @@ impl Steps {
     }
 }
 
-/// The number of rollouts in the line of a step.
-fn counted(line: &str) -> Option<u64> {
-    recount::figures(line).map(|figures| figures.rollouts)
-}
-
-/// The mean total and the share of invalid rollouts.
-fn figures(statistics: &Statistics) -> (Option<f64>, Option<f64>) {
-    let moments = &statistics.total.moments;
+/// Counts a step, which is the newest, in the summary of its run.
+fn count(summary: &mut RunSummary, statistics: &Statistics) {
+    let (moments, rollouts) = (&statistics.total.moments, statistics.rollouts);
     let invalid = statistics.outcomes.of(OutcomeKind::Invalid) as f64;
-    let share = (statistics.rollouts > 0).then(|| invalid / statistics.rollouts as f64);
-    ((moments.count > 0).then_some(moments.mean), share)
+    summary.steps = summary.steps.saturating_add(1);
+    summary.rollouts = summary.rollouts.saturating_add(rollouts);
+    summary.groups = summary.groups.saturating_add(statistics.groups.count);
+    summary.total_mean = (moments.count > 0).then_some(moments.mean);
+    summary.invalid_share = (rollouts > 0).then(|| invalid / rollouts as f64);
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ const BEHIND: usize = 1024;
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// What a run is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "About")]
 pub struct RunSummary {
     /// Its id.
@@ -339,7 +339,7 @@ fn lines(path: &Path) -> io::Result<Vec<String>> {
 }
 
 /// The whole lines among the last bytes of a file; none where it does not exist.
-pub fn newest_lines(path: &Path, bytes: u64) -> io::Result<Vec<String>> {
+pub(crate) fn newest_lines(path: &Path, bytes: u64) -> io::Result<Vec<String>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -396,6 +396,18 @@ pub fn steps(folder: &Path) -> io::Result<Vec<String>> {
     Ok(steps)
 }
 
+/// Of the last bytes of its files, the steps of a run that have ended, and those that were open when the service was killed.
+pub fn newest_steps(folder: &Path, bytes: u64) -> (Vec<String>, Vec<String>) {
+    let lines = |name: &str| {
+        let lines = newest_lines(&folder.join(name), bytes).unwrap_or_else(|_| Vec::new());
+        lines.into_iter().filter(|line| step_number(line).is_some()).collect::<Vec<_>>()
+    };
+    let (ended, mut open) = (lines("steps.jsonl"), lines("open.json"));
+    // The service may have been killed after a step was written to `steps.jsonl` and before `open.json` was replaced.
+    open.retain(|line| !ended.iter().any(|known| step_identity(known) == step_identity(line)));
+    (ended, open)
+}
+
 /// Thins out the steps of a long run: keeps the newest, and every n-th before it.
 pub fn spread(steps: &mut Vec<String>, most: usize) {
     let (every, last) = (steps.len().div_ceil(most.max(1)).max(1), steps.len().saturating_sub(1));
@@ -410,7 +422,7 @@ pub fn step_number(step: &str) -> Option<u64> {
 }
 
 /// What two lines of one step have in common: its number and when it began.
-pub fn step_identity(line: &str) -> &str {
+pub(crate) fn step_identity(line: &str) -> &str {
     line.split_once(",\"to\":").map_or(line, |(identity, _)| identity)
 }
 

@@ -93,27 +93,17 @@ impl Aggregator for BradleyTerry {
     /// The bounds keep the curvature of the posterior within what doubles can decompose.
     fn check(&self) -> Result<(), ParamError> {
         let within = |value: f64, min: f64, max: f64| value >= min && value <= max;
-        let refuse = |key, message| Err(ParamError::new(key, message));
-        if !(1..=32).contains(&self.scales.len())
-            || !self.scales.iter().all(|scale| within(*scale, 1e-3, 20.0))
-        {
-            return refuse("scales", "must be 1 to 32 numbers between 0.001 and 20");
-        }
-        let weights = self.scale_weights.iter().flatten();
-        let uneven = self.scale_weights.as_ref().is_some_and(|weights| weights.len() != self.scales.len());
-        if uneven || !weights.copied().all(|weight| within(weight, 1e-9, 1e9)) {
-            return refuse("scale_weights", "must be one positive number for each of the scales");
-        }
-        if !within(self.position_scale, 1e-3, 20.0) {
-            return refuse("position_scale", "must be between 0.001 and 20");
-        }
-        if !within(self.tie, 1e-3, 1e3) {
-            return refuse("tie", "must be between 0.001 and 1000");
-        }
-        if !within(self.signal_gate, 0.0, 1.0) {
-            return refuse("signal_gate", "must be between 0 and 1");
-        }
-        Ok(())
+        let scales = (1..=32).contains(&self.scales.len())
+            && self.scales.iter().all(|scale| within(*scale, 1e-3, 20.0));
+        ParamError::check(scales, "scales", "must be 1 to 32 numbers between 0.001 and 20")?;
+        let weights = self.scale_weights.as_ref().is_none_or(|weights| {
+            weights.len() == self.scales.len() && weights.iter().all(|weight| within(*weight, 1e-9, 1e9))
+        });
+        ParamError::check(weights, "scale_weights", "must be one positive number for each of the scales")?;
+        let position = within(self.position_scale, 1e-3, 20.0);
+        ParamError::check(position, "position_scale", "must be between 0.001 and 20")?;
+        ParamError::check(within(self.tie, 1e-3, 1e3), "tie", "must be between 0.001 and 1000")?;
+        ParamError::check(within(self.signal_gate, 0.0, 1.0), "signal_gate", "must be between 0 and 1")
     }
 
     /// The score of a response is its strength over [`FULL`], bent so that no score passes 1: it grows evenly where nearly all

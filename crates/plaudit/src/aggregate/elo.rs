@@ -39,22 +39,14 @@ impl Aggregator for Elo {
     /// The bounds keep every rating far from the numbers where adding a point to it is lost.
     fn check(&self) -> Result<(), ParamError> {
         let within = |value: f64, min: f64, max: f64| value >= min && value <= max;
-        if !within(self.elo_initial_rating, -1e6, 1e6) {
-            return Err(ParamError::new("elo_initial_rating", "must be between -1e6 and 1e6"));
-        }
-        if !within(self.elo_k_factor, 1e-3, 1e4) {
-            return Err(ParamError::new("elo_k_factor", "must be between 0.001 and 10000"));
-        }
-        if !(1..=MOST_ITERATIONS).contains(&self.elo_max_iterations) {
-            return Err(ParamError::new("elo_max_iterations", "must be between 1 and 10000"));
-        }
-        if !within(self.elo_convergence_threshold, 0.0, f64::MAX) {
-            return Err(ParamError::new(
-                "elo_convergence_threshold",
-                "must be a number that is not negative",
-            ));
-        }
-        Ok(())
+        let rating = within(self.elo_initial_rating, -1e6, 1e6);
+        ParamError::check(rating, "elo_initial_rating", "must be between -1e6 and 1e6")?;
+        let factor = within(self.elo_k_factor, 1e-3, 1e4);
+        ParamError::check(factor, "elo_k_factor", "must be between 0.001 and 10000")?;
+        let iterations = (1..=MOST_ITERATIONS).contains(&self.elo_max_iterations);
+        ParamError::check(iterations, "elo_max_iterations", "must be between 1 and 10000")?;
+        let threshold = within(self.elo_convergence_threshold, 0.0, f64::MAX);
+        ParamError::check(threshold, "elo_convergence_threshold", "must be a number that is not negative")
     }
 
     fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated<EloInfo>, AggregateError> {

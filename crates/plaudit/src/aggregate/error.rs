@@ -64,16 +64,6 @@ pub enum AggregateError {
 }
 
 impl AggregateError {
-    /// The same error, at another index of its list.
-    pub(super) fn moved(self, to: usize) -> Self {
-        match self {
-            Self::NoSuchResponse { index, n, .. } => Self::NoSuchResponse { at: to, index, n },
-            Self::WithItself { .. } => Self::WithItself { at: to },
-            Self::StrangeWinner { winner, .. } => Self::StrangeWinner { at: to, winner },
-            other => other,
-        }
-    }
-
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {

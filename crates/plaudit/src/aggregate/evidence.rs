@@ -68,9 +68,11 @@ pub struct Evidence {
 impl Evidence {
     /// Whether everything makes sense, and every response is named by some verdict.
     pub(super) fn check(&self, n: usize) -> Result<(), AggregateError> {
-        well_formed(n, &self.comparisons)?;
+        for (at, comparison) in self.comparisons.iter().enumerate() {
+            well_formed(n, at, *comparison)?;
+        }
         for (at, weighed) in self.weighed.iter().enumerate() {
-            well_formed(n, &[weighed.comparison]).map_err(|error| error.moved(at))?;
+            well_formed(n, at, weighed.comparison)?;
             if !(0.0..=1.0).contains(&weighed.first) {
                 return Err(AggregateError::StrangeProbability { at });
             }
@@ -129,22 +131,20 @@ impl Evidence {
     }
 }
 
-/// Whether every comparison is one of two responses of the group.
-pub(super) fn well_formed(n: usize, comparisons: &[Comparison]) -> Result<(), AggregateError> {
-    for (at, comparison) in comparisons.iter().enumerate() {
-        let &Comparison { first, second, winner } = comparison;
-        let index = first.max(second);
-        if index >= n {
-            return Err(AggregateError::NoSuchResponse { at, index, n });
-        }
-        if first == second {
-            return Err(AggregateError::WithItself { at });
-        }
-        if let Some(winner) = winner.filter(|winner| *winner != first && *winner != second) {
-            return Err(AggregateError::StrangeWinner { at, winner });
-        }
+/// Whether the comparison at a place of its list is one of two responses of the group.
+fn well_formed(n: usize, at: usize, comparison: Comparison) -> Result<(), AggregateError> {
+    let Comparison { first, second, winner } = comparison;
+    let index = first.max(second);
+    if index >= n {
+        return Err(AggregateError::NoSuchResponse { at, index, n });
     }
-    Ok(())
+    if first == second {
+        return Err(AggregateError::WithItself { at });
+    }
+    match winner.filter(|winner| *winner != first && *winner != second) {
+        Some(winner) => Err(AggregateError::StrangeWinner { at, winner }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

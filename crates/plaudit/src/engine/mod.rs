@@ -80,7 +80,7 @@ impl Engine {
     pub fn open(plan: Plan, options: &EngineOptions<'_>) -> Result<Self, RunError> {
         let own = || Arc::new(Pool::new(plan.groups.parallel));
         let pool = options.shared.as_ref().map_or_else(own, |shared| shared.pool());
-        let runner = options.runner(&plan)?;
+        let runner = options.runner(&plan, &pool)?;
         Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, runner })
     }
 
@@ -101,6 +101,11 @@ impl Engine {
         self.plan.group_limit()
     }
 
+    /// Whether rules alone decide every total: no judge and no function of the caller's is asked.
+    pub fn is_rules_only(&self) -> bool {
+        is_rules_only(&self.plan)
+    }
+
     /// The plan, shared.
     pub(crate) fn shared_plan(&self) -> Arc<Plan> {
         Arc::clone(&self.plan)
@@ -112,7 +117,7 @@ impl Engine {
     }
 
     /// The threads that groups are scored on, for a front that has work of the same kind.
-    pub fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
@@ -354,26 +359,33 @@ impl Engine {
         GroupScorer { plan: &self.plan, clock: self.clock.as_ref(), secret, options }
     }
 
-    /// Sets the totals, and makes the report.
-    fn report<'r, R: Borrow<Rollout<'r>>>(
+    /// Makes the report. Totals that rules alone decide have been set with the rules.
+    fn report<'r, R: Borrow<Rollout<'r>> + Sync>(
         &self,
         rollouts: &[R],
         groups: Vec<Group>,
         mut judged: JudgedRows,
     ) -> Result<Report, RunError> {
-        judged.rows.iter_mut().flatten().for_each(|row| self.set_total(row));
-        Report::new(Arc::clone(&self.plan), rollouts, groups, judged.rows, &judged.stats)
+        if !self.is_rules_only() {
+            judged.rows.iter_mut().flatten().for_each(|row| set_total(&self.plan, row));
+        }
+        Report::new(Arc::clone(&self.plan), &self.pool, rollouts, groups, judged.rows, &judged.stats)
     }
+}
 
-    /// Makes the total of a row out of its outcomes.
-    fn set_total(&self, row: &mut Row) {
-        let Some(branch) = row.branch.map(|index| &self.plan.branches[index]) else { return };
-        let gate = row.closed_by.and_then(|at| Some((at, branch.components[at].gate?)));
-        row.total = match gate {
-            Some((at, gate)) => closed_total(branch, &row.outcomes, at, gate),
-            None => compose::total(branch.combine, &branch.parts, row.outcomes.iter().map(Option::as_ref)),
-        };
-    }
+/// Whether rules alone decide every total.
+fn is_rules_only(plan: &Plan) -> bool {
+    plan.judges.is_empty() && !custom::has_custom(plan)
+}
+
+/// Makes the total of a row out of its outcomes.
+fn set_total(plan: &Plan, row: &mut Row) {
+    let Some(branch) = row.branch.map(|index| &plan.branches[index]) else { return };
+    let gate = row.closed_by.and_then(|at| Some((at, branch.components[at].gate?)));
+    row.total = match gate {
+        Some((at, gate)) => closed_total(branch, &row.outcomes, at, gate),
+        None => compose::total(branch.combine, &branch.parts, row.outcomes.iter().map(Option::as_ref)),
+    };
 }
 
 /// The total of a rollout whose gate is closed: what the recipe says, or what the gates that were asked give.

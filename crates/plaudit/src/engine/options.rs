@@ -1,7 +1,7 @@
 //! Options of an engine, and of one scoring call.
 
 use crate::error::RunError;
-use crate::exec::CancelToken;
+use crate::exec::{CancelToken, Pool};
 use crate::journal::Store;
 use crate::judge::client::Network;
 use crate::judge::config::ResolvedJudge;
@@ -32,7 +32,7 @@ impl Default for EngineOptions<'_> {
 
 impl EngineOptions<'_> {
     /// The runner of a plan's judges; none where the plan asks no judge.
-    pub(super) fn runner(&self, plan: &Plan) -> Result<Option<Arc<JudgeRunner>>, RunError> {
+    pub(super) fn runner(&self, plan: &Plan, pool: &Pool) -> Result<Option<Arc<JudgeRunner>>, RunError> {
         if plan.judges.is_empty() {
             return Ok(None);
         }
@@ -47,6 +47,7 @@ impl EngineOptions<'_> {
             dry: self.dry,
             shared: self.shared.clone().unwrap_or_else(|| Arc::new(SharedResources::default())),
             timeout: plan.groups.timeout,
+            threads: pool.threads(),
         };
         Ok(Some(Arc::new(JudgeRunner::new(judges, options)?)))
     }

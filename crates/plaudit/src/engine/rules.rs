@@ -81,6 +81,9 @@ impl GroupScorer<'_> {
                 .collect();
             tasks.extend(build_judge_tasks(self, index, &members, &mut rows, |_| true));
         }
+        if super::is_rules_only(self.plan) {
+            rows.iter_mut().for_each(|row| super::set_total(self.plan, row));
+        }
         RuleResults { rows, tasks }
     }
 

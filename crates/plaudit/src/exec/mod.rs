@@ -1,16 +1,14 @@
-//! Execution primitives of the engine: the thread pool, clocks, deadlines and cancellation tokens.
+//! Execution primitives of the engine: the thread pool, clocks, durations, deadlines and cancellation tokens.
 
-mod cancel;
-pub(crate) mod duration;
 mod pool;
 
-pub use cancel::CancelToken;
 pub use pool::Pool;
 
 use crate::reason::Code;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// Where the engine takes its time from, so that tests can stop it.
 pub trait Clock: Send + Sync + fmt::Debug {
@@ -73,7 +71,53 @@ impl WorkLimit<'_> {
     }
 }
 
+/// Cancels one scoring call: its judge calls are dropped, no further one starts, and rollouts without an outcome become
+/// invalid. Clones share the state; a cancelled token stays cancelled.
+#[derive(Debug, Clone, Default)]
+pub struct CancelToken(Arc<watch::Sender<bool>>);
+
+impl CancelToken {
+    /// A token that is not cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels the call. Any thread may do so, any number of times.
+    pub fn cancel(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether the call was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Resolves when the call is cancelled.
+    pub(crate) async fn cancelled(&self) {
+        // It cannot fail, because the sender lives as long as this token.
+        let _ = self.0.subscribe().wait_for(|cancelled| *cancelled).await;
+    }
+}
+
+/// How a duration is written, for the fix of an error.
+pub(crate) const DURATION_SYNTAX: &str = "write it like 300s, 500ms or 5m";
+
+/// The duration that a text says, above 0 and of at most a day.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|char: char| !char.is_ascii_digit() && char != '.')?;
+    let number: f64 = text[..digits].parse().ok()?;
+    let unit = match &text[digits..] {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let seconds = number * unit;
+    (seconds > 0.0 && seconds <= 86_400.0).then(|| Duration::from_secs_f64(seconds))
+}
+
 /// Locks a mutex, also after a thread that held it has panicked: every change under these locks is complete in itself.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
 //! Thread pool of the engine (rayon), started with the first work that needs it.
 
+use super::lock;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
 /// The threads that groups are scored on. They start with the first batch that has more than one group.
@@ -23,6 +24,11 @@ impl Pool {
     pub fn new(threads: Option<usize>) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Self { threads: threads.unwrap_or_else(cores).max(1), pool: OnceLock::new() }
+    }
+
+    /// How many threads it has, or will have.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// What `work` makes of each item, in the order of the items, whatever order they were worked on.
@@ -68,7 +74,7 @@ impl Pool {
                 let (one, left, done) = &*shared;
                 let from = number * part;
                 let made: Vec<Option<R>> = (from..(from + part).min(items)).map(one).collect();
-                let mut all = done.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut all = lock(done);
                 all.0[from..from + made.len()].iter_mut().zip(made).for_each(|(place, made)| *place = made);
                 if left.fetch_sub(1, Ordering::AcqRel) > 1 {
                     return;

@@ -263,18 +263,15 @@ fn read_object(
 
 fn read_responses(value: Value) -> Result<Vec<String>, InputError> {
     let Value::Array(all) = value else {
-        return Err(InputError::new(
-            "input.response",
-            format!("responses: a list is wanted, found {}", kind(&value)),
-        ));
+        return Err(wanted("input.response", "responses", "a list", &value));
     };
     match all.len() {
         0 => Err(InputError::new("input.group_size", "responses is empty: a group has at least one")),
-        many if many > MOST_RESPONSES => Err(InputError::new(
-            "input.group_size",
-            format!("{many} responses, at most {MOST_RESPONSES} are read"),
-        )),
-        _ => all.into_iter().map(|value| text("response", value)).collect(),
+        many if many > MOST_RESPONSES => {
+            let message = format!("{many} responses, at most {MOST_RESPONSES} are read");
+            Err(InputError::new("input.group_size", message))
+        }
+        _ => all.into_iter().map(response_text).collect(),
     }
 }
 
@@ -292,14 +289,9 @@ fn read_token_counts(value: Option<Value>, responses: usize) -> Result<Vec<Optio
 fn read_extra(extra: Option<Value>, mut rest: Map<String, Value>) -> Result<Map<String, Value>, InputError> {
     match extra {
         None => {}
-        Some(Value::Object(map)) => {
-            // What was written in `extra` itself wins.
-            rest.extend(map);
-        }
-        Some(other) => {
-            let message = format!("extra: an object is wanted, found {}", kind(&other));
-            return Err(InputError::new("input.schema", message));
-        }
+        // What was written in `extra` itself wins.
+        Some(Value::Object(map)) => rest.extend(map),
+        Some(other) => return Err(wanted("input.schema", "extra", "an object", &other)),
     }
     Ok(rest)
 }
@@ -342,10 +334,7 @@ fn name<'l>(
                 }
             }
         }
-        other => {
-            let message = format!("{field}: {A_NAME} is wanted, found {}", kind(&other));
-            return Err(InputError::new(code, message));
-        }
+        other => return Err(wanted(code, field, A_NAME, &other)),
     };
     match text.len() {
         0 if field == "id" => {
@@ -364,10 +353,7 @@ fn read_reference<'l>(value: Value, literal: impl FnOnce() -> Option<&'l str>) -
     match value {
         Value::String(text) => Ok(text),
         Value::Number(number) => Ok(decimal(&number, literal)),
-        other => {
-            let message = format!("reference: text or a number is wanted, found {}", kind(&other));
-            Err(InputError::new("input.schema", message))
-        }
+        other => Err(wanted("input.schema", "reference", "text or a number", &other)),
     }
 }
 
@@ -378,17 +364,19 @@ fn read_response(value: Value, name: &str) -> Result<String, InputError> {
         let renames = guess::last_turn(name, &value).map(|path| ("response", path)).into_iter().collect();
         return Err(InputError { renames, ..InputError::new("input.response", message) });
     }
-    text("response", value)
+    response_text(value)
 }
 
-fn text(field: &'static str, value: Value) -> Result<String, InputError> {
+fn response_text(value: Value) -> Result<String, InputError> {
     match value {
         Value::String(text) => Ok(text),
-        other => {
-            let code = if field == "response" { "input.response" } else { "input.schema" };
-            Err(InputError::new(code, format!("{field}: text is wanted, found {}", kind(&other))))
-        }
+        other => Err(wanted("input.response", "response", "text", &other)),
     }
+}
+
+/// The error of a field that holds something else than what is wanted.
+fn wanted(code: &'static str, field: &str, what: &str, found: &Value) -> InputError {
+    InputError::new(code, format!("{field}: {what} is wanted, found {}", kind(found)))
 }
 
 fn kind(value: &Value) -> &'static str {

@@ -1,6 +1,6 @@
 //! Conversion of JSON numbers to names, references and counts.
 
-use super::{InputError, kind};
+use super::{InputError, wanted};
 use serde_json::{Number, Value};
 
 /// The largest number up to which a float holds every whole number.
@@ -31,8 +31,6 @@ fn is_whole(number: f64) -> bool {
 pub(super) fn count(field: &'static str, value: &Value) -> Result<u64, InputError> {
     let is_count = |number: &f64| *number >= 0.0 && is_whole(*number);
     let rounded = || value.as_f64().filter(is_count).map(|number| number as u64);
-    value.as_u64().or_else(rounded).ok_or_else(|| {
-        let message = format!("{field}: a whole number from 0 is wanted, found {}", kind(value));
-        InputError::new("input.tokens", message)
-    })
+    let refused = || wanted("input.tokens", field, "a whole number from 0", value);
+    value.as_u64().or_else(rounded).ok_or_else(refused)
 }

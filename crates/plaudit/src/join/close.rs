@@ -97,11 +97,12 @@ impl<C> JoinState<C> {
         self.status.scored += waiters.len() as u64;
         for (at, waiter) in waiters {
             let row = if kind == BatchKind::Alone { 0 } else { at };
+            let given = (Arc::clone(report), row);
             let Some(group) = self.groups.get_mut(&name).filter(|_| kind != BatchKind::Stray) else {
-                self.answer(waiter, (Arc::clone(report), row), info, Vec::new(), &mut out);
+                self.answer(waiter, given, info, Vec::new(), &mut out);
                 continue;
             };
-            group.members[at].given = Some((Arc::clone(report), row));
+            group.members[at].given = Some(given.clone());
             if self.eager && report.rows[row].total.value().is_none() {
                 // It has no number of its own, so it is answered once those of its siblings are known.
                 group.held.push((at, waiter, info));
@@ -109,15 +110,13 @@ impl<C> JoinState<C> {
             }
             let closed = group.closed;
             let duplicates = std::mem::take(&mut group.members[at].duplicates);
-            let waited = |waiter: &WaitingCaller<C>| match kind {
-                BatchKind::Whole => closed.saturating_sub(waiter.arrived),
-                BatchKind::Late | BatchKind::Alone | BatchKind::Stray => Duration::ZERO,
-            };
-            let info = JoinInfo { waited: waited(&waiter), ..info };
-            self.answer(waiter, (Arc::clone(report), row), info, Vec::new(), &mut out);
-            for duplicate_caller in duplicates {
-                let info = JoinInfo { duplicate: true, waited: waited(&duplicate_caller), ..info };
-                self.answer(duplicate_caller, (Arc::clone(report), row), info, Vec::new(), &mut out);
+            for (place, waiter) in std::iter::once(waiter).chain(duplicates).enumerate() {
+                let waited = match kind {
+                    BatchKind::Whole => closed.saturating_sub(waiter.arrived),
+                    BatchKind::Late | BatchKind::Alone | BatchKind::Stray => Duration::ZERO,
+                };
+                let info = JoinInfo { duplicate: info.duplicate || place > 0, waited, ..info };
+                self.answer(waiter, given.clone(), info, Vec::new(), &mut out);
             }
         }
         if let Some(group) = self.groups.get_mut(&name).filter(|_| kind != BatchKind::Stray) {
@@ -170,10 +169,8 @@ impl<C> JoinState<C> {
     ) {
         self.status.waiting -= 1;
         self.status.bytes -= waiter.bytes;
-        out.push(Effect::Answer(
-            waiter.caller,
-            MemberAnswer { result: MemberResult::Row(report, row), info, others },
-        ));
+        let result = MemberResult::Row(report, row);
+        out.push(Effect::Answer(waiter.caller, MemberAnswer { result, info, others }));
     }
 
     /// Tells a caller that its rollout is not scored.
@@ -187,7 +184,6 @@ impl<C> JoinState<C> {
         self.status.waiting -= 1;
         self.status.bytes -= waiter.bytes;
         self.status.refused += 1;
-        let result = MemberResult::Refused(waiter.rollout, code);
-        out.push(Effect::Answer(waiter.caller, MemberAnswer { result, info, others: Vec::new() }));
+        out.push(Effect::refuse(waiter.caller, waiter.rollout, code, info));
     }
 }

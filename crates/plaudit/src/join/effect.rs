@@ -20,6 +20,23 @@ pub(super) enum Effect<C> {
     Count(Vec<Arc<Report>>),
 }
 
+impl<C> Effect<C> {
+    /// Tells a caller that its rollout is not scored.
+    pub(super) fn refuse(caller: C, rollout: SharedRollout, code: Code, info: JoinInfo) -> Self {
+        let result = MemberResult::Refused(rollout, code);
+        Self::Answer(caller, MemberAnswer { result, info, others: Vec::new() })
+    }
+
+    /// Scores rollouts of which nothing has been prescored.
+    pub(super) fn score(
+        rollouts: Vec<SharedRollout>,
+        validate: Option<bool>,
+        target: BatchTarget<C>,
+    ) -> Self {
+        Self::Score(ScoreBatch { rollouts, prescored: Vec::new(), validate, target })
+    }
+}
+
 /// Rollouts that are scored together.
 #[derive(Debug)]
 pub(super) struct ScoreBatch<C> {

@@ -43,7 +43,7 @@ pub use policy::{Arrival, Policy, Status};
 
 use crate::engine::{Engine, ScoreOptions};
 use crate::error::RunError;
-use crate::exec::CancelToken;
+use crate::exec::{CancelToken, lock};
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Report;
@@ -145,11 +145,7 @@ impl Join {
         rollout.shrink();
         let rollout = Arc::new(rollout);
         if !self.start_timer() {
-            let result = MemberResult::Refused(rollout, Code::Overloaded);
-            self.0.run(vec![Effect::Answer(
-                caller,
-                MemberAnswer { result, info: JoinInfo::default(), others: Vec::new() },
-            )]);
+            self.0.run(vec![Effect::refuse(caller, rollout, Code::Overloaded, JoinInfo::default())]);
             return (name, number);
         }
         self.0.change(|state, now| state.arrive(now, request, rollout, caller));
@@ -236,11 +232,11 @@ impl Drop for Join {
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, JoinState<Caller>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn steps(&self) -> MutexGuard<'_, Steps> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.steps)
     }
 
     /// Applies an event to the state machine and runs the effects.

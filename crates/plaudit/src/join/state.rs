@@ -1,6 +1,6 @@
 //! The join as a state machine without clock or threads: events and times in, effects out.
 
-use super::effect::{BatchKind, BatchTarget, Effect, JoinInfo, ScoreBatch};
+use super::effect::{BatchKind, BatchTarget, Effect, JoinInfo};
 use super::group::{GroupId, JoinGroup, JoinMember, JoinRequest, SharedRollout, WaitingCaller};
 use super::lru::GroupLru;
 use super::{Policy, Status};
@@ -223,12 +223,7 @@ impl<C> JoinState<C> {
         let info = JoinInfo { group_size: at + 1, partial, late: true, ..JoinInfo::default() };
         let rollouts = group.members.iter().filter_map(|member| member.rollout.clone()).collect();
         let target = BatchTarget { name, kind: BatchKind::Late, waiters, info };
-        out.push(Effect::Score(ScoreBatch {
-            rollouts,
-            prescored: Vec::new(),
-            validate: group.validate,
-            target,
-        }));
+        out.push(Effect::score(rollouts, group.validate, target));
     }
 
     /// A rollout comes to a group of which only the name is known.
@@ -241,12 +236,7 @@ impl<C> JoinState<C> {
         let rollouts = vec![Arc::clone(&waiter.rollout)];
         let target =
             BatchTarget { name: request.group, kind: BatchKind::Stray, waiters: vec![(0, waiter)], info };
-        out.push(Effect::Score(ScoreBatch {
-            rollouts,
-            prescored: Vec::new(),
-            validate: request.validate,
-            target,
-        }));
+        out.push(Effect::score(rollouts, request.validate, target));
     }
 
     /// A member will not come, or goes.
@@ -316,5 +306,5 @@ fn alone<C>(
     group.pending += 1;
     let info = JoinInfo { group_size: at + 1, late, ..JoinInfo::default() };
     let target = BatchTarget { name, kind: BatchKind::Alone, waiters, info };
-    Effect::Score(ScoreBatch { rollouts, prescored: Vec::new(), validate: group.validate, target })
+    Effect::score(rollouts, group.validate, target)
 }

@@ -1,6 +1,5 @@
 //! Journal errors, with stable codes and advice.
 
-use super::redis_error::RedisError;
 use crate::reason::Code;
 use std::fmt;
 use std::io;
@@ -85,6 +84,11 @@ impl JournalError {
         }
     }
 
+    /// A journal in Redis that cannot be used.
+    pub(super) fn redis(place: impl Into<String>, cause: RedisError, message: impl Into<String>) -> Self {
+        Self::Redis { place: place.into(), cause, message: message.into() }
+    }
+
     /// What the system's error means for a journal: every way of being out of space is `Full`.
     pub(super) fn from_io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
         match error.kind() {
@@ -140,7 +144,7 @@ impl fmt::Display for JournalError {
                 path.display()
             )?,
             Self::Redis { place, cause, message } => {
-                let (what, advice) = cause.advice();
+                let (_, what, advice) = cause.advice();
                 let colon = if message.is_empty() { "" } else { ": " };
                 write!(out, "{place} {what}{colon}{message}; {advice}")?;
             }
@@ -150,6 +154,82 @@ impl fmt::Display for JournalError {
 }
 
 impl std::error::Error for JournalError {}
+
+/// What keeps a shared journal from being used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedisError {
+    /// The address is none.
+    Address,
+    /// This plaudit was built without Redis.
+    Absent,
+    /// Nothing answers, or not in time.
+    Unreachable,
+    /// The user or the password is wrong, or the user may not do what is needed.
+    Login,
+    /// It is a replica, or only takes reads for another reason.
+    ReadOnly,
+    /// It has no memory or disk for another judgment.
+    Full,
+    /// It has lost what it held.
+    Emptied,
+    /// What lies under a key of plaudit is not from this journal, or damaged.
+    Damaged,
+    /// It does not take a command, for a reason of its own.
+    Refused,
+}
+
+impl RedisError {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        self.advice().0
+    }
+
+    /// The reason code of a rollout whose judgment could not be read, fetched or stored.
+    pub fn reason(self) -> Code {
+        match self {
+            Self::Full => Code::JournalFull,
+            Self::Damaged => Code::JournalDamaged,
+            _ => Code::JournalLost,
+        }
+    }
+
+    /// The stable code, what it means, and what is to be done about it.
+    fn advice(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Address => (
+                "journal.address",
+                "is not the address of a Redis",
+                "write redis://[user:password@]host:port[/database]",
+            ),
+            Self::Absent => (
+                "journal.absent",
+                "cannot be used by a plaudit that was built without Redis",
+                "build it with the feature redis",
+            ),
+            Self::Unreachable => {
+                ("journal.unreachable", "cannot be reached", "see whether it runs, and run again")
+            }
+            Self::Login => ("journal.login", "does not let plaudit in", "check user, password and rights"),
+            Self::ReadOnly => ("journal.read_only", "cannot be written", "name the primary, not a replica"),
+            Self::Full => (
+                Code::JournalFull.as_str(),
+                "has no room for what would be bought",
+                "give it more memory and run again",
+            ),
+            Self::Emptied => (
+                "journal.emptied",
+                "has lost its judgments: it was flushed, or restarted without a file",
+                "switch appendonly on and restore it, or run again to begin anew",
+            ),
+            Self::Damaged => (
+                Code::JournalDamaged.as_str(),
+                "holds something under a key of plaudit that is damaged or not plaudit's own",
+                "delete that key, and what it held is judged again",
+            ),
+            Self::Refused => ("journal.refused", "refuses a command", "see what it says, and run again"),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

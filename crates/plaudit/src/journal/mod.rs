@@ -26,7 +26,6 @@ mod record;
 mod recovery;
 #[cfg(feature = "redis")]
 mod redis;
-mod redis_error;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -36,11 +35,11 @@ mod writer;
 pub use self::redis::{LastRun, Redis};
 pub use commit::CommitHandle;
 pub use entry::{Judgment, JudgmentKey};
-pub use error::JournalError;
+pub use error::{JournalError, RedisError};
 pub use ledger::Spent;
-pub use redis_error::RedisError;
 pub use store::Store;
 
+use crate::exec::lock;
 use entry::Entry;
 use folder::{Folder, HEADER};
 use frame::Seal;
@@ -48,7 +47,7 @@ use ledger::{Ledger, RecordLocation};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use writer::LogWriter;
 
@@ -223,7 +222,7 @@ impl Journal {
     /// Brings all that is written to the disk and leaves nothing behind: no thread, no space set aside, no lock. Whoever still
     /// holds the journal can read it, but nothing is written any more, so that another process may have the folder.
     pub fn close(&self) {
-        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owned = lock(&self.lock);
         let mut state = self.core.lock();
         if state.closed {
             return;
@@ -231,7 +230,7 @@ impl Journal {
         (state.stopping, state.closed) = (true, true);
         drop(state);
         self.core.work.notify_all();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = lock(&self.thread).take();
         if let Some(thread) = thread {
             // The thread has no panic of its own; if it had one, the sync below would still be done.
             let _ = thread.join();
@@ -242,16 +241,16 @@ impl Journal {
         }
         // What is set aside behind the end is given back; failing that, the next opening does it.
         let _ = self.core.disk.cut(end);
-        if let Some(lock) = lock.take() {
+        if let Some(file) = owned.take() {
             // Closing lets the lock go too, but not while a forked child holds the file.
-            let _ = lock.unlock();
+            let _ = file.unlock();
         }
     }
 
     /// A handle for all that is written so far; starts the thread that syncs.
     fn commit_handle(&self, upto: u64) -> CommitHandle {
         let synced = self.core.synced.subscribe();
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = lock(&self.thread);
         if thread.is_none() && !self.core.lock().closed {
             *thread = commit::start(&self.core);
         }

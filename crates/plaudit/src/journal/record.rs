@@ -1,11 +1,11 @@
 //! `Record` on top of the journal: what the judge client reads and writes.
 
 use super::{Journal, JournalError, Judgment, JudgmentKey};
+use crate::exec::lock;
 use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
 use std::future::ready;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 /// A journal that cannot be written stops all spending, whatever the cause.
@@ -73,7 +73,7 @@ impl Record for Journal {
 
     fn spend(&self, judge: &str, _: f64, cost: f64) {
         if cost > 0.0 {
-            let _held = self.summing.lock().unwrap_or_else(PoisonError::into_inner);
+            let _held = lock(&self.summing);
             let sum = self.cost(judge) + cost;
             let _ = Journal::remember(self, &cost_of(judge), &sum.to_string());
         }

@@ -10,6 +10,17 @@ use super::Redis;
 #[cfg(not(feature = "redis"))]
 use super::RedisError;
 
+/// Does the same with whichever journal a store is.
+macro_rules! either {
+    ($store:expr, $journal:ident => $what:expr) => {
+        match $store {
+            Store::Folder($journal) => $what,
+            #[cfg(feature = "redis")]
+            Store::Redis($journal) => $what,
+        }
+    };
+}
+
 /// An open journal.
 #[derive(Debug, Clone)]
 pub enum Store {
@@ -58,11 +69,7 @@ impl Store {
                 Ok((Self::Redis(Arc::new(redis)), recovered))
             }
             #[cfg(not(feature = "redis"))]
-            Some(_) => Err(JournalError::Redis {
-                place: "Redis".to_owned(),
-                cause: RedisError::Absent,
-                message: String::new(),
-            }),
+            Some(_) => Err(JournalError::redis("Redis", RedisError::Absent, "")),
         }
     }
 
@@ -77,29 +84,17 @@ impl Store {
 
     /// What the fences, letters and nonces of all runs with this journal are derived from.
     pub fn secret(&self) -> [u8; 32] {
-        match self {
-            Self::Folder(journal) => journal.secret(),
-            #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.secret(),
-        }
+        either!(self, journal => journal.secret())
     }
 
     /// How many judgments it holds, as far as this process knows.
     pub fn judgments(&self) -> u64 {
-        match self {
-            Self::Folder(journal) => journal.judgments(),
-            #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.judgments(),
-        }
+        either!(self, journal => journal.judgments())
     }
 
     /// The first time that it could not be written or read, where there was one.
     pub fn is_stuck(&self) -> Option<JournalError> {
-        match self {
-            Self::Folder(journal) => journal.is_stuck(),
-            #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.is_stuck(),
-        }
+        either!(self, journal => journal.is_stuck())
     }
 
     /// Why no judgment could be stored now, if none could.
@@ -113,11 +108,7 @@ impl Store {
 
     /// What the caller of judges writes into.
     pub(crate) fn record(&self) -> Arc<dyn Record> {
-        match self {
-            Self::Folder(journal) => Arc::clone(journal) as Arc<dyn Record>,
-            #[cfg(feature = "redis")]
-            Self::Redis(redis) => Arc::clone(redis) as Arc<dyn Record>,
-        }
+        either!(self, journal => Arc::clone(journal) as Arc<dyn Record>)
     }
 }
 

@@ -6,9 +6,10 @@ use super::entry::{Entry, JudgmentKey};
 use super::error::JournalError;
 use super::frame::{Draft, HEAD, Seal};
 use super::ledger::{Ledger, RecordLocation};
+use crate::exec::lock;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use tokio::sync::watch;
 
 /// Space is set aside in pieces of this size.
@@ -79,7 +80,7 @@ impl LogWriter {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, WriterState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Writes a record, and says where it ends. An intent is refused where its judgment might not fit; everything else

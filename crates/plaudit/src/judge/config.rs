@@ -5,7 +5,7 @@ use super::address;
 use super::answer::{AnswerFormat, Usage};
 use super::endpoint::Endpoint;
 use super::secret::Secret;
-use crate::exec::duration::{DURATION_SYNTAX, parse_duration};
+use crate::exec::{DURATION_SYNTAX, parse_duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

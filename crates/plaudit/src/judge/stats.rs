@@ -7,7 +7,7 @@ use crate::outcome::{Fact, Outcome};
 use crate::reason::{Code, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was stats about one group or many.
+/// What was found about one group or many.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JudgeStats {
     /// Calls that were answered with a verdict.
@@ -123,7 +123,7 @@ impl JudgeStats {
         }
     }
 
-    /// Adds what was stats elsewhere.
+    /// Adds what was found elsewhere.
     pub fn merge(&mut self, other: &Self) {
         self.verdicts += other.verdicts;
         for (code, count) in &other.failed {

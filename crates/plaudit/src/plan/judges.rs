@@ -1,20 +1,19 @@
 //! Resolves the judges of a recipe: their configuration, and which of them a component asks.
 
 use super::Scorer;
-use super::resolve::{Resolver, recipe_error};
+use super::resolve::Resolver;
 use crate::judge::config::{ConfigError, JudgeConfig, ResolvedJudge};
 use crate::recipe::file::RecipeFile;
 use crate::recipe::{Node, RecipeError};
-use std::collections::BTreeMap;
 
 impl Resolver<'_> {
     /// Takes the recipe's judges in. A judge that a recipe before has defined is that one, so that whoever routes to
     /// other recipes says where their judges are.
     pub(super) fn define(&mut self, written: &RecipeFile) {
-        let new: Vec<ResolvedJudge> = self.judges(&written.judges);
-        for judge in new {
-            if !self.judges.iter().any(|known| known.name == judge.name) {
-                self.judges.push(judge);
+        for (name, config) in &written.judges {
+            let judge = self.judge(name, config);
+            if !self.judges.iter().any(|known| known.name == *name) {
+                self.judges.extend(judge);
             }
         }
     }
@@ -60,36 +59,25 @@ impl Resolver<'_> {
             };
             let path = format!("{path}.{key}");
             let line = node.get(key).map_or(node.line, |node| node.line);
-            self.errors.push(recipe_error("recipe.judge", &path, line, message, Some(fix)));
+            self.errors.push(RecipeError::new("recipe.judge", path, message).at(line).fixed_by(fix));
         }
         let judge = *places.first()?;
         let complete = places.len() == reward.judges().count();
         complete.then_some(Some((judge, places.get(1).copied())))
     }
 
-    /// Every judge that the recipe defines.
-    fn judges(&mut self, written: &BTreeMap<String, JudgeConfig>) -> Vec<ResolvedJudge> {
-        written.iter().filter_map(|(name, config)| self.judge(name, config)).collect()
-    }
-
+    /// A judge that the recipe defines, unless it has errors.
     fn judge(&mut self, name: &str, config: &JudgeConfig) -> Option<ResolvedJudge> {
         let path = format!("judges.{name}");
-        match ResolvedJudge::new(name, config.clone()) {
-            Ok(judge) => {
-                for warning in judge.warnings() {
-                    let warning = self.located(&path, warning);
-                    self.warnings.push(warning);
-                }
-                Some(judge)
-            }
-            Err(errors) => {
-                for error in errors {
-                    let error = self.located(&path, error);
-                    self.errors.push(error);
-                }
-                None
-            }
-        }
+        let resolved = ResolvedJudge::new(name, config.clone());
+        let found = match &resolved {
+            Ok(judge) => judge.warnings(),
+            Err(errors) => errors.clone(),
+        };
+        let found: Vec<RecipeError> = found.into_iter().map(|error| self.located(&path, error)).collect();
+        let list = if resolved.is_ok() { &mut self.warnings } else { &mut self.errors };
+        list.extend(found);
+        resolved.ok()
     }
 
     /// An error of a judge's configuration, at its place in the recipe.
@@ -99,6 +87,6 @@ impl Resolver<'_> {
         let line = self.line(&path).or_else(|| self.line(parent));
         // A judge without a model may be another one with a misspelt name.
         let fix = error.fix.or_else(|| self.neighbour(judge).filter(|_| error.key == "model"));
-        recipe_error(error.code, &path, line, error.message, fix)
+        RecipeError { code: error.code, path, line, message: error.message, fix }
     }
 }

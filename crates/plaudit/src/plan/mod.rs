@@ -8,6 +8,7 @@ use crate::compose::{Combine, Part};
 use crate::group::Partial;
 use crate::judge::config::ResolvedJudge;
 use crate::recipe::RecipeError;
+pub use crate::recipe::file::GateConfig as Gate;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
 use std::time::Duration;
@@ -80,15 +81,6 @@ pub struct Component {
     pub scorer: Scorer,
     /// The judge that it asks, as its place in the plan, and the one that gives it a prior.
     pub asks: Option<(usize, Option<usize>)>,
-}
-
-/// A component that is asked first and can settle the total alone.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Gate {
-    /// Below this value the other components are not asked.
-    pub min: f64,
-    /// The total of such a rollout; where nothing is said, what the gates alone give.
-    pub total: Option<f64>,
 }
 
 /// Which branch a rollout takes.

@@ -1,13 +1,12 @@
 //! Resolver: turns a recipe into a plan. Checks every key, loads every reward, follows every route, and reports all errors
 //! at once.
 
-use super::{Branch, Component, Gate, GroupPolicy, Plan, Route, Scorer};
+use super::{Branch, Component, GroupPolicy, Plan, Route, Scorer};
 use crate::compose::{Combine, Part};
-use crate::exec::duration::{DURATION_SYNTAX, parse_duration};
+use crate::exec::{DURATION_SYNTAX, parse_duration};
 use crate::judge::config::ResolvedJudge;
 use crate::judge::rewards::principle_sets::preset;
-use crate::recipe::file::{self, ComponentConfig, RecipeFile};
-use crate::recipe::judges::ReferencePart;
+use crate::recipe::file::{self, ComponentConfig, RecipeFile, ReferencePart};
 use crate::recipe::{Node, Recipe, RecipeError, RecipeErrors, Tree, check, closest, did_you_mean};
 use crate::registry::RewardEntry;
 use crate::rule::Rule;
@@ -37,9 +36,7 @@ impl Recipe {
         };
         let resolved = resolver.plan();
         RecipeErrors::none(found)?;
-        resolved.ok_or_else(|| {
-            recipe_error("recipe.schema", "", None, "the recipe could not be read".to_owned(), None).into()
-        })
+        resolved.ok_or_else(|| RecipeError::new("recipe.schema", "", "the recipe could not be read").into())
     }
 }
 
@@ -69,15 +66,10 @@ impl<'r> Resolver<'r> {
         self.refuse_idle(&written, &own);
         let timeout = self.duration("groups.timeout", &written.groups.timeout);
         let quiet = written.groups.quiet.as_ref().map(|quiet| self.duration("groups.quiet", quiet));
-        if own.components.is_empty()
-            && written.route.is_none()
-            && !self.recipe.node.get("components").is_some_and(has_entries)
-        {
-            self.add(
-                "recipe.no_components",
-                "components",
-                "the sum of nothing is no reward: name at least one component",
-            );
+        let named = self.recipe.node.get("components").is_some_and(|all| all.entries().next().is_some());
+        if own.components.is_empty() && written.route.is_none() && !named {
+            let message = "the sum of nothing is no reward: name at least one component";
+            self.add("recipe.no_components", "components", message);
         }
         let (branches, route) = self.routes(&written, own);
         Some(Plan {
@@ -155,19 +147,15 @@ impl<'r> Resolver<'r> {
     fn refuse_weightless(&mut self, branch: &Branch) {
         let settles = |component: &Component| component.gate.is_some_and(|gate| gate.total.is_some());
         let weights = branch.parts.iter().map(|part| part.weight);
-        if weights.clone().all(|weight| weight == 0.0) && !branch.components.iter().any(settles) {
-            self.add(
-                "recipe.zero_weight",
-                "components",
-                "all weights are 0, so no rollout would get a total",
-            );
+        let message = if weights.clone().all(|weight| weight == 0.0) && !branch.components.iter().any(settles)
+        {
+            "all weights are 0, so no rollout would get a total"
         } else if branch.combine == Combine::Mean && weights.sum::<f64>() == 0.0 {
-            self.add(
-                "recipe.zero_weight",
-                "components",
-                "the weights add up to 0, so their mean does not exist",
-            );
-        }
+            "the weights add up to 0, so their mean does not exist"
+        } else {
+            return;
+        };
+        self.add("recipe.zero_weight", "components", message);
     }
 
     fn component(&mut self, name: &str, node: &Node, defined: &[String]) -> Option<(Component, Part)> {
@@ -175,7 +163,7 @@ impl<'r> Resolver<'r> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
             let message = "a component's name is made of letters, digits, _ and -, at most 64";
-            self.errors.push(recipe_error("recipe.name", &path, node.line, message.to_owned(), None));
+            self.errors.push(RecipeError::new("recipe.name", &path, message).at(node.line));
         }
         let entry = self.entry(&path, node)?;
         let before = self.errors.len();
@@ -199,7 +187,7 @@ impl<'r> Resolver<'r> {
                     let line = node.get(refusal.key).map_or(node.line, |node| node.line);
                     let path =
                         if refusal.key.is_empty() { path.clone() } else { format!("{path}.{}", refusal.key) };
-                    self.errors.push(recipe_error("recipe.value", &path, line, refusal.message, None));
+                    self.errors.push(RecipeError::new("recipe.value", path, refusal.message).at(line));
                 }
                 return None;
             }
@@ -209,7 +197,7 @@ impl<'r> Resolver<'r> {
         {
             let line = node.get(warning.key).map_or(node.line, |node| node.line);
             let path = format!("{path}.{}", warning.key);
-            self.warnings.push(recipe_error("recipe.no_fence", &path, line, warning.message, None));
+            self.warnings.push(RecipeError::new("recipe.no_fence", path, warning.message).at(line));
         }
         if common.gate.is_some() && !matches!(scorer, Scorer::Rule(Rule::Each(_))) {
             let message = match scorer {
@@ -219,19 +207,14 @@ impl<'r> Resolver<'r> {
                 }
                 _ => "a reward that compares a group cannot be a gate, because gates decide who is compared",
             };
-            self.errors.push(recipe_error(
-                "recipe.gate",
-                &format!("{path}.gate"),
-                node.line,
-                message.to_owned(),
-                None,
-            ));
+            let error = RecipeError::new("recipe.gate", format!("{path}.gate"), message);
+            self.errors.push(error.at(node.line));
             return None;
         }
         let component = Component {
             name: name.to_owned(),
             reward: entry.name().to_owned(),
-            gate: common.gate.map(|gate| Gate { min: gate.min, total: gate.total }),
+            gate: common.gate,
             floor: common.floor.unwrap_or_else(|| scorer.properties().floor),
             asks: self.asks(&path, node, &scorer, defined)?,
             scorer,
@@ -245,15 +228,16 @@ impl<'r> Resolver<'r> {
                 Tree::Map(_) => ("recipe.missing_key", "reward is missing"),
                 _ => ("recipe.type", "a map with the key reward is wanted"),
             };
-            let fix = "write it like { reward: reasoning_format, weight: 0.1 }".to_owned();
-            let fix = self.neighbour(path).unwrap_or(fix);
-            self.errors.push(recipe_error(code, path, node.line, message.to_owned(), Some(fix)));
+            let fix = self.neighbour(path);
+            let fix =
+                fix.unwrap_or_else(|| "write it like { reward: reasoning_format, weight: 0.1 }".to_owned());
+            self.errors.push(RecipeError::new(code, path, message).at(node.line).fixed_by(fix));
             return None;
         };
         let path = format!("{path}.reward");
         let Tree::Text(name) = &reward.value else {
-            let message = "the name of a reward is wanted".to_owned();
-            self.errors.push(recipe_error("recipe.type", &path, reward.line, message, None));
+            let error = RecipeError::new("recipe.type", path, "the name of a reward is wanted");
+            self.errors.push(error.at(reward.line));
             return None;
         };
         let entry = RewardEntry::find_among(name, self.custom)
@@ -262,8 +246,9 @@ impl<'r> Resolver<'r> {
             let custom = self.custom.iter().map(|kind| kind.name.as_str());
             let fix = did_you_mean(name, custom).or_else(|| did_you_mean(name, RewardEntry::names()));
             let fix = fix.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
-            let message = format!("there is no reward {name:?}");
-            self.errors.push(recipe_error("recipe.unknown_reward", &path, reward.line, message, Some(fix)));
+            let error =
+                RecipeError::new("recipe.unknown_reward", path, format!("there is no reward {name:?}"));
+            self.errors.push(error.at(reward.line).fixed_by(fix));
         }
         entry
     }
@@ -283,17 +268,10 @@ impl<'r> Resolver<'r> {
     /// Refuses a validation that nothing would carry out.
     fn refuse_idle(&mut self, written: &RecipeFile, own: &Branch) {
         let compares = |component: &Component| matches!(&component.scorer, Scorer::Judged(reward) if !reward.is_scalar());
-        let include = written.validation.reference == ReferencePart::Include;
-        if include
-            && written.route.is_none()
-            && !own.components.is_empty()
-            && !own.components.iter().any(compares)
-        {
-            self.add(
-                "recipe.validation",
-                "validation.reference",
-                "no component asks a judge, so nothing can be compared with the reference",
-            );
+        let include = written.validation.reference == ReferencePart::Include && written.route.is_none();
+        if include && !own.components.is_empty() && !own.components.iter().any(compares) {
+            let message = "no component asks a judge, so nothing can be compared with the reference";
+            self.add("recipe.validation", "validation.reference", message);
         }
     }
 
@@ -305,10 +283,10 @@ impl<'r> Resolver<'r> {
         let Some(route) = &written.route else { return (branches, None) };
         let by = route.by.strip_prefix("extra.").filter(|rest| !rest.split('.').any(str::is_empty));
         if by.is_none() {
-            let line = self.line("route.by");
-            let fix = Some("write it like extra.data_source".to_owned());
-            let message = "rollouts are routed by a field of extra".to_owned();
-            self.errors.push(recipe_error("recipe.route", "route.by", line, message, fix));
+            let error =
+                RecipeError::new("recipe.route", "route.by", "rollouts are routed by a field of extra");
+            let fix = "write it like extra.data_source";
+            self.errors.push(error.at(self.line("route.by")).fixed_by(fix));
         }
         if route.cases.len() > MOST {
             self.add("recipe.too_many", "route.cases", format!("a recipe routes to at most {MOST} others"));
@@ -388,8 +366,8 @@ impl<'r> Resolver<'r> {
         let duration = parse_duration(text);
         if duration.is_none() {
             let message = format!("{text:?} is not a duration above 0 and of at most a day");
-            let fix = Some(DURATION_SYNTAX.to_owned());
-            self.errors.push(recipe_error("recipe.duration", path, self.line(path), message, fix));
+            let error = RecipeError::new("recipe.duration", path, message).at(self.line(path));
+            self.errors.push(error.fixed_by(DURATION_SYNTAX));
         }
         duration
     }
@@ -411,20 +389,19 @@ impl<'r> Resolver<'r> {
     }
 
     fn add(&mut self, code: &'static str, path: &str, message: impl Into<String>) {
-        let line = self.line(path);
-        self.errors.push(recipe_error(code, path, line, message.into(), None));
+        self.errors.push(RecipeError::new(code, path, message).at(self.line(path)));
     }
 }
 
 /// An error of another recipe, at the place that names it.
 fn nested_error(path: &str, line: Option<u32>, name: &str, inner: RecipeError) -> RecipeError {
     let message = if inner.code == "recipe.not_found" {
-        inner.message
+        inner.message.clone()
     } else {
         let place = inner.line.map_or_else(String::new, |line| format!(" line {line}"));
         format!("in {name}{place} {}: {}", inner.path, inner.message)
     };
-    recipe_error(inner.code, path, line, message, inner.fix)
+    RecipeError { path: path.to_owned(), line, message, ..inner }
 }
 
 /// Takes the key at a dotted path out.
@@ -435,18 +412,4 @@ fn remove(value: &mut Value, path: &str) {
     if let Some(Value::Object(map)) = parent {
         map.remove(key);
     }
-}
-
-fn has_entries(node: &Node) -> bool {
-    node.entries().next().is_some()
-}
-
-pub(super) fn recipe_error(
-    code: &'static str,
-    path: &str,
-    line: Option<u32>,
-    message: String,
-    fix: Option<String>,
-) -> RecipeError {
-    RecipeError { code, path: path.to_owned(), line, message, fix }
 }

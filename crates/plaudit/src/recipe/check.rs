@@ -162,7 +162,7 @@ impl<'s> Checker<'s> {
             None if known.is_empty() => "no keys are known here".to_owned(),
             None => format!("the known keys are {}", known.join(", ")),
         };
-        self.tracker.error("recipe.unknown_key", line, "unknown key", Some(fix));
+        self.tracker.error("recipe.unknown_key", line, "unknown key", Some(&fix));
     }
 
     fn wrong_type(&mut self, node: &Node, wanted: &[&str]) {
@@ -185,7 +185,7 @@ impl<'s> Checker<'s> {
         };
         let nouns: Vec<&str> = wanted.iter().map(|kind| noun(kind)).collect();
         let message = format!("{} is wanted, found {}", nouns.join(" or "), self.found(node));
-        self.tracker.error("recipe.type", node.line, message, fix.map(str::to_owned));
+        self.tracker.error("recipe.type", node.line, message, fix);
     }
 
     fn wrong_choice(&mut self, node: &Node, choices: &[&Value]) {
@@ -198,12 +198,8 @@ impl<'s> Checker<'s> {
             return self.tracker.error("recipe.type", node.line, message, None);
         };
         let close = closest(text, choices.iter().filter_map(|choice| choice.as_str()));
-        self.tracker.error(
-            "recipe.choice",
-            node.line,
-            message,
-            close.map(|close| format!("did you mean \"{close}\"?")),
-        );
+        let fix = close.map(|close| format!("did you mean \"{close}\"?"));
+        self.tracker.error("recipe.choice", node.line, message, fix.as_deref());
     }
 
     /// The limits on a number, which is the value itself or, with a unit, a count.

@@ -27,6 +27,21 @@ pub struct RecipeError {
 }
 
 impl RecipeError {
+    /// An error at a dotted path, without a line and a fix.
+    pub(crate) fn new(code: &'static str, path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code, path: path.into(), line: None, message: message.into(), fix: None }
+    }
+
+    /// The same error on a line.
+    pub(crate) fn at(self, line: Option<u32>) -> Self {
+        Self { line, ..self }
+    }
+
+    /// The same error with what would put it right.
+    pub(crate) fn fixed_by(self, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..self }
+    }
+
     /// The same with control characters escaped: a recipe's keys reach a terminal in it.
     fn printable(self) -> Self {
         Self {
@@ -43,14 +58,11 @@ fn escape_controls(text: String) -> String {
     if !text.contains(is_control) {
         return text;
     }
-    text.chars().fold(String::new(), |mut out, c| {
-        if is_control(c) {
-            out.extend(c.escape_default())
-        } else {
-            out.push(c)
-        }
-        out
-    })
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_control(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
 }
 
 impl fmt::Display for RecipeError {
@@ -77,20 +89,25 @@ pub struct RecipeErrors(Vec<RecipeError>);
 impl RecipeErrors {
     /// `Ok` where the list is empty, so that a reader can end with `RecipeErrors::none(found)?`.
     pub fn none(mut found: Vec<RecipeError>) -> Result<(), Self> {
+        fn key(error: &RecipeError) -> (bool, Option<u32>, &str, &str) {
+            (error.line.is_none(), error.line, &error.path, error.code)
+        }
         if found.is_empty() {
             return Ok(());
         }
-        found.sort_by(|a, b| {
-            let key = |m: &RecipeError| (m.line.is_none(), m.line);
-            key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path)).then_with(|| a.code.cmp(b.code))
-        });
+        found.sort_by(|a, b| key(a).cmp(&key(b)));
         Err(Self(found.into_iter().map(RecipeError::printable).collect()))
     }
 
     /// The same errors without lines, for a recipe that did not come from a file.
     #[must_use]
     pub fn without_lines(self) -> Self {
-        Self(self.0.into_iter().map(|error| RecipeError { line: None, ..error }).collect())
+        self.map(|error| RecipeError { line: None, ..error })
+    }
+
+    /// The same errors, each of them changed.
+    pub(super) fn map(self, change: impl FnMut(RecipeError) -> RecipeError) -> Self {
+        Self(self.0.into_iter().map(change).collect())
     }
 
     /// The errors in order.

@@ -2,7 +2,7 @@
 
 use crate::compose::Combine;
 use crate::group::Partial;
-use crate::recipe::judges::{JudgeConfig, ValidationConfig};
+use crate::judge::config::JudgeConfig;
 use crate::registry::RewardEntry;
 use crate::reward::inline_schema;
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// A plaudit recipe: which components, weights and policies make the total of a rollout.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecipeFile {
     /// The name of the recipe, in reports.
@@ -36,28 +36,30 @@ pub struct RecipeFile {
     pub route: Option<RouteConfig>,
 }
 
-impl Default for RecipeFile {
-    fn default() -> Self {
-        Self {
-            name: None,
-            description: None,
-            components: Map::new(),
-            combine: Combine::Sum,
-            invalid_value: None,
-            judges: BTreeMap::new(),
-            validation: ValidationConfig::default(),
-            groups: GroupsConfig::default(),
-            limits: LimitsConfig::default(),
-            route: None,
-        }
-    }
+/// What happens beside training.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ValidationConfig {
+    /// Whether the reference takes part in comparisons: `include` or `ignore`.
+    pub reference: ReferencePart,
+}
+
+/// What part the reference has in comparisons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReferencePart {
+    /// It joins each group, and every rollout is told whether it beats it.
+    Include,
+    /// It takes no part.
+    #[default]
+    Ignore,
 }
 
 /// How groups are handled.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GroupsConfig {
-    /// How many groups are scored at once; one a core where nothing is said.
+    /// How many groups are scored at once, and the most threads that ask judges; one a core where nothing is said.
     #[schemars(range(min = 1, max = 1024))]
     pub parallel: Option<usize>,
     /// How long one group may take, such as `300s`, `500ms` or `5m`; what is not scored by then is invalid. Where
@@ -138,7 +140,7 @@ pub struct ComponentConfig {
 }
 
 /// A gate.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GateConfig {
     /// Below this value the gate is closed and the other components are not asked.

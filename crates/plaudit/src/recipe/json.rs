@@ -29,7 +29,7 @@ fn syntax_error(error: &serde_json::Error) -> RecipeErrors {
 
 fn not_json(line: Option<u32>, message: &str) -> RecipeErrors {
     let message = format!("not JSON: {message}");
-    RecipeError { code: "recipe.syntax", path: String::new(), line, message, fix: None }.into()
+    RecipeError::new("recipe.syntax", "", message).at(line).into()
 }
 
 /// Rewrites valid JSON as YAML, line by line.

@@ -8,19 +8,36 @@ pub mod check;
 pub mod error;
 pub mod file;
 mod json;
-pub mod judges;
 mod overrides;
 mod path;
 mod scalar;
-mod shipped;
 pub mod tree;
 mod yaml;
 
 pub use check::check;
 pub use error::{RecipeError, RecipeErrors, closest, did_you_mean};
 pub use file::schema;
-pub use shipped::shipped;
 pub use tree::{Node, Tree, TreeKey};
+
+/// The names and texts of the shipped recipes of `crates/plaudit/recipes/`, which are compiled in.
+pub fn shipped() -> &'static [(&'static str, &'static str)] {
+    macro_rules! texts {
+        ($($name:literal),+) => { &[$(($name, include_str!(concat!("../../recipes/", $name, ".yaml")))),+] };
+    }
+    texts![
+        "quickstart",
+        "math",
+        "code",
+        "safety",
+        "writing",
+        "tools",
+        "open_r1",
+        "lengths",
+        "tutorial",
+        "overlap",
+        "judged"
+    ]
+}
 
 /// A recipe as it was written, with what was overridden; [`Recipe::plan`] says what it means.
 #[derive(Debug, Clone)]
@@ -59,25 +76,16 @@ impl Recipe {
             return Self::from_file(path);
         }
         let known: Vec<&str> = shipped().iter().map(|(known, _)| *known).collect();
-        let error = RecipeError {
-            code: "recipe.not_found",
-            path: String::new(),
-            line: None,
-            message: format!("there is neither a shipped recipe nor a file {name:?}"),
-            fix: did_you_mean(name, known.iter().copied())
-                .or_else(|| Some(format!("the shipped ones are {}", known.join(", ")))),
-        };
-        Err(error.into())
+        let message = format!("there is neither a shipped recipe nor a file {name:?}");
+        let fix = did_you_mean(name, known.iter().copied())
+            .unwrap_or_else(|| format!("the shipped ones are {}", known.join(", ")));
+        Err(RecipeError::new("recipe.not_found", "", message).fixed_by(fix).into())
     }
 
     /// The recipe in a file: JSON where its name ends so, else YAML.
     pub fn from_file(path: &Path) -> Result<Self, RecipeErrors> {
-        let text = read_bounded(path).map_err(|message| RecipeError {
-            code: "recipe.file",
-            path: String::new(),
-            line: None,
-            message: format!("{}: {message}", path.display()),
-            fix: None,
+        let text = read_bounded(path).map_err(|message| {
+            RecipeError::new("recipe.file", "", format!("{}: {message}", path.display()))
         })?;
         let json = path.extension().is_some_and(|extension| extension == "json");
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -118,7 +126,7 @@ impl Recipe {
 
     /// Puts a whole value in the place of one, or where there is none.
     pub fn put(&mut self, path: &str, value: &Value) -> Result<(), RecipeErrors> {
-        self.node.put(path, Node::from_value(value)?)
+        self.node.put(path, value)
     }
 
     /// What was written, with what was overridden, as a plain value.
@@ -130,22 +138,17 @@ impl Recipe {
     pub(crate) fn beside(&self, name: &str) -> Result<Self, RecipeErrors> {
         let is_shipped = shipped().iter().any(|(known, _)| *known == name);
         let Some(folder) = self.folder.as_ref().filter(|_| !is_shipped) else { return Self::named(name) };
-        let outside = || RecipeError {
-            code: "recipe.path",
-            path: String::new(),
-            line: None,
-            message: "only files below the folder of the recipe can be named".to_owned(),
-            fix: None,
-        };
+        let message = "only files below the folder of the recipe can be named";
+        let outside = || Err(RecipeError::new("recipe.path", "", message).into());
         let path = Path::new(name);
         if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
-            return Err(outside().into());
+            return outside();
         }
         let file = folder.join(path);
         // A recipe file beside the caller has the empty path for a folder.
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         match (file.canonicalize(), folder.canonicalize()) {
-            (Ok(real), Ok(folder)) if !real.starts_with(&folder) => Err(outside().into()),
+            (Ok(real), Ok(folder)) if !real.starts_with(&folder) => outside(),
             (Ok(_), Ok(_)) => Self::from_file(&file),
             _ => Self::named(name),
         }

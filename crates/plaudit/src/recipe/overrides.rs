@@ -1,28 +1,29 @@
 //! Overrides of single values, such as `--set components.format.weight=0.1`.
 
 use super::error::{RecipeError, RecipeErrors};
-use super::path::{DEPTH_MAX, PathTracker, dotted, shorten};
+use super::path::{DEPTH_MAX, dotted, shorten};
 use super::tree::{Node, Tree, TreeKey};
 use super::yaml;
+use serde_json::Value;
 
 impl Node {
     /// Overrides one value: `components.format.weight` and `0.1`. The text is read like a value in a recipe, so that
     /// `0.1` is a number, `[a, b]` a list and `"012"` text. Missing maps are made; a number in the path is the place
     /// in a list. On a error nothing is changed.
     pub fn set(&mut self, path: &str, text: &str) -> Result<(), RecipeErrors> {
-        let value = read_override(path, text)?;
-        self.put(path, value)
+        self.replace(path, read_override(path, text)?)
     }
 
-    /// Overrides one value by a tree, by the same paths as [`Node::set`].
-    pub fn put(&mut self, path: &str, value: Self) -> Result<(), RecipeErrors> {
+    /// Overrides one value by a whole one, by the same paths as [`Node::set`].
+    pub fn put(&mut self, path: &str, value: &Value) -> Result<(), RecipeErrors> {
+        self.replace(path, Self::from_value_at(value, &dotted(path))?)
+    }
+
+    fn replace(&mut self, path: &str, value: Self) -> Result<(), RecipeErrors> {
         let segments: Vec<&str> = path.split('.').take(DEPTH_MAX + 1).collect();
         if segments.iter().any(|segment| segment.is_empty()) {
-            return Err(unset(
-                path,
-                "the path has an empty part",
-                Some("write it like components.format.weight"),
-            ));
+            let fix = Some("write it like components.format.weight");
+            return Err(unset(path, "the path has an empty part", fix));
         }
         if segments.contains(&"<<") {
             return Err(unset(path, "merge keys are not allowed", None));
@@ -30,9 +31,6 @@ impl Node {
         if segments.len() + value.depth() > DEPTH_MAX {
             return Err(unset(path, "the value would lie too deep", None));
         }
-        let mut tracker = PathTracker::new(&dotted(path));
-        audit(&value, &mut tracker);
-        RecipeErrors::none(tracker.errors)?;
         let mut node = self;
         for segment in segments {
             node = node.step(segment, path)?;
@@ -49,14 +47,12 @@ impl Node {
         }
         match &mut self.value {
             Tree::Map(entries) => {
-                let at = match entries.iter().position(|(key, _)| key.name == segment) {
-                    Some(at) => at,
-                    None => {
-                        let key = TreeKey { name: segment.to_owned(), line: None };
-                        entries.push((key, Self { line: None, value: Tree::Null }));
-                        entries.len() - 1
-                    }
-                };
+                let known = entries.iter().position(|(key, _)| key.name == segment);
+                let at = known.unwrap_or_else(|| {
+                    let key = TreeKey { name: segment.to_owned(), line: None };
+                    entries.push((key, Self { line: None, value: Tree::Null }));
+                    entries.len() - 1
+                });
                 Ok(&mut entries[at].1)
             }
             Tree::List(items) => {
@@ -86,78 +82,31 @@ impl Node {
 /// Reads the value of an override. It must be written on its own: what YAML would cut off as a comment or take apart
 /// as a block is refused, since nobody who typed `--set prompt="Rate this: good"` meant a map.
 fn read_override(path: &str, text: &str) -> Result<Node, RecipeErrors> {
-    let quoted = Some("put the value in quotes of its own");
+    let quoted = "put the value in quotes of its own";
     let first = text.trim_start().chars().next();
     let closed = matches!(first, Some('"' | '\'' | '[' | '{'));
     if !closed && (text.starts_with('#') || text.contains(" #") || text.contains("\t#")) {
-        return Err(unset(path, "the part after \"#\" would be lost as a comment", quoted));
+        return Err(unset(path, "the part after \"#\" would be lost as a comment", Some(quoted)));
     }
     let node = yaml::read(text, &dotted(path)).map_err(|errors| {
-        let found = errors.into_iter().map(|mut error| {
-            match error.code {
-                "recipe.empty" => error.fix = Some("write null or \"\" for nothing".to_owned()),
-                "recipe.syntax" | "recipe.documents" => error.fix = quoted.map(str::to_owned),
-                _ => return RecipeError { line: None, ..error },
-            }
-            RecipeError { code: "recipe.set", line: None, ..error }
-        });
-        RecipeErrors::none(found.collect())
-            .err()
-            .unwrap_or_else(|| unset(path, "the value cannot be read", quoted))
+        errors.map(|error| {
+            let fix = match error.code {
+                "recipe.empty" => "write null or \"\" for nothing",
+                "recipe.syntax" | "recipe.documents" => quoted,
+                _ => return error,
+            };
+            RecipeError { code: "recipe.set", ..error }.fixed_by(fix)
+        })
     })?;
     if !closed && matches!(node.value, Tree::List(_) | Tree::Map(_)) {
-        return Err(unset(path, "the value would be taken for a list or a map", quoted));
+        return Err(unset(path, "the value would be taken for a list or a map", Some(quoted)));
     }
-    Ok(without_lines(node))
-}
-
-/// A line of the command line is not a line of the recipe.
-fn without_lines(node: Node) -> Node {
-    let value = match node.value {
-        Tree::List(items) => Tree::List(items.into_iter().map(without_lines).collect()),
-        Tree::Map(entries) => Tree::Map(
-            entries
-                .into_iter()
-                .map(|(key, node)| (TreeKey { line: None, ..key }, without_lines(node)))
-                .collect(),
-        ),
-        single => single,
-    };
-    Node { line: None, value }
+    Ok(node)
 }
 
 fn unset(path: &str, message: &str, fix: Option<&str>) -> RecipeErrors {
-    let path = dotted(path);
-    RecipeError {
-        code: "recipe.set",
-        path,
-        line: None,
-        message: message.to_owned(),
-        fix: fix.map(str::to_owned),
-    }
-    .into()
-}
-
-/// What holds for the values of a recipe holds for those that are put into it.
-fn audit(node: &Node, tracker: &mut PathTracker) {
-    match &node.value {
-        Tree::Text(text) => tracker.text(text, node.line),
-        Tree::List(items) => {
-            for (index, item) in items.iter().enumerate() {
-                tracker.enter_index(index);
-                audit(item, tracker);
-                tracker.leave();
-            }
-        }
-        Tree::Map(entries) => {
-            for (key, node) in entries {
-                tracker.enter_key(&key.name);
-                audit(node, tracker);
-                tracker.leave();
-            }
-        }
-        Tree::Null | Tree::Bool(_) | Tree::Int(_) | Tree::Float(_) => {}
-    }
+    let error = RecipeError::new("recipe.set", dotted(path), message);
+    RecipeError { fix: fix.map(str::to_owned), ..error }.into()
 }
 
 #[cfg(test)]
@@ -241,13 +190,13 @@ mod tests {
 
     #[test]
     fn a_tree_is_held_to_the_same_rules() {
-        let secret = Node::from_value(&json!("sk-SECRET")).unwrap();
+        let secret = json!("sk-SECRET");
         for path in ["judges.main.api_key", "judges.main.api_key.0"] {
-            let errors = recipe().put(path, secret.clone()).unwrap_err();
+            let errors = recipe().put(path, &secret).unwrap_err();
             assert_eq!(errors.as_slice()[0].code, "recipe.inline_secret");
         }
         let mut node = recipe();
-        node.put("judges.main.model", secret).unwrap();
+        node.put("judges.main.model", &secret).unwrap();
         assert_eq!(node.to_value()["judges"]["main"]["model"], "sk-SECRET");
     }
 }

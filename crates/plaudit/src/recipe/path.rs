@@ -65,22 +65,17 @@ impl PathTracker {
         code: &'static str,
         line: Option<u32>,
         message: impl Into<String>,
-        fix: Option<String>,
+        fix: Option<&str>,
     ) {
         if !self.is_full() {
-            let path = self.path();
-            self.errors.push(RecipeError { code, path, line, message: message.into(), fix });
+            let error = RecipeError::new(code, self.path(), message).at(line);
+            self.errors.push(RecipeError { fix: fix.map(str::to_owned), ..error });
         }
     }
 
     /// Too deep; the caller stops here, because a tree beyond the limit must not be built.
     pub(super) fn too_deep(&mut self, line: Option<u32>) {
-        self.error(
-            "recipe.depth",
-            line,
-            format!("more than {DEPTH_MAX} lists and maps inside one another"),
-            None,
-        );
+        self.error("recipe.depth", line, too_deep(), None);
     }
 
     pub(super) fn duplicate_key(&mut self, line: Option<u32>, first: Option<u32>) {
@@ -88,7 +83,7 @@ impl PathTracker {
             (Some(first), Some(line)) => format!("the key is given twice, on lines {first} and {line}"),
             _ => "the key is given twice".to_owned(),
         };
-        self.error("recipe.duplicate_key", line, message, Some("remove one of them".to_owned()));
+        self.error("recipe.duplicate_key", line, message, Some("remove one of them"));
     }
 
     /// True under a key whose value is a secret by its name, also inside a list there.
@@ -106,24 +101,19 @@ impl PathTracker {
     pub(super) fn text(&mut self, text: &str, line: Option<u32>) {
         if self.is_secret() && !text.is_empty() {
             let start: String = text.chars().take(3).filter(|c| !c.is_control()).collect();
-            self.error(
-                "recipe.inline_secret",
-                line,
-                format!("a secret does not belong in a recipe, found \"{start}…\""),
-                Some(
-                    "put it into an environment variable and name that in a key ending in \"_env\""
-                        .to_owned(),
-                ),
-            );
+            let message = format!("a secret does not belong in a recipe, found \"{start}…\"");
+            let fix = "put it into an environment variable and name that in a key ending in \"_env\"";
+            self.error("recipe.inline_secret", line, message, Some(fix));
         } else if text.contains("${") {
-            self.error(
-                "recipe.env",
-                line,
-                "environment variables are not filled in",
-                Some("name the variable, without \"${\", in a key ending in \"_env\"".to_owned()),
-            );
+            let fix = "name the variable, without \"${\", in a key ending in \"_env\"";
+            self.error("recipe.env", line, "environment variables are not filled in", Some(fix));
         }
     }
+}
+
+/// What is said of a tree beyond the limit.
+pub(super) fn too_deep() -> String {
+    format!("more than {DEPTH_MAX} lists and maps inside one another")
 }
 
 fn is_secret_key(name: &str) -> bool {

@@ -59,7 +59,12 @@ impl Node {
 
     /// Takes over a value that has been parsed elsewhere, such as a Python dict. It has no lines.
     pub fn from_value(value: &Value) -> Result<Self, RecipeErrors> {
-        let mut tracker = PathTracker::new("");
+        Self::from_value_at(value, "")
+    }
+
+    /// The same for a value that belongs at the dotted path `base`.
+    pub(super) fn from_value_at(value: &Value, base: &str) -> Result<Self, RecipeErrors> {
+        let mut tracker = PathTracker::new(base);
         let node = from_value(value, &mut tracker);
         RecipeErrors::none(tracker.errors)?;
         Ok(node)
@@ -142,14 +147,7 @@ fn from_value(value: &Value, tracker: &mut PathTracker) -> Node {
 pub(super) fn opening<'t>(text: &'t str, base: &str) -> Result<&'t str, RecipeErrors> {
     if text.len() > SIZE_MAX {
         let message = format!("{} bytes, at most {SIZE_MAX} are read", text.len());
-        return Err(RecipeError {
-            code: "recipe.too_large",
-            path: base.to_owned(),
-            line: None,
-            message,
-            fix: None,
-        }
-        .into());
+        return Err(RecipeError::new("recipe.too_large", base, message).into());
     }
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }

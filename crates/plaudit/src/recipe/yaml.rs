@@ -10,22 +10,31 @@ use std::collections::BTreeMap;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
 use super::error::{RecipeError, RecipeErrors};
-use super::path::{DEPTH_MAX, PathTracker};
+use super::path::{DEPTH_MAX, PathTracker, too_deep};
 use super::scalar;
 use super::tree::{Node, Tree, TreeKey, opening};
 
 /// The name that a key gets which is not text. Its error is noted, so the tree is never used.
 const NAMELESS: &str = "?";
 
-/// The tree of a text, whose root is at the dotted path `base`.
+/// The tree of a text, whose root is at the dotted path `base`. Only a whole recipe, at the empty path, has lines.
 pub(super) fn read(text: &str, base: &str) -> Result<Node, RecipeErrors> {
-    let text = printable(opening(text, base)?, base)?;
+    let line = |line: usize| u32::try_from(line).ok().filter(|_| base.is_empty());
+    let text = opening(text, base)?;
+    // The parser itself would take a NUL for the end and drop the rest of the recipe in silence.
+    if let Some((at, c)) = text.char_indices().find(|(_, c)| !is_printable(*c)) {
+        let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
+        let message = format!("the character U+{:04X} is not allowed", u32::from(c));
+        return Err(RecipeError::new("recipe.syntax", base, message).at(line(lines)).into());
+    }
     let mut reader = Reader { tracker: PathTracker::new(base), open: Vec::new(), root: None, documents: 0 };
     for event in Parser::new_from_str(text) {
         let going_on = match event {
-            Ok((event, span)) => reader.event(event, u32::try_from(span.start.line()).ok()),
+            Ok((event, span)) => reader.event(event, line(span.start.line())),
             Err(error) => {
-                reader.tracker.errors.push(from_scan_error(&error, base));
+                let (code, message) = told_scan_error(&error);
+                let error = RecipeError::new(code, base, message).at(line(error.marker().line()));
+                reader.tracker.errors.push(error);
                 false
             }
         };
@@ -34,16 +43,7 @@ pub(super) fn read(text: &str, base: &str) -> Result<Node, RecipeErrors> {
         }
     }
     RecipeErrors::none(reader.tracker.errors)?;
-    reader.root.ok_or_else(|| empty(base).into())
-}
-
-/// The text, if all its characters are allowed in YAML. The parser itself would take a NUL for the end and drop the
-/// rest of the recipe in silence.
-fn printable<'t>(text: &'t str, base: &str) -> Result<&'t str, RecipeErrors> {
-    let Some((at, c)) = text.char_indices().find(|(_, c)| !is_printable(*c)) else { return Ok(text) };
-    let line = u32::try_from(memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1).ok();
-    let message = format!("the character U+{:04X} is not allowed", u32::from(c));
-    Err(RecipeError { code: "recipe.syntax", path: base.to_owned(), line, message, fix: None }.into())
+    reader.root.ok_or_else(|| RecipeError::new("recipe.empty", base, "there is nothing in it").into())
 }
 
 /// Whether YAML allows the character in a text.
@@ -52,34 +52,17 @@ pub(super) fn is_printable(c: char) -> bool {
         && c != '\u{feff}'
 }
 
-fn empty(base: &str) -> RecipeError {
-    RecipeError {
-        code: "recipe.empty",
-        path: base.to_owned(),
-        line: None,
-        message: "there is nothing in it".to_owned(),
-        fix: None,
-    }
-}
-
-/// The parser refuses some things by itself that have a code of their own here.
-fn from_scan_error(error: &ScanError, base: &str) -> RecipeError {
+/// The code and the message of what the parser refuses by itself.
+fn told_scan_error(error: &ScanError) -> (&'static str, String) {
     let info = error.info();
-    let (code, message) = if info.contains("recursion limit") {
-        ("recipe.depth", format!("more than {DEPTH_MAX} lists and maps inside one another"))
+    if info.contains("recursion limit") {
+        ("recipe.depth", too_deep())
     } else if info.contains("unknown anchor") {
         ("recipe.anchors", "anchors and aliases are not allowed".to_owned())
     } else if info.contains("handle wasn't declared") {
         ("recipe.tag", "tags are not allowed".to_owned())
     } else {
         ("recipe.syntax", format!("not YAML: {info}"))
-    };
-    RecipeError {
-        code,
-        path: base.to_owned(),
-        line: u32::try_from(error.marker().line()).ok(),
-        message,
-        fix: None,
     }
 }
 
@@ -111,19 +94,16 @@ impl Reader {
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    self.tracker.error(
-                        "recipe.documents",
-                        line,
-                        "a recipe is one document, here a second begins",
-                        None,
-                    );
+                    let message = "a recipe is one document, here a second begins";
+                    self.tracker.error("recipe.documents", line, message, None);
                     return false;
                 }
             }
             Event::Alias(_) => {
                 self.begin(line);
                 self.refuse_anchor(line);
-                self.value_or_key(Node { line, value: Tree::Null });
+                let is_key = self.wants_key();
+                self.end_value(Node { line, value: Tree::Null }, is_key);
             }
             Event::Scalar(text, style, anchor, tag) => {
                 if self.wants_key() {
@@ -165,12 +145,7 @@ impl Reader {
     fn begin(&mut self, line: Option<u32>) {
         if self.wants_key() {
             self.tracker.enter_key(NAMELESS);
-            self.tracker.error(
-                "recipe.type",
-                line,
-                "a key must be text",
-                Some("put it in quotes".to_owned()),
-            );
+            self.tracker.error("recipe.type", line, "a key must be text", Some("put it in quotes"));
         } else if let Some(Body::List(items)) = self.open.last().map(|open| &open.body) {
             self.tracker.enter_index(items.len());
         }
@@ -196,8 +171,7 @@ impl Reader {
             Body::List(items) => Tree::List(items),
             Body::Map { entries, .. } => Tree::Map(entries),
         };
-        let node = Node { line: open.line, value };
-        if open.is_key { self.nameless(node.line) } else { self.place(node) }
+        self.end_value(Node { line: open.line, value }, open.is_key);
     }
 
     fn key(&mut self, text: &str, style: ScalarStyle, line: Option<u32>) {
@@ -205,19 +179,10 @@ impl Reader {
         let plain = style == ScalarStyle::Plain;
         let is_text = !plain || scalar::is_switch(text) || matches!(scalar::resolve(text), Ok(Tree::Text(_)));
         if !is_text {
-            self.tracker.error(
-                "recipe.type",
-                line,
-                "a key must be text",
-                Some("put it in quotes".to_owned()),
-            );
+            self.tracker.error("recipe.type", line, "a key must be text", Some("put it in quotes"));
         } else if plain && text == "<<" {
-            self.tracker.error(
-                "recipe.anchors",
-                line,
-                "merge keys are not allowed",
-                Some("write the keys out".to_owned()),
-            );
+            let fix = Some("write the keys out");
+            self.tracker.error("recipe.anchors", line, "merge keys are not allowed", fix);
         }
         let Some(Body::Map { seen, pending, .. }) = self.open.last_mut().map(|open| &mut open.body) else {
             return;
@@ -231,15 +196,15 @@ impl Reader {
         }
     }
 
-    /// Goes on after a key that is a list, a map or an alias, so that the errors behind it are found too.
-    fn nameless(&mut self, line: Option<u32>) {
-        if let Some(Body::Map { pending, .. }) = self.open.last_mut().map(|open| &mut open.body) {
-            *pending = Some(TreeKey { name: NAMELESS.to_owned(), line });
+    /// Places a value. One that stands where a key should be leaves a key without a name, so that the errors behind it
+    /// are found too.
+    fn end_value(&mut self, node: Node, is_key: bool) {
+        match self.open.last_mut().map(|open| &mut open.body) {
+            Some(Body::Map { pending, .. }) if is_key => {
+                *pending = Some(TreeKey { name: NAMELESS.to_owned(), line: node.line });
+            }
+            _ => self.place(node),
         }
-    }
-
-    fn value_or_key(&mut self, node: Node) {
-        if self.wants_key() { self.nameless(node.line) } else { self.place(node) }
     }
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, line: Option<u32>) {
@@ -254,7 +219,7 @@ impl Reader {
             Ok(value) => value,
             Err(_) if self.tracker.is_secret() => Tree::Text(text.to_owned()),
             Err(error) => {
-                self.tracker.error(error.code, line, error.message, error.fix.map(str::to_owned));
+                self.tracker.error(error.code, line, error.message, error.fix);
                 Tree::Null
             }
         };
@@ -284,17 +249,13 @@ impl Reader {
             self.refuse_anchor(line);
         }
         if tagged {
-            self.tracker.error(
-                "recipe.tag",
-                line,
-                "tags are not allowed",
-                Some("remove the \"!\" and its name".to_owned()),
-            );
+            let fix = Some("remove the \"!\" and its name");
+            self.tracker.error("recipe.tag", line, "tags are not allowed", fix);
         }
     }
 
     fn refuse_anchor(&mut self, line: Option<u32>) {
-        let fix = Some("write the value out where it is used".to_owned());
+        let fix = Some("write the value out where it is used");
         self.tracker.error("recipe.anchors", line, "anchors and aliases are not allowed", fix);
     }
 }

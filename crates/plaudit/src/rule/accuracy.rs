@@ -2,7 +2,6 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
-use crate::reason::Code;
 use crate::text::answer::Scope;
 use crate::text::space::strip;
 use schemars::JsonSchema;
@@ -53,15 +52,9 @@ impl Reward<Rule> for Accuracy {
 }
 
 impl Accuracy {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let Some(reference) = sample.reference.map(|reference| reference.stripped()) else {
-            return Outcome::skipped(Code::MissingReference);
-        };
-        // An empty response would equal it, and would be right by saying nothing.
-        if reference.is_empty() {
-            return Outcome::skipped(Code::EmptyReference);
-        }
-        Outcome::scored(f64::from(u8::from(strip(self.scope.of(sample.text)) == reference)), Info::none())
+    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+        let right = strip(self.scope.of(sample.text)) == sample.reference()?.stripped();
+        Ok(Outcome::scored(f64::from(u8::from(right)), Info::none()))
     }
 }
 

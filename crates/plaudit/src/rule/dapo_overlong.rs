@@ -3,7 +3,7 @@
 use super::length;
 use super::{ParamError, Range, ResourceCache, Reward, Rule};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::tokenizer::{CounterParams, LONGEST_TEXT};
+use crate::tokenizer::{CounterParams, LONGEST_TEXT, Tokenizer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,22 +116,16 @@ impl Reward<Rule> for DapoOverlong {
     const FACTS: &'static [&'static str] = &["length"];
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if self.soft_punish_cache > self.max_completion_len {
-            errors.push(ParamError::new(
-                "soft_punish_cache",
-                "the buffer must not be above max_completion_len",
-            ));
-        }
-        if self.soft_punish_cache == 0 && !matches!(self.variant, Variant::Trl | Variant::OpenR1) {
-            errors
-                .push(ParamError::new("soft_punish_cache", "this variant divides by the buffer: at least 1"));
-        }
-        if self.factor < 0.0 {
-            errors.push(ParamError::new("factor", "a negative factor would reward long responses"));
-        }
-        let counter = ParamError::gather(errors, self.counter.load(cache))?;
-        let any_length = counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX);
+        let buffer = self.soft_punish_cache;
+        let (within, key) = (buffer <= self.max_completion_len, "soft_punish_cache");
+        let divides = buffer > 0 || matches!(self.variant, Variant::Trl | Variant::OpenR1);
+        let checks = [
+            ParamError::check(within, key, "the buffer must not be above max_completion_len"),
+            ParamError::check(divides, key, "this variant divides by the buffer: at least 1"),
+            ParamError::check(self.factor >= 0.0, "factor", "a negative factor would reward long responses"),
+        ];
+        let counter = ParamError::gather(checks, self.counter.load(cache))?;
+        let any_length = counter.as_ref().is_none_or(Tokenizer::is_unlimited);
         let needs_tokens = counter.is_none();
         let (min, floor) = match self.is_unbounded() {
             // A text that is too long to be counted gets no more than the longest one that is: a token has at least a
@@ -140,12 +134,9 @@ impl Reward<Rule> for DapoOverlong {
             false => (-self.factor, -self.factor),
         };
         let rule = Rule::each(Range::new(min, 0.0), move |sample| {
-            match length::tokens(sample, counter.as_ref(), floor) {
-                Ok(length) => {
-                    Outcome::scored(self.punishment(length), Info::of([("length", Fact::Count(length))]))
-                }
-                Err(outcome) => outcome,
-            }
+            length::tokens(sample, counter.as_ref(), floor).map(|length| {
+                Outcome::scored(self.punishment(length), Info::of([("length", Fact::Count(length))]))
+            })
         });
         Ok(rule.floor(floor).any_length(any_length).needs_tokens(needs_tokens))
     }

@@ -2,8 +2,6 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::reason::Code;
-use crate::text::Case;
 use crate::tokenizer::{Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,37 +42,27 @@ impl Reward<Rule> for F1Score {
     const FACTS: &'static [&'static str] = &["precision", "recall"];
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let tokenizer = self.tokenizer.load(cache).map_err(|error| vec![error])?;
-        let any_length = tokenizer.longest() == usize::MAX;
+        let tokenizer = self.tokenizer.load(cache)?;
+        let any_length = tokenizer.is_unlimited();
         Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(&tokenizer, sample)).any_length(any_length))
     }
 }
 
-fn score(tokenizer: &Tokenizer, sample: &Sample<'_>) -> Outcome {
-    let Some(reference) = sample.reference else {
-        return Outcome::skipped(Code::MissingReference);
-    };
-    let reference = match reference.tokens(tokenizer, Case::Lower) {
-        Ok(tokens) if tokens.is_empty() => return Outcome::skipped(Code::EmptyReference),
-        Ok(tokens) => tokens,
-        Err(uncut) => return uncut.of_reference(),
-    };
-    let tokens = match sample.text.tokens(tokenizer, Case::Lower) {
-        Ok(tokens) => tokens,
-        Err(uncut) => return uncut.of_response(0.0),
-    };
+fn score(tokenizer: &Tokenizer, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    let (tokens, reference) = sample.token_pair(tokenizer)?;
     let wanted = reference.distinct();
     let (given, shared) = wanted.overlap(&tokens.ids);
     let share = |of: usize| if of == 0 { 0.0 } else { shared as f64 / of as f64 };
     let (precision, recall) = (share(given), share(wanted.len()));
     let score = if shared == 0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) };
     let info = Info::of([("precision", Fact::Number(precision)), ("recall", Fact::Number(recall))]);
-    Outcome::scored(score, info)
+    Ok(Outcome::scored(score, info))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reason::Code;
     use crate::rule::test_util::compared;
     use serde_json::json;
 

@@ -52,22 +52,17 @@ impl KimiLength {
         let shortest = lengths.clone().min().unwrap_or(0);
         let spread = lengths.max().unwrap_or(0) - shortest;
         let each = |sample: &Sample<'_>| {
-            let correct = match self.correct.ask(sample) {
-                Ok(correct) => correct,
-                Err(outcome) => return outcome,
-            };
+            let correct = self.correct.ask(sample)?;
             let length = sample.text.chars();
             let score = match spread {
                 0 => 0.0,
                 _ => 0.5 - (length - shortest) as f64 / spread as f64,
             };
             let score = if correct { score } else { score.min(0.0) };
-            Outcome::scored(
-                score,
-                Info::of([("length", Fact::Count(length as u64)), ("correct", Fact::Bool(correct))]),
-            )
+            let info = Info::of([("length", Fact::Count(length as u64)), ("correct", Fact::Bool(correct))]);
+            Ok(Outcome::scored(score, info))
         };
-        samples.iter().map(each).collect()
+        samples.iter().map(each).map(Outcome::from).collect()
     }
 }
 

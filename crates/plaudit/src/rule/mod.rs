@@ -31,11 +31,15 @@ pub mod total_length;
 pub mod trl_think_format;
 
 use crate::outcome::Outcome;
+use crate::reason::Code;
 pub use crate::reward::{ParamError, Properties, Range, Registration, ResourceCache, Reward};
 use crate::rollout::Prompt;
-use crate::text::Text;
+use crate::text::tokens::Tokens;
+use crate::text::{Case, Text};
+use crate::tokenizer::{Tokenizer, Uncut};
 use serde_json::{Map, Value};
 use std::fmt;
+use std::rc::Rc;
 
 /// Every rule reward, by name. A new one is a file beside this and a line here.
 pub const RULES: &[Registration<Rule>] = &[
@@ -81,6 +85,27 @@ pub struct Sample<'s> {
     pub extra: &'s Map<String, Value>,
 }
 
+impl<'s> Sample<'s> {
+    /// The reference, which must not be blank: an empty response would equal it, and be right by saying nothing.
+    fn reference(&self) -> Result<&'s Text<'s>, Outcome> {
+        let reference = self.reference.ok_or_else(|| Outcome::skipped(Code::MissingReference))?;
+        if reference.stripped().is_empty() {
+            return Err(Outcome::skipped(Code::EmptyReference));
+        }
+        Ok(reference)
+    }
+
+    /// The tokens of the response and of the reference, in lower case. A response that cannot be cut gets 0.
+    fn token_pair(&self, tokenizer: &Tokenizer) -> Result<(Rc<Tokens>, Rc<Tokens>), Outcome> {
+        let wanted = self.reference()?.tokens(tokenizer, Case::Lower).map_err(Uncut::of_reference)?;
+        if wanted.is_empty() {
+            return Err(Outcome::skipped(Code::EmptyReference));
+        }
+        let given = self.text.tokens(tokenizer, Case::Lower).map_err(|uncut| uncut.of_response(0.0))?;
+        Ok((given, wanted))
+    }
+}
+
 /// A loaded rule, ready to score.
 #[derive(Debug)]
 pub enum Rule {
@@ -94,17 +119,15 @@ type EachFn = dyn Fn(&Sample<'_>) -> Outcome + Send + Sync;
 type GroupFn = dyn Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync;
 
 /// A rule that scores one rollout at a time.
-pub struct EachRule {
-    /// The range, the floor and the limits.
-    pub properties: Properties,
-    score: Box<EachFn>,
-}
-
+pub type EachRule = RuleFn<EachFn>;
 /// A rule that compares the rollouts of a group.
-pub struct GroupRule {
+pub type GroupRule = RuleFn<GroupFn>;
+
+/// The function of a rule, and what is known of it.
+pub struct RuleFn<F: ?Sized> {
     /// The range, the floor and the limits.
     pub properties: Properties,
-    score: Box<GroupFn>,
+    score: Box<F>,
 }
 
 /// The smallest group that a rule can compare.
@@ -125,9 +148,14 @@ impl GroupRule {
 }
 
 impl Rule {
-    /// A rule that scores one rollout at a time. Its floor is the lower end of `range`.
-    pub fn each(range: Range, score: impl Fn(&Sample<'_>) -> Outcome + Send + Sync + 'static) -> Self {
-        Self::Each(EachRule { properties: Properties::new(range), score: Box::new(score) })
+    /// A rule that scores one rollout at a time: an outcome, or a result where the rule ends early with `?`. Its floor is
+    /// the lower end of `range`.
+    pub fn each<O: Into<Outcome>>(
+        range: Range,
+        score: impl Fn(&Sample<'_>) -> O + Send + Sync + 'static,
+    ) -> Self {
+        let score = Box::new(move |sample: &Sample<'_>| score(sample).into());
+        Self::Each(EachRule { properties: Properties::new(range), score })
     }
 
     /// A rule that compares the rollouts of a group. Its floor is the lower end of `range`.
@@ -172,15 +200,9 @@ impl Rule {
     }
 }
 
-impl fmt::Debug for EachRule {
+impl<F: ?Sized> fmt::Debug for RuleFn<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("EachRule").field("properties", &self.properties).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for GroupRule {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("GroupRule").field("properties", &self.properties).finish_non_exhaustive()
+        out.debug_struct("RuleFn").field("properties", &self.properties).finish_non_exhaustive()
     }
 }
 

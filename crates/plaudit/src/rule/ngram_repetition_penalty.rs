@@ -92,25 +92,24 @@ impl Reward<Rule> for NgramRepetitionPenalty {
     const NAME: &'static str = "ngram_repetition_penalty";
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if !(1..=LONGEST_NGRAM).contains(&self.n) {
-            errors.push(ParamError::new("n", format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n)));
-        }
-        if self.max_penalty > 0.0 {
-            errors.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
-        }
-        if !(0.0..1.0).contains(&self.min_scaling) {
-            errors.push(ParamError::new("min_scaling", "a share: must be at least 0 and less than 1"));
-        }
-        let tokenizer = ParamError::gather(errors, self.tokenizer.load(cache))?;
+        let sizes = format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n);
+        let share = (0.0..1.0).contains(&self.min_scaling);
+        let checks = [
+            ParamError::check((1..=LONGEST_NGRAM).contains(&self.n), "n", &sizes),
+            ParamError::check(self.max_penalty <= 0.0, "max_penalty", POSITIVE_PENALTY),
+            ParamError::check(share, "min_scaling", "a share: must be at least 0 and less than 1"),
+        ];
+        let tokenizer = ParamError::gather(checks, self.tokenizer.load(cache))?;
         let worst = self.penalty(1.0);
-        let any_length = tokenizer.longest() == usize::MAX;
+        let any_length = tokenizer.is_unlimited();
         let range = Range::new(worst.min(0.0), worst.max(0.0));
         let rule = Rule::each(range, move |sample| self.score(&tokenizer, range.min, sample));
         Ok(rule.any_length(any_length))
     }
 }
 
+/// What is said of a penalty above 0.
+pub(super) const POSITIVE_PENALTY: &str = "a penalty is not positive; write it with a minus";
 /// The longest piece of a text that is shown as evidence, in bytes.
 const LONGEST_SHOWN: usize = 200;
 
@@ -125,26 +124,19 @@ impl NgramRepetitionPenalty {
         }
     }
 
-    fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let text: &Text<'_> = match self.analyze_scope {
             RepetitionScope::Full => sample.text,
             RepetitionScope::Thought => sample.text.thought(),
         };
         let case = if matches!(tokenizer, Tokenizer::Jieba { .. }) { Case::Kept } else { Case::Lower };
-        let tokens = match text.tokens(tokenizer, case) {
-            Ok(tokens) => tokens,
-            Err(uncut) => return uncut.of_response(floor),
-        };
+        let tokens = text.tokens(tokenizer, case).map_err(|uncut| uncut.of_response(floor))?;
         let Some(counted) = ngrams::repetition(&tokens.ids, self.n) else {
-            return Outcome::scored(0.0, Info::of([("token_count", Fact::Count(tokens.len() as u64))]));
+            return Ok(Outcome::scored(0.0, Info::of([("token_count", Fact::Count(tokens.len() as u64))])));
         };
         let rate = counted.rate();
         let penalty = self.penalty(rate);
-        let mut info = Info::of([
-            ("repetition_rate", Fact::Number(rate)),
-            ("unique_ngrams", Fact::Count(counted.unique as u64)),
-            ("total_ngrams", Fact::Count(counted.total as u64)),
-        ]);
+        let mut info = repetition_info(counted);
         if penalty != 0.0
             && let Some((first, count)) = ngrams::most_repeated(&tokens.ids, self.n)
         {
@@ -152,8 +144,17 @@ impl NgramRepetitionPenalty {
             info.push("most_common_ngram", Fact::Text(shown.to_owned()));
             info.push("most_common_count", Fact::Count(count as u64));
         }
-        Outcome::scored(penalty, info)
+        Ok(Outcome::scored(penalty, info))
     }
+}
+
+/// The evidence of a repetition.
+pub(super) fn repetition_info(counted: ngrams::Repetition) -> Info {
+    Info::of([
+        ("repetition_rate", Fact::Number(counted.rate())),
+        ("unique_ngrams", Fact::Count(counted.unique as u64)),
+        ("total_ngrams", Fact::Count(counted.total as u64)),
+    ])
 }
 
 #[cfg(test)]

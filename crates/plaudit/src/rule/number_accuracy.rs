@@ -54,21 +54,15 @@ impl Reward<Rule> for NumberAccuracy {
     const CORRECTNESS: bool = true;
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
-            return Err(vec![ParamError::new(
-                "tolerance",
-                "must be 0 or more; no two numbers differ by less",
-            )]);
-        }
+        let sensible = self.tolerance.is_finite() && self.tolerance >= 0.0;
+        ParamError::check(sensible, "tolerance", "must be 0 or more; no two numbers differ by less")?;
         Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
 impl NumberAccuracy {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let Some(reference) = sample.reference else {
-            return Outcome::skipped(Code::MissingReference);
-        };
+    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+        let reference = sample.reference.ok_or_else(|| Outcome::skipped(Code::MissingReference))?;
         let mut given = Numbers::of(self.scope.of(sample.text));
         let (mut correct, mut total) = (0_u64, 0_u64);
         for wanted in Numbers::of(reference.as_str()) {
@@ -77,15 +71,14 @@ impl NumberAccuracy {
             correct += u64::from(given.next().is_some_and(|given| (given - wanted).abs() <= self.tolerance));
         }
         if total == 0 {
-            return Outcome::skipped(Reason::new(Code::EmptyReference, "The reference holds no number."));
+            return Err(Outcome::skipped(Reason::new(
+                Code::EmptyReference,
+                "The reference holds no number.",
+            )));
         }
-        Outcome::scored(
-            correct as f64 / total as f64,
-            Info::of([
-                ("correct_numbers", Fact::Count(correct)),
-                ("total_reference_numbers", Fact::Count(total)),
-            ]),
-        )
+        let info =
+            [("correct_numbers", Fact::Count(correct)), ("total_reference_numbers", Fact::Count(total))];
+        Ok(Outcome::scored(correct as f64 / total as f64, Info::of(info)))
     }
 }
 

@@ -85,9 +85,7 @@ impl Reward<Rule> for OpenR1CosineLength {
     const FACTS: &'static [&'static str] = &["length"];
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        if self.max_len == 0 {
-            return Err(vec![ParamError::new("max_len", "the length is divided by it: at least 1")]);
-        }
+        ParamError::check(self.max_len > 0, "max_len", "the length is divided by it: at least 1")?;
         let ends =
             [self.min_value_wrong, self.max_value_wrong, self.min_value_correct, self.max_value_correct];
         let range = Range::new(
@@ -101,18 +99,12 @@ impl Reward<Rule> for OpenR1CosineLength {
 }
 
 impl OpenR1CosineLength {
-    fn score(&self, floor: f64, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let length = match self.unit {
             CosineUnit::Character => sample.text.chars() as u64,
-            CosineUnit::Token => match length::tokens(sample, None, floor) {
-                Ok(length) => length,
-                Err(outcome) => return outcome,
-            },
+            CosineUnit::Token => length::tokens(sample, None, floor)?,
         };
-        let correct = match self.correct.ask(sample) {
-            Ok(correct) => correct,
-            Err(outcome) => return outcome,
-        };
+        let correct = self.correct.ask(sample)?;
         let (at_end, at_start) = if correct {
             (self.min_value_correct, self.max_value_correct)
         } else {
@@ -121,7 +113,8 @@ impl OpenR1CosineLength {
         let counted = if self.clamp { length.min(self.max_len) } else { length };
         let cosine = (counted as f64 / self.max_len as f64 * PI).cos();
         let score = at_end + 0.5 * (at_start - at_end) * (1.0 + cosine);
-        Outcome::scored(score, Info::of([("length", Fact::Count(length)), ("correct", Fact::Bool(correct))]))
+        let info = Info::of([("length", Fact::Count(length)), ("correct", Fact::Bool(correct))]);
+        Ok(Outcome::scored(score, info))
     }
 }
 

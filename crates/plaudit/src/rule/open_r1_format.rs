@@ -64,9 +64,7 @@ impl OpenR1Format {
         let good = text.starts_with(BEGIN) && self.fits(sample);
         Outcome::scored(f64::from(u8::from(good)), Info::none())
     }
-}
 
-impl OpenR1Format {
     fn fits(&self, sample: &Sample<'_>) -> bool {
         let text = sample.text.as_str();
         let tags = sample.text.tags();

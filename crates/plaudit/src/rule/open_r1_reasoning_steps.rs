@@ -49,12 +49,8 @@ impl Reward<Rule> for OpenR1ReasoningSteps {
     const NAME: &'static str = "open_r1.reasoning_steps";
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        if self.steps == 0 {
-            return Err(vec![ParamError::new(
-                "steps",
-                "must be 1 or more; no response has fewer than no steps",
-            )]);
-        }
+        let message = "must be 1 or more; no response has fewer than no steps";
+        ParamError::check(self.steps > 0, "steps", message)?;
         Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }

@@ -1,12 +1,14 @@
 //! `open_r1.repetition`: open-r1's n-gram repetition penalty.
 
+use super::ngram_repetition_penalty::{POSITIVE_PENALTY, repetition_info};
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
-use crate::outcome::{Fact, Info, Outcome};
+use crate::outcome::{Info, Outcome};
 use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
 use crate::tokenizer::{Tokenizer, TokenizerParams, TokenizerType, Uncut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::rc::Rc;
 
 /// A penalty by the share of n-grams of words that were there before, from the first repetition on.
 ///
@@ -63,53 +65,36 @@ impl Reward<Rule> for OpenR1Repetition {
     const NAME: &'static str = "open_r1.repetition";
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if !(1..=LONGEST_NGRAM).contains(&self.ngram_size) {
-            errors.push(ParamError::new("ngram_size", format!("must be from 1 to {LONGEST_NGRAM}")));
-        }
-        if self.max_penalty > 0.0 {
-            errors.push(ParamError::new("max_penalty", "a penalty is not positive; write it with a minus"));
-        }
+        let (sized, sizes) =
+            ((1..=LONGEST_NGRAM).contains(&self.ngram_size), format!("must be from 1 to {LONGEST_NGRAM}"));
+        let checks = [
+            ParamError::check(sized, "ngram_size", &sizes),
+            ParamError::check(self.max_penalty <= 0.0, "max_penalty", POSITIVE_PENALTY),
+        ];
         let tokenizer_type = match self.language {
             Language::En => TokenizerType::Simple,
             Language::Zh => TokenizerType::Jieba,
         };
         let named = TokenizerParams { tokenizer_type, ..TokenizerParams::default() };
-        let tokenizer = ParamError::gather(errors, named.load(cache))?;
+        let tokenizer = ParamError::gather(checks, named.load(cache))?;
         let (range, any_length) = (Range::new(self.max_penalty, 0.0), self.language == Language::En);
         Ok(Rule::each(range, move |sample| self.score(&tokenizer, sample)).any_length(any_length))
     }
 }
 
 impl OpenR1Repetition {
-    fn repetition(
-        &self,
-        tokenizer: &Tokenizer,
-        sample: &Sample<'_>,
-    ) -> Result<Option<ngrams::Repetition>, Uncut> {
-        let n = self.ngram_size;
-        match self.language {
-            Language::En => Ok(ngrams::repetition(&sample.text.tokens(tokenizer, Case::Lower)?.ids, n)),
+    fn score(&self, tokenizer: &Tokenizer, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+        let words = match self.language {
+            Language::En => sample.text.tokens(tokenizer, Case::Lower),
             // The origin does not strip here, and white space at the ends is words to jieba.
             Language::Zh if sample.text.as_str().len() > tokenizer.longest() => Err(Uncut::TooLong),
-            Language::Zh => Ok(ngrams::repetition(&tokenizer.cut(sample.text.as_str())?.ids, n)),
-        }
-    }
-
-    fn score(&self, tokenizer: &Tokenizer, sample: &Sample<'_>) -> Outcome {
-        match self.repetition(tokenizer, sample) {
-            Ok(Some(counted)) => {
-                let rate = counted.rate();
-                let info = Info::of([
-                    ("repetition_rate", Fact::Number(rate)),
-                    ("unique_ngrams", Fact::Count(counted.unique as u64)),
-                    ("total_ngrams", Fact::Count(counted.total as u64)),
-                ]);
-                Outcome::scored(rate * self.max_penalty, info)
-            }
-            Ok(None) => Outcome::scored(0.0, Info::none()),
-            Err(uncut) => uncut.of_response(self.max_penalty),
-        }
+            Language::Zh => tokenizer.cut(sample.text.as_str()).map(Rc::new),
+        };
+        let words = words.map_err(|uncut| uncut.of_response(self.max_penalty))?;
+        Ok(match ngrams::repetition(&words.ids, self.ngram_size) {
+            Some(counted) => Outcome::scored(counted.rate() * self.max_penalty, repetition_info(counted)),
+            None => Outcome::scored(0.0, Info::none()),
+        })
     }
 }
 

@@ -54,12 +54,8 @@ impl Reward<Rule> for PrivacyLeakage {
     const NAME: &'static str = "privacy_leakage";
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        if !(self.penalty_per_leak.is_finite() && self.penalty_per_leak <= 0.0) {
-            return Err(vec![ParamError::new(
-                "penalty_per_leak",
-                "must be 0 or less; a leak is not rewarded",
-            )]);
-        }
+        let penalises = self.penalty_per_leak.is_finite() && self.penalty_per_leak <= 0.0;
+        ParamError::check(penalises, "penalty_per_leak", "must be 0 or less; a leak is not rewarded")?;
         let min = if self.penalty_per_leak < 0.0 { f64::NEG_INFINITY } else { 0.0 };
         // The range has no lower end, so the floor is that of a response with ten leaks.
         let floor = 10.0 * self.penalty_per_leak;

@@ -4,7 +4,7 @@ use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::json::{self, Shape};
-use crate::text::space::is_blank;
+use crate::text::space::{is_blank, strip};
 use crate::text::tags::{Census, Tags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ impl Reward<Rule> for ReasoningToolCallFormat {
 }
 
 impl ReasoningToolCallFormat {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let text = sample.text.as_str();
         let tags = sample.text.tags();
         let think = tags.census(text, "think");
@@ -68,44 +68,35 @@ impl ReasoningToolCallFormat {
                     // The calls are read only where the layout is right, and until then count as readable.
                     readable = true;
                     if valid {
-                        readable = match self.readable(text, tags) {
-                            Ok(readable) => readable,
-                            Err(reason) => return Outcome::floored(0.0, reason),
-                        };
+                        readable = self.readable(text, tags)?;
                         valid = readable;
                     }
                 }
                 _ => {}
             }
         }
-        Outcome::scored(
-            f64::from(u8::from(valid)),
-            Info::of([
-                ("has_think_tag", Fact::Bool(think.has_pair())),
-                ("has_answer_tag", Fact::Bool(answer.has_pair())),
-                ("has_tool_call_tag", Fact::Bool(calls > 0)),
-                ("valid_format", Fact::Bool(valid)),
-                ("valid_tool_call_json", Fact::Bool(readable)),
-                ("tool_call_count", Fact::Count(calls as u64)),
-            ]),
-        )
+        let info = Info::of([
+            ("has_think_tag", Fact::Bool(think.has_pair())),
+            ("has_answer_tag", Fact::Bool(answer.has_pair())),
+            ("has_tool_call_tag", Fact::Bool(calls > 0)),
+            ("valid_format", Fact::Bool(valid)),
+            ("valid_tool_call_json", Fact::Bool(readable)),
+            ("tool_call_count", Fact::Count(calls as u64)),
+        ]);
+        Ok(Outcome::scored(f64::from(u8::from(valid)), info))
     }
-}
 
-impl ReasoningToolCallFormat {
-    /// Whether every call is an object with a name and arguments.
-    fn readable(&self, text: &str, tags: &Tags) -> Result<bool, Reason> {
+    /// Whether every call is an object with a name and arguments; the floor where one is too deep to be read.
+    fn readable(&self, text: &str, tags: &Tags) -> Result<bool, Outcome> {
         for body in tags.bodies(text, "tool_call") {
-            let good = match json::fields(crate::text::space::strip(body), ["name", "arguments"]) {
+            let good = match json::fields(strip(body), ["name", "arguments"]) {
                 Ok([Some(name), Some(arguments)]) => {
                     !self.strict || (name == Shape::String && arguments == Shape::Object)
                 }
                 Ok(_) | Err(json::JsonError::Malformed | json::JsonError::NotAnObject) => false,
                 Err(json::JsonError::TooDeep) => {
-                    return Err(Reason::new(
-                        Code::ModelTooComplex,
-                        "The JSON of a tool call is nested deeper than 128 levels.",
-                    ));
+                    let message = "The JSON of a tool call is nested deeper than 128 levels.";
+                    return Err(Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message)));
                 }
             };
             if !good {

@@ -79,16 +79,13 @@ impl Reward<Rule> for Regex {
     const NAME: &'static str = "regex";
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        for (key, score) in [("score_match", self.score_match), ("score_miss", self.score_miss)] {
-            if !score.is_finite() {
-                errors.push(ParamError::new(key, "must be a finite number"));
-            }
-        }
+        let scores = [("score_match", self.score_match), ("score_miss", self.score_miss)];
+        let finite =
+            scores.map(|(key, score)| ParamError::check(score.is_finite(), key, "must be a finite number"));
         let compiled =
             compile(&self.pattern, self.compare).and_then(|regex| Ok((Fast::new(&self.pattern)?, regex)));
         let compiled = compiled.map_err(|message| ParamError::new("pattern", message));
-        let (fast, regex) = ParamError::gather(errors, compiled)?;
+        let (fast, regex) = ParamError::gather(finite, compiled)?;
         let (hit, miss) = (self.score_match, self.score_miss);
         let searcher = Searcher { regex, fast };
         let range = Range::new(hit.min(miss), hit.max(miss));
@@ -204,25 +201,17 @@ impl Searcher {
 }
 
 impl Regex {
-    fn score(&self, searcher: &Searcher, floor: f64, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, searcher: &Searcher, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let text = sample.text.as_str();
         // Only the first match is ever looked for: a walk over all of them can take quadratic time.
         let hit = if self.compare {
-            let Some(reference) = sample.reference.map(|reference| reference.stripped()) else {
-                return Outcome::skipped(Code::MissingReference);
-            };
-            if reference.is_empty() {
-                return Outcome::skipped(Code::EmptyReference);
-            }
+            let reference = sample.reference()?.stripped();
             searcher.answer(text).map(|answer| answer.is_some_and(|answer| strip(answer) == reference))
         } else {
             searcher.search(text).map(|found| found.is_some())
         };
-        match hit {
-            Ok(true) => Outcome::scored(self.score_match, Info::none()),
-            Ok(false) => Outcome::scored(self.score_miss, Info::none()),
-            Err(code) => Outcome::floored(floor, code),
-        }
+        let hit = hit.map_err(|code| Outcome::floored(floor, code))?;
+        Ok(Outcome::scored(if hit { self.score_match } else { self.score_miss }, Info::none()))
     }
 }
 

@@ -3,7 +3,6 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
-use crate::text::Case;
 use crate::tokenizer::Tokenizer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,47 +45,33 @@ impl Reward<Rule> for Rouge {
     const NEEDS_REFERENCE: bool = true;
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
+        Ok(Rule::each(Range::new(0.0, 1.0), score))
     }
 }
 
-impl Rouge {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let Some(reference) = sample.reference else {
-            return Outcome::skipped(Code::MissingReference);
-        };
-        let wanted = match reference.tokens(&Tokenizer::Simple, Case::Lower) {
-            Ok(words) if words.is_empty() => return Outcome::skipped(Code::EmptyReference),
-            Ok(words) => words,
-            Err(uncut) => return uncut.of_reference(),
-        };
-        let given = match sample.text.tokens(&Tokenizer::Simple, Case::Lower) {
-            Ok(words) => words,
-            Err(uncut) => return uncut.of_response(0.0),
-        };
-        if given.len() > LONGEST_RESPONSE {
-            let message = format!("The response has more than {LONGEST_RESPONSE} words.");
-            return Outcome::floored(0.0, Reason::new(Code::ModelTooLong, message));
-        }
-        if wanted.len() > LONGEST_REFERENCE {
-            let message = format!("The reference has more than {LONGEST_REFERENCE} words.");
-            return Outcome::invalid(Reason::new(Code::ReferenceTooLong, message));
-        }
-        let common = wanted.pattern().common(&given.ids);
-        let score = if common == 0 {
-            0.0
-        } else {
-            let (precision, recall) =
-                (common as f64 / given.len() as f64, common as f64 / wanted.len() as f64);
-            2.0 * precision * recall / (precision + recall)
-        };
-        let info = Info::of([
-            ("lcs_length", Fact::Count(common as u64)),
-            ("generated_length", Fact::Count(given.len() as u64)),
-            ("reference_length", Fact::Count(wanted.len() as u64)),
-        ]);
-        Outcome::scored(score, info)
+fn score(sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    let (given, wanted) = sample.token_pair(&Tokenizer::Simple)?;
+    if given.len() > LONGEST_RESPONSE {
+        let message = format!("The response has more than {LONGEST_RESPONSE} words.");
+        return Err(Outcome::floored(0.0, Reason::new(Code::ModelTooLong, message)));
     }
+    if wanted.len() > LONGEST_REFERENCE {
+        let message = format!("The reference has more than {LONGEST_REFERENCE} words.");
+        return Err(Outcome::invalid(Reason::new(Code::ReferenceTooLong, message)));
+    }
+    let common = wanted.pattern().common(&given.ids);
+    let score = if common == 0 {
+        0.0
+    } else {
+        let (precision, recall) = (common as f64 / given.len() as f64, common as f64 / wanted.len() as f64);
+        2.0 * precision * recall / (precision + recall)
+    };
+    let info = Info::of([
+        ("lcs_length", Fact::Count(common as u64)),
+        ("generated_length", Fact::Count(given.len() as u64)),
+        ("reference_length", Fact::Count(wanted.len() as u64)),
+    ]);
+    Ok(Outcome::scored(score, info))
 }
 
 #[cfg(test)]

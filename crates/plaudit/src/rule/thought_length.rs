@@ -55,17 +55,15 @@ impl Reward<Rule> for ThoughtLength {
     const FACTS: &'static [&'static str] = &["length"];
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if self.min > self.max {
-            errors.push(ParamError::new("min", "the shortest length must not be above max"));
-        }
+        let ordered =
+            ParamError::check(self.min <= self.max, "min", "the shortest length must not be above max");
         // Characters and words are counted without a tokenizer.
         let counter = match self.unit {
             Unit::Token => self.tokenizer.load(cache).map(Some),
             Unit::Character | Unit::Word => Ok(None),
         };
-        let counter = ParamError::gather(errors, counter)?;
-        let any_length = counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX);
+        let counter = ParamError::gather([ordered], counter)?;
+        let any_length = counter.as_ref().is_none_or(Tokenizer::is_unlimited);
         let range = Range::new(-1.0, 0.0);
         let rule = Rule::each(range, move |sample| self.score(counter.as_ref(), range.min, sample));
         Ok(rule.any_length(any_length))
@@ -73,12 +71,16 @@ impl Reward<Rule> for ThoughtLength {
 }
 
 impl ThoughtLength {
-    fn score(&self, counter: Option<&Tokenizer>, floor: f64, sample: &Sample<'_>) -> Outcome {
+    fn score(
+        &self,
+        counter: Option<&Tokenizer>,
+        floor: f64,
+        sample: &Sample<'_>,
+    ) -> Result<Outcome, Outcome> {
         let length = match (counter, self.unit) {
-            (Some(counter), _) => match length::count(sample.text.thought(), counter) {
-                Ok(length) => length,
-                Err(uncut) => return uncut.of_response(floor),
-            },
+            (Some(counter), _) => {
+                length::count(sample.text.thought(), counter).map_err(|uncut| uncut.of_response(floor))?
+            }
             (None, Unit::Word) => length::words(sample.text.thought().as_str()),
             // Body by body, because the space that joins them in `thought` is not the model's.
             (None, _) => {
@@ -93,7 +95,7 @@ impl ThoughtLength {
             _ => -(outside as f64 / self.band as f64),
         };
         let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(self.unit.as_str()))]);
-        Outcome::scored(score, info)
+        Ok(Outcome::scored(score, info))
     }
 }
 

@@ -55,13 +55,11 @@ impl Reward<Rule> for TotalLength {
     const FACTS: &'static [&'static str] = &["length"];
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let mut errors = Vec::new();
-        if self.band > self.max {
-            errors.push(ParamError::new("band", "the band is a part of the allowed length: at most max"));
-        }
-        let counter = ParamError::gather(errors, self.counter.load(cache))?;
+        let message = "the band is a part of the allowed length: at most max";
+        let banded = ParamError::check(self.band <= self.max, "band", message);
+        let counter = ParamError::gather([banded], self.counter.load(cache))?;
         let by_token = self.unit == Unit::Token;
-        let any_length = !by_token || counter.as_ref().is_none_or(|counter| counter.longest() == usize::MAX);
+        let any_length = !by_token || counter.as_ref().is_none_or(Tokenizer::is_unlimited);
         let needs_tokens = by_token && counter.is_none();
         let range = Range::new(-1.0, 0.0);
         let rule = Rule::each(range, move |sample| self.score(counter.as_ref(), range.min, sample));
@@ -70,17 +68,19 @@ impl Reward<Rule> for TotalLength {
 }
 
 impl TotalLength {
-    fn score(&self, counter: Option<&Tokenizer>, floor: f64, sample: &Sample<'_>) -> Outcome {
+    fn score(
+        &self,
+        counter: Option<&Tokenizer>,
+        floor: f64,
+        sample: &Sample<'_>,
+    ) -> Result<Outcome, Outcome> {
         let length = match self.unit {
             Unit::Character => sample.text.chars() as u64,
             Unit::Word => length::words(sample.text.as_str()),
-            Unit::Token => match length::tokens(sample, counter, floor) {
-                Ok(length) => length,
-                Err(outcome) => return outcome,
-            },
+            Unit::Token => length::tokens(sample, counter, floor)?,
         };
         let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(self.unit.as_str()))]);
-        Outcome::scored(length::soft_overlong(length, self.max, self.band), info)
+        Ok(Outcome::scored(length::soft_overlong(length, self.max, self.band), info))
     }
 }
 

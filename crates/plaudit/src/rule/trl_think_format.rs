@@ -49,13 +49,9 @@ impl Reward<Rule> for TrlThinkFormat {
     const NAME: &'static str = "trl.think_format";
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
-    }
-}
-
-impl TrlThinkFormat {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
-        Outcome::scored(f64::from(u8::from(self.fits(sample))), Info::none())
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| {
+            Outcome::scored(f64::from(u8::from(self.fits(sample))), Info::none())
+        }))
     }
 }
 

@@ -20,12 +20,14 @@ pub struct Moments {
     pub max: f64,
 }
 
-impl Moments {
+impl Default for Moments {
     /// Of no values.
-    pub const fn none() -> Self {
+    fn default() -> Self {
         Self { count: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
+}
 
+impl Moments {
     /// Takes one value in.
     pub fn observe(&mut self, value: f64) {
         self.count += 1;
@@ -65,7 +67,7 @@ impl Moments {
 const MANTISSA_BITS: u32 = 7;
 
 /// The values of one cell: how many, and their sum, so that a value that repeats, as rewards do, is kept exactly.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Cell {
     count: u64,
     sum: f64,
@@ -76,15 +78,13 @@ struct Cell {
 /// The idea is that of DDSketch (Masson, Rim and Lee, VLDB 2019: buckets of bounded relative error that merge by addition).
 /// It is written by hand because a cell here also holds the sum of its values, so that rewards that repeat are exact, and
 /// because merging gives the same bytes in any order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Sketch {
     /// By cell. Only ever read in the order of the cells.
     cells: RapidHashMap<i32, Cell>,
     /// The cell that was filled last, because rewards repeat.
     last: (i32, Cell),
 }
-
-const EMPTY: Cell = Cell { count: 0, sum: 0.0 };
 
 impl Cell {
     fn merge(&mut self, other: Self) {
@@ -104,10 +104,6 @@ impl PartialEq for Sketch {
 }
 
 impl Sketch {
-    fn none() -> Self {
-        Self { cells: RapidHashMap::default(), last: (0, EMPTY) }
-    }
-
     fn cell(value: f64) -> i32 {
         if value == 0.0 {
             return 0;
@@ -121,7 +117,7 @@ impl Sketch {
         let cell = Self::cell(value);
         if self.last.0 != cell {
             self.settle();
-            self.last = (cell, EMPTY);
+            self.last = (cell, Cell::default());
         }
         self.last.1.merge(Cell { count: 1, sum: value });
     }
@@ -129,15 +125,15 @@ impl Sketch {
     /// Moves the cell that was filled last in among the others.
     fn settle(&mut self) {
         if self.last.1.count > 0 {
-            self.cells.entry(self.last.0).or_insert(EMPTY).merge(self.last.1);
-            self.last.1 = EMPTY;
+            let values = std::mem::take(&mut self.last.1);
+            self.cells.entry(self.last.0).or_default().merge(values);
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.settle();
         for (cell, values) in other.in_order() {
-            self.cells.entry(cell).or_insert(EMPTY).merge(values);
+            self.cells.entry(cell).or_default().merge(values);
         }
     }
 
@@ -175,7 +171,7 @@ pub struct Histogram {
 }
 
 /// The spread of one column of values.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Distribution {
     /// Mean, spread, extremes.
     pub moments: Moments,
@@ -185,7 +181,7 @@ pub struct Distribution {
 impl Distribution {
     /// Of no values.
     pub fn none() -> Self {
-        Self { moments: Moments::none(), sketch: Sketch::none() }
+        Self::default()
     }
 
     /// Takes one finite value in.
@@ -290,7 +286,7 @@ impl Serialize for Distribution {
 }
 
 /// How two columns move together: Pearson's r, streaming and mergeable.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Correlation {
     x: Moments,
     y: Moments,
@@ -298,11 +294,6 @@ pub struct Correlation {
 }
 
 impl Correlation {
-    /// Of no pairs.
-    pub const fn none() -> Self {
-        Self { x: Moments::none(), y: Moments::none(), products: 0.0 }
-    }
-
     /// Takes one pair in.
     pub fn observe(&mut self, x: f64, y: f64) {
         let off = x - self.x.mean;
@@ -386,7 +377,7 @@ mod tests {
 
         #[test]
         fn correlation_merges(pairs in prop::collection::vec((-10f64..10.0, -10f64..10.0), 3..100)) {
-            let (mut whole, mut left, mut right) = (Correlation::none(), Correlation::none(), Correlation::none());
+            let (mut whole, mut left, mut right) = (Correlation::default(), Correlation::default(), Correlation::default());
             for (at, (x, y)) in pairs.iter().enumerate() {
                 whole.observe(*x, *y);
                 if at % 2 == 0 { left.observe(*x, *y) } else { right.observe(*x, *y) }

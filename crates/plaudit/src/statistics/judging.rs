@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// What a judge's verdicts look like over many groups.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judging(pub JudgeStats);
 
 /// A share of something, with the interval that it lies in with 95 % confidence.
@@ -43,16 +43,6 @@ impl Share {
 }
 
 impl Judging {
-    /// Of no verdicts.
-    pub fn none() -> Self {
-        Self(JudgeStats::default())
-    }
-
-    /// Adds what was found about a group or many.
-    pub fn merge(&mut self, found: &JudgeStats) {
-        self.0.merge(found);
-    }
-
     /// How often the response shown first is the better one, of those that are decided: half, for a judge without a
     /// bias, because sides are balanced.
     pub fn first(&self) -> Option<Share> {

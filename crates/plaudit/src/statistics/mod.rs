@@ -32,17 +32,13 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// How many outcomes of each kind, and why they were not simply scored.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counts {
     kinds: [u64; 4],
     reasons: BTreeMap<(OutcomeKind, Code), u64>,
 }
 
 impl Counts {
-    const fn none() -> Self {
-        Self { kinds: [0; 4], reasons: BTreeMap::new() }
-    }
-
     fn observe(&mut self, kind: OutcomeKind, code: Option<Code>) {
         self.kinds[kind as usize] += 1;
         if let Some(code) = code {
@@ -106,7 +102,7 @@ impl Serialize for Counts {
 }
 
 /// One component over all rollouts.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ComponentReply")]
 pub struct ComponentStatistics {
     /// Outcomes by kind and reason.
@@ -122,19 +118,8 @@ pub struct ComponentStatistics {
     pub judging: Option<Judging>,
 }
 
-impl ComponentStatistics {
-    fn none() -> Self {
-        Self {
-            outcomes: Counts::none(),
-            values: Distribution::none(),
-            length_correlation: Correlation::none(),
-            judging: None,
-        }
-    }
-}
-
 /// The groups of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupStatistics {
     /// How many.
     pub count: u64,
@@ -193,7 +178,7 @@ impl Serialize for GroupStatistics {
 }
 
 /// How much the responses repeat one another, and themselves.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "RepetitionReply")]
 pub struct RepetitionStatistics {
     /// How many rollouts are identical to an earlier one of their group, and were scored with it.
@@ -206,7 +191,7 @@ pub struct RepetitionStatistics {
 const CELLS: usize = 512;
 
 /// A run or a step as a whole.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "StatisticsReply")]
 pub struct Statistics {
     /// How many rollouts.
@@ -240,26 +225,8 @@ pub struct Statistics {
 impl Statistics {
     /// Of no rollouts, with the columns of a plan.
     pub fn of(plan: &Plan) -> Self {
-        let component = |name: &str| (name.to_owned(), ComponentStatistics::none());
-        Self {
-            rollouts: 0,
-            outcomes: Counts::none(),
-            total: Distribution::none(),
-            components: plan.columns().into_iter().map(component).collect(),
-            groups: GroupStatistics {
-                count: 0,
-                size: Distribution::none(),
-                std: Distribution::none(),
-                zero_variance: 0,
-                without_signal: 0,
-                split: 0,
-            },
-            characters: Distribution::none(),
-            tokens: Distribution::none(),
-            length_correlation: Correlation::none(),
-            length_correlation_in_groups: Correlation::none(),
-            repetition: RepetitionStatistics { duplicates: 0, rate: Distribution::none() },
-        }
+        let component = |name: &str| (name.to_owned(), ComponentStatistics::default());
+        Self { components: plan.columns().into_iter().map(component).collect(), ..Self::default() }
     }
 
     /// Takes one rollout in.
@@ -279,8 +246,8 @@ impl Statistics {
         let Some(branch) = row.branch.map(|index| &plan.branches[index]) else { return };
         for (component, outcome) in branch.components.iter().zip(&row.outcomes) {
             // A lone recipe has its columns in its own order, so the first look hits.
-            let place = self.components.iter().position(|(name, _)| *name == component.name);
-            let Some((_, column)) = place.map(|at| &mut self.components[at]) else { continue };
+            let found = self.components.iter_mut().find(|(name, _)| *name == component.name);
+            let Some((_, column)) = found else { continue };
             match outcome {
                 None => column.outcomes.observe(OutcomeKind::Skipped, Some(Code::GateClosed)),
                 Some(outcome) => {
@@ -301,7 +268,7 @@ impl Statistics {
     /// Takes in what the judge of a component found about one group.
     pub(crate) fn observe_judging(&mut self, component: &str, found: &JudgeStats) {
         if let Some((_, column)) = self.components.iter_mut().find(|(name, _)| name == component) {
-            column.judging.get_or_insert_with(Judging::none).merge(found);
+            column.judging.get_or_insert_default().0.merge(found);
         }
     }
 
@@ -310,7 +277,7 @@ impl Statistics {
         self.groups.count += 1;
         self.groups.size.observe(rows.len() as f64);
         let valued = rows.clone().filter_map(|row| Some((row.total.value()?, row.characters as f64)));
-        let (mut totals, mut lengths) = (Moments::none(), Moments::none());
+        let (mut totals, mut lengths) = (Moments::default(), Moments::default());
         for (value, length) in valued.clone() {
             totals.observe(value);
             lengths.observe(length);
@@ -337,7 +304,7 @@ impl Statistics {
             ours.values.merge(&theirs.values);
             ours.length_correlation.merge(&theirs.length_correlation);
             if let Some(judging) = &theirs.judging {
-                ours.judging.get_or_insert_with(Judging::none).merge(&judging.0);
+                ours.judging.get_or_insert_default().0.merge(&judging.0);
             }
         }
         self.groups.count += other.groups.count;

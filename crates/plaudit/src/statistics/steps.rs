@@ -1,6 +1,6 @@
 //! Statistics per training step: since the last step and in total, in bounded memory.
 
-use super::{GroupStatistics, Statistics};
+use super::Statistics;
 use crate::plan::Plan;
 use crate::report::{Report, Row};
 use serde::Serialize;
@@ -76,8 +76,7 @@ impl Steps {
 
     /// Takes note of a rollout that came after its group had been scored.
     pub(crate) fn observe_late(&mut self) {
-        let GroupStatistics { split, .. } = &mut self.current.groups;
-        *split += 1;
+        self.current.groups.split += 1;
     }
 
     /// Over all calls so far.

@@ -1,20 +1,24 @@
 //! Tokenizers: white space, byte-pair vocabularies (tiktoken), jieba, and Hugging Face `tokenizer.json`.
 
-pub mod huggingface;
+#[cfg(feature = "huggingface")]
+mod huggingface;
+#[cfg(feature = "jieba")]
 mod jieba;
-pub mod tiktoken;
+#[cfg(feature = "tiktoken")]
+mod tiktoken;
 
 use crate::error::ParamError;
 use crate::outcome::Outcome;
 use crate::reason::Code;
 use crate::text::space;
 use crate::text::tokens::Tokens;
-use huggingface::Loaded;
+#[cfg(feature = "huggingface")]
+pub use huggingface::Loaded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
+#[cfg(feature = "huggingface")]
 use std::sync::Arc;
-use tiktoken::Encoding;
 
 /// The longest text, in bytes, that a vocabulary is asked to cut: about 100,000 tokens of English, and what the
 /// slowest text of that length takes 50 ms for. What is longer is floored as `model.too_long` before any work is
@@ -33,6 +37,17 @@ pub enum TokenizerType {
     Jieba,
     /// The tokenizer of any model, from `tokenizer_file`. Five to ten times slower than `tiktoken`.
     Huggingface,
+}
+
+/// Which byte-pair vocabulary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Encoding {
+    /// The vocabulary of GPT-4: about 100,000 tokens.
+    #[serde(rename = "cl100k_base")]
+    Cl100kBase,
+    /// The vocabulary of GPT-4o: about 200,000 tokens.
+    #[serde(rename = "o200k_base")]
+    O200kBase,
 }
 
 /// The parameters by which a component names its tokenizer.
@@ -62,12 +77,15 @@ impl Default for TokenizerParams {
 
 impl TokenizerParams {
     /// The loaded tokenizer, or what is wrong with the parameters.
+    #[cfg_attr(not(feature = "huggingface"), allow(unused_variables, reason = "only files are cached"))]
     pub fn load(&self, cache: &mut ResourceCache) -> Result<Tokenizer, ParamError> {
-        let kind = self.tokenizer_type;
-        match (kind, &self.tokenizer_file) {
+        match (self.tokenizer_type, &self.tokenizer_file) {
+            #[cfg(feature = "huggingface")]
             (TokenizerType::Huggingface, Some(file)) => {
                 Ok(Tokenizer::Huggingface(huggingface::load(file, cache)?))
             }
+            #[cfg(not(feature = "huggingface"))]
+            (TokenizerType::Huggingface, Some(_)) => absent("huggingface"),
             (TokenizerType::Huggingface, None) => {
                 Err(ParamError::new("tokenizer_file", "huggingface needs the path of a tokenizer.json"))
             }
@@ -75,11 +93,19 @@ impl TokenizerParams {
                 Err(ParamError::new("tokenizer_file", "only tokenizer_type: huggingface reads a file"))
             }
             (TokenizerType::Simple, None) => Ok(Tokenizer::Simple),
+            (TokenizerType::Tiktoken, None) if cfg!(not(feature = "tiktoken")) => absent("tiktoken"),
+            (TokenizerType::Jieba, None) if cfg!(not(feature = "jieba")) => absent("jieba"),
             // These are compiled in, so nothing can fail when the first text unpacks them.
             (TokenizerType::Tiktoken, None) => Ok(Tokenizer::Tiktoken(self.encoding_name)),
             (TokenizerType::Jieba, None) => Ok(Tokenizer::Jieba { chinese_only: self.chinese_only }),
         }
     }
+}
+
+/// The error for a tokenizer that was left out of the build.
+fn absent(feature: &str) -> Result<Tokenizer, ParamError> {
+    let message = format!("this plaudit was built without {feature}: build it with the feature {feature}");
+    Err(ParamError::new("tokenizer_type", message))
 }
 
 /// The parameters of a tokenizer that is used only for rollouts without a token count, and need not be given.
@@ -123,6 +149,7 @@ pub struct ResourceCache {
     /// The folder of the recipe, where it came from a file. Files that it names must lie below.
     pub folder: Option<PathBuf>,
     /// The tokenizers that were read from files so far.
+    #[cfg(feature = "huggingface")]
     pub files: Vec<(PathBuf, Arc<Loaded>)>,
 }
 
@@ -203,6 +230,7 @@ pub enum Tokenizer {
         chinese_only: bool,
     },
     /// From a file.
+    #[cfg(feature = "huggingface")]
     Huggingface(Arc<Loaded>),
 }
 
@@ -215,6 +243,7 @@ impl Tokenizer {
             Self::Tiktoken(Encoding::O200kBase) => 2,
             Self::Jieba { chinese_only: false } => 3,
             Self::Jieba { chinese_only: true } => 4,
+            #[cfg(feature = "huggingface")]
             Self::Huggingface(loaded) => loaded.key(),
         }
     }
@@ -223,8 +252,13 @@ impl Tokenizer {
     pub fn longest(&self) -> usize {
         match self {
             Self::Simple => usize::MAX,
-            Self::Tiktoken(_) | Self::Jieba { .. } | Self::Huggingface(_) => LONGEST_TEXT,
+            _ => LONGEST_TEXT,
         }
+    }
+
+    /// Whether it cuts a text of any length in time.
+    pub fn is_unlimited(&self) -> bool {
+        self.longest() == usize::MAX
     }
 
     /// The tokens of a text, which the caller knows to be no longer than [`Tokenizer::longest`].
@@ -235,10 +269,17 @@ impl Tokenizer {
                 space::words(text, |from, to| tokens.push_word(text, from, to));
                 Ok(tokens)
             }
+            #[cfg(feature = "tiktoken")]
             Self::Tiktoken(encoding) => Ok(tiktoken::cut(*encoding, text)),
+            #[cfg(feature = "jieba")]
             Self::Jieba { chinese_only: false } => Ok(jieba::cut(text)),
+            #[cfg(feature = "jieba")]
             Self::Jieba { chinese_only: true } => Ok(jieba::cut_chinese(text)),
+            #[cfg(feature = "huggingface")]
             Self::Huggingface(loaded) => loaded.cut(text),
+            // Never loaded without its feature.
+            #[cfg(not(all(feature = "tiktoken", feature = "jieba")))]
+            _ => Err(Uncut::Failed),
         }
     }
 }

@@ -4,22 +4,10 @@
 //! such parts decode to the same replacement character. The name of a special token in a response is ordinary
 //! text, so that a policy cannot change how it is measured by writing one.
 
+use super::Encoding;
 use crate::text::id_set::{place_of, places_for};
 use crate::text::tokens::Tokens;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
-
-/// Which byte-pair vocabulary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Encoding {
-    /// The vocabulary of GPT-4: about 100,000 tokens.
-    #[serde(rename = "cl100k_base")]
-    Cl100kBase,
-    /// The vocabulary of GPT-4o: about 200,000 tokens.
-    #[serde(rename = "o200k_base")]
-    O200kBase,
-}
 
 /// A vocabulary, and the way from the bytes of a token back to its number.
 ///

@@ -47,6 +47,24 @@ fn results_keep_input_order_at_any_parallelism() {
 }
 
 #[test]
+fn statistics_of_many_rollouts_are_the_same_at_any_parallelism() {
+    // More than are counted together at once, in groups of many sizes, some of them torn apart.
+    let group = |at: usize| if at.is_multiple_of(11) { at % 97 } else { 100 + at / (1 + at % 13) };
+    let rollouts: Vec<Rollout<'_>> = (0..9000)
+        .map(|at| Rollout::new("word ".repeat(at * 31 % 17)).in_group(group(at).to_string()))
+        .collect();
+    let of = |threads: usize| {
+        let report = score(&format!("{LENGTH}groups: {{ parallel: {threads} }}\n"), &rollouts);
+        (report.rows, report.statistics)
+    };
+    let one = of(1);
+    assert_eq!(one.1.rollouts, 9000);
+    for threads in [2, 3, 8, 16] {
+        assert!(of(threads) == one, "{threads} threads");
+    }
+}
+
+#[test]
 fn a_result_has_the_shape_of_the_contract() {
     let rollouts = [Rollout::new("ab").in_group("g1")];
     let line = lines(&score(LENGTH, &rollouts), &rollouts).remove(0);

@@ -9,9 +9,15 @@ import threading
 import plaudit
 import pytest
 from plaudit.values import plain
-from plaudit.verl.batch import DGRRewardManager, PlauditBatchRewardManager, RMGalleryRewardManager
-from plaudit.verl.batch_reader import RolloutBatch
-from plaudit.verl.missing_values import column, fill, spread
+from plaudit.verl.batch import (
+    DGRRewardManager,
+    PlauditBatchRewardManager,
+    RMGalleryRewardManager,
+    column,
+    fill,
+    spread,
+)
+from plaudit.verl.rollout_reader import RolloutBatch
 
 RULES = {"name": "rules", "components": {"format": {"reward": "reasoning_format"}}}
 #: A rollout without a reference is invalid by this one, and its siblings are not.

@@ -19,7 +19,7 @@ ROWS = Rows(1, "group", {})
 
 def work(recipe: dict, **more) -> ScoringConfig:
     terms = {"state": None, "out": None, "keep_columns": False, **more}
-    return ScoringConfig(plaudit.Engine(recipe), recipe, None, actors=1, rows=ROWS, **terms)
+    return ScoringConfig(plaudit.Engine(recipe), actors=1, rows=ROWS, **terms)
 
 
 def shard(table: pa.Table) -> pa.Table:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from plaudit.ray.shard_scorer import row_errors
 from plaudit.ray.shards import Rows, check_fields, fingerprint, row_digests, with_ids
-from plaudit.ray.validation import row_errors
 
 
 def shards(table: pa.Table, group: str = "group", fields: dict[str, str] | None = None) -> list[int]:

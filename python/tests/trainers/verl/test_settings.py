@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import stage
 from omegaconf import OmegaConf
-from plaudit.ray.actor import Rollout
-from plaudit.ray.siblings import SiblingTotals
+from plaudit.ray.actor import Rollout, SiblingTotals
 from plaudit.ray.steps import SAMPLED, StepStatistics
 from plaudit.result import Result
 from plaudit.verl import config_checks
@@ -361,7 +360,7 @@ def test_siblings_are_waited_for_and_forgotten() -> None:
         waiting = asyncio.ensure_future(siblings.mean("i", 2, 60.0))
         await asyncio.sleep(0)
         for other in "jkl":
-            siblings.withdraw(other, 2)
+            siblings.add(other, 2, None)
         assert await waiting is None, "a forgotten group must not be waited for"
 
     asyncio.run(play())

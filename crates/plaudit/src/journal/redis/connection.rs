@@ -1,13 +1,14 @@
 //! Redis connection: one multiplexed connection, reconnects with bounded waiting.
 
 use super::script::Scripts;
+use crate::exec::lock;
 use crate::journal::{JournalError, RedisError};
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, RedisError as ClientError, ServerErrorKind,
 };
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::time::Instant;
@@ -175,7 +176,7 @@ impl RedisConnection {
     }
 
     pub(super) fn error(&self, cause: RedisError, message: &str) -> JournalError {
-        JournalError::Redis { place: self.place.clone(), cause, message: message.to_owned() }
+        JournalError::redis(&self.place, cause, message)
     }
 
     /// Does something over a connection of its own, on a thread that has nothing else to do. Answers may take `reply`.
@@ -188,11 +189,8 @@ impl RedisConnection {
         T: Send,
         F: Future<Output = Result<T, ClientError>>,
     {
-        let late = || JournalError::Redis {
-            place: place(client),
-            cause: RedisError::Unreachable,
-            message: "it does not answer in time".to_owned(),
-        };
+        let late =
+            || JournalError::redis(place(client), RedisError::Unreachable, "it does not answer in time");
         let talk = || {
             let runtime = Builder::new_current_thread().enable_all().build().map_err(|_| late())?;
             let done = runtime.block_on(async {
@@ -206,7 +204,7 @@ impl RedisConnection {
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.line)
     }
 }
 
@@ -289,7 +287,7 @@ pub(super) fn read(client: &Client, error: &ClientError) -> JournalError {
     for secret in settings.password().into_iter().filter(|secret| !secret.is_empty()) {
         message = message.replace(secret, "***");
     }
-    JournalError::Redis { place: place(client), cause, message }
+    JournalError::redis(place(client), cause, message)
 }
 
 #[cfg(test)]

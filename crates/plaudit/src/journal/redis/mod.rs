@@ -23,17 +23,17 @@ mod script;
 mod server;
 
 use super::Recovered;
-use super::entry::{Entry, JudgmentKey};
-use super::error::JournalError;
+use super::entry::Entry;
+use super::error::{JournalError, RedisError};
 use super::folder::{sealed_secret, unsealed_secret};
 use super::frame::{HEAD, Seal};
-use super::redis_error::RedisError;
+use crate::exec::lock;
 use connection::RedisConnection;
 use redis::{Client, RedisError as ClientError};
 use script::Scripts;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -90,14 +90,14 @@ struct Pending(Arc<Waiting>);
 
 impl Pending {
     fn new(waiting: &Arc<Waiting>) -> Self {
-        *waiting.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *lock(&waiting.count) += 1;
         Self(Arc::clone(waiting))
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = lock(&self.0.count);
         *count = count.saturating_sub(1);
         if *count == 0 {
             self.0.none.notify_all();
@@ -120,10 +120,9 @@ impl Redis {
     pub fn open(url: &str) -> Result<(Self, Recovered), JournalError> {
         // It fails only where the process has chosen a provider already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::open(url).map_err(|error| JournalError::Redis {
-            place: "the state".to_owned(),
-            cause: RedisError::Address,
-            message: error.detail().unwrap_or(error.category()).to_owned(),
+        let client = Client::open(url).map_err(|error| {
+            let message = error.detail().unwrap_or(error.category());
+            JournalError::redis("the state", RedisError::Address, message)
         })?;
         let (fresh, name, seed) = (drawn(&client)?, drawn(&client)?, drawn(&client)?);
         let opened = RedisConnection::once(&client, OPENING, |mut connection| async move {
@@ -144,11 +143,7 @@ impl Redis {
         });
         let (sealed, judgments, warnings) = opened?;
         let Some(secret) = unsealed_secret(&sealed) else {
-            return Err(JournalError::Redis {
-                place: connection::place(&client),
-                cause: RedisError::Damaged,
-                message: key("secret"),
-            });
+            return Err(JournalError::redis(connection::place(&client), RedisError::Damaged, key("secret")));
         };
         let redis = Self {
             connection: Arc::new(RedisConnection::new(client.clone(), (key("secret"), sealed))),
@@ -178,13 +173,13 @@ impl Redis {
 
     /// The first time that it could not be written or read.
     pub fn is_stuck(&self) -> Option<JournalError> {
-        self.stuck.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.stuck).clone()
     }
 
     /// Returns when all that was handed over is written, or after a moment: what is late is held or claimed until it ends
     /// by itself.
     pub fn flush(&self) {
-        let count = self.pending.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = lock(&self.pending.count);
         let _ = self.pending.none.wait_timeout_while(count, FLUSH, |count| *count > 0);
     }
 
@@ -210,15 +205,6 @@ impl Redis {
         Ok(run.map(|run| LastRun { run, rollouts }))
     }
 
-    /// Remembers an error, so that a run can report it in the end.
-    fn noted<T>(&self, done: Result<T, JournalError>) -> Result<T, JournalError> {
-        if let Err(error) = &done {
-            let mut stuck = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
-            stuck.get_or_insert_with(|| error.clone());
-        }
-        done
-    }
-
     /// An entry as it is stored.
     fn sealed(&self, entry: &Entry<'_>) -> Result<Vec<u8>, JournalError> {
         Ok(self.seal.finish(self.seal.draft(|out| entry.write(out))?, 0))
@@ -240,10 +226,9 @@ impl Redis {
 /// Random bytes.
 fn drawn<const N: usize>(client: &Client) -> Result<[u8; N], JournalError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| JournalError::Redis {
-        place: connection::place(client),
-        cause: RedisError::Refused,
-        message: format!("the system gives no random numbers: {error}"),
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let message = format!("the system gives no random numbers: {error}");
+        JournalError::redis(connection::place(client), RedisError::Refused, message)
     })?;
     Ok(bytes)
 }
@@ -257,10 +242,7 @@ fn key_of(kind: &str, question: &[u8; 32]) -> String {
     format!("{PREFIX}{kind}:{}", blake3::Hash::from_bytes(*question).to_hex())
 }
 
-/// The body of a judgment, if it answers the question.
-fn body_of(entry: Entry<'_>, question: &[u8; 32]) -> Option<Vec<u8>> {
-    match entry {
-        Entry::Judgment { key, body, .. } if key == JudgmentKey::from(*question) => Some(body.to_vec()),
-        _ => None,
-    }
+/// Under what it lies what was spent on a judge.
+fn spent_key(judge: &str) -> String {
+    format!("{PREFIX}spent:{judge}")
 }

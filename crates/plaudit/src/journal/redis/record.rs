@@ -1,9 +1,10 @@
 //! `Record` on top of Redis: claims before calls, judgments before results.
 
-use super::{Pending, Redis, body_of, key, key_of};
-use crate::journal::JournalError;
+use super::script::invoke;
+use super::{Pending, Redis, key, key_of, spent_key};
+use crate::exec::lock;
 use crate::journal::entry::{Entry, JudgmentKey};
-use crate::journal::redis_error::RedisError;
+use crate::journal::{JournalError, RedisError};
 use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
 use futures_util::future::BoxFuture;
@@ -34,7 +35,16 @@ fn reason(error: &JournalError) -> Reason {
 
 impl Redis {
     async fn ask<T: redis::FromRedisValue>(&self, command: &Cmd) -> Result<T, Reason> {
-        self.noted(self.connection.ask(command).await).map_err(|error| reason(&error))
+        self.noted(self.connection.ask(command).await)
+    }
+
+    /// Remembers an error, so that a run can report it in the end, and says what it means for a rollout.
+    fn noted<T>(&self, done: Result<T, JournalError>) -> Result<T, Reason> {
+        done.map_err(|error| {
+            let reason = reason(&error);
+            lock(&self.stuck).get_or_insert(error);
+            reason
+        })
     }
 
     /// Hands a write over that is done once, whether or not anybody waits.
@@ -55,9 +65,11 @@ impl Redis {
     }
 
     fn judgment(&self, question: &[u8; 32], value: &[u8]) -> Result<Vec<u8>, Reason> {
-        let name = || key_of("judgment", question);
-        let body = self.unsealed(&name(), value, |entry| body_of(entry, question));
-        self.noted(body).map_err(|error| reason(&error))
+        let asked = JudgmentKey::from(*question);
+        self.noted(self.unsealed(&key_of("judgment", question), value, |entry| match entry {
+            Entry::Judgment { key, body, .. } if key == asked => Some(body.to_vec()),
+            _ => None,
+        }))
     }
 
     /// A pause that is not the same for all who wait.
@@ -94,12 +106,8 @@ impl Redis {
 
     async fn claim(&self, claim: Claim<'_>, allowance: Allowance) -> Result<CallGrant, Reason> {
         self.live().await?;
-        let keys = (
-            key_of("judgment", claim.key),
-            key_of("claim", claim.key),
-            key(&format!("spent:{}", claim.judge)),
-        );
-        let mut command = self.scripts.intend([&keys.0, &keys.1, &keys.2]);
+        let keys = [key_of("judgment", claim.key), key_of("claim", claim.key), spent_key(claim.judge)];
+        let mut command = invoke(&self.scripts.intend, &keys);
         let milliseconds = (allowance.timeout + SLACK).as_millis() as u64;
         command.arg(self.request_id(&claim)).arg(milliseconds);
         command.arg(allowance.calls.map_or_else(String::new, |calls| calls.to_string()));
@@ -124,9 +132,7 @@ impl Redis {
 impl Record for Redis {
     fn get<'a>(&'a self, question: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
         Box::pin(async move {
-            let mut command = redis::cmd("GET");
-            command.arg(key_of("judgment", question));
-            let value: Option<Vec<u8>> = self.ask(&command).await?;
+            let value: Option<Vec<u8>> = self.ask(&Cmd::get(key_of("judgment", question))).await?;
             value.map(|value| self.judgment(question, &value)).transpose()
         })
     }
@@ -141,8 +147,8 @@ impl Record for Redis {
 
     fn follow<'a>(&'a self, question: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>> {
         Box::pin(async move {
-            let keys = (key_of("judgment", question), key_of("claim", question));
-            let mut command = self.scripts.look([&keys.0, &keys.1]);
+            let keys = [key_of("judgment", question), key_of("claim", question)];
+            let mut command = invoke(&self.scripts.look, &keys);
             command.arg(key("alive:"));
             let mut pause = LOOK;
             loop {
@@ -164,8 +170,8 @@ impl Record for Redis {
     ) -> BoxFuture<'a, Result<(), Reason>> {
         let question = JudgmentKey::from(*claim.key);
         let sealed = self.sealed(&Entry::Judgment { key: question, latency, judge: claim.judge, body });
-        let keys = (key_of("judgment", claim.key), key_of("claim", claim.key), key("judgments"));
-        let mut command = self.scripts.keep([&keys.0, &keys.1, &keys.2]);
+        let keys = [key_of("judgment", claim.key), key_of("claim", claim.key), key("judgments")];
+        let mut command = invoke(&self.scripts.keep, &keys);
         let written = sealed.and_then(|sealed| {
             command.arg(self.request_id(&claim)).arg(sealed);
             let (connection, pending) = (Arc::clone(&self.connection), Pending::new(&self.pending));
@@ -183,7 +189,7 @@ impl Record for Redis {
                 }),
                 Err(error) => Err(error),
             };
-            self.noted(kept).map_err(|error| reason(&error))?;
+            self.noted(kept)?;
             self.judgments.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })
@@ -191,14 +197,12 @@ impl Record for Redis {
 
     fn fail_call(&self, claim: Claim<'_>, _: Code, maybe_paid: bool) {
         if maybe_paid {
-            let mut command = redis::cmd("HINCRBY");
-            command.arg(key(&format!("spent:{}", claim.judge))).arg("maybe_paid").arg(1);
-            self.later(command);
+            self.later(Cmd::hincr(spent_key(claim.judge), "maybe_paid", 1));
         }
     }
 
     fn release(&self, claim: Claim<'_>) {
-        let mut command = self.scripts.release(&key_of("claim", claim.key));
+        let mut command = invoke(&self.scripts.release, &[key_of("claim", claim.key)]);
         command.arg(self.request_id(&claim));
         self.later(command);
     }
@@ -206,29 +210,25 @@ impl Record for Redis {
     fn get_fact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, Reason>> {
         Box::pin(async move {
             let under = key(&format!("fact:{name}"));
-            let mut command = redis::cmd("GET");
-            command.arg(&under);
-            let Some(value) = self.ask::<Option<Vec<u8>>>(&command).await? else { return Ok(None) };
+            let Some(value) = self.ask::<Option<Vec<u8>>>(&Cmd::get(&under)).await? else { return Ok(None) };
             let fact = self.unsealed(&under, &value, |entry| match entry {
                 Entry::Fact { name: found, value } if found == name => Some(value.to_owned()),
                 _ => None,
             });
-            self.noted(fact).map(Some).map_err(|error| reason(&error))
+            self.noted(fact).map(Some)
         })
     }
 
     fn set_fact(&self, name: &str, value: &str) {
         if let Ok(sealed) = self.sealed(&Entry::Fact { name, value }) {
-            let mut command = redis::cmd("SET");
-            command.arg(key(&format!("fact:{name}"))).arg(sealed);
-            self.later(command);
+            self.later(Cmd::set(key(&format!("fact:{name}")), sealed));
         }
     }
 
     fn spent<'a>(&'a self, judge: &'a str) -> BoxFuture<'a, Result<(u64, f64), Reason>> {
         Box::pin(async move {
             let mut command = redis::cmd("HMGET");
-            command.arg(key(&format!("spent:{judge}"))).arg("calls").arg("cost");
+            command.arg(spent_key(judge)).arg("calls").arg("cost");
             let (calls, cost): (Option<String>, Option<String>) = self.ask(&command).await?;
             // A sum that cannot be read must not open the purse again.
             let calls = calls.map_or(0, |calls| calls.parse().unwrap_or(u64::MAX));
@@ -237,7 +237,7 @@ impl Record for Redis {
     }
 
     fn spend(&self, judge: &str, reserved: f64, cost: f64) {
-        let mut command = self.scripts.spend(&key(&format!("spent:{judge}")));
+        let mut command = invoke(&self.scripts.spend, &[spent_key(judge)]);
         command.arg(reserved.to_string()).arg(cost.to_string());
         self.later(command);
     }

@@ -62,11 +62,11 @@ const ALL: [&str; 5] = [INTEND, LOOK, KEEP, RELEASE, SPEND];
 
 /// The scripts, by their hashes.
 pub(super) struct Scripts {
-    intend: Script,
-    look: Script,
-    keep: Script,
-    release: Script,
-    spend: Script,
+    pub(super) intend: Script,
+    pub(super) look: Script,
+    pub(super) keep: Script,
+    pub(super) release: Script,
+    pub(super) spend: Script,
 }
 
 impl Scripts {
@@ -81,30 +81,10 @@ impl Scripts {
             pipeline.cmd("SCRIPT").arg("LOAD").arg(text).ignore();
         }
     }
-
-    pub(super) fn intend(&self, keys: [&str; 3]) -> Cmd {
-        invoke(&self.intend, &keys)
-    }
-
-    pub(super) fn look(&self, keys: [&str; 2]) -> Cmd {
-        invoke(&self.look, &keys)
-    }
-
-    pub(super) fn keep(&self, keys: [&str; 3]) -> Cmd {
-        invoke(&self.keep, &keys)
-    }
-
-    pub(super) fn release(&self, claim: &str) -> Cmd {
-        invoke(&self.release, &[claim])
-    }
-
-    pub(super) fn spend(&self, spent: &str) -> Cmd {
-        invoke(&self.spend, &[spent])
-    }
 }
 
 /// The command that runs a script, still without its arguments.
-fn invoke(script: &Script, keys: &[&str]) -> Cmd {
+pub(super) fn invoke(script: &Script, keys: &[String]) -> Cmd {
     let mut command = redis::cmd("EVALSHA");
     command.arg(script.get_hash()).arg(keys.len()).arg(keys);
     command

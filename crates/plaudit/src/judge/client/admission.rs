@@ -122,6 +122,18 @@ impl QueueState {
         (None, moved)
     }
 
+    /// The decision on a call that nobody waits before, where it can be made now.
+    fn admit_at_once(&mut self, request: &CallRequest, now: Instant) -> Option<Result<Slot, Rejected>> {
+        if !self.queue.is_empty() {
+            return None;
+        }
+        let Decision::Now(answer) = self.decide(request, now) else { return None };
+        if let Ok(slot) = &answer {
+            self.start(slot, request, now);
+        }
+        Some(answer)
+    }
+
     fn decide(&mut self, request: &CallRequest, now: Instant) -> Decision {
         let fail = |rejected: Rejected| Decision::Now(Err(rejected));
         if let Some(reason) = &self.closed {
@@ -262,6 +274,9 @@ impl AdmissionQueue {
 
     /// Waits until the call may start. Dropping the future leaves the queue.
     pub(super) async fn admit(&self, request: CallRequest) -> Result<Permit<'_>, Rejected> {
+        if let Some(answer) = lock(&self.state).admit_at_once(&request, Instant::now()) {
+            return answer.map(|slot| Permit::new(self, slot, &request));
+        }
         let waiter = Arc::new(QueuedCall { request, woken: Notify::new(), answer: Mutex::new(None) });
         let mut queued = QueueEntry { queue: self, waiter: &waiter, is_in: true };
         lock(&self.state).queue.push_back(Arc::clone(&waiter));

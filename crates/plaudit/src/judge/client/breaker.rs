@@ -25,7 +25,7 @@ enum Breaker {
     },
 }
 
-/// Availability an endpoint can take one more call.
+/// When an endpoint can take one more call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Availability {
     /// At once.

@@ -126,10 +126,11 @@ impl Budget {
         self.hedges += u64::from(is_hedge);
     }
 
-    /// Puts what a call has cost in the place of what was set aside for it.
-    pub(super) fn settle(&mut self, estimate: f64, cost: f64) {
+    /// Puts what a call has cost in the place of what was set aside for it: nothing where there is no price, or where it was
+    /// surely not paid for.
+    pub(super) fn settle(&mut self, estimate: f64, cost: Option<f64>) {
         self.reserved = (self.reserved - estimate).max(0.0);
-        self.spent += cost;
+        self.spent = cost.map_or(self.spent, |cost| self.spent + cost);
     }
 
     /// A call that was not sent after all.
@@ -190,11 +191,11 @@ mod tests {
         budget.reserve(estimate, false);
         assert_eq!(budget.check(0), BudgetCheck::Wait);
         let usage = Usage { prompt: 10, cached: 0, completion: 10 };
-        budget.settle(estimate, budget.cost(0, Some(usage)).unwrap());
+        budget.settle(estimate, budget.cost(0, Some(usage)));
         assert!(matches!(budget.check(0), BudgetCheck::Allowed(_)));
         let absurd = Usage { prompt: u64::MAX, ..usage };
         assert_eq!(budget.cost(0, Some(absurd)), Some(0.1));
-        budget.settle(0.0, 0.1);
+        budget.settle(0.0, Some(0.1));
         assert_eq!(budget.check(0), BudgetCheck::Exhausted);
     }
 

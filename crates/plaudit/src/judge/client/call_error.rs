@@ -23,7 +23,7 @@ pub(super) enum Retry {
 /// What a failure says of the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
-    /// It works, and this one request was at error.
+    /// It works, and this one request was at fault.
     Healthy,
     /// It failed.
     Failing,

@@ -1,7 +1,7 @@
 //! Permit of one admitted call: releases its slot, reservation and concurrency however the call ends, and feeds its result
 //! back into limits, breaker and counts.
 
-use super::admission::{AdmissionQueue, CallRequest, Slot};
+use super::admission::{AdmissionQueue, CallRequest, QueueState, Slot};
 use super::budget::Budget;
 use super::call_error::{CallError, Health};
 use crate::exec::lock;
@@ -81,8 +81,8 @@ impl<'g> Permit<'g> {
     pub(super) fn answered(mut self, report: &CallReport) -> Option<f64> {
         let mut state = lock(&self.queue.state);
         let cost = state.budget.cost(self.bytes, report.usage);
-        state.budget.settle(self.slot.reserved, cost.unwrap_or(0.0));
-        state.tally.pay(cost.unwrap_or(0.0));
+        state.budget.settle(self.slot.reserved, cost);
+        state.tally.pay(cost);
         state.tally.answer(report.latency, report.usage);
         state.latencies.observe(report.latency);
         let (used, thought) = (Budget::tokens(self.bytes, report.usage), Budget::tokens(self.bytes, None));
@@ -93,8 +93,7 @@ impl<'g> Permit<'g> {
             FormatSupport::Unknown => {}
         }
         AdmissionQueue::observe(&mut state, self.slot.endpoint, Health::Healthy, self.started);
-        drop(state);
-        self.release();
+        self.release(&mut state);
         cost
     }
 
@@ -102,8 +101,8 @@ impl<'g> Permit<'g> {
     pub(super) fn failed(mut self, error: &CallError, rejects_format: bool) -> Option<f64> {
         let mut state = lock(&self.queue.state);
         let cost = state.budget.cost(self.bytes, None).filter(|_| error.maybe_paid());
-        state.budget.settle(self.slot.reserved, cost.unwrap_or(0.0));
-        state.tally.pay(cost.unwrap_or(0.0));
+        state.budget.settle(self.slot.reserved, cost);
+        state.tally.pay(cost);
         state.tally.fail(error.reason.code);
         state.tally.maybe_paid += u64::from(error.maybe_paid());
         if rejects_format {
@@ -116,8 +115,7 @@ impl<'g> Permit<'g> {
         if error.health == Health::Dead {
             state.closed.get_or_insert(error.reason.clone());
         }
-        drop(state);
-        self.release();
+        self.release(&mut state);
         cost
     }
 
@@ -126,9 +124,8 @@ impl<'g> Permit<'g> {
         lock(&self.queue.state).budget.cost(self.bytes, None)
     }
 
-    fn release(&mut self) {
+    fn release(&mut self, state: &mut QueueState) {
         self.ended = true;
-        let mut state = lock(&self.queue.state);
         state.in_flight = state.in_flight.saturating_sub(1);
         let endpoint = &mut state.endpoints[self.slot.endpoint];
         endpoint.in_flight = endpoint.in_flight.saturating_sub(1);
@@ -146,14 +143,13 @@ impl Drop for Permit<'_> {
         }
         let mut state = lock(&self.queue.state);
         if self.sent {
-            let cost = state.budget.cost(self.bytes, None).unwrap_or(0.0);
+            let cost = state.budget.cost(self.bytes, None);
             state.budget.settle(self.slot.reserved, cost);
             state.tally.pay(cost);
             state.tally.maybe_paid += 1;
         } else {
             state.budget.refund(self.slot.reserved, self.is_hedge);
         }
-        drop(state);
-        self.release();
+        self.release(&mut state);
     }
 }

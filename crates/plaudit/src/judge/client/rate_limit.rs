@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// An even call_rate of calls or of tokens: each takes an interval, without bursts.
+/// An even rate of calls or of tokens: each takes an interval, without bursts.
 #[derive(Debug)]
 pub(super) struct RateLimiter {
     interval: Duration,
@@ -16,7 +16,7 @@ impl RateLimiter {
         Self { interval, next: None }
     }
 
-    /// Availability the next may start, where that is not now.
+    /// When the next may start, where that is not now.
     pub(super) fn later(&self, now: Instant) -> Option<Instant> {
         self.next.filter(|next| *next > now)
     }
@@ -74,16 +74,22 @@ impl ConcurrencyLimit {
 const KEPT: usize = 200;
 const NEEDED: usize = 20;
 
+/// After how many further latencies the threshold is computed anew: it costs a sort, and one answer hardly moves it.
+const REFRESH: usize = 20;
+
 /// The latencies of late.
 #[derive(Debug)]
 pub(super) struct LatencyWindow {
     ring: Vec<Duration>,
     at: usize,
+    /// Latencies since the threshold was computed.
+    fresh: usize,
+    too_slow: Option<Duration>,
 }
 
 impl LatencyWindow {
     pub(super) fn none() -> Self {
-        Self { ring: Vec::new(), at: 0 }
+        Self { ring: Vec::new(), at: 0, fresh: 0, too_slow: None }
     }
 
     pub(super) fn observe(&mut self, latency: Duration) {
@@ -93,18 +99,20 @@ impl LatencyWindow {
             self.ring[self.at] = latency;
             self.at = (self.at + 1) % KEPT;
         }
+        self.fresh += 1;
+        if self.ring.len() >= NEEDED && (self.too_slow.is_none() || self.fresh >= REFRESH) {
+            self.fresh = 0;
+            let mut sorted = self.ring.clone();
+            let usual = *sorted.select_nth_unstable(self.ring.len() / 2).1;
+            let slow = *sorted.select_nth_unstable(self.ring.len() * 19 / 20).1;
+            self.too_slow = Some(slow.max(usual * 2));
+        }
     }
 
     /// After how long a call is worth a second one: when nineteen of twenty have answered, and twice the usual time
     /// has passed.
     pub(super) fn too_slow(&self) -> Option<Duration> {
-        if self.ring.len() < NEEDED {
-            return None;
-        }
-        let mut sorted = self.ring.clone();
-        let usual = *sorted.select_nth_unstable(self.ring.len() / 2).1;
-        let slow = *sorted.select_nth_unstable(self.ring.len() * 19 / 20).1;
-        Some(slow.max(usual * 2))
+        self.too_slow
     }
 }
 

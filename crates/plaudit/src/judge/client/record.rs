@@ -109,7 +109,7 @@ struct MemoryState {
     costs: BTreeMap<String, f64>,
 }
 
-/// What was put in lately. Availability the young ones weigh too much they become the old ones, and the old ones are forgotten.
+/// What was put in lately. When the young ones weigh too much they become the old ones, and the old ones are forgotten.
 #[derive(Debug)]
 struct GenerationCache<K, V> {
     young: BTreeMap<K, V>,

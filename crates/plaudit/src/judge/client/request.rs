@@ -319,6 +319,7 @@ impl SentCall<'_> {
         })
     }
 
+    /// Records what the call has cost. Without a price there is no cost, and nothing was reserved.
     fn spend(&self, reserved: f64, cost: Option<f64>) {
         let cost = cost.unwrap_or(0.0);
         if reserved > 0.0 || cost > 0.0 {

@@ -93,7 +93,8 @@ impl Tally {
         self.tokens.completion = self.tokens.completion.saturating_add(usage.completion);
     }
 
-    pub(super) fn pay(&mut self, cost: f64) {
-        self.cost = self.cost.map(|sum| sum + cost);
+    /// Adds the cost of a call, where it is known. Without a price, the sum stays unknown.
+    pub(super) fn pay(&mut self, cost: Option<f64>) {
+        self.cost = self.cost.map(|sum| cost.map_or(sum, |cost| sum + cost));
     }
 }

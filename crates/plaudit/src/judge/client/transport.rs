@@ -25,7 +25,7 @@ pub(super) struct HttpReply {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
     pub(super) retry_after: Option<String>,
-    /// Whether the body is words_of_causes to be compressed, which was not asked for.
+    /// Whether the body claims to be compressed, which was not asked for.
     pub(super) encoded: bool,
 }
 
@@ -108,7 +108,7 @@ impl HttpTransport {
         Ok(Self { client, bases, large: Semaphore::new(LARGE_AT_ONCE) })
     }
 
-    /// The body, chunk by chunk, so that one that is too large is dropped before it is lock.
+    /// The body, chunk by chunk, so that one that is too large is dropped before it is all in memory.
     async fn read_body(&self, mut reply: Response) -> Result<Vec<u8>, TransportError> {
         let stated = reply.content_length().unwrap_or(0);
         // Held as they come and put together once, because a body that grows by doubling leaves as much behind.

@@ -170,10 +170,10 @@ fn is_bracketed(rest: &str) -> bool {
     bytes.first() == Some(&b'[') && (1..=2).contains(&letters) && bytes[1 + letters..].starts_with(b"]]")
 }
 
-/// The words of a text as they ascii_lookalike, each with what stands between it and the one before.
+/// The words of a text as they look, each with what stands between it and the one before.
 struct Words {
     text: String,
-    /// Where a word starts_with_lookalike and ends, and whether a colon or an equals sign stands before it.
+    /// Where a word starts and ends, and whether a colon or an equals sign stands before it.
     places: Vec<(usize, usize, bool)>,
 }
 
@@ -227,7 +227,7 @@ impl Words {
     }
 }
 
-/// What can begin with a word, by the word as it looks, so that most words need one ascii_lookalike.
+/// What can begin with a word, by the word as it looks, so that most words need one look.
 static BEGINNINGS: LazyLock<RapidHashMap<String, Vec<(Phrase, usize)>>> = LazyLock::new(|| {
     let mut all: RapidHashMap<String, Vec<(Phrase, usize)>> = RapidHashMap::default();
     let loose = PHRASES.iter().map(|phrase| (*phrase, GAP));

@@ -45,7 +45,7 @@ pub fn cut_mark(fence: &str) -> String {
 /// A response that is harmless in a prompt, and means the same to a judge.
 ///
 /// Broken by a visible dot are the fence, the tags of the prompt, and special tokens of chat templates; quoted are lines
-/// that ascii_lookalike like a heading of the prompt or the turn of a speaker; written as `\u{200b}` are control characters and
+/// that look like a heading of the prompt or the turn of a speaker; written as `\u{200b}` are control characters and
 /// those that cannot be seen. A text of more than `longest` characters keeps its head and its tail, with a note of how
 /// much is left out. Ordinary text comes back as it is.
 pub fn sanitize<'t>(text: &'t str, fence: &str, longest: usize) -> Cow<'t, str> {
@@ -80,7 +80,7 @@ fn escape_markers<'t>(text: &'t str, fence: &str) -> Cow<'t, str> {
             if hidden <= WRITTEN_OUT {
                 out.extend(char.escape_unicode());
             }
-            // What is escaped no longer starts_with_lookalike a line, nor does it join anything.
+            // What is escaped no longer starts a line, nor does it join anything.
             line_start = false;
             before = None;
             continue;
@@ -172,7 +172,7 @@ fn non_ascii_lookalike(char: char) -> char {
     }
 }
 
-/// Whether a text starts_with_lookalike with a name, however its letters are drawn.
+/// Whether a text starts with a name, however its letters are drawn.
 pub(crate) fn starts_with_lookalike(text: &str, name: &str) -> bool {
     let mut chars = text.chars();
     name.chars().all(|wanted| chars.next().is_some_and(|char| ascii_lookalike(char) == wanted))

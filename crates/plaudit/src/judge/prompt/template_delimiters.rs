@@ -5,7 +5,7 @@
 use super::sanitize::{BREAK, QUOTE, ascii_lookalike, is_open_angle, starts_with_lookalike};
 use std::borrow::Cow;
 
-/// The delimiters of one template, each in small letters of ASCII as far as they ascii_lookalike like that.
+/// The delimiters of one template, each in small letters of ASCII as far as they look like that.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::judge) struct TemplateDelimiters {
     /// Names of tags.
@@ -16,7 +16,7 @@ pub(in crate::judge) struct TemplateDelimiters {
     headings: Vec<String>,
 }
 
-/// The name of a tag, or how it starts_with_lookalike where the template fills in the rest.
+/// The name of a tag, or how it starts where the template fills in the rest.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct DelimiterTag {
     text: String,

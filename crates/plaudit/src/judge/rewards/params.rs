@@ -166,6 +166,6 @@ impl JudgeParams {
         if (self.design == Design::Adaptive || self.prior.is_some()) && !estimates {
             found.push(ParamError::new("aggregate", "an adaptive design or a prior needs bradley_terry"));
         }
-        ParamError::gather(found, method)
+        ParamError::gather(found.into_iter().map(Err), method)
     }
 }

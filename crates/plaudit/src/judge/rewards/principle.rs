@@ -86,7 +86,7 @@ impl Reward<JudgedReward> for Principle {
         };
         let method = self.params.check();
         let method = match method {
-            Ok(method) => ParamError::gather(found, Ok(method))?,
+            Ok(method) => ParamError::gather(found.into_iter().map(Err), Ok(method))?,
             Err(more) => {
                 found.extend(more);
                 return Err(found);

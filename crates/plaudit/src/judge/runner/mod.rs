@@ -90,7 +90,13 @@ pub(crate) struct RunnerOptions {
     pub(crate) shared: Arc<SharedResources>,
     /// How long a group may take once it is admitted.
     pub(crate) timeout: Duration,
+    /// How many threads may ask.
+    pub(crate) threads: usize,
 }
+
+/// The fewest threads that ask judges, and how many calls in flight keep one more busy.
+const FEWEST_THREADS: usize = 2;
+const CALLS_A_THREAD: usize = 64;
 
 /// The judges of a plan, ready to be asked.
 pub(crate) struct JudgeRunner {
@@ -98,6 +104,7 @@ pub(crate) struct JudgeRunner {
     secret: [u8; 32],
     shared: Arc<SharedResources>,
     timeout: Duration,
+    threads: usize,
     /// What would be asked, where calls are only counted.
     estimates: Option<Mutex<Vec<CostEstimate>>>,
 }
@@ -111,12 +118,14 @@ impl fmt::Debug for JudgeRunner {
 impl JudgeRunner {
     /// A runner for judges, which tasks name by their indices.
     pub(crate) fn new(judges: Vec<ResolvedJudge>, options: RunnerOptions) -> Result<Self, RunError> {
-        let RunnerOptions { record, secret, network, dry, shared, timeout } = options;
+        let RunnerOptions { record, secret, network, dry, shared, timeout, threads } = options;
+        let in_flight: usize = judges.iter().map(|judge| judge.config.concurrency).sum();
+        let threads = (in_flight / CALLS_A_THREAD).min(threads).max(FEWEST_THREADS);
         let record = record.unwrap_or_else(|| Arc::clone(&shared.record) as Arc<dyn Record>);
         let client = JudgeClient::new(judges, record, network, &shared.registry)
             .map_err(|error| RunError::NoConnections(error.to_string()))?;
         let estimates = dry.then(|| Mutex::new(Vec::new()));
-        Ok(Self { client, secret, shared, timeout, estimates })
+        Ok(Self { client, secret, shared, timeout, threads, estimates })
     }
 
     /// Whether calls are only counted.
@@ -137,7 +146,7 @@ impl JudgeRunner {
         options: &RunOptions,
         then: impl FnOnce(Vec<JudgeTaskResult>) + Send + 'static,
     ) {
-        let runtime = match self.shared.runtime() {
+        let runtime = match self.shared.runtime(self.threads) {
             Some(runtime) if !self.is_dry() => runtime,
             runtime => {
                 if let Some(runtime) = runtime {

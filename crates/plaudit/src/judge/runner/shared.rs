@@ -51,9 +51,9 @@ impl SharedResources {
         Arc::clone(self.pool.get_or_init(|| Arc::new(Pool::new(None))))
     }
 
-    /// What judges are asked on; none where the system gives no threads.
-    pub(super) fn runtime(&self) -> Option<&Runtime> {
-        self.runtime.get_or_init(start).as_ref()
+    /// What judges are asked on, which starts with so many threads; none where the system gives no threads.
+    pub(super) fn runtime(&self, threads: usize) -> Option<&Runtime> {
+        self.runtime.get_or_init(|| start(threads)).as_ref()
     }
 }
 
@@ -67,10 +67,9 @@ impl Drop for SharedResources {
     }
 }
 
-/// Two threads: they only move bytes, and the engine's own thread does the reading.
-fn start() -> Option<Runtime> {
+fn start(threads: usize) -> Option<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(threads)
         .thread_name("plaudit-judge")
         .enable_all()
         .build()
