@@ -51,7 +51,7 @@ const MAX_TRIAL: u64 = 2_000;
 
 /// Why an expression has no value in the field.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum Obstacle {
     /// A denominator vanishes at this point: take another.
     Pole,
     /// Not of the kind that this field can hold.
@@ -60,7 +60,7 @@ pub(crate) enum Stop {
     Bound(Bound),
 }
 
-impl From<Bound> for Stop {
+impl From<Bound> for Obstacle {
     fn from(bound: Bound) -> Self {
         Self::Bound(bound)
     }
@@ -130,8 +130,8 @@ impl Prime {
         result
     }
 
-    fn inverse(self, a: u64) -> Result<u64, Stop> {
-        if a == 0 { Err(Stop::Pole) } else { Ok(self.pow(a, self.0 - 2)) }
+    fn inverse(self, a: u64) -> Result<u64, Obstacle> {
+        if a == 0 { Err(Obstacle::Pole) } else { Ok(self.pow(a, self.0 - 2)) }
     }
 
     /// Whether a number that is no multiple of the prime is a square, by quadratic reciprocity.
@@ -202,7 +202,7 @@ impl Prime {
         n % self.0
     }
 
-    fn rational(self, value: &RBig, work: &mut Work) -> Result<u64, Stop> {
+    fn rational(self, value: &RBig, work: &mut Work) -> Result<u64, Obstacle> {
         work.spend(1)?;
         let (num, den) = (value.numerator(), value.denominator());
         let top = self.reduce(&num.unsigned_abs());
@@ -373,7 +373,7 @@ impl<'k> Point<'k> {
     }
 
     /// The factorial of a field element: of arguments a small distance apart one is the other times a product.
-    fn factorial(&mut self, argument: u64) -> Result<u64, Stop> {
+    fn factorial(&mut self, argument: u64) -> Result<u64, Obstacle> {
         let p = self.prime;
         for (anchor, value) in &self.factorials {
             let up = p.sub(argument, *anchor);
@@ -392,7 +392,7 @@ impl<'k> Point<'k> {
     }
 
     /// The value of an expression at this point.
-    pub(crate) fn eval(&mut self, tree: &Tree, expr: Expr, work: &mut Work) -> Result<u64, Stop> {
+    pub(crate) fn eval(&mut self, tree: &Tree, expr: Expr, work: &mut Work) -> Result<u64, Obstacle> {
         let live = tree.live(expr);
         // The value and an upper bound of the degree of each node.
         let mut values: Vec<(u64, u64)> = vec![(0, 0); live.len()];
@@ -401,7 +401,7 @@ impl<'k> Point<'k> {
                 let id = expr.first + index as Id;
                 let value = self.node(tree, id, |child| values[(child - expr.first) as usize], work)?;
                 if value.1 > MAX_DEGREE {
-                    return Err(Stop::Foreign);
+                    return Err(Obstacle::Foreign);
                 }
                 values[index] = value;
             }
@@ -415,7 +415,7 @@ impl<'k> Point<'k> {
         id: Id,
         of: impl Fn(Id) -> (u64, u64),
         work: &mut Work,
-    ) -> Result<(u64, u64), Stop> {
+    ) -> Result<(u64, u64), Obstacle> {
         let p = self.prime;
         work.spend(5)?;
         if matches!(
@@ -515,11 +515,11 @@ impl<'k> Point<'k> {
         (self.hash(name, arguments), 1)
     }
 
-    fn root(&self, radical: &Radical, odd: i64, work: &mut Work) -> Result<u64, Stop> {
+    fn root(&self, radical: &Radical, odd: i64, work: &mut Work) -> Result<u64, Obstacle> {
         let p = self.prime;
         let mut value = p.rational(&radical.outside, work)?;
         for prime in &radical.primes {
-            let root = self.roots.iter().find(|(known, _)| known == prime).ok_or(Stop::Foreign)?;
+            let root = self.roots.iter().find(|(known, _)| known == prime).ok_or(Obstacle::Foreign)?;
             value = p.mul(value, root.1);
         }
         if radical.imaginary {
@@ -559,9 +559,9 @@ pub(crate) fn compare(
         match values {
             Ok((left, right)) if left == right => agreed += 1,
             Ok(_) => return Ok(if point.is_opaque() { Decision::Open } else { Decision::Different }),
-            Err(Stop::Pole) => continue,
-            Err(Stop::Foreign) => return Ok(Decision::Open),
-            Err(Stop::Bound(bound)) => return Err(bound),
+            Err(Obstacle::Pole) => continue,
+            Err(Obstacle::Foreign) => return Ok(Decision::Open),
+            Err(Obstacle::Bound(bound)) => return Err(bound),
         }
         if agreed == 2 {
             return Ok(if point.is_opaque() { Decision::EqualIfDefined } else { Decision::Equal });
@@ -585,9 +585,9 @@ pub(crate) fn proportional(
         let values = point.eval(a.0, a.1, work).and_then(|left| Ok((left, point.eval(b.0, b.1, work)?)));
         let (left, right) = match values {
             Ok(values) => values,
-            Err(Stop::Pole) => continue,
-            Err(Stop::Foreign) => return Ok(None),
-            Err(Stop::Bound(bound)) => return Err(bound),
+            Err(Obstacle::Pole) => continue,
+            Err(Obstacle::Foreign) => return Ok(None),
+            Err(Obstacle::Bound(bound)) => return Err(bound),
         };
         if (left == 0) != (right == 0) {
             return Ok(if point.is_opaque() { None } else { Some(false) });

@@ -478,11 +478,11 @@ enum Agreement {
 }
 
 /// The two sides of a comparison.
-type Side<'a> = (&'a Tree, Expr);
+type RealExpr<'a> = (&'a Tree, Expr);
 
 fn agreement(
-    a: Side<'_>,
-    b: Side<'_>,
+    a: RealExpr<'_>,
+    b: RealExpr<'_>,
     points: Points<'_>,
     complex: bool,
     precision: i64,
@@ -502,7 +502,7 @@ fn agreement(
 }
 
 /// Whether a constant has a value.
-pub(crate) fn is_defined(a: Side<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
+pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     for precision in PRECISIONS {
         let points = Points { key, round: 0, names: &[] };
         let context = Context { precision, work };
@@ -517,7 +517,7 @@ pub(crate) fn is_defined(a: Side<'_>, key: &Key, work: &mut Work) -> Result<bool
 }
 
 /// Compares two constants.
-pub(crate) fn constants(a: Side<'_>, b: Side<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
+pub(crate) fn constants(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     let mut close = 0;
     for precision in PRECISIONS {
         match agreement(a, b, Points { key, round: 0, names: &[] }, true, precision, work) {
@@ -536,8 +536,8 @@ pub(crate) fn constants(a: Side<'_>, b: Side<'_>, key: &Key, work: &mut Work) ->
 
 /// Compares two functions of letters, where both are real.
 pub(crate) fn functions(
-    a: Side<'_>,
-    b: Side<'_>,
+    a: RealExpr<'_>,
+    b: RealExpr<'_>,
     complex: bool,
     key: &Key,
     work: &mut Work,
@@ -572,7 +572,7 @@ pub(crate) fn functions(
 }
 
 /// Orders two real constants that are known to be different.
-pub(crate) fn order(a: Side<'_>, b: Side<'_>, key: &Key, work: &mut Work) -> Result<Ordering, Bound> {
+pub(crate) fn order(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<Ordering, Bound> {
     for precision in PRECISIONS {
         let points = Points { key, round: 0, names: &[] };
         let mut evaluation =
@@ -594,7 +594,7 @@ pub(crate) fn order(a: Side<'_>, b: Side<'_>, key: &Key, work: &mut Work) -> Res
 
 /// Whether a constant is within `half` of a rational, which is what it means to be rounded to it.
 pub(crate) fn within(
-    a: Side<'_>,
+    a: RealExpr<'_>,
     center: &RBig,
     half: &RBig,
     key: &Key,
@@ -622,7 +622,7 @@ pub(crate) fn within(
 }
 
 /// The sign of a constant that may be a quotient of two functions of letters at a point.
-pub(crate) fn sign(a: Side<'_>, key: &Key, round: u8, work: &mut Work) -> Option<Sign> {
+pub(crate) fn sign(a: RealExpr<'_>, key: &Key, round: u8, work: &mut Work) -> Option<Sign> {
     let points = Points { key, round, names: &[] };
     let context = Context { precision: 256, work };
     let mut evaluation = Evaluation { context, points, complex: false, smallest: 0 };

@@ -1,11 +1,4 @@
 //! Properties that hold for every answer: no panic on any text, symmetry, seeds that change nothing, a small stack.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::cast_precision_loss,
-    clippy::float_cmp
-)]
 
 use std::path::Path;
 

@@ -1,11 +1,4 @@
 //! The golden vectors: figures by tag against the truth and the best peer, the abuse list, the presets.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::cast_precision_loss,
-    clippy::float_cmp
-)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,7 +40,16 @@ fn figures_by_tag() {
         let Some(truth) = row["truth"].as_i64() else { continue };
         let tag = text(row, "tag").split('/').next().unwrap().to_owned();
         let tag = tags.entry(tag).or_default();
-        let credit = outcome(row, &Options::default()).is_ok_and(Outcome::is_right);
+        let outcome = outcome(row, &Options::default());
+        let credit = outcome.is_ok_and(Outcome::is_right);
+        if credit != (truth == 1) {
+            println!(
+                "{} {outcome:?}: {} << {:.80}",
+                text(row, "id"),
+                text(row, "reference"),
+                text(row, "response")
+            );
+        }
         tag.all += 1;
         tag.right += u32::from(credit == (truth == 1));
         tag.false_positives += u32::from(credit && truth == 0);

@@ -1,5 +1,4 @@
 //! The rules of equality and of extraction, one pair a line.
-#![allow(clippy::unwrap_used)]
 
 use plaudit_math::{
     AnswerIn, Bound, How, Options, Order, Outcome, Percent, Reference, ReferenceError, Rule, Think, Units,
