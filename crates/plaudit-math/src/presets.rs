@@ -118,6 +118,11 @@ impl PresetReference {
         Self { preset, text: reference.to_owned(), parsed }
     }
 
+    /// Why the reference is none. A preset that compares strings takes any text.
+    pub fn error(&self) -> Option<ReferenceError> {
+        self.parsed.as_ref().and_then(|parsed| parsed.as_ref().err().copied())
+    }
+
     /// Scores one response.
     pub fn score(&self, response: &str) -> PresetScore {
         match self.preset {

@@ -14,6 +14,7 @@ pub mod f1_score;
 pub mod kimi_length;
 pub mod length;
 pub mod length_penalty;
+pub mod math_verify_reward;
 pub mod ngram_repetition_penalty;
 pub mod number_accuracy;
 pub mod open_r1_cosine_length;
@@ -48,6 +49,7 @@ pub const RULES: &[Registration<Rule>] = &[
     Registration::of::<f1_score::F1Score>(),
     Registration::of::<kimi_length::KimiLength>(),
     Registration::of::<length_penalty::LengthPenalty>(),
+    Registration::of::<math_verify_reward::MathVerifyReward>(),
     Registration::of::<ngram_repetition_penalty::NgramRepetitionPenalty>(),
     Registration::of::<number_accuracy::NumberAccuracy>(),
     Registration::of::<open_r1_cosine_length::OpenR1CosineLength>(),
