@@ -1,5 +1,7 @@
 //! `math_verify_reward`: whether the answer of a response equals the reference, in mathematics.
 
+use super::math_references;
+use super::reference_check::{ReferenceCheck, Remark, Severity};
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
@@ -9,6 +11,7 @@ use plaudit_math::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// 1 where the answer of the response equals the reference in mathematics, else 0.
 ///
@@ -207,10 +210,11 @@ impl Reward<Rule> for MathVerifyReward {
     const FACTS: &'static [&'static str] = &["parsed"];
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let verifier = Verifier::new(&self)?;
+        let verifier = Arc::new(Verifier::new(&self)?);
         let range = Range::new(verifier.floor, verifier.right);
-        let floor = verifier.floor;
-        Ok(Rule::each(range, move |sample| verifier.score(sample)).floor(floor))
+        let (floor, check) = (verifier.floor, Arc::clone(&verifier));
+        let rule = Rule::each(range, move |sample| verifier.score(sample));
+        Ok(rule.floor(floor).checks_references(check))
     }
 }
 
@@ -346,6 +350,26 @@ impl Verifier {
     }
 }
 
+impl ReferenceCheck for Verifier {
+    fn remarks(&self, reference: &str) -> Vec<Remark> {
+        match self.preset {
+            // Strings are compared, so any text that is there will do.
+            Some(preset) if preset.is_exact() => match reference.trim().is_empty() {
+                true => vec![Remark::new(Severity::Fault, "is empty", "")],
+                false => vec![Remark::new(Severity::Kind, "string", "")],
+            },
+            _ => math_references::remarks(reference, &self.options),
+        }
+    }
+
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        match self.preset {
+            Some(preset) if preset.is_exact() => one.trim() == other.trim(),
+            _ => math_references::is_same(one, other, &self.options),
+        }
+    }
+}
+
 /// Refuses what a preset decides on. `timeout_score` is the exception: it is the component's floor.
 fn refuse_beside_preset(given: &MathVerifyReward) -> Result<(), ParamError> {
     if given.preset.is_none() {
@@ -392,7 +416,7 @@ fn code(bound: Bound) -> Code {
 }
 
 /// What is wrong with a text, after "the answer" or "the reference".
-fn cause(bound: Bound) -> &'static str {
+pub(super) fn cause(bound: Bound) -> &'static str {
     match bound {
         Bound::TooLarge => "is larger than the stated bounds",
         Bound::Depth => "is nested too deeply",
