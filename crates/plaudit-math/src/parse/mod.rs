@@ -476,12 +476,28 @@ impl<'t, 'w> Parser<'t, 'w> {
             }
             return self.relation_from(value);
         }
+        if self.is_article() {
+            return Err(Fail::Unparsable);
+        }
         while let Some(Kind::Relation(Rel::Equal | Rel::Approx)) = self.peek() {
             self.pos += 1;
         }
         let value = self.relation()?;
         let Some(unit) = self.unit()? else { return Ok(value) };
         Ok(attach(value, unit))
+    }
+
+    /// Whether an article with its noun comes next: "an ellipse" is prose, and no product of `a` and `n` with a unit.
+    fn is_article(&self) -> bool {
+        let letter = |at: usize, wanted: &str| {
+            self.kind(at) == Some(Kind::Letter) && self.slice(at).eq_ignore_ascii_case(wanted)
+        };
+        let long = letter(self.pos + 1, "n") && !self.tokens.list[self.pos + 1].spaced;
+        let noun = self.pos + 1 + usize::from(long);
+        letter(self.pos, "a")
+            && self.kind(noun) == Some(Kind::Word)
+            && self.tokens.list[noun].spaced
+            && !unit::is_unit_word(self.slice(noun))
     }
 
     /// A text or an upright name that is an element of its own.
