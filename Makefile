@@ -104,6 +104,7 @@ docs:
 # bench/runs.
 bench:
 	$(PYTHON) bench/run.py
+	$(PYTHON) bench/mathematics.py
 	$(PYTHON) bench/judges.py
 	$(PYTHON) bench/stream.py
 	python/venv.sh openrlhf

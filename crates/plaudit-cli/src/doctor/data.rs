@@ -128,9 +128,10 @@ impl Findings {
                 kinds.entry(component).or_default().push((tally.count, what));
                 continue;
             }
-            let (noun, all) = if *of_reference { ("references", distinct) } else { ("rows", self.rows) };
+            let (noun, all) = if *of_reference { ("reference", distinct) } else { ("row", self.rows) };
             let share = percent(tally.count as f64 / all.max(1) as f64);
-            let mut said = format!("{} {noun} ({share}): {what}", whole(tally.count));
+            let many = if tally.count == 1 { "" } else { "s" };
+            let mut said = format!("{} {noun}{many} ({share}): {what}", whole(tally.count));
             tally.examples.iter().for_each(|example| said.push_str(&format!("\n  {example}")));
             let bearable = *of_reference && tally.count <= allowed;
             let verdict = if *severity == Severity::Fault && !bearable { Bad } else { Doubtful };

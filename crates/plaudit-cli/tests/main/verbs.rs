@@ -200,11 +200,11 @@ fn doctor_checks_the_references_of_a_data_set() {
     let ran = run(&["doctor", &bad, "-r", "math", "--out", &found]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.talk);
     for line in [
-        "FAIL  accuracy                1 references (20.0 %): is undefined",
-        "FAIL  data                    1 rows (16.7 %): the prompt has another reference in an earlier row",
+        "FAIL  accuracy                1 reference (20.0 %): is undefined",
+        "FAIL  data                    1 row (16.7 %): the prompt has another reference in an earlier row",
         "w: 4 (v has 3)",
-        "FAIL  accuracy                1 rows (16.7 %): The rollout has no reference",
-        "warn  accuracy                1 references (20.0 %): may have a decimal comma",
+        "FAIL  accuracy                1 row (16.7 %): The rollout has no reference",
+        "warn  accuracy                1 reference (20.0 %): may have a decimal comma",
         "x: 1,22 (read as list)",
     ] {
         assert!(ran.out.contains(line), "{line}\n{}", ran.out);

@@ -25,7 +25,8 @@ pub(super) fn remarks(text: &str, options: &Options) -> Vec<Remark> {
     if reference.kind() == "text" && reference.text().contains(|c: char| c == '\\' || c.is_ascii_digit()) {
         found.push(doubt("is compared as text, though it looks like a formula", String::new()));
     }
-    let ambiguous = ambiguities(reference.text(), options);
+    let ambiguous =
+        if reference.kind() == "text" { Vec::new() } else { ambiguities(reference.text(), options) };
     found.extend(ambiguous.into_iter().map(|what| doubt(what, format!("read as {}", reference.kind()))));
     let boxed = matches!(options.answer, AnswerIn::Auto | AnswerIn::Box);
     if boxed && !verify(&format!("\\boxed{{{}}}", reference.text()), &reference).outcome.is_right() {
@@ -66,7 +67,8 @@ fn ambiguities(text: &str, options: &Options) -> Vec<&'static str> {
             continue;
         }
         let opened = matches!(bytes[..at - before].last(), Some(b'(' | b'[' | b'{'));
-        let closed = matches!(bytes.get(at + 1 + space + after), Some(b')' | b']' | b'}' | b'\\'));
+        let closed = matches!(bytes.get(at + 1 + space + after), Some(b')' | b']' | b'}'))
+            || bytes[at + 1 + space + after..].starts_with(b"\\}");
         match (space, after) {
             (0, 3) if opened && closed && before <= 3 => bracketed = true,
             (0, 1 | 2) if commas == 1 && !opened && !closed => decimal = true,
