@@ -69,6 +69,8 @@ codes! {
     NotUnicode = "input.utf8",
     /// A gate of the recipe was closed, so the component was not asked.
     GateClosed = "gate.closed",
+    /// A component before this one in `first_of` says right, so this one was not asked.
+    Settled = "first_of.settled",
     /// The group is too small for a reward that compares its members.
     GroupTooSmall = "group.too_small",
     /// The group is too large for the way its comparisons become numbers.
