@@ -116,6 +116,7 @@ pub struct ComponentStatistics {
     /// Why the values are what they are, where the reward says so in a word: of `math_verify_reward`, how many answers are equal,
     /// different, not parsed or not there.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(default)]
     pub why: BTreeMap<&'static str, u64>,
     /// What the judge's verdicts look like, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
