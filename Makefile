@@ -104,6 +104,7 @@ docs:
 # bench/runs.
 bench:
 	$(PYTHON) bench/run.py
+	$(PYTHON) bench/mathematics.py
 	$(PYTHON) bench/judges.py
 	$(PYTHON) bench/stream.py
 	python/venv.sh openrlhf
@@ -131,7 +132,7 @@ bench-python:
 
 # Needs `cargo install cargo-fuzz` and a nightly toolchain.
 fuzz:
-	for target in line recipe rules reply; do \
+	for target in line recipe rules reply math; do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=5 || exit 1; \
 	done
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds bench/.venv, the peer's environment: RM-Gallery 0.1.7 and the few packages its rewards import.
-# It does nothing when the environment is there and this script and requirements.txt have not changed.
+# Builds bench/.venv, the peers' environment: RM-Gallery 0.1.7 and the few packages its rewards import, and in .venv/math a newer
+# math-verify, which PYTHONPATH puts before RM-Gallery's.
+# It does nothing when the environment is there and this script and the requirements have not changed.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 stamp=.venv/stamp
-wanted=$(cat setup.sh requirements.txt | sha256sum | cut -d' ' -f1)
+wanted=$(cat setup.sh requirements.txt requirements-math.txt | sha256sum | cut -d' ' -f1)
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
     exit 0
 fi
@@ -13,6 +14,7 @@ fi
 rm -rf .venv
 python3 -m venv .venv
 .venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --requirement requirements.txt
+.venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --target .venv/math --requirement requirements-math.txt
 
 # tiktoken wants to download its vocabulary. The litellm wheel carries the file under the very name that tiktoken
 # looks for in TIKTOKEN_CACHE_DIR, so the wheel is fetched, never installed, and this one file is taken out of it.

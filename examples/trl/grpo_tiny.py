@@ -2,6 +2,8 @@
 
     pip install plaudit "trl>=1.16" && python examples/trl/grpo_tiny.py
 
+    python examples/trl/grpo_tiny.py --math      # the shipped recipe `math`: learns to box 3 where the reference is \\frac{6}{2}
+
 With a judge, completions are compared within their group. A comparison has a mean of zero at every step, so what rises is a
 second reward of weight 0 that looks at each completion alone:
 
@@ -34,6 +36,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 COLOURS = ["red", "green", "blue"]
 MARKS = [f"[[quality:{number}]]" for number in range(4)]  # what the simulated judge looks for
+BOXES = [f"\\boxed{{{number}}}" for number in range(8)]
 QUESTIONS = [f"q{number}" for number in range(8)]
 FILLERS = [f"w{number}" for number in range(20)]
 
@@ -63,7 +66,7 @@ def quality(completions: list[str], **_: object) -> list[float]:
 
 def tiny() -> tuple[Qwen2ForCausalLM, PreTrainedTokenizerFast]:
     """A random model of two layers, and a tokenizer for which every word is one token."""
-    words = ["<pad>", "<eos>", "<unk>", *COLOURS, *MARKS, *QUESTIONS, *FILLERS]
+    words = ["<pad>", "<eos>", "<unk>", *COLOURS, *MARKS, *BOXES, *QUESTIONS, *FILLERS]
     inner = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
     inner.pre_tokenizer = WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(
@@ -106,6 +109,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--steps", type=int, default=24)
     options.add_argument("--judge", metavar="URL", help="compare completions by the judge at this address")
+    options.add_argument(
+        "--math", action="store_true", help="compare an answer in a box by the recipe `math`"
+    )
     chosen = options.parse_args()
 
     torch.manual_seed(0)
@@ -113,9 +119,13 @@ def main() -> None:
     model, tokenizer = tiny()
     prompts = [f"{QUESTIONS[row % 8]} {QUESTIONS[row // 8]}" for row in range(64)]
 
+    answer = "\\frac{6}{2}" if chosen.math else " ".join(COLOURS)
     if chosen.judge:
         rewards, weights = [Reward(compared(chosen.judge)), quality], [1.0, 0.0]
         curve = Curve("rewards/quality/mean")
+    elif chosen.math:
+        rewards, weights = [Reward("math")], [1.0]
+        curve = Curve("rewards/math/mean")
     else:
         rewards, weights = [Reward(RULES)], [1.0]
         curve = Curve("rewards/colours/mean")
@@ -140,9 +150,7 @@ def main() -> None:
                 save_strategy="no",
                 disable_tqdm=True,
             ),
-            train_dataset=Dataset.from_dict(
-                {"prompt": prompts, "answer": [" ".join(COLOURS)] * len(prompts)}
-            ),
+            train_dataset=Dataset.from_dict({"prompt": prompts, "answer": [answer] * len(prompts)}),
             processing_class=tokenizer,
             callbacks=[curve],
         )

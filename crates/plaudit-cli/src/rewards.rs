@@ -95,13 +95,11 @@ fn page(entry: RewardEntry<'_>, style: Style) -> String {
     let width = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0);
     for (one, head) in parameters.iter().zip(&heads) {
         let padding = width - head.chars().count();
-        lines.push(format!(
-            "  {}{}{:padding$}  {}",
-            style.blue(&one.name),
-            one.default,
-            "",
-            style.dim(&one.kind)
-        ));
+        let name = format!("  {}{}{:padding$}  ", style.blue(&one.name), one.default, "");
+        let beside = " ".repeat(width + 4);
+        for (at, kind) in wrap(&one.kind, 96 - width.min(60)).iter().enumerate() {
+            lines.push(format!("{}{}", if at == 0 { &name } else { &beside }, style.dim(kind)));
+        }
         lines.extend(wrap(&one.description, 94).iter().map(|line| format!("      {line}")));
     }
     lines.push(String::new());

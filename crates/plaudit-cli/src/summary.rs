@@ -80,6 +80,11 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
         note("duplicates", format!("{} ({share})", whole(statistics.repetition.duplicates)));
     }
     for (name, component) in &statistics.components {
+        if !component.why.is_empty() {
+            let all: u64 = component.why.values().sum();
+            let shares = component.why.iter().map(|(why, count)| format!("{why} {}", share(*count, all)));
+            note(&cut(&printable(name), 11), shares.collect::<Vec<_>>().join(", "));
+        }
         if let Some(judging) = &component.judging {
             judging::verdicts(judging).into_iter().for_each(|text| note(&cut(&printable(name), 11), text));
         }

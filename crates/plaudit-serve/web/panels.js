@@ -77,6 +77,22 @@
     length(steps),
   ];
 
+  // Where a reward says in a word why: an answer that is wrong and one that cannot be read are two curves.
+  const why = (steps) => {
+    const pick = (name) => (step) => component(name)(step).why;
+    const said = names(steps, (step) => step.statistics.components).filter((name) => steps.some(pick(name)));
+    const sum = (counts) => Object.values(counts || {}).reduce((left, right) => left + right, 0);
+    return said.map((name) => ({
+      id: `why-${name}`,
+      title: `${name}, by cause`,
+      model: lines(
+        steps,
+        names(steps, pick(name)).map((word) => ({ name: word.replace('_', ' '), pick: (step) => ratio((pick(name)(step) || {})[word] || 0, sum(pick(name)(step))) })),
+        { format: share, bounds: [0, 1], include: [0] },
+      ),
+    }));
+  };
+
   const outcomes = (steps) => {
     const reasons = (kind) => (step) => (step.statistics.outcomes.reasons || {})[kind];
     const all = (step) => step.statistics.rollouts;
@@ -152,7 +168,7 @@
 
   const sections = (run, steps) => [
     { id: 'totals', title: 'Totals', make: totals },
-    { id: 'components', title: 'Components', make: () => components(run, steps) },
+    { id: 'components', title: 'Components', make: () => [...components(run, steps), ...why(steps)] },
     { id: 'signal', title: 'Signal', make: signal },
     { id: 'outcomes', title: 'Invalid and floored', make: outcomes },
     { id: 'judging', title: 'Judges', make: judging },

@@ -39,6 +39,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("f1/jieba", "responses", "a: { reward: f1_score, tokenizer_type: jieba }"),
     ("f1/tiktoken", "responses", "a: { reward: f1_score, tokenizer_type: tiktoken }"),
     ("rouge", "responses", "a: { reward: rouge }"),
+    ("math", "math", "a: { reward: math_verify_reward }"),
     ("composition", "responses", COMPOSITION),
     ("reasoning_format/batch", "responses", "a: { reward: reasoning_format }"),
     ("composition/batch", "responses", COMPOSITION),

@@ -6,8 +6,8 @@ use std::fmt;
 /// Declares the closed list once: the variant, its dotted code, and what it means.
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)+) => {
-        /// A cause, as reports count it. The first part of the code says whose it is: the model's, the input's,
-        /// the group's, the judge's, the recipe's, the caller's own reward's or the engine's.
+        /// A cause, as reports count it. The first part of the code says whose it is: the model's (`model`, `math`,
+        /// `format`), the input's, the group's, the judge's, the recipe's, the caller's own reward's or the engine's.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $($(#[doc = $doc])+ $variant,)+ }
 
@@ -35,10 +35,28 @@ codes! {
     ModelTooComplex = "model.too_complex",
     /// The response is empty once its thought is taken away, so there is nothing to judge.
     ModelEmpty = "model.empty",
+    /// The answer is larger than the math verifier's stated bounds.
+    MathTooLarge = "math.too_large",
+    /// The answer is nested deeper than the math verifier reads.
+    MathDepth = "math.depth",
+    /// A bracket of the answer, or its box, is never closed.
+    MathUnbalanced = "math.unbalanced",
+    /// The box of the answer is empty.
+    MathEmpty = "math.empty",
+    /// The answer has no value, as a division by zero has none.
+    MathUndefined = "math.undefined",
+    /// The answer has an integral, a limit or a command that is not evaluated.
+    MathUnsupported = "math.unsupported",
+    /// The answer agrees with the reference as far as can be computed, which proves nothing.
+    MathUndecided = "math.undecided",
+    /// The thinking is never closed, so there is no answer.
+    UnclosedThink = "format.unclosed_think",
     /// The rollout has no reference, and the component needs one.
     MissingReference = "input.missing_reference",
     /// The reference holds nothing that the component could compare with.
     EmptyReference = "input.empty_reference",
+    /// The reference cannot be read, or has no value, so no response can be compared with it.
+    ReferenceUnparsable = "input.reference_unparsable",
     /// The reference is longer than the component's stated limit.
     ReferenceTooLong = "input.reference_too_long",
     /// The rollout has no token count, and the component needs one.
@@ -51,6 +69,8 @@ codes! {
     NotUnicode = "input.utf8",
     /// A gate of the recipe was closed, so the component was not asked.
     GateClosed = "gate.closed",
+    /// A component before this one in `first_of` says right, so this one was not asked.
+    Settled = "first_of.settled",
     /// The group is too small for a reward that compares its members.
     GroupTooSmall = "group.too_small",
     /// The group is too large for the way its comparisons become numbers.

@@ -1,6 +1,7 @@
 //! The registry of rewards: rules, judged rewards and the caller's custom rewards, found by name or alias.
 
 use crate::judge::{self, JudgedReward};
+use crate::plan::first_of::FirstOf;
 use crate::reward::{ParamError, Properties, Registration, ResourceCache};
 use crate::rule::custom::{Custom, CustomKind};
 use crate::rule::{self, Rule};
@@ -27,6 +28,8 @@ pub enum Scorer {
     Judged(Arc<JudgedReward>),
     /// A reward of the caller's, which sees many groups in one call.
     Custom(Box<dyn Custom>),
+    /// No reward of its own: the first of other components that says right.
+    FirstOf(FirstOf),
 }
 
 impl fmt::Debug for Scorer {
@@ -35,6 +38,7 @@ impl fmt::Debug for Scorer {
             Self::Rule(_) => "Rule",
             Self::Judged(_) => "Judged",
             Self::Custom(_) => "Custom",
+            Self::FirstOf(_) => "FirstOf",
         })
     }
 }
@@ -46,6 +50,7 @@ impl Scorer {
             Self::Rule(rule) => *rule.properties(),
             Self::Judged(question) => Properties::new(question.range),
             Self::Custom(custom) => custom.properties(),
+            Self::FirstOf(first) => first.properties(),
         }
     }
 
@@ -55,6 +60,7 @@ impl Scorer {
             Self::Rule(rule) => matches!(rule, Rule::Group(_)),
             Self::Judged(question) => question.compares(),
             Self::Custom(custom) => custom.compares(),
+            Self::FirstOf(_) => false,
         }
     }
 }

@@ -172,6 +172,78 @@ fn doctor_checks_a_recipe_its_judges_and_a_state() {
 }
 
 #[test]
+fn doctor_checks_the_references_of_a_data_set() {
+    let folder = Folder::new("doctor-data");
+    let good = folder.file(
+        "good.jsonl",
+        r#"{"question": "a", "answer": "\\frac{1}{2}"}
+{"question": "a", "answer": 0.5}
+{"question": "b", "answer": "x^2-1", "response": "\\boxed{3}"}
+"#,
+    );
+    let renamed = ["--field", "prompt=question", "--field", "reference=answer"];
+    let ran = run(&[&["doctor", &good, "-r", "math"], &renamed[..]].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.talk);
+    assert!(ran.out.contains("3 rows, 2 prompts with a reference, 3 different references"), "{}", ran.out);
+    assert!(ran.out.contains("ok    accuracy") && ran.out.contains("expression 100.0 %"), "{}", ran.out);
+    let bad = folder.file(
+        "bad.jsonl",
+        r#"{"id": "u", "prompt": "p", "reference": "\\frac{1}{0}"}
+{"id": "v", "prompt": "q", "reference": "3"}
+{"id": "w", "prompt": "q", "reference": "4"}
+{"id": "x", "prompt": "r", "reference": "1,22"}
+{"id": "y", "prompt": "s"}
+{"id": "z", "prompt": "t", "reference": "7"}
+"#,
+    );
+    let found = folder.path("found.jsonl");
+    let ran = run(&["doctor", &bad, "-r", "math", "--out", &found]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.talk);
+    for line in [
+        "FAIL  accuracy                1 reference (20.0 %): is undefined",
+        "FAIL  data                    1 row (16.7 %): the prompt has another reference in an earlier row",
+        "w: 4 (v has 3)",
+        "FAIL  accuracy                1 row (16.7 %): The rollout has no reference",
+        "warn  accuracy                1 reference (20.0 %): may have a decimal comma",
+        "x: 1,22 (read as list)",
+    ] {
+        assert!(ran.out.contains(line), "{line}\n{}", ran.out);
+    }
+    let written = std::fs::read_to_string(found).unwrap();
+    let lines: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["id"], "u");
+    assert_eq!((&lines[0]["severity"], &lines[0]["what"]), (&"fault".into(), &"is undefined".into()));
+    let only = folder.file("only.jsonl", "{\"prompt\": \"p\", \"reference\": \"\\\\frac{1}{0}\"}\n");
+    assert_eq!(run(&["doctor", &only, "-r", "math"]).code, 1);
+    assert_eq!(run(&["doctor", &only, "-r", "math", "--max-unparsable", "1"]).code, 0);
+}
+
+#[test]
+fn doctor_tells_what_a_recipe_does_not_find() {
+    let folder = Folder::new("doctor-fields");
+    folder.file(
+        "style.yaml",
+        "components:\n  style: { reward: judge, mode: pointwise, prompt: \"{{ extra.rubric }} {{ response }}\", answer: { json: score, min: 0, max: 1 } }\n\
+         judges: { main: { base_url: \"http://127.0.0.1:1/v1\", model: m } }\n",
+    );
+    let recipe =
+        folder.file("recipe.yaml", "route: { by: extra.kind, cases: { maths: math, style: style.yaml } }\n");
+    let rows = folder.file(
+        "rows.jsonl",
+        r#"{"id": "a", "prompt": "p", "kind": "style", "rubric": "good?"}
+{"id": "b", "prompt": "q", "kind": "style"}
+{"id": "c", "prompt": "r", "kind": "maths"}
+{"id": "d", "prompt": "s", "kind": "other"}
+"#,
+    );
+    let ran = run(&["doctor", &rows, "-r", &recipe]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.talk);
+    for part in ["recipe.template_failed", "input.missing_reference", "input.no_route", "4 rows"] {
+        assert!(ran.out.contains(part), "{part}\n{}", ran.out);
+    }
+}
+
+#[test]
 fn a_misspelt_state_address_makes_no_folder() {
     let folder = Folder::new("misspelt-state");
     let rows = folder.file("rows.jsonl", "{\"prompt\": \"p\", \"response\": \"a\"}\n");

@@ -75,6 +75,18 @@ test('a run without a judge has no judges on its page', async () => {
   assert.deepEqual(page.faults, []);
 });
 
+test('wrong answers and unreadable ones are two curves', async () => {
+  const said = ['\\boxed{4}', '\\boxed{5}', '\\boxed{4 2 7}', 'no idea'];
+  const rollouts = said.map((response, place) => ({ id: `m-${place}`, group: 'm', prompt: 'p', reference: '4', response }));
+  await service.score('verified', 0, rollouts, { recipe: 'math' });
+  const { run: verified } = await service.score('verified', 1, rollouts.slice(0, 2), { recipe: 'math' });
+  const page = await open(browser, `${service.url}/#run=${verified}`);
+  const shown = await numbers(page, 'why-accuracy');
+  const shares = shown.map((row) => ['equal', 'different', 'not parsed', 'no answer'].map((name) => Math.round(number(row[name]))));
+  assert.deepEqual(shares, [[25, 25, 25, 25], [50, 50, 0, 0]]);
+  assert.deepEqual(page.faults, []);
+});
+
 test('of a long run the newest steps are shown, or some of all', async () => {
   const MANY = 1030;
   let long;

@@ -29,13 +29,21 @@ pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
     for (index, branch) in plan.branches.iter().enumerate() {
         for (at, component) in branch.components.iter().enumerate() {
             let Scorer::Custom(custom) = &component.scorer else { continue };
-            let asked: Vec<Vec<usize>> = (rule_results.iter())
+            let asked: Vec<Vec<usize>> = (rule_results.iter_mut())
                 .map(|rule_result| {
-                    let open = |row: &usize| {
-                        rule_result.rows[*row].branch == Some(index)
-                            && rule_result.rows[*row].closed_by.is_none()
+                    let count = rule_result.rows.len();
+                    let mut open = |row: &usize| {
+                        let row = &mut rule_result.rows[*row];
+                        if row.branch != Some(index) || row.closed_by.is_some() {
+                            return false;
+                        }
+                        let settled = branch.is_settled(at, &row.outcomes);
+                        if settled {
+                            row.outcomes[at] = Some(Outcome::skipped(Code::Settled));
+                        }
+                        !settled
                     };
-                    (0..rule_result.rows.len()).filter(open).collect()
+                    (0..count).filter(|row| open(row)).collect()
                 })
                 .collect();
             let outcomes = call_custom(custom.as_ref(), rollouts, groups, &asked, plan.groups.timeout);

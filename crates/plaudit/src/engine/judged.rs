@@ -62,6 +62,10 @@ pub(super) fn build_judge_tasks(
             if row.branch != Some(index) || row.closed_by.is_some() {
                 continue;
             }
+            if scorer.plan.branches[index].is_settled(component, &row.outcomes) {
+                row.outcomes[component] = Some(Outcome::skipped(Code::Settled));
+                continue;
+            }
             match members[member].text.as_str().len() > scorer.plan.longest_response {
                 true => row.outcomes[component] = Some(floor(Outcome::floored(0.0, scorer.too_long()))),
                 false => asked.push(member),

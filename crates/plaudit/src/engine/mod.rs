@@ -381,6 +381,9 @@ fn is_rules_only(plan: &Plan) -> bool {
 /// Makes the total of a row out of its outcomes.
 fn set_total(plan: &Plan, row: &mut Row) {
     let Some(branch) = row.branch.map(|index| &plan.branches[index]) else { return };
+    if row.closed_by.is_none() {
+        branch.set_first_of(&mut row.outcomes);
+    }
     let gate = row.closed_by.and_then(|at| Some((at, branch.components[at].gate?)));
     row.total = match gate {
         Some((at, gate)) => closed_total(branch, &row.outcomes, at, gate),

@@ -66,6 +66,8 @@ pub struct Fields {
     names: [Cow<'static, str>; 8],
     /// Whether a line with other fields is refused.
     strict: bool,
+    /// What stands for the response of a line without one, where such lines are taken.
+    stand_in: Option<&'static str>,
 }
 
 /// The fields of a rollout, in the order of [`Fields`].
@@ -75,12 +77,17 @@ pub const FIELDS: [&str; 8] =
 impl Fields {
     /// The names of plaudit's own format.
     pub fn own() -> Self {
-        Self { names: FIELDS.map(Cow::Borrowed), strict: false }
+        Self { names: FIELDS.map(Cow::Borrowed), strict: false, stand_in: None }
     }
 
     /// Refuses lines with fields that are neither known nor mapped, which are else kept as `extra`.
     pub fn refuse_others(&mut self) {
         self.strict = true;
+    }
+
+    /// Takes lines without a response, as a data set has them before a training, and puts a text in its place.
+    pub fn stand_in_response(&mut self, text: &'static str) {
+        self.stand_in = Some(text);
     }
 
     /// Reads a field from another name. Gives back whether there is such a field.
@@ -246,7 +253,10 @@ fn read_object(
         (Some(_), Some(_)) => {
             return Err(InputError::new("input.schema", "response and responses exclude each other"));
         }
-        (None, None) => return Err(guess::missing_response(&map, fields, taken)),
+        (None, None) => match fields.stand_in {
+            Some(text) => (vec![(text.to_owned(), None)], None),
+            None => return Err(guess::missing_response(&map, fields, taken)),
+        },
     };
     fields.check_rest(&map)?;
     let shared = Rollout {

@@ -1,8 +1,10 @@
 //! The plan: what a recipe means. Loaded rewards, resolved judges, weights, gates and routes; nothing about the
 //! configuration can fail after this.
 
+pub mod first_of;
 mod judges;
 mod resolve;
+mod resolve_first_of;
 
 use crate::compose::{Combine, Part};
 use crate::group::Partial;

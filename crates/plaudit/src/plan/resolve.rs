@@ -132,16 +132,31 @@ impl<'r> Resolver<'r> {
                 return branch;
             }
             for (key, node) in components.entries() {
-                if let Some((component, part)) = self.component(&key.name, node, &defined) {
+                let made = match node.get("first_of") {
+                    Some(_) => self.first_of(&key.name, node),
+                    None => self.component(&key.name, node, &defined),
+                };
+                if let Some((component, part)) = made {
                     branch.components.push(component);
                     branch.parts.push(part);
                 }
             }
         }
+        if self.errors.len() == before {
+            self.link_first_of(&mut branch);
+        }
         if self.errors.len() == before && !branch.parts.is_empty() {
             self.refuse_weightless(&branch);
         }
         branch
+    }
+
+    pub(super) fn refuse_component_name(&mut self, name: &str, path: &str, node: &Node) {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
+            let message = "a component's name is made of letters, digits, _ and -, at most 64";
+            self.errors.push(RecipeError::new("recipe.name", path, message).at(node.line));
+        }
     }
 
     fn refuse_weightless(&mut self, branch: &Branch) {
@@ -160,11 +175,7 @@ impl<'r> Resolver<'r> {
 
     fn component(&mut self, name: &str, node: &Node, defined: &[String]) -> Option<(Component, Part)> {
         let path = format!("components.{name}");
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
-            let message = "a component's name is made of letters, digits, _ and -, at most 64";
-            self.errors.push(RecipeError::new("recipe.name", &path, message).at(node.line));
-        }
+        self.refuse_component_name(name, &path, node);
         let entry = self.entry(&path, node)?;
         let before = self.errors.len();
         check(node, &file::component_schema(entry), &path, self.errors);

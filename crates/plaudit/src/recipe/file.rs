@@ -139,6 +139,22 @@ pub struct ComponentConfig {
     pub gate: Option<GateConfig>,
 }
 
+/// A component without a reward of its own: its value is that of the first of other components that says right.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FirstOfConfig {
+    /// The names of other components, the cheap ones first, each of weight 0. The last, which may ask a judge, is asked only where
+    /// none before it has its best value.
+    #[schemars(length(min = 2))]
+    pub first_of: Vec<String>,
+    /// How much the value counts in the total; 0 measures it without adding it.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// Whether a rollout to which none of the components applies is invalid, rather than scored by the others.
+    #[serde(default)]
+    pub required: bool,
+}
+
 /// A gate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -196,12 +212,18 @@ pub fn schema() -> Value {
         }
         schema
     };
+    let mut first_of = inline_schema::<FirstOfConfig>();
+    first_of["title"] = json!("first_of");
+    if let Some(schema) = first_of.as_object_mut() {
+        schema.remove("$schema");
+    }
+    let components = RewardEntry::all().map(component).chain([first_of]).collect::<Vec<_>>();
     let mut whole = outline();
     whole["title"] = json!("plaudit recipe");
     whole["properties"]["components"] = json!({
         "description": whole["properties"]["components"]["description"],
         "type": "object",
-        "additionalProperties": { "anyOf": RewardEntry::all().map(component).collect::<Vec<_>>() },
+        "additionalProperties": { "anyOf": components },
     });
     whole
 }

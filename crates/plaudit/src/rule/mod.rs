@@ -14,6 +14,8 @@ pub mod f1_score;
 pub mod kimi_length;
 pub mod length;
 pub mod length_penalty;
+mod math_references;
+pub mod math_verify_reward;
 pub mod ngram_repetition_penalty;
 pub mod number_accuracy;
 pub mod open_r1_cosine_length;
@@ -24,6 +26,7 @@ pub mod open_r1_tag_count;
 pub mod privacy_leakage;
 pub mod reasoning_format;
 pub mod reasoning_tool_call_format;
+pub mod reference_check;
 pub mod regex;
 pub mod rouge;
 pub mod thought_length;
@@ -37,9 +40,11 @@ use crate::rollout::Prompt;
 use crate::text::tokens::Tokens;
 use crate::text::{Case, Text};
 use crate::tokenizer::{Tokenizer, Uncut};
+use reference_check::ReferenceCheck;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Every rule reward, by name. A new one is a file beside this and a line here.
 pub const RULES: &[Registration<Rule>] = &[
@@ -48,6 +53,7 @@ pub const RULES: &[Registration<Rule>] = &[
     Registration::of::<f1_score::F1Score>(),
     Registration::of::<kimi_length::KimiLength>(),
     Registration::of::<length_penalty::LengthPenalty>(),
+    Registration::of::<math_verify_reward::MathVerifyReward>(),
     Registration::of::<ngram_repetition_penalty::NgramRepetitionPenalty>(),
     Registration::of::<number_accuracy::NumberAccuracy>(),
     Registration::of::<open_r1_cosine_length::OpenR1CosineLength>(),
@@ -127,6 +133,8 @@ pub type GroupRule = RuleFn<GroupFn>;
 pub struct RuleFn<F: ?Sized> {
     /// The range, the floor and the limits.
     pub properties: Properties,
+    /// What it says about references alone.
+    references: Option<Arc<dyn ReferenceCheck>>,
     score: Box<F>,
 }
 
@@ -155,7 +163,7 @@ impl Rule {
         score: impl Fn(&Sample<'_>) -> O + Send + Sync + 'static,
     ) -> Self {
         let score = Box::new(move |sample: &Sample<'_>| score(sample).into());
-        Self::Each(EachRule { properties: Properties::new(range), score })
+        Self::Each(EachRule { properties: Properties::new(range), references: None, score })
     }
 
     /// A rule that compares the rollouts of a group. Its floor is the lower end of `range`.
@@ -163,7 +171,8 @@ impl Rule {
         range: Range,
         score: impl Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync + 'static,
     ) -> Self {
-        Self::Group(GroupRule { properties: Properties::new(range), score: Box::new(score) })
+        let score = Box::new(score);
+        Self::Group(GroupRule { properties: Properties::new(range), references: None, score })
     }
 
     /// The range, the floor and the limits.
@@ -179,6 +188,23 @@ impl Rule {
             Self::Each(rule) => &mut rule.properties,
             Self::Group(rule) => &mut rule.properties,
         }
+    }
+
+    /// What the rule says about references alone, where it can tell a good one from a bad one.
+    pub fn reference_check(&self) -> Option<&dyn ReferenceCheck> {
+        match self {
+            Self::Each(rule) => rule.references.as_deref(),
+            Self::Group(rule) => rule.references.as_deref(),
+        }
+    }
+
+    /// The same rule, which can tell a good reference from a bad one.
+    pub fn checks_references(mut self, check: Arc<dyn ReferenceCheck>) -> Self {
+        match &mut self {
+            Self::Each(rule) => rule.references = Some(check),
+            Self::Group(rule) => rule.references = Some(check),
+        }
+        self
     }
 
     /// The same rule with a floor of its own, for a range without a lower end.

@@ -113,6 +113,11 @@ pub struct ComponentStatistics {
     #[serde(serialize_with = "r")]
     #[schemars(with = "Option<f64>")]
     pub length_correlation: Correlation,
+    /// Why the values are what they are, where the reward says so in a word: of `math_verify_reward`, how many answers are equal,
+    /// different, not parsed or not there.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(default)]
+    pub why: BTreeMap<&'static str, u64>,
     /// What the judge's verdicts look like, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judging: Option<Judging>,
@@ -256,9 +261,12 @@ impl Statistics {
                         column.values.observe(value);
                         column.length_correlation.observe(length, value);
                     }
-                    let rate = outcome.info().and_then(|info| info.get("repetition_rate"));
-                    if let Some(Fact::Number(rate)) = rate {
+                    let Some(info) = outcome.info() else { continue };
+                    if let Some(Fact::Number(rate)) = info.get("repetition_rate") {
                         self.repetition.rate.observe(*rate);
+                    }
+                    if let Some(Fact::Word(why)) = info.get("why") {
+                        *column.why.entry(why).or_insert(0) += 1;
                     }
                 }
             }
@@ -303,6 +311,9 @@ impl Statistics {
             ours.outcomes.merge(&theirs.outcomes);
             ours.values.merge(&theirs.values);
             ours.length_correlation.merge(&theirs.length_correlation);
+            for (why, count) in &theirs.why {
+                *ours.why.entry(why).or_insert(0) += count;
+            }
             if let Some(judging) = &theirs.judging {
                 ours.judging.get_or_insert_default().0.merge(&judging.0);
             }

@@ -14,6 +14,7 @@ pub mod tokens;
 pub mod transcript;
 
 use crate::tokenizer::{Tokenizer, Uncut};
+use std::any::Any;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -44,6 +45,8 @@ pub struct Text<'a> {
     tags: OnceCell<Tags>,
     thought: OnceCell<Box<Text<'static>>>,
     tokens: RefCell<Vec<Cut>>,
+    /// What rules made of it, each under a key of its own.
+    parsed: RefCell<Vec<(u64, Rc<dyn Any>)>>,
 }
 
 impl<'a> Text<'a> {
@@ -56,6 +59,7 @@ impl<'a> Text<'a> {
             tags: OnceCell::new(),
             thought: OnceCell::new(),
             tokens: RefCell::new(Vec::new()),
+            parsed: RefCell::new(Vec::new()),
         }
     }
 
@@ -110,6 +114,17 @@ impl<'a> Text<'a> {
         let tokens = Rc::new(tokenizer.cut(text)?);
         self.tokens.borrow_mut().push((key, Rc::clone(&tokens)));
         Ok(tokens)
+    }
+
+    /// What a rule makes of the text, made once for each key: a reference is parsed once for its group, not once a rollout.
+    pub fn parsed<T: Any>(&self, key: u64, parse: impl FnOnce(&str) -> T) -> Rc<T> {
+        let known = self.parsed.borrow().iter().find(|(of, _)| *of == key).map(|(_, made)| Rc::clone(made));
+        if let Some(made) = known.and_then(|made| made.downcast().ok()) {
+            return made;
+        }
+        let made = Rc::new(parse(&self.raw));
+        self.parsed.borrow_mut().push((key, Rc::clone(&made) as Rc<dyn Any>));
+        made
     }
 
     /// The stripped text as `tokens` saw it, so that a token's span can be shown.

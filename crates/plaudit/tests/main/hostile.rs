@@ -126,6 +126,11 @@ fn variants() -> Vec<(&'static str, Value)> {
         ("total_length", json!({"unit": "word"})),
         ("thought_length", json!({"unit": "character"})),
         ("open_r1.repetition", json!({"language": "zh"})),
+        ("math", json!({"answer": "last_number", "think": "keep"})),
+        ("math", json!({"preset": "verl.math_reward"})),
+        ("math", json!({"preset": "verl.math_dapo"})),
+        ("math", json!({"preset": "verl.prime_math"})),
+        ("math", json!({"preset": "trl.accuracy"})),
         ("open_r1.cosine_length", json!({"correct": "answer"})),
         (
             "regex",

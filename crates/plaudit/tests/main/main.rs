@@ -15,6 +15,7 @@ mod journal;
 mod judge_prompts;
 mod judge_replies;
 mod judge_templates;
+mod math;
 mod properties;
 mod recipe;
 #[cfg(feature = "redis")]

@@ -138,7 +138,15 @@ def test_skipped_components_are_none_in_their_column() -> None:
     ("recipe", "why"),
     [
         ({**RULES, "combine": "mean"}, "`combine: mean`"),
-        ("math", "the gate of `format`"),
+        (
+            {
+                "components": {
+                    "format": {"reward": "reasoning_format", "gate": {"min": 1.0, "total": -1.0}},
+                    "right": {"reward": "math"},
+                }
+            },
+            "the gate of `format`",
+        ),
         (
             {
                 "name": "sent",

@@ -1,13 +1,17 @@
-//! `plaudit doctor`: a self-check of the machine, a recipe, its judges and a state, with the remedy beside each fault.
+//! `plaudit doctor`: a self-check of the machine, a recipe, its judges and a state, or of a data set, with the remedy beside each
+//! fault.
+
+mod data;
 
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::rewards::print;
-use crate::scoring::RecipeArgs;
+use crate::scoring::{RecipeArgs, pair};
 use crate::state::State;
 use crate::summary::{short, whole};
 use crate::{GOOD, PARTLY};
 use clap::Args;
+use data::DataCheck;
 use plaudit::engine::{Engine, EngineOptions};
 use plaudit::outcome::Outcome;
 use plaudit::plan::{Component, Plan};
@@ -18,20 +22,33 @@ use std::time::{Duration, Instant};
 const EXAMPLES: &str = "\
 Examples:
   plaudit doctor
-  plaudit doctor --recipe my.yaml --state run/";
+  plaudit doctor --recipe my.yaml --state run/
+  plaudit doctor train.parquet --recipe math --field prompt=question --field reference=answer";
 
-/// Check the machine, a recipe, its judges and a state
+/// Check the machine, a recipe, its judges and a state; or a data set
 ///
-/// Scores one group of two small rollouts with the recipe, so each of its judges is asked a few times. Exits with 0 where all
-/// is well, and with 1 where something is not.
+/// Without a data set it scores one group of two small rollouts with the recipe, so each of its judges is asked a few times. With
+/// one it asks nobody: it tells what the rewards of the recipe need and do not find, and references that no response can be
+/// compared with. Lines need no response. Exits with 0 where all is well, and with 1 where something is not.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {
+    /// A data set to check: a file of JSON lines or Parquet, or - for JSON lines from stdin
+    data: Option<String>,
     #[command(flatten)]
     recipe: RecipeArgs,
     /// Check this state as well: a folder, or redis://host:port/database
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
+    /// Read a field of the data set from another name, such as reference=answer
+    #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair, requires = "data")]
+    fields: Vec<(String, String)>,
+    /// So many references of a kind of fault are borne
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "data")]
+    max_unparsable: u64,
+    /// Write every finding in the data set as a line of JSON
+    #[arg(long, short, value_name = "FILE", requires = "data")]
+    out: Option<String>,
 }
 
 /// A judge that is down is waited for no longer than this: a person is looking.
@@ -72,6 +89,25 @@ impl DoctorCheck {
 
 impl Doctor {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
+        let checks = match &self.data {
+            Some(data) => self.data(data)?,
+            None => self.machine(),
+        };
+        let style = Style::of_stdout();
+        let lines: Vec<String> = checks.iter().map(|check| check.line(style)).collect();
+        print(&format!("plaudit {}\n{}", env!("CARGO_PKG_VERSION"), lines.join("\n")))?;
+        Ok(if checks.iter().any(|check| check.verdict == Bad) { PARTLY } else { GOOD })
+    }
+
+    fn data(&self, data: &str) -> Result<Vec<DoctorCheck>, CliError> {
+        let mut fields = crate::scoring::fields(&self.fields, false)?;
+        fields.stand_in_response("There is no response yet.");
+        let plan = self.recipe.recipe()?.plan()?;
+        let check = DataCheck { data, fields, allowed: self.max_unparsable, out: self.out.as_deref() };
+        check.run(plan)
+    }
+
+    fn machine(&self) -> Vec<DoctorCheck> {
         let mut checks = machine();
         if let Some(place) = &self.state {
             checks.push(state(place));
@@ -80,10 +116,7 @@ impl Doctor {
             Ok(plan) => checks.extend(recipe(plan)),
             Err(mistakes) => checks.push(DoctorCheck::new(Bad, "recipe", mistakes.to_string())),
         }
-        let style = Style::of_stdout();
-        let lines: Vec<String> = checks.iter().map(|check| check.line(style)).collect();
-        print(&format!("plaudit {}\n{}", env!("CARGO_PKG_VERSION"), lines.join("\n")))?;
-        Ok(if checks.iter().any(|check| check.verdict == Bad) { PARTLY } else { GOOD })
+        checks
     }
 }
 
@@ -97,7 +130,9 @@ fn machine() -> Vec<DoctorCheck> {
         Some(most) => (Good, format!("at most {}", whole(most))),
         None => (Good, "no limit".to_owned()),
     };
+    let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
     vec![
+        DoctorCheck::new(Good, "system", system),
         DoctorCheck::new(Good, "threads", whole(threads as u64)),
         DoctorCheck::new(verdict, "open files", said),
     ]

@@ -1,0 +1,610 @@
+//! Extraction: where the answer stands in a response. One pass from the end, linear in the length of the text.
+//!
+//! After the thinking is cut, the last commitment wins: a box, `<answer>`, `####`, a phrase such as "the answer is",
+//! the whole of a short response, the last formula, the last number.
+
+mod formula;
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem;
+use memchr::memrchr_iter;
+
+use self::formula::{around, last, last_math, last_math_in, last_number, leading_math, prose_words, whole};
+use crate::bound::Bound;
+use crate::lex::closing_brace;
+use crate::options::{AnswerIn, Think};
+
+/// Boxes that are looked at, from the end.
+const MAX_BOXES: usize = 256;
+/// Bytes between two boxes that belong together.
+const MAX_GAP: usize = 64;
+/// Places of the word "answer" that are tried, from the end.
+const MAX_PHRASES: usize = 32;
+/// Bytes between the word "answer" and what it announces.
+const MAX_ANNOUNCEMENT: usize = 100;
+/// The words that announce an answer, without the letter that may be a capital.
+const WORDS: [&str; 6] = ["nswer", "NSWER", "答案", "ption", "hoice", "选"];
+/// Bytes of a response that may be an answer as a whole.
+const MAX_WHOLE: usize = 512;
+/// Bytes at the end of a response that are looked through for the last formula and the last number.
+const MAX_TAIL: usize = 64 * 1024;
+/// Bytes of a sentence that is looked through for its last number or formula.
+const MAX_SENTENCE: usize = 4096;
+
+/// Where an answer was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Rule {
+    /// In `\boxed{…}` or `\fbox{…}`.
+    Box,
+    /// In `<answer>…</answer>`.
+    AnswerTag,
+    /// After `####`.
+    Hash,
+    /// After "the answer is" and its relatives.
+    Phrase,
+    /// The whole of a short response.
+    Whole,
+    /// The last formula.
+    LastMath,
+    /// The last number.
+    LastNumber,
+}
+
+impl Rule {
+    /// The stable name of the rule.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Box => "box",
+            Self::AnswerTag => "answer_tag",
+            Self::Hash => "hash",
+            Self::Phrase => "phrase",
+            Self::Whole => "whole",
+            Self::LastMath => "last_math",
+            Self::LastNumber => "last_number",
+        }
+    }
+}
+
+/// An answer in its response.
+#[derive(Clone, Debug)]
+pub(crate) struct Found<'t> {
+    pub(crate) rule: Rule,
+    pub(crate) text: Cow<'t, str>,
+    pub(crate) span: Range<usize>,
+}
+
+impl<'t> Found<'t> {
+    fn at(rule: Rule, text: &'t str, span: Range<usize>) -> Self {
+        Self { rule, text: Cow::Borrowed(&text[span.clone()]), span }
+    }
+}
+
+/// Where the answer part of a response begins: after the thinking.
+fn after_thinking(text: &str) -> Result<usize, Bound> {
+    let bytes = text.as_bytes();
+    for at in memrchr_iter(b'<', bytes) {
+        if bytes[at..].starts_with(b"</think>") {
+            return Ok(at + "</think>".len());
+        }
+        if bytes[at..].starts_with(b"<think>") {
+            return Err(Bound::UnclosedThink);
+        }
+    }
+    Ok(0)
+}
+
+/// Finds the answer of a response. `None`: there is none.
+pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Option<Found<'_>>, Bound> {
+    let start = if think == Think::Cut { after_thinking(text)? } else { 0 };
+    match answer {
+        AnswerIn::Box => last_box(text, start),
+        AnswerIn::Phrase => Ok(phrase(text, start)),
+        AnswerIn::Hash => Ok(hash(text, start)),
+        AnswerIn::LastNumber => Ok(last_number(text, start, text.len())),
+        AnswerIn::Auto => {
+            if let Some(found) = last_box(text, start)? {
+                // A tag or a final answer after the box is the later commitment.
+                let later = found.span.end;
+                return Ok(Some(
+                    answer_tag(text, later).or_else(|| final_answer(text, later)).unwrap_or(found),
+                ));
+            }
+            let found = answer_tag(text, start).or_else(|| hash(text, start)).or_else(|| phrase(text, start));
+            Ok(found.or_else(|| whole(text, start)).or_else(|| last(text, start)))
+        }
+    }
+}
+
+/// The last formula or number of a response that could not be read as a whole.
+pub(crate) fn fallback(text: &str, think: Think) -> Option<Found<'_>> {
+    let start = if think == Think::Cut { after_thinking(text).ok()? } else { 0 };
+    last(text, start)
+}
+
+/// The last box, or else the last formula with delimiters.
+pub(crate) fn box_or_math(text: &str) -> Result<Option<Found<'_>>, Bound> {
+    Ok(match last_box(text, 0)? {
+        Some(found) => Some(found),
+        None => last_math(text, 0),
+    })
+}
+
+/// The answer of a reference, which is a bare answer, a formula, a sentence or a worked solution.
+pub(crate) fn reference(text: &str) -> Result<(Found<'_>, bool), Bound> {
+    if let Some(found) = last_box(text, 0)? {
+        return Ok((found, true));
+    }
+    if let Some(found) = hash(text, 0) {
+        return Ok((found, true));
+    }
+    Ok((Found { rule: Rule::Whole, text: Cow::Borrowed(text.trim()), span: 0..text.len() }, false))
+}
+
+/// The answer of a reference that cannot be read as a whole: what is announced, or a formula at the end that a verb
+/// leads to. Any other formula is a part of a statement, and the statement is the answer.
+pub(crate) fn sentence(text: &str) -> Option<Found<'_>> {
+    const VERBS: [&str; 8] = ["is", "are", "be", "equals", "get", "have", "obtain", "="];
+    if let Some(found) = phrase(text, 0) {
+        return Some(found);
+    }
+    let found = last_math(text, 0)?;
+    let after = &text[found.span.end..];
+    let verb = text[..found.span.start].trim_end_matches([' ', ':', '\n']).rsplit([' ', '\n']).next();
+    (!after.contains(char::is_alphabetic) && verb.is_some_and(|verb| VERBS.contains(&verb))).then_some(found)
+}
+
+// Boxes.
+
+/// A box: where its command begins, its content, and where it ends. Content `None`: it is never closed.
+struct BoxAt {
+    start: usize,
+    content: Option<Range<usize>>,
+    end: usize,
+}
+
+/// The last box that begins before `before`.
+fn box_before(text: &str, start: usize, before: usize) -> Option<BoxAt> {
+    static BOX: LazyLock<memmem::FinderRev<'static>> = LazyLock::new(|| memmem::FinderRev::new(b"box"));
+    let bytes = text.as_bytes();
+    let mut stop = before;
+    while let Some(found) = BOX.rfind(&bytes[start..stop]) {
+        let word = start + found;
+        stop = word;
+        let head = &bytes[start..word];
+        let (at, name) = if bytes[word..].starts_with(b"boxed") && head.ends_with(b"\\") {
+            (word - 1, 5)
+        } else if head.ends_with(b"\\f") {
+            (word - 2, 4)
+        } else {
+            continue;
+        };
+        let mut open = at + 1 + name;
+        while open < bytes.len() && (bytes[open] == b' ' || bytes[open] == b'\n') {
+            open += 1;
+        }
+        if open < bytes.len() && bytes[open] == b'{' {
+            let limit = if before == bytes.len() { bytes.len() } else { before };
+            let close = closing_brace(bytes, open, limit);
+            let end = close.map_or(open + 1, |close| close + 1);
+            return Some(BoxAt { start: at, content: close.map(|close| open + 1..close), end });
+        }
+        // `\boxed 5`: one word.
+        let mut end = open;
+        while end < bytes.len() && bytes[end].is_ascii_alphanumeric() {
+            end += 1;
+        }
+        if end > open && open > at + 1 + name {
+            return Some(BoxAt { start: at, content: Some(open..end), end });
+        }
+    }
+    None
+}
+
+fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
+    let Some(mut last) = box_before(text, start, text.len()) else { return Ok(None) };
+    let Some(mut content) = last.content.clone() else { return Err(Bound::Unbalanced) };
+    // An empty box may quote the task. The last one that is filled counts.
+    let mut boxes = 1;
+    while text[content.clone()].trim().is_empty() {
+        let Some(previous) = box_before(text, start, last.start) else { return Err(Bound::Empty) };
+        boxes += 1;
+        if boxes > MAX_BOXES {
+            return Err(Bound::Empty);
+        }
+        if let Some(filled) = previous.content.clone() {
+            content = filled;
+        }
+        last = previous;
+    }
+    let mut joined: Vec<Range<usize>> = vec![content];
+    let (mut first, end) = (last.start, last.end);
+    while boxes < MAX_BOXES
+        && memchr::memrchr(b'}', &text.as_bytes()[first.saturating_sub(MAX_GAP)..first]).is_some()
+        && let Some(previous) = box_before(text, start, first)
+        && let Some(content) = previous.content
+        && first - previous.end <= MAX_GAP
+        && is_joint(&text[previous.end..first])
+        && !text[content.clone()].trim().is_empty()
+    {
+        joined.push(content);
+        first = previous.start;
+        boxes += 1;
+    }
+    let percent = text[end..].trim_start_matches([' ', '$']).starts_with(['%', '\\'])
+        && text[end..].trim_start_matches([' ', '$', '\\']).starts_with('%');
+    if let [one] = &joined[..]
+        && !percent
+    {
+        return Ok(Some(Found {
+            rule: Rule::Box,
+            text: Cow::Borrowed(&text[one.clone()]),
+            span: first..end,
+        }));
+    }
+    let parts: Vec<&str> = joined.iter().rev().map(|part| &text[part.clone()]).collect();
+    let mut answer = parts.join(", ");
+    if percent {
+        answer.push_str("\\%");
+    }
+    Ok(Some(Found { rule: Rule::Box, text: Cow::Owned(answer), span: first..end }))
+}
+
+/// Whether what stands between two boxes makes them one list: a comma, "and" or "or", and little else.
+fn is_joint(gap: &str) -> bool {
+    const REFUSED: [&str; 16] = [
+        "but", "not", "no", "wait", "correct", "instead", "actually", "should", "then", "so", "thus",
+        "hence", "get", "is", "gives", "wrong",
+    ];
+    let mut words = 0;
+    let mut joint = false;
+    let mut equals = false;
+    let mut word = String::new();
+    for c in gap.chars().chain(std::iter::once(' ')) {
+        if c.is_alphabetic() || c == '\\' {
+            word.push(c.to_ascii_lowercase());
+            continue;
+        }
+        match std::mem::take(&mut word).as_str() {
+            "" | "\\" | "\\quad" | "\\qquad" | "\\text" | "\\textbf" | "\\mbox" | "\\left" | "\\right" => {}
+            "and" | "or" | "和" | "或" | "\\and" => joint = true,
+            other if REFUSED.contains(&other) => return false,
+            other if other.chars().count() > 1 => words += 1,
+            _ => {}
+        }
+        match c {
+            ',' | ';' | '，' | '、' => joint = true,
+            '=' if equals => return false,
+            '=' => equals = true,
+            '.' | ':' | '?' | '!' | '\u{3002}' => return false,
+            _ => {}
+        }
+    }
+    joint && words <= 3
+}
+
+// Tags and marks.
+
+fn answer_tag(text: &str, start: usize) -> Option<Found<'_>> {
+    let open = start + memmem::rfind(&text.as_bytes()[start..], b"<answer>")? + "<answer>".len();
+    let len = memmem::find(&text.as_bytes()[open..], b"</answer>").map_or(text.len() - open, |at| at);
+    let content = trimmed(text, open..open + len);
+    if content.is_empty() {
+        return None;
+    }
+    let inner = &text[content.clone()];
+    if inner.len() <= MAX_WHOLE && !inner.contains('\n') && !is_sentence(inner) {
+        return Some(Found::at(Rule::AnswerTag, text, content));
+    }
+    let found = segment(text, content.clone()).map(|found| Found { rule: Rule::AnswerTag, ..found });
+    found.or_else(|| Some(Found::at(Rule::AnswerTag, text, content)))
+}
+
+fn hash(text: &str, start: usize) -> Option<Found<'_>> {
+    let at = start + memmem::rfind(&text.as_bytes()[start..], b"####")? + 4;
+    let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |line| at + line);
+    let content = trimmed(text, at..end);
+    // A heading is no answer.
+    let answers = |c: char| c.is_ascii_digit() || "-+.$\\(−[{".contains(c);
+    let line = &text[content.clone()];
+    if !line.starts_with(answers)
+        && (prose_words(line) > 0 || !line.contains(['=', '^', '<', '>', '\\', '+']))
+    {
+        return None;
+    }
+    Some(Found::at(Rule::Hash, text, content))
+}
+
+// Phrases.
+
+fn phrase(text: &str, start: usize) -> Option<Found<'_>> {
+    let bytes = text.as_bytes();
+    // The last place of each word that was not tried yet: a word that is missing is looked for once.
+    let mut places: Vec<(usize, &[u8])> = WORDS
+        .iter()
+        .filter_map(|word| {
+            memmem::rfind(&bytes[start..], word.as_bytes()).map(|at| (start + at, word.as_bytes()))
+        })
+        .collect();
+    for _ in 0..MAX_PHRASES {
+        let (index, (at, word)) = places.iter().copied().enumerate().max_by_key(|(_, (at, _))| *at)?;
+        if let Some(found) = announced(text, at + word.len()) {
+            return Some(found);
+        }
+        match memmem::rfind(&bytes[start..at], word) {
+            Some(earlier) => places[index].0 = start + earlier,
+            None => {
+                places.swap_remove(index);
+            }
+        }
+    }
+    None
+}
+
+/// "The final answer is" with a number or a formula, as a commitment that is later than a box.
+fn final_answer(text: &str, start: usize) -> Option<Found<'_>> {
+    let bytes = &text.as_bytes()[start..];
+    let at = [&b"inal answer is"[..], b"inal answer:", b"inal Answer:", b"inal answer: "]
+        .iter()
+        .filter_map(|words| memmem::rfind(bytes, words))
+        .max()?;
+    let found = announced(text, start + at + "inal answer".len())?;
+    found.text.bytes().any(|c| c.is_ascii_digit() || c == b'\\').then_some(found)
+}
+
+/// The answer that is announced by the word that ends at `at`.
+fn announced(text: &str, at: usize) -> Option<Found<'_>> {
+    let mut at = at;
+    let rest = &text[at..];
+    if let Some(plural) = rest.strip_prefix('s') {
+        at = text.len() - plural.len();
+    }
+    let window_end = floor(text, (at + MAX_ANNOUNCEMENT).min(text.len()));
+    let window = &text[at..window_end];
+    let line = window.find('\n').map_or(window.len(), |line| line);
+    if ["ption", "hoice", "选"].iter().any(|word| text[..at].ends_with(word)) {
+        return choice(text, at);
+    }
+    let direct = |from: usize| {
+        let content = skip_markup(text, from);
+        (content < text.len()).then_some(content)
+    };
+    // "is", "are", a colon or an equals sign in the same sentence, or the answer right behind.
+    let head = &window[..line];
+    let stop = head.find(['$', '.']).map_or(head.len(), |stop| stop);
+    let head = &head[..head.find("\\(").map_or(stop, |math| stop.min(math))];
+    let mut from = None;
+    for verb in [":", "：", " is", " are", " be ", "=", "是", "为"] {
+        if let Some(found) = head.find(verb) {
+            let after = found + verb.len();
+            let whole_word =
+                !verb.starts_with(' ') || !head[after..].starts_with(|c: char| c.is_alphanumeric());
+            if whole_word && from.is_none_or(|known| after < known) {
+                from = Some(after);
+            }
+        }
+    }
+    let content = match from {
+        Some(from) => direct(at + from)?,
+        None => {
+            let content = direct(at)?;
+            let next = &text[content..];
+            let math = next.starts_with(|c: char| c.is_ascii_digit() || "$-−+.(".contains(c))
+                || next.starts_with("\\(")
+                || next.starts_with("\\[")
+                || next.starts_with("\\frac");
+            let heading = text[at..content].contains('\n');
+            if !(math || heading && !is_sentence(&next[..next.find('\n').map_or(next.len(), |line| line)])) {
+                return None;
+            }
+            content
+        }
+    };
+    // Another announcement right behind: "Answer: the answer is 5" is found by the later word already.
+    let end = sentence_end(text, content);
+    let content = trimmed(text, content..end);
+    if content.is_empty() {
+        return None;
+    }
+    segment(text, content).map(|found| Found { rule: Rule::Phrase, ..found })
+}
+
+/// The capital letter after "option" or "choice".
+fn choice(text: &str, at: usize) -> Option<Found<'_>> {
+    let rest = text[at..].trim_start_matches([' ', ':', '：', '项', '*', '(', '$']);
+    let rest = rest.strip_prefix("is ").unwrap_or(rest).trim_start_matches([' ', '*', '(', '$']);
+    let first = rest.chars().next().filter(char::is_ascii_uppercase)?;
+    if rest[first.len_utf8()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '\'') {
+        return None;
+    }
+    let from = text.len() - rest.len();
+    Some(Found::at(Rule::Phrase, text, from..from + 1))
+}
+
+/// Steps over spaces, quotes, stars, headings and tags of markup.
+fn skip_markup(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while at < bytes.len() {
+        match bytes[at] {
+            b' ' | b'\n' | b'\r' | b'\t' | b'*' | b'"' | b'`' | b'_' | b'#' | b':' | b'>' => at += 1,
+            b'\\' if bytes.get(at + 1) == Some(&b'"') => at += 2,
+            b'<' => {
+                let close = memchr::memchr(b'>', &bytes[at..bytes.len().min(at + 16)]);
+                let Some(close) = close else { return at };
+                at += close + 1;
+            }
+            _ => return at,
+        }
+    }
+    at
+}
+
+/// Where the sentence that begins here ends: at a full stop or a line end outside of a formula.
+fn sentence_end(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let limit = bytes.len().min(from + MAX_SENTENCE);
+    let mut at = from;
+    while at < limit {
+        match bytes[at] {
+            b'\n' => return at,
+            b'$' => {
+                let double = bytes.get(at + 1) == Some(&b'$');
+                let open = at + 1 + usize::from(double);
+                match memchr::memchr(b'$', &bytes[open..limit]) {
+                    Some(close) => at = open + close + usize::from(double),
+                    None => at = open - 1,
+                }
+            }
+            b'\\' if matches!(bytes.get(at + 1), Some(b'[' | b'(')) => {
+                let closer: &[u8] = if bytes[at + 1] == b'[' { b"\\]" } else { b"\\)" };
+                if let Some(close) = memmem::find(&bytes[at..limit], closer) {
+                    at += close + 1;
+                }
+            }
+            b'.' if bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace) => return at,
+            b'<' if bytes[at..].starts_with(b"</") || bytes[at..].starts_with(b"<|") => return at,
+            _ if text[at..].starts_with('。') => return at,
+            _ => {}
+        }
+        at = ceil(text, (at + 1).min(bytes.len()));
+    }
+    at.min(bytes.len())
+}
+
+/// The answer inside a sentence: a formula at its beginning, all of it if it is mathematics, or its last formula or
+/// number.
+fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
+    let mut range = range;
+    // Markup around the answer.
+    let end_markup: &[char] = &['*', '"', '`', ' ', '}', ',', ';'];
+    let inner = &text[range.clone()];
+    let kept = inner.trim_end_matches(end_markup);
+    if !kept.contains('{') || kept.matches('{').count() == kept.matches('}').count() {
+        range.end = range.start + kept.len();
+    }
+    // Words that only introduce a number.
+    for word in [
+        "exactly ",
+        "approximately ",
+        "about ",
+        "roughly ",
+        "equal to ",
+        "the number ",
+        "simply ",
+        "therefore ",
+    ] {
+        let inner = &text[range.clone()];
+        if inner.len() > word.len()
+            && inner.is_char_boundary(word.len())
+            && inner[..word.len()].eq_ignore_ascii_case(word)
+        {
+            range.start += word.len();
+        }
+    }
+    let inner = &text[range.clone()];
+    if inner.is_empty() {
+        return None;
+    }
+    if inner.starts_with(['$', '\\'])
+        && let Some(found) = leading_math(text, range.clone())
+    {
+        return Some(found);
+    }
+    if !is_sentence(inner) {
+        return Some(Found::at(Rule::Phrase, text, range));
+    }
+    let math = last_math_in(text, range.clone());
+    let number = last_number(text, range.start, range.end).map(|number| around(text, range.start, number));
+    match (math, number) {
+        (Some(math), Some(number)) if number.span.start >= math.span.end => Some(number),
+        (Some(math), _) => Some(math),
+        (None, Some(number)) => Some(number),
+        (None, None) => Some(Found::at(Rule::Phrase, text, range)),
+    }
+}
+
+/// Whether a text is prose: more than one word that is no unit, no function and no command.
+fn is_sentence(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut words = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at].is_ascii_alphabetic() {
+            let start = at;
+            while at < bytes.len() && bytes[at].is_ascii_alphabetic() {
+                at += 1;
+            }
+            let command = start > 0 && bytes[start - 1] == b'\\';
+            let known =
+                matches!(&text[start..at], "and" | "or" | "sin" | "cos" | "tan" | "log" | "sqrt" | "percent");
+            if !command && !known && at - start > 2 || matches!(&text[start..at], "is" | "be") {
+                words += 1;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    words > 2
+}
+
+fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+    let inner = &text[range.clone()];
+    let start = range.start + (inner.len() - inner.trim_start().len());
+    start..start + inner.trim().len()
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil(text: &str, mut at: usize) -> usize {
+    while at < text.len() && !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Option<(Rule, String)> {
+        let found = extract(text, AnswerIn::Auto, Think::Cut).unwrap()?;
+        Some((found.rule, found.text.into_owned()))
+    }
+
+    #[test]
+    fn the_last_commitment_wins() {
+        let is = |text: &str, rule: Rule, answer: &str| {
+            assert_eq!(found(text), Some((rule, answer.to_owned())), "{text}");
+        };
+        is("\\boxed{1} but \\boxed{2}", Rule::Box, "2");
+        is("\\boxed{1} and \\boxed{2}", Rule::Box, "1, 2");
+        is("\\boxed{5} (put it in \\boxed{})", Rule::Box, "5");
+        is("\\boxed{1}. The final answer is $2$.", Rule::Phrase, "2");
+        is("\\boxed{1} <answer>2</answer>", Rule::AnswerTag, "2");
+        is("so\n#### 72", Rule::Hash, "72");
+        is("The answer is $x$ and $y$.", Rule::Phrase, "x, y");
+        is("We choose option B because", Rule::Phrase, "B");
+        is("2^3", Rule::Whole, "2^3");
+        is("Hence $x=2$.", Rule::LastMath, "x=2");
+        is("There are 42 ways.", Rule::LastNumber, "42");
+        is("So the side is 2\\sqrt{3}.", Rule::LastMath, "2\\sqrt{3}");
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_is() {
+        assert_eq!(found(""), None);
+        assert_eq!(found("I considered 4 cases but I cannot conclude."), None);
+        assert!(matches!(extract("<think>4", AnswerIn::Auto, Think::Cut), Err(Bound::UnclosedThink)));
+        assert!(matches!(extract("\\boxed{4", AnswerIn::Auto, Think::Cut), Err(Bound::Unbalanced)));
+    }
+}

@@ -1,0 +1,636 @@
+//! The judge: whether two values are equal. Symmetric, deterministic and bounded in work.
+
+mod region;
+
+use dashu_int::{IBig, Sign, UBig};
+use dashu_ratio::RBig;
+
+use self::region::is_region;
+use crate::bound::{Bound, Work};
+use crate::expr::{Expr, Node, Tree};
+use crate::field::{self, Decision, Key};
+use crate::lex::Rel;
+use crate::number;
+use crate::options::{Options, Order, Percent, Units};
+use crate::real;
+use crate::unit;
+use crate::value::{Decimal, Interval, Named, Quantity, Value};
+
+/// Digits from which a rounded decimal stands for a value that does not terminate.
+const MIN_ROUNDED_DIGITS: u32 = 8;
+/// Digits from which one that is cut off does too.
+const MIN_CUT_DIGITS: u32 = 10;
+
+/// A value and the tree that holds its expressions.
+type Side<'a> = (&'a Tree, &'a Value);
+
+/// How two values were compared: the dearest proof that was needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum How {
+    /// As texts, or by their shapes alone.
+    Text,
+    /// As exact rational numbers.
+    Exact,
+    /// By an identity in prime fields.
+    Field,
+    /// By enclosures of real numbers.
+    Real,
+}
+
+impl How {
+    /// The stable name of the method.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Exact => "exact",
+            Self::Field => "field",
+            Self::Real => "real",
+        }
+    }
+}
+
+/// One judgement: the secret points, the rules, the work that is left and the proofs that were needed.
+pub(crate) struct Judge<'a> {
+    pub(crate) key: &'a Key,
+    pub(crate) options: &'a Options,
+    pub(crate) work: &'a mut Work,
+    pub(crate) how: How,
+}
+
+impl Judge<'_> {
+    /// Whether two values are equal.
+    pub(crate) fn equal(&mut self, a: Side<'_>, b: Side<'_>) -> Result<bool, Bound> {
+        self.work.spend(4)?;
+        match (a.1, b.1) {
+            (Value::Named(x), Value::Named(y)) => self.both_named((a.0, x), (b.0, y)),
+            (Value::Named(x), _) => self.one_named((a.0, x), b),
+            (_, Value::Named(y)) => self.one_named((b.0, y), a),
+            (Value::Quantity(x), Value::Quantity(y)) => self.quantities((a.0, x), (b.0, y)),
+            (Value::Measured(x, unit), Value::Measured(y, other)) => {
+                Ok(self.units_agree(Some(unit), Some(other)) && self.equal((a.0, x), (b.0, y))?)
+            }
+            (Value::Measured(x, _), _) => self.equal((a.0, x), b),
+            (_, Value::Measured(y, _)) => self.equal(a, (b.0, y)),
+            (Value::Text(x), Value::Text(y)) => Ok(x == y),
+            (Value::Text(x), Value::Quantity(y)) => Ok(letter_is(b.0, y, x)),
+            (Value::Quantity(x), Value::Text(y)) => Ok(letter_is(a.0, x, y)),
+            (Value::Based { digits, base }, Value::Based { digits: other, base: other_base }) => {
+                Ok(digits == other && base == other_base)
+            }
+            (Value::Matrix { columns, cells }, Value::Matrix { columns: other, cells: others }) => {
+                Ok(columns == other && self.in_order(a.0, cells, b.0, others)?)
+            }
+            (Value::Matrix { columns: 1, cells }, Value::Tuple(parts)) => {
+                self.in_order(a.0, cells, b.0, parts)
+            }
+            (Value::Tuple(parts), Value::Matrix { columns: 1, cells }) => {
+                self.in_order(a.0, parts, b.0, cells)
+            }
+            (Value::Ratio(parts), Value::Quantity(_)) => self.ratio_is((a.0, parts), b),
+            (Value::Quantity(_), Value::Ratio(parts)) => self.ratio_is((b.0, parts), a),
+            (Value::Relation(..), Value::Relation(..)) => self.relations(a, b),
+            (Value::Tuple(parts), Value::Tuple(others)) | (Value::Ratio(parts), Value::Ratio(others)) => {
+                self.in_order(a.0, parts, b.0, others)
+            }
+            (Value::List(parts), Value::List(others)) => self.lists((a.0, parts), (b.0, others)),
+            (Value::List(parts), Value::Tuple(others)) => self.list_is_tuple((a.0, parts), (b.0, others)),
+            (Value::Tuple(others), Value::List(parts)) => self.list_is_tuple((b.0, parts), (a.0, others)),
+            (Value::Set(parts), Value::List(others)) | (Value::List(parts), Value::Set(others)) => {
+                let (x, y) = (members((a.0, parts)), members((b.0, others)));
+                // Values of different unknowns are no set.
+                let unknowns = |list: &[Side<'_>]| all_named(list) && different_names(list);
+                Ok(!unknowns(&x) && !unknowns(&y) && self.same_members(&x, &y)?)
+            }
+            (Value::Set(parts), Value::Quantity(_)) => self.set_of_one((a.0, parts), b),
+            (Value::Quantity(_), Value::Set(parts)) => self.set_of_one((b.0, parts), a),
+            (Value::Empty, Value::Empty) => Ok(true),
+            _ if is_region(a.1) || is_region(b.1) => self.regions(a, b),
+            _ => Ok(false),
+        }
+    }
+
+    fn set_of_one(&mut self, set: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, Bound> {
+        match set.1 {
+            [one] => self.equal((set.0, one), other),
+            _ => Ok(false),
+        }
+    }
+
+    fn in_order(&mut self, a: &Tree, x: &[Value], b: &Tree, y: &[Value]) -> Result<bool, Bound> {
+        if x.len() != y.len() {
+            return Ok(false);
+        }
+        for (left, right) in x.iter().zip(y) {
+            if !self.equal((a, left), (b, right))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A ratio of two numbers and their quotient. A time of day is no quotient.
+    fn ratio_is(&mut self, ratio: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, Bound> {
+        let [above, below] = ratio.1 else { return Ok(false) };
+        let (Some(above), Some(below)) = (above.expr(), below.expr()) else { return Ok(false) };
+        let Some(value) = other.1.expr().and_then(|expr| other.0.rational(expr.root)) else {
+            return Ok(false);
+        };
+        let (Some(above), Some(below)) = (ratio.0.rational(above.root), ratio.0.rational(below.root)) else {
+            return Ok(false);
+        };
+        if below.is_zero() || value.is_int() {
+            return Ok(false);
+        }
+        Ok(number::div(above, below, self.work)? == *value)
+    }
+
+    // Names.
+
+    fn both_named(&mut self, a: (&Tree, &Named), b: (&Tree, &Named)) -> Result<bool, Bound> {
+        if let (Some(x), Some(y)) = (&a.1.name, &b.1.name)
+            && x != y
+        {
+            if let (Some(_), Some(_)) = (a.1.letter, b.1.letter)
+                && (has_letters(a.0, a.1) || has_letters(b.0, b.1))
+                && let (Some(x), Some(y)) = (self.equation_of(a)?, self.equation_of(b)?)
+            {
+                return self.proportional((&x.0, x.1), (&y.0, y.1));
+            }
+            // Two different letters are two different unknowns; a letter may abbreviate a longer name.
+            let single = |name: &str| {
+                !name.contains(['(', '/', ',', '|', ' '])
+                    && name.split('_').next().is_some_and(|stem| stem.chars().count() == 1)
+            };
+            if single(x) == single(y) {
+                return Ok(false);
+            }
+        }
+        let (Some(x), Some(y)) = (self.value_of(a)?, self.value_of(b)?) else { return Ok(false) };
+        self.equal((a.0, x), (b.0, y))
+    }
+
+    fn one_named(&mut self, named: (&Tree, &Named), other: Side<'_>) -> Result<bool, Bound> {
+        if let Value::Relation(..) = other.1 {
+            return self.named_is_relation(named, other);
+        }
+        match self.value_of(named)? {
+            Some(value) => self.equal((named.0, value), other),
+            None => Ok(false),
+        }
+    }
+
+    /// The value of a chain of equalities, if it is true.
+    fn value_of<'v>(&mut self, named: (&Tree, &'v Named)) -> Result<Option<&'v Value>, Bound> {
+        let Some((last, rest)) = named.1.members.split_last() else { return Ok(None) };
+        for member in rest {
+            if !self.equal((named.0, member), (named.0, last))? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(last))
+    }
+
+    /// `name = value` as an expression that is zero, in a tree of its own.
+    fn equation_of(&mut self, named: (&Tree, &Named)) -> Result<Option<(Tree, Expr)>, Bound> {
+        let Some(letter) = named.1.letter else { return Ok(None) };
+        let Some(value) = self.value_of(named)?.and_then(Value::expr) else { return Ok(None) };
+        let mut tree = named.0.clone();
+        let difference = tree.difference(letter, value, self.work)?;
+        Ok(Some((tree, difference)))
+    }
+
+    fn named_is_relation(&mut self, named: (&Tree, &Named), other: Side<'_>) -> Result<bool, Bound> {
+        let Value::Relation(sides, relations) = other.1 else { return Ok(false) };
+        let ([_, _], [relation]) = (&sides[..], &relations[..]) else { return Ok(false) };
+        if let [Value::Reals(intervals)] = &named.1.members[..] {
+            return self.interval_is_relation(named, intervals, other, *relation);
+        }
+        // `3x = 6` does not say what x is, so only an equation between letters counts.
+        if *relation != Rel::Equal || !has_letters(named.0, named.1) {
+            return Ok(false);
+        }
+        let Some(equation) = self.equation_of(named)? else { return Ok(false) };
+        let Some(side) = self.difference_of(other)? else { return Ok(false) };
+        self.proportional((&equation.0, equation.1), (&side.0, side.1))
+    }
+
+    /// A half line and an inequality, as `x > 5` and `-x < -5`.
+    fn interval_is_relation(
+        &mut self,
+        named: (&Tree, &Named),
+        intervals: &[Interval],
+        other: Side<'_>,
+        relation: Rel,
+    ) -> Result<bool, Bound> {
+        let (Some(letter), [interval]) = (named.1.letter, intervals) else { return Ok(false) };
+        let mut tree = named.0.clone();
+        let above = tree.infinity(interval.high.root) == Some(Sign::Positive);
+        let below = tree.infinity(interval.low.root) == Some(Sign::Negative);
+        let (own, difference) = match (above, below) {
+            (true, false) => (
+                if interval.low_closed { Rel::GreaterEqual } else { Rel::Greater },
+                tree.difference(letter, interval.low, self.work)?,
+            ),
+            (false, true) => (
+                if interval.high_closed { Rel::LessEqual } else { Rel::Less },
+                tree.difference(letter, interval.high, self.work)?,
+            ),
+            _ => return Ok(false),
+        };
+        let Some(side) = self.difference_of(other)? else { return Ok(false) };
+        self.inequalities((&tree, difference, own), (&side.0, side.1, relation))
+    }
+
+    // Relations.
+
+    /// The difference of the two sides of a relation, in a tree of its own.
+    fn difference_of(&mut self, side: Side<'_>) -> Result<Option<(Tree, Expr)>, Bound> {
+        let Value::Relation(values, _) = side.1 else { return Ok(None) };
+        let [left, right] = &values[..] else { return Ok(None) };
+        let (Some(left), Some(right)) = (left.expr(), right.expr()) else { return Ok(None) };
+        let mut tree = side.0.clone();
+        let difference = tree.difference(left, right, self.work)?;
+        Ok(Some((tree, difference)))
+    }
+
+    fn relations(&mut self, a: Side<'_>, b: Side<'_>) -> Result<bool, Bound> {
+        let (Value::Relation(x, ops), Value::Relation(y, others)) = (a.1, b.1) else { return Ok(false) };
+        if ops.len() != others.len() {
+            return Ok(false);
+        }
+        if let ([op], [other]) = (&ops[..], &others[..]) {
+            let (left, right) = (self.difference_of(a)?, self.difference_of(b)?);
+            if let (Some(left), Some(right)) = (left, right) {
+                return self.inequalities((&left.0, left.1, *op), (&right.0, right.1, *other));
+            }
+        }
+        if ops == others && self.in_order(a.0, x, b.0, y)? {
+            return Ok(true);
+        }
+        // The same chain from its other end.
+        let turned: Vec<Rel> = others.iter().rev().map(|op| turned(*op)).collect();
+        if *ops != turned || x.len() != y.len() {
+            return Ok(false);
+        }
+        for (left, right) in x.iter().zip(y.iter().rev()) {
+            if !self.equal((a.0, left), (b.0, right))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Two statements about the sign of an expression.
+    fn inequalities(&mut self, a: (&Tree, Expr, Rel), b: (&Tree, Expr, Rel)) -> Result<bool, Bound> {
+        let same = a.2 == b.2;
+        if !same && a.2 != turned(b.2) {
+            return Ok(false);
+        }
+        if !self.proportional((a.0, a.1), (b.0, b.1))? {
+            return Ok(false);
+        }
+        if matches!(a.2, Rel::Equal | Rel::NotEqual | Rel::Approx) {
+            return Ok(true);
+        }
+        for round in 0..10 {
+            let left = real::sign((a.0, a.1), self.key, round, self.work);
+            let right = real::sign((b.0, b.1), self.key, round, self.work);
+            if let (Some(left), Some(right)) = (left, right) {
+                return Ok((left == right) == same);
+            }
+        }
+        Err(Bound::Undecided)
+    }
+
+    fn proportional(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, Bound> {
+        Ok(field::proportional(a, b, self.key, self.work)? == Some(true))
+    }
+
+    // Quantities.
+
+    fn units_agree(&self, a: Option<&str>, b: Option<&str>) -> bool {
+        match (self.options.units, a, b) {
+            (Units::Ignore, ..) => true,
+            (_, Some(a), Some(b)) => unit::agree(a, b),
+            (Units::Strict, Some(_), None) | (Units::Strict, None, Some(_)) => false,
+            _ => true,
+        }
+    }
+
+    fn quantities(&mut self, a: (&Tree, &Quantity), b: (&Tree, &Quantity)) -> Result<bool, Bound> {
+        if !self.units_agree(a.1.unit.as_deref(), b.1.unit.as_deref()) {
+            return Ok(false);
+        }
+        // `5 m` may be a product; against `5\text{ m}` it is a unit.
+        for (with, without) in [(a, b), (b, a)] {
+            if let (Some(unit), None) = (&with.1.unit, &without.1.unit)
+                && let Some((number, letter)) = number_and_letter(without.0, without.1.expr)
+                && unit::canonical(letter) == **unit
+                && let Some(value) = with.0.rational(with.1.expr.root)
+            {
+                return Ok(value == number);
+            }
+        }
+        let (x, y) = ((a.0, a.1.expr, a.1.decimal), (b.0, b.1.expr, b.1.decimal));
+        match (a.1.percent, b.1.percent) {
+            (true, false) => self.percent(x, y),
+            (false, true) => self.percent(y, x),
+            _ => self.numbers(x, y),
+        }
+    }
+
+    /// A percentage and a number.
+    fn percent(
+        &mut self,
+        percentage: (&Tree, Expr, Option<Decimal>),
+        other: (&Tree, Expr, Option<Decimal>),
+    ) -> Result<bool, Bound> {
+        if self.options.percent == Percent::Lenient && self.numbers(percentage, other)? {
+            return Ok(true);
+        }
+        let mut tree = percentage.0.clone();
+        let hundred = tree.number(RBig::from(100u8))?;
+        let root = tree.div(percentage.1.root, hundred, self.work)?;
+        let first = percentage.1.first.min(root);
+        let decimal = percentage
+            .2
+            .map(|decimal| Decimal { places: decimal.places + 2, significant: decimal.significant });
+        self.numbers((&tree, Expr { first, root }, decimal), other)
+    }
+
+    /// Two expressions, of which one may be a rounded decimal.
+    fn numbers(
+        &mut self,
+        a: (&Tree, Expr, Option<Decimal>),
+        b: (&Tree, Expr, Option<Decimal>),
+    ) -> Result<bool, Bound> {
+        if let Some(tolerance) = &self.options.tolerance
+            && (a.2.is_some() || b.2.is_some())
+            && let Some(close) = self.close(tolerance, (a.0, a.1), (b.0, b.1))?
+        {
+            return Ok(close);
+        }
+        match (a.2, b.2) {
+            (Some(decimal), None) => self.rounded((a.0, a.1), decimal, (b.0, b.1)),
+            (None, Some(decimal)) => self.rounded((b.0, b.1), decimal, (a.0, a.1)),
+            _ => self.exprs((a.0, a.1), (b.0, b.1)),
+        }
+    }
+
+    /// Whether one of two numbers is within a relative tolerance of the other.
+    fn close(&mut self, tolerance: &RBig, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<Option<bool>, Bound> {
+        let abs = |value: &RBig| if value.sign() == Sign::Negative { -value.clone() } else { value.clone() };
+        match (a.0.rational(a.1.root), b.0.rational(b.1.root)) {
+            (Some(x), Some(y)) => {
+                let size = abs(x).max(abs(y));
+                let distance = number::add(x, &-y.clone(), self.work)?;
+                Ok(Some(abs(&distance) <= number::mul(&size, tolerance, self.work)?))
+            }
+            (Some(value), None) => {
+                let half = number::mul(&abs(value), tolerance, self.work)?;
+                self.near(b, value, &half)
+            }
+            (None, Some(value)) => {
+                let half = number::mul(&abs(value), tolerance, self.work)?;
+                self.near(a, value, &half)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn near(&mut self, side: (&Tree, Expr), center: &RBig, half: &RBig) -> Result<Option<bool>, Bound> {
+        let occurs = side.0.occurs(side.1);
+        if occurs.letters || occurs.big || occurs.infinity {
+            return Ok(None);
+        }
+        self.how = How::Real;
+        real::within(side, center, half, self.key, self.work).map(Some)
+    }
+
+    /// A decimal number and an expression. Against a value that does not terminate a correctly rounded decimal of
+    /// enough digits is equal.
+    fn rounded(
+        &mut self,
+        decimal: (&Tree, Expr),
+        form: Decimal,
+        other: (&Tree, Expr),
+    ) -> Result<bool, Bound> {
+        let Some(center) = decimal.0.rational(decimal.1.root) else { return self.exprs(decimal, other) };
+        if form.significant < MIN_ROUNDED_DIGITS {
+            return self.exprs(decimal, other);
+        }
+        let half =
+            RBig::from_parts(IBig::ONE, UBig::from(if form.significant < MIN_CUT_DIGITS { 2u8 } else { 1 }));
+        let half = number::mul(&half, &number::power_of_ten(-i64::from(form.places), self.work)?, self.work)?;
+        self.how = self.how.max(How::Exact);
+        match other.0.rational(other.1.root) {
+            Some(value) if number::terminates(value) => Ok(value == center),
+            Some(value) => {
+                let distance = number::add(value, &-center.clone(), self.work)?;
+                let distance = if distance.sign() == Sign::Negative { -distance } else { distance };
+                Ok(distance <= half)
+            }
+            None => match self.near(other, center, &half)? {
+                Some(near) => Ok(near),
+                None => self.exprs(decimal, other),
+            },
+        }
+    }
+
+    /// Two expressions, cheapest proof first: exact rationals, prime fields, balls.
+    pub(crate) fn exprs(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, Bound> {
+        self.work.spend(2)?;
+        if let (Some(x), Some(y)) = (a.0.rational(a.1.root), b.0.rational(b.1.root)) {
+            self.how = self.how.max(How::Exact);
+            return Ok(x == y);
+        }
+        match (a.0.infinity(a.1.root), b.0.infinity(b.1.root)) {
+            (None, None) => {}
+            (x, y) => return Ok(x == y),
+        }
+        let (left, right) = (a.0.occurs(a.1), b.0.occurs(b.1));
+        if left.big != right.big {
+            return Err(Bound::Unsupported);
+        }
+        if !left.big && (left.infinity || right.infinity) {
+            return Err(Bound::Undefined);
+        }
+        let letters = left.letters || right.letters;
+        self.how = self.how.max(How::Field);
+        match field::compare(a, b, self.key, self.work)? {
+            Decision::Equal => return Ok(true),
+            Decision::Different => return Ok(false),
+            Decision::EqualIfDefined if letters || left.big => return Ok(true),
+            // A constant must have a value before it can be equal: the tangent of a right angle has none.
+            Decision::EqualIfDefined => {
+                let defined =
+                    real::is_defined(a, self.key, self.work)? && real::is_defined(b, self.key, self.work)?;
+                return if defined { Ok(true) } else { Err(Bound::Undefined) };
+            }
+            Decision::Open => {}
+        }
+        if left.big {
+            return Ok(false);
+        }
+        self.how = How::Real;
+        if letters {
+            real::functions(a, b, left.imaginary || right.imaginary, self.key, self.work)
+        } else {
+            real::constants(a, b, self.key, self.work)
+        }
+    }
+
+    // Collections.
+
+    fn lists(&mut self, a: (&Tree, &[Value]), b: (&Tree, &[Value])) -> Result<bool, Bound> {
+        let (x, y) = (members(a), members(b));
+        // Solutions that are tuples form a set.
+        let tuples = |list: &[Side<'_>]| list.iter().all(|side| matches!(side.1, Value::Tuple(_)));
+        if self.options.order == Order::Auto && tuples(&x) && tuples(&y) {
+            return self.same_members(&x, &y);
+        }
+        if x.len() != y.len() {
+            return Ok(false);
+        }
+        let (x_named, y_named) = (all_named(&x), all_named(&y));
+        if x_named && y_named {
+            return self.matched(&x, &y, true);
+        }
+        // Named values and bare ones: the names say which is which.
+        if (x_named && different_names(&x))
+            || (y_named && different_names(&y))
+            || self.options.order == Order::Strict
+        {
+            for (left, right) in x.iter().zip(&y) {
+                if !self.equal((left.0, left.1), (right.0, right.1))? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        self.matched(&x, &y, false)
+    }
+
+    fn list_is_tuple(&mut self, list: (&Tree, &[Value]), tuple: (&Tree, &[Value])) -> Result<bool, Bound> {
+        let (x, y) = (members(list), tuple.1);
+        if x.len() != y.len() {
+            return Ok(false);
+        }
+        for (left, right) in x.iter().zip(y) {
+            if !self.equal((left.0, left.1), (tuple.0, right))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether every element of one list has a partner of its own in the other.
+    fn matched(&mut self, x: &[Side<'_>], y: &[Side<'_>], by_name: bool) -> Result<bool, Bound> {
+        let mut used = vec![false; y.len()];
+        'elements: for (index, left) in x.iter().enumerate() {
+            // The element at the same place first: most lists are in the same order.
+            let order = std::iter::once(index).chain((0..y.len()).filter(|other| *other != index));
+            for other in order {
+                if used[other] {
+                    continue;
+                }
+                if by_name && name_of(left.1) != name_of(y[other].1) {
+                    continue;
+                }
+                if self.equal(*left, y[other])? {
+                    used[other] = true;
+                    continue 'elements;
+                }
+            }
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Whether two collections have the same members, however often.
+    fn same_members(&mut self, x: &[Side<'_>], y: &[Side<'_>]) -> Result<bool, Bound> {
+        Ok(self.contained(x, y)? && self.contained(y, x)?)
+    }
+
+    fn contained(&mut self, x: &[Side<'_>], y: &[Side<'_>]) -> Result<bool, Bound> {
+        'members: for left in x {
+            for right in y {
+                if self.equal(*left, *right)? {
+                    continue 'members;
+                }
+            }
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+fn turned(relation: Rel) -> Rel {
+    match relation {
+        Rel::Less => Rel::Greater,
+        Rel::LessEqual => Rel::GreaterEqual,
+        Rel::Greater => Rel::Less,
+        Rel::GreaterEqual => Rel::LessEqual,
+        other => other,
+    }
+}
+
+fn has_letters(tree: &Tree, named: &Named) -> bool {
+    named.members.iter().any(|member| member.expr().is_some_and(|expr| tree.occurs(expr).letters))
+}
+
+/// Whether an expression is one letter with that name, or the letters of a word.
+fn letter_is(tree: &Tree, quantity: &Quantity, text: &str) -> bool {
+    match tree.node(quantity.expr.root) {
+        Node::Letter(name) => tree.name(*name).to_lowercase() == text,
+        Node::E => text == "e",
+        Node::I => text == "i",
+        _ => false,
+    }
+}
+
+/// A product of a number and one letter.
+fn number_and_letter(tree: &Tree, expr: Expr) -> Option<(&RBig, &str)> {
+    let Node::Product(factors) = tree.node(expr.root) else { return None };
+    let [a, b] = factors[..] else { return None };
+    match (tree.node(a), tree.node(b)) {
+        (Node::Letter(name), Node::Number(value)) | (Node::Number(value), Node::Letter(name)) => {
+            Some((value, tree.name(*name)))
+        }
+        _ => None,
+    }
+}
+
+fn name_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::Named(named) => named.name.as_deref(),
+        _ => None,
+    }
+}
+
+/// The elements of a list. In `x = 1, 2` the name stands for all of them.
+fn members<'a>(list: (&'a Tree, &'a [Value])) -> Vec<Side<'a>> {
+    let named = list.1.iter().filter(|value| name_of(value).is_some()).count();
+    let leading = named == 1 && list.1.len() > 1;
+    list.1
+        .iter()
+        .map(|value| match value {
+            Value::Named(inner) if leading && inner.members.len() == 1 => (list.0, &inner.members[0]),
+            _ => (list.0, value),
+        })
+        .collect()
+}
+
+fn all_named(list: &[Side<'_>]) -> bool {
+    list.iter().all(|side| name_of(side.1).is_some())
+}
+
+/// Whether the names are of different unknowns, and not `x`, `x` or `x_1`, `x_2`.
+fn different_names(list: &[Side<'_>]) -> bool {
+    let stem = |side: &Side<'_>| {
+        name_of(side.1).map(|name| name.split('_').next().map_or(name, |stem| stem).to_owned())
+    };
+    let first = list.first().and_then(stem);
+    list.iter().any(|side| stem(side) != first)
+}

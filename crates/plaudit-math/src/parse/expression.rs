@@ -1,0 +1,696 @@
+//! Expressions: sums, products, powers, numbers, fractions, roots and functions, by precedence.
+
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
+
+use super::{Fail, Parsed, Parser, attach};
+use crate::bound::{Bound, MAX_CELLS};
+use crate::expr::{Expr, Function, Id, Node, integer};
+use crate::lex::{Bracket, Kind, Rel};
+use crate::number;
+use crate::value::{Decimal, Interval, Quantity, Value};
+
+impl Parser<'_, '_> {
+    pub(super) fn sum(&mut self) -> Parsed<Value> {
+        let first = self.product()?;
+        if !matches!(self.peek(), Some(Kind::Plus | Kind::Minus | Kind::PlusMinus | Kind::MinusPlus)) {
+            return Ok(first);
+        }
+        if let Value::Matrix { .. } = first {
+            return self.matrix_sum(first);
+        }
+        let mut terms = vec![self.id(&first)?];
+        while let Some(kind) = self.peek() {
+            let Some(minus) = self.sign(kind) else { break };
+            self.pos += 1;
+            let value = self.product()?;
+            let id = self.id(&value)?;
+            terms.push(if minus { self.tree.neg(id)? } else { id });
+        }
+        let root = self.tree.sum(&terms, self.work)?;
+        Ok(self.quantity(root))
+    }
+
+    /// Whether a sign is a minus; `None` if it is no sign.
+    pub(super) fn sign(&mut self, kind: Kind) -> Option<bool> {
+        match kind {
+            Kind::Plus => Some(false),
+            Kind::Minus => Some(true),
+            Kind::PlusMinus | Kind::MinusPlus => {
+                self.plus_minus += 1;
+                Some((kind == Kind::PlusMinus) != self.plus)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn matrix_sum(&mut self, first: Value) -> Parsed<Value> {
+        let Value::Matrix { columns, cells } = first else { return Err(Fail::Unparsable) };
+        let mut total = cells;
+        while let Some(kind @ (Kind::Plus | Kind::Minus)) = self.peek() {
+            self.pos += 1;
+            let Value::Matrix { columns: other, cells } = self.product()? else {
+                return Err(Fail::Unparsable);
+            };
+            if other != columns || cells.len() != total.len() {
+                return Err(Fail::Bound(Bound::Undefined));
+            }
+            for (cell, term) in total.iter_mut().zip(&cells) {
+                let (a, b) = (self.id(cell)?, self.id(term)?);
+                let b = if kind == Kind::Minus { self.tree.neg(b)? } else { b };
+                let root = self.tree.sum(&[a, b], self.work)?;
+                *cell = self.quantity(root);
+            }
+        }
+        Ok(Value::Matrix { columns, cells: total })
+    }
+
+    /// Factors with signs, strokes or nothing between them.
+    pub(super) fn product(&mut self) -> Parsed<Value> {
+        let first = self.unary()?;
+        if !self.continues_product() {
+            return Ok(first);
+        }
+        let mut matrix = None;
+        let mut factors = Vec::new();
+        self.take(first, &mut factors, &mut matrix)?;
+        while self.continues_product() {
+            match self.peek() {
+                Some(Kind::Times) => {
+                    self.pos += 1;
+                    let value = self.unary()?;
+                    self.take(value, &mut factors, &mut matrix)?;
+                }
+                Some(Kind::Slash) => {
+                    self.pos += 1;
+                    let value = self.unary()?;
+                    let below = self.id(&value)?;
+                    if matrix.is_some() {
+                        let one = self.tree.number(RBig::ONE)?;
+                        factors.push(self.tree.div(one, below, self.work)?);
+                    } else {
+                        let above = self.tree.product(&factors, self.work)?;
+                        factors = vec![self.tree.div(above, below, self.work)?];
+                    }
+                }
+                _ => {
+                    let value = self.power()?;
+                    self.take(value, &mut factors, &mut matrix)?;
+                }
+            }
+        }
+        let Some(Value::Matrix { columns, mut cells }) = matrix else {
+            let root = self.tree.product(&factors, self.work)?;
+            return Ok(self.quantity(root));
+        };
+        for cell in &mut cells {
+            let mut all = factors.clone();
+            all.push(self.id(cell)?);
+            let root = self.tree.product(&all, self.work)?;
+            *cell = self.quantity(root);
+        }
+        Ok(Value::Matrix { columns, cells })
+    }
+
+    /// Puts a factor with the numbers or with the matrices of a product.
+    fn take(&mut self, value: Value, factors: &mut Vec<Id>, matrix: &mut Option<Value>) -> Parsed<()> {
+        if let Value::Matrix { columns, cells } = value {
+            *matrix = Some(match matrix.take() {
+                Some(left) => self.matrix_product(&left, columns, &cells)?,
+                None => Value::Matrix { columns, cells },
+            });
+            return Ok(());
+        }
+        factors.push(self.id(&value)?);
+        Ok(())
+    }
+
+    fn matrix_product(&mut self, left: &Value, columns: usize, right: &[Value]) -> Parsed<Value> {
+        let Value::Matrix { columns: inner, cells } = left else { return Err(Fail::Unparsable) };
+        if columns == 0 || *inner == 0 || right.len() != inner * columns {
+            return Err(Fail::Bound(Bound::Undefined));
+        }
+        let rows = cells.len() / inner;
+        if rows * columns * inner > MAX_CELLS {
+            return Err(Fail::Bound(Bound::TooLarge));
+        }
+        let mut product = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            for column in 0..columns {
+                let mut terms = Vec::with_capacity(*inner);
+                for index in 0..*inner {
+                    let (a, b) =
+                        (self.id(&cells[row * inner + index])?, self.id(&right[index * columns + column])?);
+                    terms.push(self.tree.product(&[a, b], self.work)?);
+                }
+                let root = self.tree.sum(&terms, self.work)?;
+                product.push(self.quantity(root));
+            }
+        }
+        Ok(Value::Matrix { columns, cells: product })
+    }
+
+    /// Whether the next token is a factor of the product that is being read.
+    pub(super) fn continues_product(&self) -> bool {
+        let Some(kind) = self.peek() else { return false };
+        match kind {
+            Kind::Times | Kind::Slash => true,
+            // Two numbers side by side are no product.
+            Kind::Number(_) => {
+                self.pos > 0
+                    && !matches!(self.tokens.list[self.pos - 1].kind, Kind::Number(_) | Kind::Percent)
+            }
+            Kind::Bar => self.bars == 0 && !self.set,
+            _ => self.starts_factor(kind),
+        }
+    }
+
+    pub(super) fn starts_factor(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Letter
+            | Kind::Frac
+            | Kind::Sqrt
+            | Kind::Binom
+            | Kind::Function(_)
+            | Kind::Exp
+            | Kind::Log
+            | Kind::Lg
+            | Kind::Fold(_)
+            | Kind::Accent
+            | Kind::Sign
+            | Kind::Pi
+            | Kind::Begin
+            | Kind::Det
+            | Kind::Big(_)
+            | Kind::Unevaluated => true,
+            Kind::Open(Bracket::Round) => self.kind(self.pos + 1) != Some(Kind::Mod),
+            Kind::Open(bracket) => !matches!(bracket, Bracket::Set | Bracket::Reversed),
+            // An upright letter after a number is a unit, unless more of the product follows.
+            Kind::Upright => {
+                let next = self.kind(self.pos + 1);
+                next.is_some_and(|next| {
+                    next != Kind::Slash
+                        && (matches!(next, Kind::Underscore | Kind::Plus | Kind::Minus | Kind::Relation(_))
+                            || next != Kind::Upright && self.starts_factor(next))
+                })
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn unary(&mut self) -> Parsed<Value> {
+        let mut minus = false;
+        let mut signs = 0;
+        while let Some(kind) = self.peek() {
+            let Some(is_minus) = self.sign(kind) else { break };
+            minus ^= is_minus;
+            signs += 1;
+            self.pos += 1;
+        }
+        let value = self.power()?;
+        if signs == 0 || !minus {
+            return match value {
+                Value::Quantity(_) | Value::Matrix { .. } => Ok(value),
+                _ if signs == 0 => Ok(value),
+                _ => Err(Fail::Unparsable),
+            };
+        }
+        match value {
+            Value::Quantity(quantity) => {
+                let root = self.tree.neg(quantity.expr.root)?;
+                Ok(Value::Quantity(Quantity { expr: Expr { first: self.first.min(root), root }, ..quantity }))
+            }
+            Value::Matrix { columns, mut cells } => {
+                for cell in &mut cells {
+                    let id = self.id(cell)?;
+                    let root = self.tree.neg(id)?;
+                    *cell = self.quantity(root);
+                }
+                Ok(Value::Matrix { columns, cells })
+            }
+            _ => Err(Fail::Unparsable),
+        }
+    }
+
+    /// A primary with powers, factorials, percent and degree signs behind it.
+    pub(super) fn power(&mut self) -> Parsed<Value> {
+        let mut value = self.primary()?;
+        while let Some(kind) = self.peek() {
+            match kind {
+                Kind::Caret => {
+                    if self.is_degree() {
+                        value = self.degrees(value)?;
+                        continue;
+                    }
+                    self.pos += 1;
+                    if let Value::Matrix { columns, cells } = value {
+                        value = self.transposed(columns, &cells)?;
+                        continue;
+                    }
+                    let exponent = self.script()?;
+                    let base = self.id(&value)?;
+                    let root = self.tree.pow(base, exponent, self.work)?;
+                    value = self.quantity(root);
+                }
+                Kind::Bang => {
+                    self.pos += 1;
+                    if self.peek() == Some(Kind::Bang) {
+                        return Err(Fail::Unparsable);
+                    }
+                    let of = self.id(&value)?;
+                    let root = self.tree.call(Function::Factorial, of, self.work)?;
+                    value = self.quantity(root);
+                }
+                Kind::Percent => {
+                    self.pos += 1;
+                    let Value::Quantity(quantity) = &mut value else { return Err(Fail::Unparsable) };
+                    quantity.percent = true;
+                }
+                Kind::Degree => {
+                    self.pos += 1;
+                    value = self.in_degrees(value)?;
+                }
+                _ => break,
+            }
+        }
+        Ok(value)
+    }
+
+    /// `^\circ` or `^{\circ}` at the caret.
+    pub(super) fn is_degree(&self) -> bool {
+        let next = self.pos + 1;
+        self.kind(next) == Some(Kind::Degree)
+            || self.kind(next) == Some(Kind::Open(Bracket::Group))
+                && self.kind(next + 1) == Some(Kind::Degree)
+                && self.kind(next + 2) == Some(Kind::Close(Bracket::Group))
+    }
+
+    pub(super) fn degrees(&mut self, value: Value) -> Parsed<Value> {
+        self.pos += if self.kind(self.pos + 1) == Some(Kind::Degree) { 2 } else { 4 };
+        self.in_degrees(value)
+    }
+
+    pub(super) fn in_degrees(&mut self, value: Value) -> Parsed<Value> {
+        let Value::Quantity(mut quantity) = value else { return Err(Fail::Unparsable) };
+        if !self.trig {
+            quantity.unit = Some("degree".into());
+            return Ok(Value::Quantity(quantity));
+        }
+        let part = self.tree.number(RBig::from_parts(IBig::ONE, UBig::from(180u8)))?;
+        let pi = self.tree.leaf(Node::Pi)?;
+        let root = self.tree.product(&[quantity.expr.root, pi, part], self.work)?;
+        Ok(self.quantity(root))
+    }
+
+    pub(super) fn transposed(&mut self, columns: usize, cells: &[Value]) -> Parsed<Value> {
+        let at = if self.peek() == Some(Kind::Open(Bracket::Group)) { self.pos + 1 } else { self.pos };
+        let sign = self.kind(at) == Some(Kind::Letter) && self.slice(at) == "T";
+        let sign = sign || self.kind(at) == Some(Kind::Upright) && self.slice(at) == "T";
+        if !sign || columns == 0 {
+            return Err(Fail::Unparsable);
+        }
+        self.pos = if at == self.pos { at + 1 } else { at + 2 };
+        let rows = cells.len() / columns;
+        let turned = (0..cells.len()).map(|i| cells[(i % rows) * columns + i / rows].clone()).collect();
+        Ok(Value::Matrix { columns: rows, cells: turned })
+    }
+
+    /// The exponent after a caret: a group, a number with all its digits, or one token.
+    pub(super) fn script(&mut self) -> Parsed<Id> {
+        let mut minus = false;
+        while let Some(kind @ (Kind::Minus | Kind::Plus)) = self.peek() {
+            minus ^= kind == Kind::Minus;
+            self.pos += 1;
+        }
+        let trig = std::mem::replace(&mut self.trig, false);
+        let id = self.one_token();
+        self.trig = trig;
+        let id = id?;
+        Ok(if minus { self.tree.neg(id)? } else { id })
+    }
+
+    /// A group, a number with all its digits, a letter or a command. Brackets count their own level.
+    pub(super) fn one_token(&mut self) -> Parsed<Id> {
+        let value = match self.peek() {
+            Some(Kind::Letter) => self.letter(false)?,
+            Some(Kind::Open(_)) => self.primary()?,
+            Some(_) => {
+                self.enter()?;
+                let value = self.primary()?;
+                self.depth -= 1;
+                value
+            }
+            None => return Err(Fail::Unparsable),
+        };
+        self.id(&value)
+    }
+
+    pub(super) fn primary(&mut self) -> Parsed<Value> {
+        let Some(kind) = self.peek() else { return Err(Fail::Unparsable) };
+        match kind {
+            Kind::Number(index) => self.number(index),
+            Kind::Letter => self.letter(true),
+            Kind::Upright => self.upright(),
+            Kind::Open(bracket) => self.bracket(bracket),
+            Kind::Bar => self.absolute(),
+            Kind::Frac => self.frac(),
+            Kind::Sqrt => self.sqrt(),
+            Kind::Binom => {
+                self.pos += 1;
+                let (n, k) = (self.argument()?, self.argument()?);
+                let root = self.tree.binomial(n, k, self.work)?;
+                Ok(self.quantity(root))
+            }
+            Kind::Function(_) | Kind::Exp | Kind::Log | Kind::Lg => self.function(kind),
+            Kind::Fold(fold) => {
+                self.pos += 1;
+                let Some(Kind::Open(Bracket::Round | Bracket::Set)) = self.peek() else {
+                    return Err(Fail::Unparsable);
+                };
+                let values = self.inside(false)?.0;
+                let ids = values.iter().map(|value| self.id(value)).collect::<Parsed<Vec<Id>>>()?;
+                let root = self.tree.fold(fold, &ids, self.work)?;
+                Ok(self.quantity(root))
+            }
+            Kind::Pi => self.leaf(Node::Pi),
+            Kind::Infinity => self.leaf(Node::Infinity),
+            Kind::EmptySet => {
+                self.pos += 1;
+                Ok(Value::Empty)
+            }
+            Kind::Reals => {
+                self.pos += 1;
+                let low = self.tree.leaf(Node::Infinity)?;
+                let high = low;
+                let low = self.tree.neg(low)?;
+                let interval = Interval {
+                    low: Expr { first: high, root: low },
+                    high: Expr { first: high, root: high },
+                    low_closed: false,
+                    high_closed: false,
+                };
+                Ok(Value::Reals(vec![interval]))
+            }
+            Kind::Accent | Kind::Sign => self.marked(),
+            Kind::Begin => self.environment(),
+            Kind::Det => {
+                self.pos += 1;
+                match self.primary()? {
+                    Value::Matrix { columns, cells } => self.determinant(columns, &cells),
+                    _ => Err(Fail::Unparsable),
+                }
+            }
+            Kind::Big(_) => self.big_operator(),
+            Kind::Currency => {
+                self.pos += 1;
+                let value = self.power()?;
+                Ok(attach(value, "currency".to_owned()))
+            }
+            Kind::Unevaluated => Err(Fail::Bound(Bound::Unsupported)),
+            _ => Err(Fail::Unparsable),
+        }
+    }
+
+    pub(super) fn leaf(&mut self, node: Node) -> Parsed<Value> {
+        self.pos += 1;
+        let root = self.tree.leaf(node)?;
+        Ok(self.quantity(root))
+    }
+
+    /// A number, which may be the whole part of a mixed number.
+    pub(super) fn number(&mut self, index: u32) -> Parsed<Value> {
+        let at = self.pos;
+        self.pos += 1;
+        if self.taken > 0 {
+            let rest = &self.slice(at)[std::mem::take(&mut self.taken)..];
+            let value = IBig::from_str_radix(rest, 10).map_err(|_| Fail::Unparsable)?;
+            let root = self.tree.number(RBig::from(value))?;
+            return Ok(self.quantity(root));
+        }
+        let literal = self.literal(index);
+        let mut value = literal.value.clone();
+        let decimal = literal.places.map(|places| Decimal { places, significant: literal.significant });
+        if literal.value.is_int()
+            && literal.places.is_none()
+            && let Some(part) = self.fraction_after()
+        {
+            value = number::add(&value, &part, self.work)?;
+        }
+        let root = self.tree.number(value)?;
+        let Value::Quantity(quantity) = self.quantity(root) else { return Err(Fail::Unparsable) };
+        // A currency sign or the word for it behind the number.
+        if self.peek() == Some(Kind::Currency) {
+            self.pos += 1;
+            return Ok(Value::Quantity(Quantity { decimal, unit: Some("currency".into()), ..quantity }));
+        }
+        Ok(Value::Quantity(Quantity { decimal, ..quantity }))
+    }
+
+    /// The proper fraction that makes a whole number a mixed one: `2\frac{1}{2}` or `2 1/2`.
+    pub(super) fn fraction_after(&mut self) -> Option<RBig> {
+        let at = self.pos;
+        let plain = |parser: &Self, at: usize| -> Option<RBig> {
+            let Some(Kind::Number(index)) = parser.kind(at) else { return None };
+            let literal = parser.literal(index);
+            literal.plain.then(|| literal.value.clone())
+        };
+        let (num, den, after) = match self.kind(at)? {
+            Kind::Frac => {
+                // Two braced numbers, or one token of two digits.
+                let group = |at: usize| -> Option<(RBig, usize)> {
+                    let closed = self.kind(at)? == Kind::Open(Bracket::Group)
+                        && self.kind(at + 2)? == Kind::Close(Bracket::Group);
+                    Some((plain(self, at + 1).filter(|_| closed)?, at + 3))
+                };
+                let digit = |at: usize| -> Option<(RBig, usize)> {
+                    let value = plain(self, at)?;
+                    (self.slice(at).len() == 1).then_some((value, at + 1))
+                };
+                if let Some(value) = plain(self, at + 1).filter(|_| self.slice(at + 1).len() == 2) {
+                    let both = number::small(&value)?;
+                    (integer(i64::from(both / 10)), integer(i64::from(both % 10)), at + 2)
+                } else {
+                    let (num, next) = group(at + 1).or_else(|| digit(at + 1))?;
+                    let (den, after) = group(next).or_else(|| digit(next))?;
+                    (num, den, after)
+                }
+            }
+            Kind::Number(_) if self.token(at).spaced && self.kind(at + 1)? == Kind::Slash => {
+                (plain(self, at)?, plain(self, at + 2)?, at + 3)
+            }
+            _ => return None,
+        };
+        if den.is_zero() || num.is_zero() || num >= den {
+            return None;
+        }
+        // `2\frac12^2` and `2 1/2^3` are no mixed numbers.
+        if self.kind(after) == Some(Kind::Caret) {
+            return None;
+        }
+        self.pos = after;
+        number::div(&num, &den, self.work).ok()
+    }
+
+    /// One argument of a command: a group, one digit, one letter or one command.
+    pub(super) fn argument(&mut self) -> Parsed<Id> {
+        match self.peek() {
+            Some(Kind::Number(index)) => {
+                let literal = self.literal(index);
+                let digits = &self.slice(self.pos)[self.taken..];
+                if !literal.plain {
+                    let value = literal.value.clone();
+                    self.pos += 1;
+                    return Ok(self.tree.number(value)?);
+                }
+                let digit = digits.bytes().next().map_or(0, |digit| i64::from(digit) - i64::from(b'0'));
+                self.taken += 1;
+                if digits.len() == 1 {
+                    self.taken = 0;
+                    self.pos += 1;
+                }
+                Ok(self.tree.number(integer(digit))?)
+            }
+            Some(Kind::Letter) => {
+                let value = self.letter(false)?;
+                self.id(&value)
+            }
+            Some(Kind::Open(_)) => {
+                let value = self.primary()?;
+                self.id(&value)
+            }
+            Some(_) => {
+                self.enter()?;
+                let value = self.primary()?;
+                self.depth -= 1;
+                self.id(&value)
+            }
+            None => Err(Fail::Unparsable),
+        }
+    }
+
+    pub(super) fn frac(&mut self) -> Parsed<Value> {
+        self.pos += 1;
+        let top = self.argument()?;
+        // `\frac56` splits the digits; the second argument is the next one.
+        let bottom = self.argument()?;
+        let root = self.tree.div(top, bottom, self.work)?;
+        Ok(self.quantity(root))
+    }
+
+    pub(super) fn sqrt(&mut self) -> Parsed<Value> {
+        self.pos += 1;
+        let mut index = None;
+        if self.peek() == Some(Kind::Open(Bracket::Square)) {
+            let (values, _) = self.inside(false)?;
+            let [value] = &values[..] else { return Err(Fail::Unparsable) };
+            index = Some(self.id(value)?);
+        }
+        let of = self.one_token()?;
+        let index = match index {
+            Some(index) => index,
+            None => self.tree.number(integer(2))?,
+        };
+        let root = self.tree.root(index, of, self.work)?;
+        Ok(self.quantity(root))
+    }
+
+    /// `\sin^2 x`, `\log_2 8`, `\exp(x)`.
+    pub(super) fn function(&mut self, kind: Kind) -> Parsed<Value> {
+        self.enter()?;
+        self.pos += 1;
+        let mut exponent = None;
+        let mut base = None;
+        loop {
+            match self.peek() {
+                Some(Kind::Caret) if exponent.is_none() => {
+                    self.pos += 1;
+                    exponent = Some(self.script()?);
+                }
+                Some(Kind::Underscore) if base.is_none() && kind == Kind::Log => {
+                    self.pos += 1;
+                    base = Some(self.script()?);
+                }
+                _ => break,
+            }
+        }
+        let is_trig = matches!(
+            kind,
+            Kind::Function(
+                Function::Sin | Function::Cos | Function::Tan | Function::Cot | Function::Sec | Function::Csc
+            )
+        );
+        let trig = std::mem::replace(&mut self.trig, is_trig);
+        let of = self.function_argument();
+        self.trig = trig;
+        let of = of?;
+        let mut inverse = false;
+        if let (Some(power), Kind::Function(function)) = (exponent, kind) {
+            let minus_one = self.tree.rational(power).is_some_and(|power| *power == integer(-1));
+            inverse = minus_one && inverse_of(function).is_some();
+        }
+        let root = match kind {
+            Kind::Function(function) => {
+                let function =
+                    if inverse { inverse_of(function).map_or(function, |other| other) } else { function };
+                self.tree.call(function, of, self.work)?
+            }
+            Kind::Exp => {
+                let e = self.tree.leaf(Node::E)?;
+                self.tree.pow(e, of, self.work)?
+            }
+            Kind::Log | Kind::Lg => {
+                let base = match base {
+                    Some(base) => base,
+                    None => self.tree.number(integer(10))?,
+                };
+                if matches!(self.tree.node(base), Node::E) {
+                    self.tree.call(Function::Ln, of, self.work)?
+                } else {
+                    self.tree.log(base, of)?
+                }
+            }
+            _ => return Err(Fail::Unparsable),
+        };
+        let root = match exponent.filter(|_| !inverse) {
+            Some(exponent) => self.tree.pow(root, exponent, self.work)?,
+            None => root,
+        };
+        self.depth -= 1;
+        Ok(self.quantity(root))
+    }
+
+    /// What a function is applied to: brackets, or the factors up to the next sign or function.
+    pub(super) fn function_argument(&mut self) -> Parsed<Id> {
+        if let Some(Kind::Open(Bracket::Round | Bracket::Square | Bracket::Bar) | Kind::Bar) = self.peek() {
+            let value = self.primary()?;
+            // `\sin(x)^\circ` is rare; a power belongs to the function's value.
+            return self.id(&value);
+        }
+        let mut minus = false;
+        while self.eat(Kind::Minus) {
+            minus = !minus;
+        }
+        let first = self.power()?;
+        let mut factors = vec![self.id(&first)?];
+        while let Some(kind) = self.peek() {
+            let number = matches!(kind, Kind::Number(_)) && self.continues_product();
+            let factor =
+                matches!(kind, Kind::Letter | Kind::Pi | Kind::Frac | Kind::Sqrt | Kind::Accent | Kind::Sign);
+            let group = kind == Kind::Open(Bracket::Group);
+            if !(number || factor || group) {
+                break;
+            }
+            let value = self.power()?;
+            factors.push(self.id(&value)?);
+        }
+        let root = self.tree.product(&factors, self.work)?;
+        Ok(if minus { self.tree.neg(root)? } else { root })
+    }
+
+    /// `\sum_{k=a}^{b} body`, kept as its parts.
+    pub(super) fn big_operator(&mut self) -> Parsed<Value> {
+        let Some(Kind::Big(op)) = self.peek() else { return Err(Fail::Unparsable) };
+        self.enter()?;
+        self.pos += 1;
+        if !self.eat(Kind::Underscore) || self.peek() != Some(Kind::Open(Bracket::Group)) {
+            return Err(Fail::Bound(Bound::Unsupported));
+        }
+        let open = self.pos;
+        let close = self.tokens.pair[open] as usize;
+        let bound = self.kind(open + 1) == Some(Kind::Letter)
+            && self.kind(open + 2) == Some(Kind::Relation(Rel::Equal));
+        if !bound || close >= self.end {
+            return Err(Fail::Bound(Bound::Unsupported));
+        }
+        let name: Box<str> = self.slice(open + 1).trim_start_matches('\\').into();
+        let end = std::mem::replace(&mut self.end, close);
+        self.pos = open + 3;
+        let low = self.sum_only();
+        self.end = end;
+        let low = low?;
+        self.pos = close + 1;
+        if !self.eat(Kind::Caret) {
+            return Err(Fail::Bound(Bound::Unsupported));
+        }
+        let high = self.script()?;
+        self.bound.push(name);
+        let body = self.product();
+        self.bound.pop();
+        let body = body?;
+        let body = self.id(&body)?;
+        self.depth -= 1;
+        self.big = true;
+        let root = self.tree.leaf(Node::Big { op, low, high, body })?;
+        Ok(self.quantity(root))
+    }
+}
+
+fn inverse_of(function: Function) -> Option<Function> {
+    Some(match function {
+        Function::Sin => Function::Arcsin,
+        Function::Cos => Function::Arccos,
+        Function::Tan => Function::Arctan,
+        Function::Cot => Function::Arccot,
+        _ => return None,
+    })
+}

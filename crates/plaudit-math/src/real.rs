@@ -1,0 +1,631 @@
+//! Expressions as real and complex numbers: values in balls at rising precision, for constants and for functions of
+//! letters at points which the writer cannot know.
+//!
+//! Two numbers are different when their balls are disjoint, which is a proof. They are equal when, at two precisions,
+//! their balls agree to 64 bits below the smallest number that occurred on the way, so that nothing that is part of
+//! either expression is lost in the comparison.
+
+use std::cmp::Ordering;
+
+use dashu_int::{IBig, Sign};
+use dashu_ratio::RBig;
+
+use crate::ball::{Ball, Context, Stop};
+use crate::bound::{Bound, Work};
+use crate::expr::{Expr, Fold, Function, Id, Node, Tree};
+use crate::field::{HASH_COST, Key};
+use crate::number;
+
+/// The precisions at which constants are compared, in bits.
+const PRECISIONS: [i64; 4] = [128, 512, 1024, 2048];
+/// The precisions at which functions of letters are compared.
+const POINT_PRECISIONS: [i64; 2] = [256, 1024];
+/// Bits by which two equal numbers must agree below the smallest intermediate.
+const MARGIN: i64 = 64;
+/// Points at which functions of letters are compared: fractions first, then whole numbers.
+const FRACTIONS: u8 = 10;
+const WHOLE: u8 = 12;
+/// Fractions at which two functions must agree to be equal.
+const MIN_FRACTIONS: u32 = 4;
+/// Points at which functions must agree that are not defined at that many fractions, as `(-1)^n`.
+const MIN_POINTS: u32 = 8;
+
+/// A complex number. The imaginary part of a real number is exactly zero.
+#[derive(Clone, Debug)]
+pub(crate) struct Complex {
+    re: Ball,
+    im: Ball,
+}
+
+impl Complex {
+    fn real(re: Ball) -> Self {
+        Self { re, im: Ball::zero() }
+    }
+
+    fn is_real(&self) -> bool {
+        self.im.is_zero()
+    }
+
+    fn neg(self) -> Self {
+        Self { re: self.re.neg(), im: self.im.neg() }
+    }
+}
+
+/// Where the letters get their values.
+#[derive(Clone, Copy)]
+struct Points<'k> {
+    key: &'k Key,
+    round: u8,
+    /// The names of both sides in order, so that each gets both signs against its neighbours.
+    names: &'k [&'k str],
+}
+
+impl Points<'_> {
+    /// The value of a letter: positive and negative fractions, small ones more often as many domains are small, then
+    /// pairs of neighbouring whole numbers, small and large, so that both parities occur.
+    fn letter(&self, name: &str) -> RBig {
+        // A whole number and the one after it share a draw.
+        let pair = self.round.saturating_sub(FRACTIONS) / 2;
+        let drawn = if self.round < FRACTIONS { self.round } else { FRACTIONS + pair };
+        let draw = self.key.draw(b'r', drawn, name.as_bytes());
+        let share = i64::from((draw >> 32) as u32 >> 2) + 1;
+        let fraction = RBig::from_parts(IBig::from(share), ((1u64 << 30) + 3).into());
+        let small = i64::from((draw & 0xffff) as u16);
+        match self.round {
+            0..=2 => fraction,
+            3 => fraction + RBig::from(1 + small % 3),
+            4 => fraction + RBig::from(3 + small % 17),
+            5 => fraction + RBig::from(20 + small % 100),
+            6 => -fraction,
+            7..=9 => {
+                let size = if self.round == 9 { fraction } else { fraction + RBig::from(small % 9) };
+                if self.is_negative(name) { -size } else { size }
+            }
+            round => {
+                let range = [2, 300, 12][usize::from(pair % 3)];
+                RBig::from(2 + small % range + i64::from((round - FRACTIONS) % 2))
+            }
+        }
+    }
+}
+
+impl Points<'_> {
+    /// Whether a letter is negative in a round of mixed signs: every second one, the others, or pairs of them.
+    fn is_negative(&self, name: &str) -> bool {
+        let Ok(index) = self.names.binary_search(&name) else { return false };
+        match self.round {
+            7 => index % 2 == 0,
+            8 => index % 2 == 1,
+            _ => index / 2 % 2 == 0,
+        }
+    }
+}
+
+/// One evaluation: the precision, the points and the sizes that occurred.
+struct Evaluation<'a, 'w> {
+    context: Context<'w>,
+    points: Points<'a>,
+    /// Whether roots and logarithms of negative numbers are complex numbers or no numbers.
+    complex: bool,
+    /// Exponent of two of the smallest number that is not zero.
+    smallest: i64,
+}
+
+impl Evaluation<'_, '_> {
+    fn note(&mut self, value: &Complex) {
+        for part in [&value.re, &value.im] {
+            if let Some(bottom) = part.bottom() {
+                self.smallest = self.smallest.min(bottom);
+            }
+        }
+    }
+
+    fn eval(&mut self, tree: &Tree, expr: Expr) -> Result<Complex, Stop> {
+        let live = tree.live(expr);
+        let mut values: Vec<Option<Complex>> = vec![None; live.len()];
+        for index in 0..live.len() {
+            if live[index] {
+                let value = self.node(tree, expr.first + index as Id, &|child| {
+                    values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal)
+                })?;
+                self.note(&value);
+                values[index] = Some(value);
+            }
+        }
+        values.pop().flatten().ok_or(Stop::NotReal)
+    }
+
+    fn node<'v>(
+        &mut self,
+        tree: &Tree,
+        id: Id,
+        of: &impl Fn(Id) -> Result<&'v Complex, Stop>,
+    ) -> Result<Complex, Stop> {
+        Ok(match tree.node(id) {
+            Node::Number(value) => Complex::real(self.context.rational(value)?),
+            Node::Letter(name) => {
+                self.context.work.spend(HASH_COST)?;
+                let value = self.points.letter(tree.name(*name));
+                Complex::real(self.context.rational(&value)?)
+            }
+            Node::Pi => Complex::real(self.context.pi()?),
+            Node::E => Complex::real(self.context.exp(&Ball::one())?),
+            Node::I => Complex { re: Ball::zero(), im: Ball::one() },
+            Node::Infinity | Node::Big { .. } => return Err(Stop::NotReal),
+            Node::Sum(terms) => {
+                let mut sum = Complex::real(Ball::zero());
+                for term in terms {
+                    sum = self.add(&sum, of(*term)?)?;
+                }
+                sum
+            }
+            Node::Product(factors) => {
+                let mut product = Complex::real(Ball::one());
+                for factor in factors {
+                    product = self.mul(&product, of(*factor)?)?;
+                }
+                product
+            }
+            Node::Neg(a) => of(*a)?.clone().neg(),
+            Node::Div(a, b) => self.div(of(*a)?, of(*b)?)?,
+            Node::Pow(base, exponent) => match (tree.node(*base), tree.rational(*exponent)) {
+                (_, Some(power)) => self.rational_power(of(*base)?, power)?,
+                (Node::E, None) => self.exp(of(*exponent)?)?,
+                (_, None) => self.power(of(*base)?, of(*exponent)?)?,
+            },
+            Node::Root { index, of: a } => self.root(of(*a)?, *index)?,
+            Node::Call(function, a) => self.call(*function, of(*a)?)?,
+            Node::Log { base, of: a } => {
+                let top = self.ln(of(*a)?)?;
+                let bottom = self.ln(of(*base)?)?;
+                self.div(&top, &bottom)?
+            }
+            Node::Binomial(n, k) => self.binomial(of(*n)?, of(*k)?)?,
+            Node::Fold(fold, ids) => {
+                let mut best: Option<Ball> = None;
+                for id in ids {
+                    let value = real(of(*id)?)?;
+                    best = Some(match best {
+                        None => value.clone(),
+                        Some(known) => self.extreme(*fold, known, value)?,
+                    });
+                }
+                Complex::real(best.ok_or(Stop::NotReal)?)
+            }
+            Node::Apply(name, ids) => {
+                // An unknown function: a number that depends on the leading bits of its arguments.
+                let mut text = tree.name(*name).to_owned();
+                for id in ids {
+                    let value = of(*id)?;
+                    for part in [&value.re, &value.im] {
+                        let (mid, exponent) = part.leading(90);
+                        text.extend([";".to_owned(), mid.to_string(), "e".to_owned(), exponent.to_string()]);
+                    }
+                }
+                self.context.work.spend(HASH_COST * 4)?;
+                let value = self.points.letter(&text);
+                Complex::real(self.context.rational(&value)?)
+            }
+        })
+    }
+
+    fn add(&mut self, a: &Complex, b: &Complex) -> Result<Complex, Stop> {
+        Ok(Complex { re: self.context.add(&a.re, &b.re)?, im: self.context.add(&a.im, &b.im)? })
+    }
+
+    fn mul(&mut self, a: &Complex, b: &Complex) -> Result<Complex, Stop> {
+        let c = &mut self.context;
+        if a.is_real() && b.is_real() {
+            return Ok(Complex::real(c.mul(&a.re, &b.re)?));
+        }
+        let (rr, ii) = (c.mul(&a.re, &b.re)?, c.mul(&a.im, &b.im)?);
+        let (ri, ir) = (c.mul(&a.re, &b.im)?, c.mul(&a.im, &b.re)?);
+        Ok(Complex { re: c.sub(&rr, &ii)?, im: c.add(&ri, &ir)? })
+    }
+
+    fn div(&mut self, a: &Complex, b: &Complex) -> Result<Complex, Stop> {
+        if a.is_real() && b.is_real() {
+            return Ok(Complex::real(self.context.div(&a.re, &b.re)?));
+        }
+        let conjugate = Complex { re: b.re.clone(), im: b.im.clone().neg() };
+        let top = self.mul(a, &conjugate)?;
+        let size = self.norm(b)?;
+        Ok(Complex { re: self.context.div(&top.re, &size)?, im: self.context.div(&top.im, &size)? })
+    }
+
+    /// The square of the absolute value.
+    fn norm(&mut self, a: &Complex) -> Result<Ball, Stop> {
+        let c = &mut self.context;
+        let (re, im) = (c.mul(&a.re, &a.re)?, c.mul(&a.im, &a.im)?);
+        c.add(&re, &im)
+    }
+
+    fn whole_power(&mut self, base: &Complex, exponent: i64) -> Result<Complex, Stop> {
+        if exponent.unsigned_abs() > 1 << 24 {
+            return Err(Stop::Bound(Bound::TooLarge));
+        }
+        if base.is_real() {
+            return Ok(Complex::real(self.context.pow(&base.re, exponent)?));
+        }
+        let mut result = Complex::real(Ball::one());
+        let mut square = base.clone();
+        let mut left = exponent.unsigned_abs();
+        while left > 0 {
+            if left & 1 == 1 {
+                result = self.mul(&result, &square)?;
+            }
+            square = self.mul(&square, &square)?;
+            left >>= 1;
+        }
+        if exponent < 0 { self.div(&Complex::real(Ball::one()), &result) } else { Ok(result) }
+    }
+
+    fn rational_power(&mut self, base: &Complex, power: &RBig) -> Result<Complex, Stop> {
+        let Ok(num) = i64::try_from(power.numerator().clone()) else {
+            return Err(Stop::Bound(Bound::TooLarge));
+        };
+        if power.is_int() {
+            return self.whole_power(base, num);
+        }
+        match number::small(&RBig::from(power.denominator().clone())).filter(|index| *index <= 64) {
+            Some(index) => {
+                let root = self.root(base, index)?;
+                self.whole_power(&root, num)
+            }
+            None => {
+                let exponent = Complex::real(self.context.rational(power)?);
+                self.power(base, &exponent)
+            }
+        }
+    }
+
+    fn root(&mut self, a: &Complex, index: u32) -> Result<Complex, Stop> {
+        if index > 64 && (!a.is_real() || a.re.sign() == Some(Sign::Positive)) {
+            return self.principal_root(a, index);
+        }
+        if a.is_real() {
+            return match (a.re.sign(), index % 2) {
+                (Some(Sign::Negative), 1) => {
+                    Ok(Complex::real(self.context.root(&a.re.clone().neg(), index)?.neg()))
+                }
+                (Some(Sign::Negative), _) if self.complex && index == 2 => {
+                    Ok(Complex { re: Ball::zero(), im: self.context.root(&a.re.clone().neg(), 2)? })
+                }
+                (Some(Sign::Negative), _) if self.complex => self.principal_root(a, index),
+                (None, 1) if !a.re.is_zero() => Err(Stop::Imprecise),
+                _ => Ok(Complex::real(self.context.root(&a.re, index)?)),
+            };
+        }
+        self.principal_root(a, index)
+    }
+
+    /// `exp(ln(a) / index)`
+    fn principal_root(&mut self, a: &Complex, index: u32) -> Result<Complex, Stop> {
+        let log = self.ln(a)?;
+        let part = self.div(&log, &Complex::real(Ball::integer(i64::from(index))))?;
+        self.exp(&part)
+    }
+
+    fn power(&mut self, base: &Complex, exponent: &Complex) -> Result<Complex, Stop> {
+        if exponent.is_real()
+            && let Some(whole) = whole(&exponent.re)
+        {
+            return self.whole_power(base, whole);
+        }
+        if base.re.is_zero() && base.is_real() {
+            return match exponent.re.sign() {
+                Some(Sign::Positive) if exponent.is_real() => Ok(Complex::real(Ball::zero())),
+                _ => Err(Stop::NotReal),
+            };
+        }
+        let log = self.ln(base)?;
+        let product = self.mul(&log, exponent)?;
+        self.exp(&product)
+    }
+
+    fn exp(&mut self, a: &Complex) -> Result<Complex, Stop> {
+        let size = self.context.exp(&a.re)?;
+        if a.is_real() {
+            return Ok(Complex::real(size));
+        }
+        let (sin, cos) = self.context.sin_cos(&a.im)?;
+        Ok(Complex { re: self.context.mul(&size, &cos)?, im: self.context.mul(&size, &sin)? })
+    }
+
+    fn ln(&mut self, a: &Complex) -> Result<Complex, Stop> {
+        if a.is_real() && (a.re.sign() != Some(Sign::Negative) || !self.complex) {
+            return Ok(Complex::real(self.context.ln(&a.re)?));
+        }
+        let norm = self.norm(a)?;
+        let re = self.context.ln(&norm)?.half();
+        Ok(Complex { re, im: self.argument(a)? })
+    }
+
+    /// The angle of a complex number, between -pi and pi.
+    fn argument(&mut self, a: &Complex) -> Result<Ball, Stop> {
+        let c = &mut self.context;
+        let pi = c.pi()?;
+        if a.is_real() {
+            return match a.re.sign() {
+                Some(Sign::Positive) => Ok(Ball::zero()),
+                Some(Sign::Negative) => Ok(pi),
+                None if a.re.is_zero() => Err(Stop::NotReal),
+                None => Err(Stop::Imprecise),
+            };
+        }
+        let Some(above) = a.im.sign() else { return Err(Stop::Imprecise) };
+        match a.re.sign() {
+            Some(Sign::Positive) => {
+                let tangent = c.div(&a.im, &a.re)?;
+                c.atan(&tangent)
+            }
+            _ => {
+                // The angle from the imaginary axis.
+                let tangent = c.div(&a.re, &a.im)?;
+                let part = c.atan(&tangent)?;
+                let half = if above == Sign::Positive { pi.half() } else { pi.half().neg() };
+                c.sub(&half, &part)
+            }
+        }
+    }
+
+    fn extreme(&mut self, fold: Fold, a: Ball, b: &Ball) -> Result<Ball, Stop> {
+        let order = a.compare(b, &mut self.context)?;
+        match (fold, order) {
+            (Fold::Max, Some(Ordering::Less)) | (Fold::Min, Some(Ordering::Greater)) => Ok(b.clone()),
+            (Fold::Max | Fold::Min, Some(_)) => Ok(a),
+            (Fold::Max | Fold::Min, None) => Err(Stop::Imprecise),
+            (Fold::Gcd | Fold::Lcm, _) => {
+                let (Some(a), Some(b)) = (whole(&a), whole(b)) else { return Err(Stop::NotReal) };
+                let (a, b) = (RBig::from(a), RBig::from(b));
+                let work = &mut *self.context.work;
+                let value =
+                    if fold == Fold::Gcd { number::gcd(&a, &b, work) } else { number::lcm(&a, &b, work) };
+                self.context.rational(&value?)
+            }
+        }
+    }
+
+    fn binomial(&mut self, n: &Complex, k: &Complex) -> Result<Complex, Stop> {
+        let (Some(n), Some(k)) = (whole(real(n)?), whole(real(k)?)) else { return Err(Stop::NotReal) };
+        let value = number::binomial(&RBig::from(n), &RBig::from(k), self.context.work)?;
+        Ok(Complex::real(self.context.rational(&value)?))
+    }
+
+    fn call(&mut self, function: Function, a: &Complex) -> Result<Complex, Stop> {
+        match function {
+            Function::Re => return Ok(Complex::real(a.re.clone())),
+            Function::Im => return Ok(Complex::real(a.im.clone())),
+            Function::Conj => return Ok(Complex { re: a.re.clone(), im: a.im.clone().neg() }),
+            Function::Arg => return Ok(Complex::real(self.argument(a)?)),
+            Function::Ln => return self.ln(a),
+            Function::Abs if !a.is_real() => {
+                let norm = self.norm(a)?;
+                return Ok(Complex::real(self.context.root(&norm, 2)?));
+            }
+            _ => {}
+        }
+        let x = real(a)?;
+        let c = &mut self.context;
+        let value = match function {
+            Function::Sin => c.sin_cos(x)?.0,
+            Function::Cos => c.sin_cos(x)?.1,
+            Function::Tan | Function::Cot | Function::Sec | Function::Csc => {
+                let (sin, cos) = c.sin_cos(x)?;
+                match function {
+                    Function::Tan => c.div(&sin, &cos)?,
+                    Function::Cot => c.div(&cos, &sin)?,
+                    Function::Sec => c.div(&Ball::one(), &cos)?,
+                    _ => c.div(&Ball::one(), &sin)?,
+                }
+            }
+            Function::Arcsin => c.asin(x)?,
+            Function::Arccos => {
+                let (half, angle) = (c.pi()?.half(), c.asin(x)?);
+                c.sub(&half, &angle)?
+            }
+            Function::Arctan => c.atan(x)?,
+            Function::Arccot => {
+                let (half, angle) = (c.pi()?.half(), c.atan(x)?);
+                c.sub(&half, &angle)?
+            }
+            Function::Sinh | Function::Cosh | Function::Tanh => {
+                let up = c.exp(x)?;
+                let down = c.div(&Ball::one(), &up)?;
+                let (minus, plus) = (c.sub(&up, &down)?, c.add(&up, &down)?);
+                match function {
+                    Function::Sinh => minus.half(),
+                    Function::Cosh => plus.half(),
+                    _ => c.div(&minus, &plus)?,
+                }
+            }
+            Function::Abs => x.clone().abs(),
+            Function::Floor => c.floor(x)?,
+            Function::Ceil => c.floor(&x.clone().neg())?.neg(),
+            Function::Factorial => {
+                let n = whole(x).ok_or(Stop::NotReal)?;
+                let value = number::factorial(&RBig::from(n), c.work)?;
+                c.rational(&value)?
+            }
+            Function::Sign => match x.sign() {
+                Some(Sign::Positive) => Ball::one(),
+                Some(Sign::Negative) => Ball::one().neg(),
+                None if x.is_zero() => Ball::zero(),
+                None => return Err(Stop::Imprecise),
+            },
+            Function::Ln | Function::Re | Function::Im | Function::Conj | Function::Arg => {
+                return Err(Stop::NotReal);
+            }
+        };
+        Ok(Complex::real(value))
+    }
+}
+
+fn real(a: &Complex) -> Result<&Ball, Stop> {
+    if a.is_real() { Ok(&a.re) } else { Err(Stop::NotReal) }
+}
+
+/// The ball as a whole number, if it is exactly one.
+fn whole(a: &Ball) -> Option<i64> {
+    a.exact_integer().and_then(|n| i64::try_from(n).ok())
+}
+
+/// How two values at one point compare.
+enum Agreement {
+    Different,
+    Close,
+    Unclear,
+}
+
+/// The two sides of a comparison.
+type RealExpr<'a> = (&'a Tree, Expr);
+
+fn agreement(
+    a: RealExpr<'_>,
+    b: RealExpr<'_>,
+    points: Points<'_>,
+    complex: bool,
+    precision: i64,
+    work: &mut Work,
+) -> Result<Agreement, Stop> {
+    let mut evaluation = Evaluation { context: Context { precision, work }, points, complex, smallest: 0 };
+    let left = evaluation.eval(a.0, a.1)?;
+    let right = evaluation.eval(b.0, b.1)?;
+    let re = evaluation.context.sub(&left.re, &right.re)?;
+    let im = evaluation.context.sub(&left.im, &right.im)?;
+    if re.sign().is_some() || im.sign().is_some() {
+        return Ok(Agreement::Different);
+    }
+    let limit = evaluation.smallest - MARGIN;
+    let close = |part: &Ball| part.is_zero() || part.top() <= limit;
+    Ok(if close(&re) && close(&im) { Agreement::Close } else { Agreement::Unclear })
+}
+
+/// Whether a constant has a value.
+pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
+    for precision in PRECISIONS {
+        let points = Points { key, round: 0, names: &[] };
+        let context = Context { precision, work };
+        match (Evaluation { context, points, complex: true, smallest: 0 }).eval(a.0, a.1) {
+            Ok(_) => return Ok(true),
+            Err(Stop::NotReal) => return Ok(false),
+            Err(Stop::Imprecise) => {}
+            Err(Stop::Bound(bound)) => return Err(bound),
+        }
+    }
+    Ok(false)
+}
+
+/// Compares two constants.
+pub(crate) fn constants(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
+    let mut close = 0;
+    for precision in PRECISIONS {
+        match agreement(a, b, Points { key, round: 0, names: &[] }, true, precision, work) {
+            Ok(Agreement::Different) => return Ok(false),
+            Ok(Agreement::Close) => close += 1,
+            Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
+            Err(Stop::NotReal) => return Err(Bound::Undefined),
+            Err(Stop::Bound(bound)) => return Err(bound),
+        }
+        if close == 2 {
+            return Ok(true);
+        }
+    }
+    Err(Bound::Undecided)
+}
+
+/// Compares two functions of letters, where both are real.
+pub(crate) fn functions(
+    a: RealExpr<'_>,
+    b: RealExpr<'_>,
+    complex: bool,
+    key: &Key,
+    work: &mut Work,
+) -> Result<bool, Bound> {
+    let steps = a.0.occurs(a.1).steps || b.0.occurs(b.1).steps;
+    let mut names: Vec<&str> = a.0.names().chain(b.0.names()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut agreements = 0;
+    for round in 0..FRACTIONS + WHOLE {
+        if round == FRACTIONS && !steps && agreements >= MIN_FRACTIONS {
+            return Ok(true);
+        }
+        for precision in POINT_PRECISIONS {
+            match agreement(a, b, Points { key, round, names: &names }, complex, precision, work) {
+                Ok(Agreement::Different) => return Ok(false),
+                Ok(Agreement::Close) => {
+                    agreements += 1;
+                    break;
+                }
+                Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
+                // Beyond the domain of one of them, or too large at this point: the next point.
+                Err(Stop::NotReal) => break,
+                Err(Stop::Bound(_)) => {
+                    work.spend(1_000)?;
+                    break;
+                }
+            }
+        }
+    }
+    if agreements >= MIN_POINTS { Ok(true) } else { Err(Bound::Undecided) }
+}
+
+/// Orders two real constants that are known to be different.
+pub(crate) fn order(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<Ordering, Bound> {
+    for precision in PRECISIONS {
+        let points = Points { key, round: 0, names: &[] };
+        let mut evaluation =
+            Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
+        let mut pair = || -> Result<Option<Ordering>, Stop> {
+            let left = evaluation.eval(a.0, a.1)?;
+            let right = evaluation.eval(b.0, b.1)?;
+            real(&left)?.compare(real(&right)?, &mut evaluation.context)
+        };
+        match pair() {
+            Ok(Some(order)) => return Ok(order),
+            Ok(None) | Err(Stop::Imprecise) => {}
+            Err(Stop::NotReal) => return Err(Bound::Undefined),
+            Err(Stop::Bound(bound)) => return Err(bound),
+        }
+    }
+    Err(Bound::Undecided)
+}
+
+/// Whether a constant is within `half` of a rational, which is what it means to be rounded to it.
+pub(crate) fn within(
+    a: RealExpr<'_>,
+    center: &RBig,
+    half: &RBig,
+    key: &Key,
+    work: &mut Work,
+) -> Result<bool, Bound> {
+    for precision in PRECISIONS {
+        let points = Points { key, round: 0, names: &[] };
+        let mut evaluation =
+            Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
+        let mut decide = || -> Result<Option<Ordering>, Stop> {
+            let value = evaluation.eval(a.0, a.1)?;
+            let center = evaluation.context.rational(center)?;
+            let half = evaluation.context.rational(half)?;
+            let distance = evaluation.context.sub(real(&value)?, &center)?.abs();
+            distance.compare(&half, &mut evaluation.context)
+        };
+        match decide() {
+            Ok(Some(order)) => return Ok(order == Ordering::Less),
+            Ok(None) | Err(Stop::Imprecise) => {}
+            Err(Stop::NotReal) => return Ok(false),
+            Err(Stop::Bound(bound)) => return Err(bound),
+        }
+    }
+    Err(Bound::Undecided)
+}
+
+/// The sign of a constant that may be a quotient of two functions of letters at a point.
+pub(crate) fn sign(a: RealExpr<'_>, key: &Key, round: u8, work: &mut Work) -> Option<Sign> {
+    let points = Points { key, round, names: &[] };
+    let context = Context { precision: 256, work };
+    let mut evaluation = Evaluation { context, points, complex: false, smallest: 0 };
+    let value = evaluation.eval(a.0, a.1).ok()?;
+    real(&value).ok()?.sign()
+}

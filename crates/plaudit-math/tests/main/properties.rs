@@ -1,0 +1,285 @@
+//! Properties that hold for every answer: no panic on any text, symmetry, seeds that change nothing, a small stack.
+
+use std::path::Path;
+
+use plaudit_math::{Options, Outcome, Reference, verify};
+use serde_json::Value;
+
+fn rows() -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/math_verify.jsonl");
+    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn verdicts(rows: &[Value], seed: u64) -> Vec<Option<Outcome>> {
+    rows.iter()
+        .map(|row| {
+            let reference =
+                Reference::parse(row["reference"].as_str().unwrap(), &Options { seed, ..Options::default() });
+            reference.ok().map(|reference| verify(row["response"].as_str().unwrap(), &reference).outcome)
+        })
+        .collect()
+}
+
+#[test]
+fn five_seeds_give_the_same_verdicts() {
+    let rows = rows();
+    let first = verdicts(&rows, 0);
+    for seed in [1, 42, 0x5eed, 0xdead_beef_cafe, u64::MAX] {
+        let other = verdicts(&rows, seed);
+        for ((row, left), right) in rows.iter().zip(&first).zip(&other) {
+            assert_eq!(left, right, "{} under seed {seed}", row["id"]);
+        }
+    }
+}
+
+#[test]
+fn threads_give_the_same_verdicts() {
+    let rows = rows();
+    let first = verdicts(&rows, 7);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(|| verdicts(&rows, 7))).collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), first);
+        }
+    });
+}
+
+#[test]
+fn equality_is_symmetric() {
+    let mut compared = 0;
+    for row in rows() {
+        let Ok(reference) = Reference::parse(row["reference"].as_str().unwrap(), &Options::default()) else {
+            continue;
+        };
+        let verdict = verify(row["response"].as_str().unwrap(), &reference);
+        let Some(answer) = verdict.answer.filter(|answer| answer.chars().count() < 200) else { continue };
+        let Ok(turned) = Reference::parse(&answer, &Options::default()) else { continue };
+        // A sentence is reduced to its formula when it is a reference, and an answer is not.
+        if turned.text() != answer.trim() {
+            continue;
+        }
+        compared += 1;
+        let (there, back) = (reference.judge(&answer).outcome, turned.judge(reference.text()).outcome);
+        assert_eq!(there.is_right(), back.is_right(), "{} | {} | {answer}", row["id"], reference.text());
+    }
+    println!("{compared} pairs judged both ways");
+    assert!(compared > 1500);
+}
+
+#[test]
+fn every_reference_equals_itself_in_a_box() {
+    for row in rows() {
+        let text = row["reference"].as_str().unwrap();
+        let Ok(reference) = Reference::parse(text, &Options::default()) else { continue };
+        let response = format!("So \\boxed{{{}}}.", reference.text());
+        let outcome = verify(&response, &reference).outcome;
+        assert!(outcome.is_right(), "{} {text}: {outcome:?}", row["id"]);
+    }
+}
+
+/// A small generator of pseudo-random numbers, so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % below as u64) as usize
+    }
+}
+
+const PIECES: &[&str] = &[
+    "\\frac",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "\\{",
+    "\\}",
+    "1",
+    "2",
+    "10",
+    "0",
+    "0.5",
+    "x",
+    "y",
+    "n",
+    "+",
+    "-",
+    "*",
+    "/",
+    "^",
+    "_",
+    "=",
+    "<",
+    "\\le",
+    "\\sqrt",
+    "\\sin",
+    "\\ln",
+    "\\log",
+    "\\pi",
+    "e",
+    "i",
+    "\\pm",
+    "\\cup",
+    "\\infty",
+    ",",
+    ";",
+    "|",
+    "!",
+    "%",
+    "\\%",
+    "^\\circ",
+    "\\text{",
+    "\\boxed{",
+    "$",
+    "\\binom",
+    "\\over",
+    "\\begin{pmatrix}",
+    "&",
+    "\\\\",
+    "\\end{pmatrix}",
+    "\\overline{",
+    "\\sum_{k=1}^",
+    "\\left",
+    "\\right",
+    " ",
+    ".",
+    "and",
+    "or",
+    "½",
+    "²",
+    "−",
+    "元",
+    "\\lfloor",
+    "\\rfloor",
+    "\\in",
+    "\\mid",
+    ":",
+    "\\ne",
+    "\\cdot",
+    "\\mathrm{",
+    "'",
+    "1,000",
+    "\\dot{3}",
+    "\\to",
+    "\\choose",
+    "\\angle",
+    "answer is ",
+    "####",
+    "<answer>",
+    "</think>",
+    "<think>",
+    "\u{202e}",
+    "\\vec",
+    "\\langle",
+    "\\rangle",
+    "\\max",
+    "9999999999",
+];
+
+fn grammar_text(random: &mut Random) -> String {
+    let count = 1 + random.next(24);
+    (0..count).map(|_| PIECES[random.next(PIECES.len())]).collect()
+}
+
+#[test]
+fn any_text_of_the_grammar_is_safe() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let references: Vec<Reference> =
+        ["4", "\\frac{x+1}{\\sqrt{2}}", "(1,2)\\cup[3,4]", "\\text{yes}", "x^2+y^2=1", "\\sin x"]
+            .iter()
+            .map(|text| Reference::parse(text, &Options::default()).unwrap())
+            .collect();
+    for round in 0..30_000 {
+        let text = grammar_text(&mut random);
+        let reference = &references[round % references.len()];
+        let verdict = verify(&text, reference);
+        if let Some(span) = verdict.span {
+            assert!(text.get(span).is_some(), "{text}");
+        }
+        let _ = reference.judge(&text);
+        if let Ok(own) = Reference::parse(&text, &Options::default()) {
+            let _ = verify(&format!("\\boxed{{{text}}}"), &own);
+        }
+    }
+}
+
+#[test]
+fn any_bytes_are_safe() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let reference = Reference::parse("\\frac{1}{2}", &Options::default()).unwrap();
+    let seeds: Vec<String> = rows().iter().map(|row| row["response"].as_str().unwrap().to_owned()).collect();
+    for _ in 0..20_000 {
+        let mut bytes = seeds[random.next(seeds.len())].clone().into_bytes();
+        bytes.truncate(400);
+        for _ in 0..=random.next(6) {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = random.next(bytes.len());
+            match random.next(3) {
+                0 => bytes[at] = random.next(256) as u8,
+                1 => {
+                    bytes.remove(at);
+                }
+                _ => bytes.insert(at, b"\\{}$^_0,.|"[random.next(10)]),
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let _ = verify(&text, &reference);
+        let _ = Reference::parse(&text, &Options::default());
+    }
+}
+
+#[test]
+fn a_stack_of_256_kib_is_enough() {
+    let deep = |open: &str, close: &str, count: usize| {
+        format!("\\boxed{{{}1{}}}", open.repeat(count), close.repeat(count))
+    };
+    let mut texts = Vec::new();
+    for count in [60, 64, 70, 1_000, 20_000] {
+        for (open, close) in [
+            ("\\frac{1}{", "}"),
+            ("\\sqrt{", "}"),
+            ("(", ")"),
+            ("{", "}"),
+            ("(1,", ")"),
+            ("\\{", "\\}"),
+            ("[2,", "]"),
+            ("|", "|"),
+            ("2^{", "}"),
+            ("\\sin(", ")"),
+            ("\\sin ", ""),
+            ("-", ""),
+            ("x_{", "}"),
+            ("\\begin{pmatrix}", "\\end{pmatrix}"),
+            ("\\text{", "}"),
+            ("\\mathrm{+", "}"),
+            ("\\sum_{k=1}^{2}", ""),
+            ("\\overline{1+", "}"),
+            ("(0,1)\\cup", "(0,1)"),
+            ("x=", ""),
+            ("1:", ""),
+            ("\\boxed{", "}"),
+            ("f(", ")"),
+            ("(x=", ")"),
+        ] {
+            texts.push(deep(open, close, count));
+        }
+    }
+    let worker = std::thread::Builder::new().stack_size(256 * 1024);
+    let thread = worker.spawn(move || {
+        let reference = Reference::parse("\\frac{x}{2}", &Options::default()).unwrap();
+        for text in &texts {
+            let _ = verify(text, &reference);
+            if let Ok(own) = Reference::parse(text, &Options::default()) {
+                let _ = verify(text, &own);
+            }
+        }
+    });
+    thread.unwrap().join().unwrap();
+}

@@ -1,0 +1,13 @@
+//! Can a response or a reference break the math verifier? Any pair of texts gets a verdict, and a reference equals itself.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plaudit_math::{Options, Reference, verify};
+
+fuzz_target!(|input: (&str, &str)| {
+    let (reference, response) = input;
+    let Ok(reference) = Reference::parse(reference, &Options::default()) else { return };
+    verify(response, &reference);
+    reference.judge(response);
+    assert!(reference.judge(reference.text()).outcome.is_right());
+});
