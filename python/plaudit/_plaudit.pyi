@@ -36,12 +36,20 @@ VERSION: str
 _Function = tuple[
     str, str, dict[str, Any], bool, Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]]
 ]
-# Prompts, responses, references, groups, tokens, extras and ids.
-_Columns = tuple[Any, Any, Any, Any, Any, Any, Any]
-# Prompt, response, reference, tokens and extra.
-_Rollout = tuple[Any, Any, Any, Any, Any]
-# Total, outcome, reason, components, and the evidence by component and fact.
-_Fields = tuple[float | None, str, dict[str, Any] | None, dict[str, float | None], dict[tuple[str, str], Any]]
+# Prompts, responses, references, groups, tokens, extras, ids, finish reasons and tools.
+_Columns = tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]
+# Prompt, response, reference, tokens, extra, finish reason and tools.
+_Rollout = tuple[Any, Any, Any, Any, Any, Any, Any]
+# Total, outcome, reason, components, the evidence by component and fact, whether it is right, and the rewards of its turns.
+_Fields = tuple[
+    float | None,
+    str,
+    dict[str, Any] | None,
+    dict[str, float | None],
+    dict[tuple[str, str], Any],
+    bool | None,
+    list[float | None] | None,
+]
 
 class PlauditError(Exception):
     """The base of all exceptions of plaudit."""
@@ -100,6 +108,8 @@ class Report:
     def totals_or_invalid_value(self) -> npt.NDArray[np.float32]: ...
     def totals_or_group_mean(self) -> npt.NDArray[np.float64]: ...
     def outcomes(self) -> list[str]: ...
+    def correct(self) -> list[bool | None]: ...
+    def turn_rewards(self) -> list[list[float | None] | None]: ...
     def columns(self) -> list[str]: ...
     def component(self, name: str) -> npt.NDArray[np.float32]: ...
     def component_outcomes(self, name: str) -> list[str]: ...

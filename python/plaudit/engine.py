@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 OnError = Literal["invalid", "raise"]
 
 Messages = Sequence[Mapping[str, Any]]
+# Messages, items or masked spans; or an object that holds them, such as a trace.
+Conversation = Messages | Mapping[str, Any]
 """Chat messages, each with at least `role` and `content`."""
 
 
@@ -252,12 +254,14 @@ class Engine:
     def score(
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
-        responses: Sequence[str] | Any = None,
+        responses: Sequence[str | Conversation] | Any = None,
         references: Sequence[str | float | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
         *,
+        finish_reasons: Sequence[str | bool | None] | None = None,
+        tools: Sequence[Any] | None = None,
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
     ) -> Report:
@@ -268,11 +272,14 @@ class Engine:
 
         Args:
             prompts: Text or chat messages. Where `groups` is missing, equal prompts make a group.
-            responses: The texts that are scored. The only column that must be given.
+            responses: The texts that are scored, or conversations: chat messages, items of the Responses API, or a trace of
+                verifiers. The only column that must be given.
             references: The right answers; numbers are taken as their decimal text. None where there is none.
             groups: The name or number of each rollout's group.
             tokens: The length of each response in the policy's own tokens, for rewards that count them.
             extras: A dict a rollout, for rewards and routes that read it.
+            finish_reasons: Why each generation ended: a word such as `stop` or `length`, or True where it was truncated.
+            tools: The declarations of the tools that the policy was given, or a list of them a rollout.
             ids: The name or number of each rollout; its place, counted from one, where there is none.
             validate: Whether references take part in comparisons; where it is None, the recipe decides.
 
@@ -287,25 +294,27 @@ class Engine:
         Example:
             >>> engine.score(responses=["<think>6 * 7</think><answer>42</answer>"], references=["42"]).totals
         """
-        columns = (prompts, responses, references, groups, tokens, extras, ids)
+        columns = (prompts, responses, references, groups, tokens, extras, ids, finish_reasons, tools)
         return self._report(self._inner.score(columns, validate))
 
     async def ascore(
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
-        responses: Sequence[str] | Any = None,
+        responses: Sequence[str | Conversation] | Any = None,
         references: Sequence[str | float | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
         *,
+        finish_reasons: Sequence[str | bool | None] | None = None,
+        tools: Sequence[Any] | None = None,
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
     ) -> Report:
         """Scores a batch without blocking the event loop. Cancelling the task cancels the judge calls.
 
         Args:
-            prompts, responses, references, groups, tokens, extras, ids, validate: As for `score`.
+            prompts, responses, references, groups, tokens, extras, finish_reasons, tools, ids, validate: As for `score`.
 
         Returns:
             A `Report`, in the order of the rollouts.
@@ -316,7 +325,7 @@ class Engine:
         Example:
             >>> report = await engine.ascore(prompts, responses)
         """
-        columns = (prompts, responses, references, groups, tokens, extras, ids)
+        columns = (prompts, responses, references, groups, tokens, extras, ids, finish_reasons, tools)
         return self._report(await awaited(lambda done: self._inner.start(done, columns, validate)))
 
     def _report(self, inner: _plaudit.Report) -> Report:
@@ -368,12 +377,14 @@ class Engine:
     def plan(
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
-        responses: Sequence[str] | Any = None,
+        responses: Sequence[str | Conversation] | Any = None,
         references: Sequence[str | float | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
         *,
+        finish_reasons: Sequence[str | bool | None] | None = None,
+        tools: Sequence[Any] | None = None,
         validate: bool | None = None,
     ) -> dict[str, Any]:
         """Counts the judge calls, tokens and cost of a batch without asking a judge, as `plaudit plan --json` does.
@@ -381,7 +392,7 @@ class Engine:
         Rules and registered rewards are run, because gates decide who is judged.
 
         Args:
-            prompts, responses, references, groups, tokens, extras, validate: As for `score`.
+            prompts, responses, references, groups, tokens, extras, finish_reasons, tools, validate: As for `score`.
 
         Returns:
             `rollouts`, and `components`: a list of dicts with `component`, `judge`, `calls`, `known` (answered by the
@@ -395,7 +406,10 @@ class Engine:
         """
         dry = self._open(dry=True)
         try:
-            report = dry.score((prompts, responses, references, groups, tokens, extras, None), validate)
+            report = dry.score(
+                (prompts, responses, references, groups, tokens, extras, None, finish_reasons, tools),
+                validate,
+            )
             return {"rollouts": len(report), "components": dry.cost_estimates()}
         finally:
             dry.close()
@@ -403,12 +417,14 @@ class Engine:
     def explain(
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
-        responses: Sequence[str] | Any = None,
+        responses: Sequence[str | Conversation] | Any = None,
         references: Sequence[str | float | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
         *,
+        finish_reasons: Sequence[str | bool | None] | None = None,
+        tools: Sequence[Any] | None = None,
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
         full: bool = False,
@@ -419,7 +435,7 @@ class Engine:
         scored costs nothing.
 
         Args:
-            prompts, responses, references, groups, tokens, extras, ids, validate: As for `score`.
+            prompts, responses, references, groups, tokens, extras, finish_reasons, tools, ids, validate: As for `score`.
             full: Whether the prompts of the judges are returned, too.
 
         Returns:
@@ -433,7 +449,7 @@ class Engine:
             >>> for exchange in engine.explain(prompts, responses)[0]["exchanges"]:
             ...     print(exchange["verdict"], exchange["reply"])
         """
-        columns = (prompts, responses, references, groups, tokens, extras, ids)
+        columns = (prompts, responses, references, groups, tokens, extras, ids, finish_reasons, tools)
         return self._inner.explain(columns, validate, bool(full))
 
     def join(

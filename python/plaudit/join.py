@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plaudit import _plaudit, custom
@@ -13,7 +13,7 @@ from plaudit.report import flat, statistics
 from plaudit.result import Result
 
 if TYPE_CHECKING:
-    from plaudit.engine import Engine, Messages
+    from plaudit.engine import Conversation, Engine, Messages
 
 
 class Join:
@@ -88,12 +88,14 @@ class Join:
         self,
         group: str | int,
         size: int,
-        response: str,
+        response: str | Conversation,
         *,
         prompt: str | Messages | None = None,
         reference: str | float | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
+        finish_reason: str | bool | None = None,
+        tools: Sequence[Any] | None = None,
         member: str | int | None = None,
         timeout: float | None = None,
         validate: bool | None = None,
@@ -103,11 +105,13 @@ class Join:
         Args:
             group: The name or number of the group. It must not be used again for other rollouts.
             size: How many members the group has.
-            response: The text that is scored.
+            response: The text that is scored, or a conversation, as for `Engine.score`.
             prompt: Text or chat messages.
             reference: The right answer; a number is taken as its decimal text.
             tokens: The length of the response in the policy's own tokens.
             extra: A dict for rewards and routes that read it.
+            finish_reason: Why the generation ended, such as `stop` or `length`, or True where it was truncated.
+            tools: The declarations of the tools that the policy was given.
             member: The name or number of the rollout in its group. With it, a rollout that is handed in twice counts once.
             timeout: The seconds that this caller waits at most, where that is less than the join's.
             validate: Whether the reference takes part in comparisons; where it is None, the recipe decides.
@@ -129,7 +133,7 @@ class Join:
             outcome.append((fields, error))
             over.set()
 
-        rollout = (prompt, response, reference, tokens, extra)
+        rollout = (prompt, response, reference, tokens, extra, finish_reason, tools)
         self._inner.submit(done, group, size, member, timeout, validate, rollout)
         while not over.wait(0.1):
             pass  # In short turns, so that Ctrl-C works on every system.
@@ -142,12 +146,14 @@ class Join:
         self,
         group: str | int,
         size: int,
-        response: str,
+        response: str | Conversation,
         *,
         prompt: str | Messages | None = None,
         reference: str | float | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
+        finish_reason: str | bool | None = None,
+        tools: Sequence[Any] | None = None,
         member: str | int | None = None,
         timeout: float | None = None,
         validate: bool | None = None,
@@ -155,7 +161,7 @@ class Join:
         """Hands in one rollout without blocking the event loop. The rollout of a cancelled caller still counts as a member.
 
         Args:
-            group, size, response, prompt, reference, tokens, extra, member, timeout, validate: As for `score`.
+            group, size, response, prompt, reference, tokens, extra, finish_reason, tools, member, timeout, validate: As for `score`.
 
         Returns:
             The `Result` of this rollout.
@@ -166,7 +172,7 @@ class Join:
         Example:
             >>> result = await join.ascore("prompt-17", 8, text, prompt=prompt)
         """
-        rollout = (prompt, response, reference, tokens, extra)
+        rollout = (prompt, response, reference, tokens, extra, finish_reason, tools)
         place = (group, size, member, timeout, validate)
         return self._result(await awaited(lambda done: self._inner.submit(done, *place, rollout)))
 

@@ -349,6 +349,8 @@ def _result(written: Mapping[str, Any], partial: bool = False) -> Result:
         written.get("reason"),
         {name: component.get("value") for name, component in components.items()},
         flat(facts),
+        written.get("correct"),
+        written.get("turn_rewards"),
         partial=partial,
     )
 

@@ -94,6 +94,22 @@ class Report:
         return self._scores.outcomes()
 
     @cached_property
+    def correct(self) -> list[bool | None]:
+        """Whether each answer is right, None where no component says so.
+
+        A filter of groups that are all right or all wrong must use this: a total that was shaped differs within them.
+        """
+        return self._scores.correct()
+
+    @cached_property
+    def turn_rewards(self) -> list[list[float | None] | None]:
+        """The total of each rollout spread over the turns of the model, None for a turn that gets nothing of its own.
+
+        They add up to the total. None for a rollout without a total, and where the recipe has no `turn_rewards`.
+        """
+        return self._scores.turn_rewards()
+
+    @cached_property
     def components(self) -> Mapping[str, npt.NDArray[np.float32]]:
         """The values of each component by its name, NaN where it gave none."""
         return _Lazy(self._scores.columns(), self._scores.component)
@@ -146,13 +162,15 @@ class Report:
         results = []
         for at in range(len(self)):
             fields, size, mean, totals = self._scores.result(at, group_of.get(at, [at]))
-            total, outcome, reason, components, info = fields
+            total, outcome, reason, components, info, correct, turn_rewards = fields
             grouped = {"group_size": size, "siblings_mean": mean, "group_totals": totals}
-            results.append(Result(total, outcome, reason, components, flat(info), **grouped))
+            results.append(
+                Result(total, outcome, reason, components, flat(info), correct, turn_rewards, **grouped)
+            )
         return results
 
     def to_arrow(self) -> Any:
-        """Makes an Arrow table of the results: ids, groups, totals, outcomes, reasons and components. Needs pyarrow.
+        """Makes an Arrow table of the results: ids, groups, totals, outcomes, `correct`, reasons and components. Needs pyarrow.
 
         Returns:
             A `pyarrow.Table` with one row a rollout; null where there is no number.
@@ -169,6 +187,7 @@ class Report:
             "group": pa.array([group for _, group in self._names], pa.string()),
             "total": pa.array(self.totals, mask=np.isnan(self.totals)),
             "outcome": pa.array(self.outcomes, pa.string()),
+            "correct": pa.array(self.correct, pa.bool_()),
         }
         for part in ("code", "component", "message"):
             words = [None if reason is None else reason[part] for reason in reasons]

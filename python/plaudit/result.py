@@ -30,6 +30,10 @@ class Result:
     """The value of each component, None where it gave none."""
     info: dict[str, Any] = field(default_factory=dict)
     """The evidence, as `component.fact`, and as `fact` alone where only one component has it."""
+    correct: bool | None = None
+    """Whether the answer is right, None where no component says so. Filters of groups must use this, not the total."""
+    turn_rewards: list[float | None] | None = None
+    """The total spread over the model's turns, None for a turn that gets nothing; where the recipe asks for it."""
     group_size: int = 1
     """How many rollouts were scored together; 0 where the rollout was refused and nothing is known of its siblings."""
     partial: bool = False

@@ -8,12 +8,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plaudit import _plaudit
 from plaudit._plaudit import ArgumentError
 from plaudit.custom import CustomReward, registered
 from plaudit.result import Result
+
+if TYPE_CHECKING:
+    from plaudit.engine import Conversation
 
 
 @dataclass(frozen=True)
@@ -46,20 +49,24 @@ class SingleReward:
 
     def score(
         self,
-        response: str,
+        response: str | Conversation,
         prompt: Any = None,
         reference: str | float | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
+        finish_reason: str | bool | None = None,
+        tools: Sequence[Any] | None = None,
     ) -> Result:
         """Scores one response. Calling the reward itself does the same.
 
         Args:
-            response: The text that is scored.
+            response: The text that is scored, or a conversation, as for `Engine.score`.
             prompt: Text or chat messages.
             reference: The right answer; a number is taken as its decimal text.
             tokens: The length of the response in the policy's own tokens.
             extra: A dict for rewards that read it.
+            finish_reason: Why the generation ended, such as `stop` or `length`, or True where it was truncated.
+            tools: The declarations of the tools that the policy was given.
 
         Returns:
             A `Result`, whose `value` is the number.
@@ -70,7 +77,9 @@ class SingleReward:
         Example:
             >>> plaudit.reward("number_accuracy").score("It is 42.", reference=42).value
         """
-        value, outcome, reason, info = self._inner.score((prompt, response, reference, tokens, extra))
+        value, outcome, reason, info = self._inner.score(
+            (prompt, response, reference, tokens, extra, finish_reason, tools)
+        )
         return Result(value, outcome, reason, info=info)
 
     __call__ = score

@@ -77,8 +77,8 @@ def test_groups_are_places(report: plaudit.Report):
 
 def test_as_arrow(report: plaudit.Report):
     table = report.to_arrow()
-    assert table.column_names[:7] == [
-        "id", "group", "total", "outcome", "reason_code", "reason_component", "reason_message",
+    assert table.column_names[:8] == [
+        "id", "group", "total", "outcome", "correct", "reason_code", "reason_component", "reason_message",
     ]  # fmt: skip
     assert table["id"].to_pylist() == ["a", "b", "c", "d"]
     assert table["total"].to_pylist() == report.totals.tolist()

@@ -7,6 +7,7 @@ use crate::rewards::print;
 use crate::state::State;
 use crate::summary::short;
 use clap::Args;
+use plaudit::conversation::{Conversation, Role};
 use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
 use plaudit::input::Fields;
@@ -16,6 +17,9 @@ use plaudit::outcome::Outcome;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use serde_json::{Value, json};
+
+/// How much of a turn is shown, in characters.
+const LONGEST_TURN: usize = 400;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,6 +69,12 @@ impl Explain {
         if let Some(cause) = row.total.cause() {
             lines.push(format!("{}: {}", cause.reason.code, printable(&cause.reason.message)));
         }
+        if let Some(correct) = row.correct {
+            lines.push(format!("the answer is {}", if correct { "right" } else { "wrong" }));
+        }
+        if let Some(conversation) = &rollouts[at].conversation {
+            lines.extend(self.turns(conversation, row.turn_rewards(), style));
+        }
         let Some(branch) = row.branch.map(|branch| &report.plan.branches[branch]) else {
             return lines.join("\n");
         };
@@ -88,6 +98,33 @@ impl Explain {
             }
         }
         lines.join("\n")
+    }
+
+    /// The turns of a conversation, each with its reward where it has one; long texts are cut unless all is wanted.
+    fn turns(
+        &self,
+        conversation: &Conversation,
+        rewards: Option<&[Option<f64>]>,
+        style: Style,
+    ) -> Vec<String> {
+        let mut rewards = rewards.into_iter().flatten();
+        let shown = |text: &str| match text.char_indices().nth(LONGEST_TURN) {
+            Some((end, _)) if !self.full => format!("{}…", &text[..end]),
+            _ => text.to_owned(),
+        };
+        let mut lines = vec![String::new()];
+        for turn in &conversation.turns {
+            let own = turn.role == Role::Assistant;
+            let reward = if own { rewards.next().copied().flatten() } else { None };
+            let reward = reward.map_or_else(String::new, |reward| format!("  {}", short(reward)));
+            lines.push(format!("  {}{}", style.dim(format!("[{}]", turn.role.as_str())), style.bold(reward)));
+            let thought = turn.thought.iter().map(|thought| format!("(thought) {}", shown(thought)));
+            let said = Some(&turn.text).filter(|text| !text.is_empty()).map(|text| shown(text));
+            let calls = turn.calls.iter().map(|call| format!("calls {}", shown(&call.line())));
+            let parts = thought.chain(said).chain(calls).collect::<Vec<_>>().join("\n");
+            lines.extend(parts.lines().map(|line| format!("    {}", printable(line))));
+        }
+        lines
     }
 
     fn exchange(&self, exchange: &CallTranscript, rollouts: &[Rollout<'_>], style: Style) -> Vec<String> {

@@ -72,6 +72,9 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
     if let Some(text) = groups(statistics, style) {
         note("groups", text);
     }
+    if let Some(text) = correctness(statistics) {
+        note("correct", text);
+    }
     if let Some(text) = length(statistics, style) {
         note("length", text);
     }
@@ -237,6 +240,21 @@ fn groups(statistics: &Statistics, style: Style) -> Option<String> {
         parts.push(style.yellow(format!("{} rollouts came late", whole(groups.split))));
     }
     Some(parts.join(", "))
+}
+
+/// How many answers are right, and what that makes of the groups.
+fn correctness(statistics: &Statistics) -> Option<String> {
+    let known = statistics.correctness.right + statistics.correctness.wrong;
+    if known == 0 {
+        return None;
+    }
+    let mut text = format!("{} of {}", share(statistics.correctness.right, known), whole(known));
+    let groups = &statistics.groups;
+    if groups.size.moments.max >= 2.0 {
+        let [right, wrong, mixed] = [groups.all_right, groups.all_wrong, groups.mixed].map(whole);
+        text += &format!("; groups: {right} all right, {wrong} all wrong, {mixed} mixed");
+    }
+    Some(text)
 }
 
 fn length(statistics: &Statistics, style: Style) -> Option<String> {

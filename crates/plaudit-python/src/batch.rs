@@ -10,25 +10,28 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
 use arrow_schema::DataType;
 use plaudit::compose::{Cause, Total};
+use plaudit::conversation::{FinishReason, Tool};
 use plaudit::engine::Engine;
 use plaudit::group::Group;
+use plaudit::input::{InputError, ParsedResponse, read_response, read_tools};
 use plaudit::reason::{Code, Reason};
 use plaudit::report::{Report, Row};
 use plaudit::rollout::{Prompt, Rollout};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyDict, PyList, PyString};
 use pyo3_arrow::input::AnyArray;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// The arguments of a scoring call: prompts, responses, references, groups, tokens, extras and ids.
-pub(crate) type Columns<'py> = [Bound<'py, PyAny>; 7];
+/// The arguments of a scoring call: prompts, responses, references, groups, tokens, extras, ids, finish reasons and tools.
+pub(crate) type Columns<'py> = [Bound<'py, PyAny>; 9];
 
-/// The fields of one rollout: prompt, response, reference, tokens and extra.
-pub(crate) type Fields<'py> = [Bound<'py, PyAny>; 5];
+/// The fields of one rollout: prompt, response, reference, tokens, extra, finish reason and tools.
+pub(crate) type Fields<'py> = [Bound<'py, PyAny>; 7];
 
 /// A column with something for each rollout, where there is one.
 type Given<T> = Option<Vec<Option<T>>>;
@@ -38,12 +41,25 @@ pub(crate) struct Batch {
     ids: TextColumn,
     groups: TextColumn,
     prompts: Prompts,
-    responses: TextColumn,
+    responses: Responses,
     references: TextColumn,
     tokens: Given<u64>,
     extras: Given<Map<String, Value>>,
+    finish_reasons: Given<FinishReason>,
+    tools: Tools,
     length: usize,
     unreadable: Unreadable,
+}
+
+/// Responses are text, or conversations in any wire form.
+enum Responses {
+    Texts(TextColumn),
+    Mixed(Vec<Option<ResponseItem>>),
+}
+
+enum ResponseItem {
+    Text(PyBackedStr),
+    Parsed(Box<ParsedResponse>),
 }
 
 /// Prompts are text or chat messages.
@@ -60,12 +76,12 @@ enum PromptItem {
 impl Batch {
     /// Reads the columns. An error names the column that does not fit, and the place.
     pub(crate) fn read(columns: &Columns<'_>) -> PyResult<Self> {
-        let [prompts, responses, references, groups, tokens, extras, ids] = columns;
+        let [prompts, responses, references, groups, tokens, extras, ids, finish_reasons, tools] = columns;
         if responses.is_none() {
             return Err(error::argument("responses: a list is wanted, not None"));
         }
         let mut unreadable = Unreadable::new();
-        let responses = TextColumn::read("responses", responses, NumbersAsText::Whole, &mut unreadable)?;
+        let responses = Responses::read(responses, &mut unreadable)?;
         let length = responses.len().unwrap_or(0);
         let batch = Self {
             ids: TextColumn::read("ids", ids, NumbersAsText::Whole, &mut unreadable)?,
@@ -74,6 +90,11 @@ impl Batch {
             references: TextColumn::read("references", references, NumbersAsText::Any, &mut unreadable)?,
             tokens: counts(tokens, &mut unreadable)?,
             extras: maps(extras, &mut unreadable)?,
+            finish_reasons: match finish_reasons.is_none() {
+                true => None,
+                false => Some(column("finish_reasons", finish_reasons, &mut unreadable, finish_reason)?),
+            },
+            tools: Tools::read(tools)?,
             responses,
             length,
             unreadable,
@@ -85,6 +106,8 @@ impl Batch {
             ("references", batch.references.len()),
             ("tokens", batch.tokens.as_ref().map(Vec::len)),
             ("extras", batch.extras.as_ref().map(Vec::len)),
+            ("finish_reasons", batch.finish_reasons.as_ref().map(Vec::len)),
+            ("tools", batch.tools.len()),
         ];
         for (name, found) in lengths {
             if let Some(found) = found.filter(|found| *found != length) {
@@ -159,11 +182,10 @@ impl Batch {
 
     /// One rollout.
     pub(crate) fn rollout(&self, at: usize) -> Rollout<'_> {
-        Rollout {
+        let mut rollout = Rollout {
             id: self.ids.get(at).map(Cow::Borrowed),
             group: self.groups.get(at).map(Cow::Borrowed),
             prompt: self.prompts.get(at),
-            response: Cow::Borrowed(self.responses.get(at).unwrap_or("")),
             reference: self.references.get(at).map(Cow::Borrowed),
             tokens: self.tokens.as_ref().and_then(|tokens| tokens[at]),
             extra: self
@@ -171,7 +193,14 @@ impl Batch {
                 .as_ref()
                 .and_then(|extras| extras[at].as_ref())
                 .map_or_else(Map::new, Map::clone),
+            finish_reason: self.finish_reasons.as_ref().and_then(|reasons| reasons[at]),
+            tools: self.tools.get(at),
+            ..Rollout::new(self.responses.get(at).unwrap_or(""))
+        };
+        if let Some(parsed) = self.responses.parsed(at) {
+            parsed.clone().fill(&mut rollout);
         }
+        rollout
     }
 
     /// The readable rollouts with text of their own, for work that outlives the call.
@@ -190,10 +219,152 @@ fn into_owned(rollout: Rollout<'_>) -> Rollout<'static> {
             Prompt::Messages(messages) => Prompt::Messages(messages),
         }),
         response: Cow::Owned(rollout.response.into_owned()),
+        conversation: rollout.conversation,
+        finish_reason: rollout.finish_reason,
+        tools: rollout.tools,
         reference: owned(rollout.reference),
         tokens: rollout.tokens,
         extra: rollout.extra,
     }
+}
+
+impl Responses {
+    fn read(given: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Self> {
+        match arrow(given)? {
+            Some(array) if array_of_lists(&array) => {
+                let rows = given.call_method0("to_pylist")?;
+                column("responses", &rows, unreadable, |place, item| ResponseItem::read(place, item, true))
+                    .map(Self::Mixed)
+            }
+            Some(array) => TextColumn::arrow("responses", array, NumbersAsText::Whole).map(Self::Texts),
+            None => {
+                let first = given.get_item(0).ok();
+                let is_text = |item: &Bound<'_, PyAny>| item.is_instance_of::<PyString>();
+                if given.is_instance_of::<PyList>() && first.as_ref().is_some_and(is_text) {
+                    // Almost always all of them are text, and then nothing else is looked at.
+                    let mut noted = Unreadable::new();
+                    if let Ok(texts) = TextColumn::read("responses", given, NumbersAsText::Whole, &mut noted)
+                    {
+                        unreadable.extend(noted);
+                        return Ok(Self::Texts(texts));
+                    }
+                }
+                column("responses", given, unreadable, |place, item| ResponseItem::read(place, item, false))
+                    .map(Self::Mixed)
+            }
+        }
+    }
+
+    fn len(&self) -> Option<usize> {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Mixed(mixed) => Some(mixed.len()),
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<&str> {
+        match self {
+            Self::Texts(texts) => texts.get(at),
+            Self::Mixed(mixed) => mixed.get(at)?.as_ref().map(|item| match item {
+                ResponseItem::Text(text) => &**text,
+                ResponseItem::Parsed(parsed) => &*parsed.text,
+            }),
+        }
+    }
+
+    /// The response that is a conversation, at a place.
+    fn parsed(&self, at: usize) -> Option<&ParsedResponse> {
+        match self {
+            Self::Texts(_) => None,
+            Self::Mixed(mixed) => match mixed.get(at)?.as_ref()? {
+                ResponseItem::Text(_) => None,
+                ResponseItem::Parsed(parsed) => Some(parsed),
+            },
+        }
+    }
+}
+
+impl ResponseItem {
+    fn read(
+        place: &dyn Fn() -> String,
+        item: &Bound<'_, PyAny>,
+        table: bool,
+    ) -> Result<Option<Self>, ReadError> {
+        if !item.is_instance_of::<PyList>() && !item.is_instance_of::<PyDict>() {
+            return Ok(text(place, item, NumbersAsText::Whole)?.map(Self::Text));
+        }
+        let value = to_value(item, place)?;
+        let parsed = read_response(value, &place(), table).map_err(|error| error::argument(error.message))?;
+        Ok(Some(Self::Parsed(Box::new(parsed))))
+    }
+}
+
+/// The tools that the model was given: the same for all rollouts, or some for each.
+enum Tools {
+    Same(Option<Arc<[Tool]>>),
+    Each(Vec<Option<Arc<[Tool]>>>),
+}
+
+impl Tools {
+    fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if given.is_none() {
+            return Ok(Self::Same(None));
+        }
+        let place = || "tools".to_owned();
+        let wrong = |error: InputError| error::argument(error.message);
+        let value = to_value(given, &place).map_err(PyErr::from)?;
+        match &value {
+            Value::Array(all) if all.iter().any(Value::is_array) => {
+                let each = all.iter().enumerate().map(|(at, one)| read_tools(one, &format!("tools[{at}]")));
+                each.collect::<Result<_, _>>().map(Self::Each).map_err(wrong)
+            }
+            all => read_tools(all, "tools").map(Self::Same).map_err(wrong),
+        }
+    }
+
+    /// How many there are, where each rollout has its own.
+    fn len(&self) -> Option<usize> {
+        match self {
+            Self::Same(_) => None,
+            Self::Each(each) => Some(each.len()),
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<Arc<[Tool]>> {
+        match self {
+            Self::Same(tools) => tools.clone(),
+            Self::Each(each) => each.get(at).cloned().flatten(),
+        }
+    }
+}
+
+/// Why a generation ended: a word such as `stop` or `length`; True for a response that was cut off, False for another.
+fn finish_reason(
+    place: &dyn Fn() -> String,
+    item: &Bound<'_, PyAny>,
+) -> Result<Option<FinishReason>, ReadError> {
+    if is_nothing(item) {
+        return Ok(None);
+    }
+    if let Ok(word) = item.cast::<PyString>() {
+        return unicode(place, word).map(|word| Some(FinishReason::from_word(&word)));
+    }
+    match flag(&place(), Some(item))? {
+        Some(true) => Ok(Some(FinishReason::Length)),
+        _ => Ok(Some(FinishReason::Stop)),
+    }
+}
+
+/// Whether the chunks of an Arrow column are lists, such as lists of messages.
+fn array_of_lists(array: &AnyArray) -> bool {
+    let kind = match array {
+        AnyArray::Array(array) => array.field().data_type().clone(),
+        AnyArray::Stream(stream) => match stream.field_ref() {
+            Ok(field) => field.data_type().clone(),
+            Err(_) => return false,
+        },
+    };
+    matches!(kind, DataType::List(_) | DataType::LargeList(_) | DataType::Struct(_))
 }
 
 impl Prompts {
@@ -252,13 +423,13 @@ impl PromptItem {
 
 /// One rollout, with text of its own.
 pub(crate) fn rollout(fields: &Fields<'_>) -> Result<Rollout<'static>, ReadError> {
-    let [prompt, response, reference, tokens, extra] = fields;
-    let Some(response) = text(&|| "response".to_owned(), response, NumbersAsText::Whole)? else {
+    let [prompt, response, reference, tokens, extra, finish, tools] = fields;
+    let Some(response) = ResponseItem::read(&|| "response".to_owned(), response, false)? else {
         return Err(error::argument("response: text is wanted, not None").into());
     };
     let prompt = PromptItem::read(&|| "prompt".to_owned(), prompt)?;
     let reference = text(&|| "reference".to_owned(), reference, NumbersAsText::Any)?;
-    Ok(Rollout {
+    let mut rollout = Rollout {
         prompt: prompt.map(|prompt| match prompt {
             PromptItem::Text(text) => Prompt::Text(Cow::Owned(text.to_string())),
             PromptItem::Messages(messages) => Prompt::Messages(messages),
@@ -266,8 +437,15 @@ pub(crate) fn rollout(fields: &Fields<'_>) -> Result<Rollout<'static>, ReadError
         reference: reference.map(|reference| Cow::Owned(reference.to_string())),
         tokens: count(&|| "tokens".to_owned(), tokens)?,
         extra: to_map(extra, &|| "extra".to_owned())?,
-        ..Rollout::new(response.to_string())
-    })
+        finish_reason: finish_reason(&|| "finish_reason".to_owned(), finish)?,
+        tools: Tools::read(tools)?.get(0),
+        ..Rollout::new("")
+    };
+    match response {
+        ResponseItem::Text(text) => rollout.response = Cow::Owned(text.to_string()),
+        ResponseItem::Parsed(parsed) => parsed.fill(&mut rollout),
+    }
+    Ok(rollout)
 }
 
 /// A name: text, or a whole number as its digits.

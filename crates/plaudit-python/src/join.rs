@@ -7,6 +7,7 @@ use crate::error;
 use crate::report;
 use crate::value::{from_value, json};
 use plaudit::join::{Arrival, Join, Joined, Policy};
+use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::mem;
@@ -253,21 +254,24 @@ fn notify(py: Python<'_>, notice: &Notice) {
 
 /// The fields of a result, in the order of the package's own class.
 fn result_fields<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyTuple>> {
-    let (total, outcome, reason, components, info) = report::fields(py, &joined.report, joined.row())?;
+    let (total, outcome, reason, components, info, correct, turn_rewards) =
+        report::fields(py, &joined.report, joined.row())?;
     let totals: Vec<Option<f64>> = std::iter::once(total).chain(joined.siblings()).collect();
-    let fields = (
-        total,
-        outcome,
-        reason,
-        components,
-        info,
-        joined.group_size,
-        joined.partial,
-        joined.late,
-        joined.duplicate,
-        joined.waited.as_secs_f64(),
-        joined.siblings_mean(),
-        totals,
-    );
-    fields.into_pyobject(py)
+    let fields = [
+        total.into_bound_py_any(py)?,
+        outcome.into_bound_py_any(py)?,
+        reason.into_bound_py_any(py)?,
+        components.into_any(),
+        info.into_any(),
+        correct.into_bound_py_any(py)?,
+        turn_rewards.into_bound_py_any(py)?,
+        joined.group_size.into_bound_py_any(py)?,
+        joined.partial.into_bound_py_any(py)?,
+        joined.late.into_bound_py_any(py)?,
+        joined.duplicate.into_bound_py_any(py)?,
+        joined.waited.as_secs_f64().into_bound_py_any(py)?,
+        joined.siblings_mean().into_bound_py_any(py)?,
+        totals.into_bound_py_any(py)?,
+    ];
+    PyTuple::new(py, fields)
 }

@@ -93,6 +93,16 @@ impl PyReport {
         PyList::new(py, words.collect::<Vec<_>>())
     }
 
+    /// Whether each answer is right; nothing where no component says so.
+    fn correct(&self) -> Vec<Option<bool>> {
+        self.report.rows.iter().map(|row| row.correct).collect()
+    }
+
+    /// The total of each rollout spread over its turns; nothing where the recipe does not ask for it.
+    fn turn_rewards(&self) -> Vec<Option<Vec<Option<f64>>>> {
+        self.report.rows.iter().map(|row| row.turn_rewards().map(<[_]>::to_vec)).collect()
+    }
+
     /// The names of the components, in the order of the recipe.
     fn columns(&self) -> Vec<&str> {
         self.report.plan.columns()
@@ -225,9 +235,17 @@ fn narrow(value: f64) -> f32 {
     value.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
 }
 
-/// The fields of a result that every front has: total, outcome, reason, components and evidence.
-pub(crate) type ResultFields<'py> =
-    (Option<f64>, &'static str, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>, Bound<'py, PyDict>);
+/// The fields of a result that every front has: total, outcome, reason, components, evidence, whether it is right, and the
+/// rewards of its turns.
+pub(crate) type ResultFields<'py> = (
+    Option<f64>,
+    &'static str,
+    Option<Bound<'py, PyDict>>,
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+    Option<bool>,
+    Option<Vec<Option<f64>>>,
+);
 
 pub(crate) fn fields<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResult<ResultFields<'py>> {
     let (components, info) = (PyDict::new(py), PyDict::new(py));
@@ -242,7 +260,9 @@ pub(crate) fn fields<'py>(py: Python<'py>, report: &Report, row: &Row) -> PyResu
             info.set_item((component.name.as_str(), name), from_fact(py, fact)?)?;
         }
     }
-    Ok((row.total.value(), row.total.kind().as_str(), reason(py, report, row)?, components, info))
+    let (total, outcome) = (row.total.value(), row.total.kind().as_str());
+    let turn_rewards = row.turn_rewards().map(<[_]>::to_vec);
+    Ok((total, outcome, reason(py, report, row)?, components, info, row.correct, turn_rewards))
 }
 
 /// Why a row has no plain number: code, component and message.

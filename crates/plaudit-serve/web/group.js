@@ -14,6 +14,22 @@
       P.block(written(message.content), { 'aria-label': `Message of ${message.role}` }))));
   };
 
+  // A conversation turn by turn. Thoughts, tool calls and what tools gave back are folded.
+  const MOST_TURNS = 200;
+  const folded = (title, text) => el('details', {}, el('summary', {}, title), P.block(text, { 'aria-label': title }));
+  const turn = (message) => {
+    const role = String(message.role);
+    const called = (call) => folded(`calls ${P.visible(String(call.function.name)).slice(0, 80)}`, written(call.function.arguments));
+    return el('div', { class: `message ${role === 'assistant' ? 'own' : 'other'}`, 'data-role': role },
+      el('h4', {}, P.said(role === 'tool' ? 'tool output' : role)),
+      P.absent(message.reasoning_content) ? null : folded('thought', written(message.reasoning_content)),
+      message.content === '' ? null : role === 'tool' ? folded('output', written(message.content)) : P.block(written(message.content), { 'aria-label': `Message of ${role}` }),
+      (message.tool_calls || []).map(called));
+  };
+  const conversation = (turns) => el('div', { class: 'conversation' },
+    turns.slice(0, MOST_TURNS).map(turn),
+    turns.length > MOST_TURNS ? el('p', { class: 'note' }, `${count(turns.length - MOST_TURNS)} more turns are not shown.`) : null);
+
   const fact = ([name, value]) =>
     `${name.replace(/_/g, ' ')} ${typeof value === 'number' ? plain(value) : value === true ? 'yes' : value === false ? 'no' : typeof value === 'string' ? value : JSON.stringify(value)}`;
   const why = (part) => {
@@ -51,7 +67,8 @@
       result.reason
         ? el('p', { class: 'reason' }, P.said(`${result.reason.component ? `${result.reason.component}: ` : ''}${result.reason.code}. ${result.reason.message || ''}`))
         : null,
-      P.block(rollout.response, { 'aria-label': `Text of response ${place}` }),
+      Array.isArray(rollout.conversation) ? conversation(rollout.conversation) : P.block(rollout.response, { 'aria-label': `Text of response ${place}` }),
+      result.correct === true || result.correct === false ? el('p', { class: 'note' }, result.correct ? 'The answer is right.' : 'The answer is wrong.') : null,
       el('p', { class: 'note' }, `${count(String(rollout.response).length)} characters${known(rollout.tokens) ? `, ${count(rollout.tokens)} tokens` : ''}`),
       el('table', { class: 'parts' },
         el('thead', { class: 'unseen' }, el('tr', {}, ['component', 'value', 'weight', 'adds'].map((name) => el('th', { scope: 'col' }, name)))),

@@ -113,6 +113,9 @@ pub fn uneven(groups: &[Group]) -> Option<(usize, Vec<(usize, usize)>)> {
 pub fn originals<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], members: &[usize]) -> Vec<usize> {
     let same = |a: &Rollout<'_>, b: &Rollout<'_>| {
         a.response == b.response
+            && a.conversation == b.conversation
+            && a.finish_reason == b.finish_reason
+            && a.tools == b.tools
             && a.tokens == b.tokens
             && a.reference == b.reference
             && a.prompt == b.prompt

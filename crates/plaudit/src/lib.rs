@@ -44,6 +44,9 @@ pub mod plan;
 /// Reads rollouts from JSON lines and trainers' formats.
 pub mod input;
 
+/// A response made of turns: the normal form of every wire form.
+pub mod conversation;
+
 /// A prompt, a response and what belongs to them.
 pub mod rollout;
 

@@ -35,6 +35,8 @@ codes! {
     ModelTooComplex = "model.too_complex",
     /// The response is empty once its thought is taken away, so there is nothing to judge.
     ModelEmpty = "model.empty",
+    /// The response calls no tool, so there is no call to check.
+    ModelNoCalls = "model.no_calls",
     /// The answer is larger than the math verifier's stated bounds.
     MathTooLarge = "math.too_large",
     /// The answer is nested deeper than the math verifier reads.
@@ -63,6 +65,12 @@ codes! {
     MissingTokens = "input.missing_tokens",
     /// A field of `extra` that the component needs is absent or of the wrong type.
     MissingExtra = "input.missing_extra",
+    /// The rollout declares no tools, and the component needs them.
+    MissingTools = "input.missing_tools",
+    /// The schema of a tool uses a keyword that the component does not check.
+    SchemaUnsupported = "input.schema_unsupported",
+    /// It is not known why the generation of the response ended, and the component needs that.
+    MissingFinishReason = "input.missing_finish_reason",
     /// No route of the recipe fits the rollout, and it names no default.
     NoRoute = "input.no_route",
     /// A text of the rollout is not valid Unicode.

@@ -27,6 +27,10 @@ pub struct Row {
     pub outcomes: Vec<Option<Outcome>>,
     /// The one number, or why there is none.
     pub total: Total,
+    /// Whether the answer is right; none where nothing says so.
+    pub correct: Option<bool>,
+    /// What only some recipes ask for.
+    pub details: Option<Box<RowDetails>>,
     /// The component whose gate is closed.
     pub closed_by: Option<usize>,
     /// The length of the response in characters.
@@ -35,7 +39,29 @@ pub struct Row {
     pub duplicate: bool,
 }
 
+/// What a row holds where components are normalised, or turns have rewards.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RowDetails {
+    /// By component, the values that count in the place of its own.
+    pub normalized: Vec<(usize, f64)>,
+    /// The total spread over the model's turns.
+    pub turn_rewards: Option<Vec<Option<f64>>>,
+    /// By component, the scores after each turn.
+    pub(crate) states: Vec<(usize, Vec<Option<f64>>)>,
+    /// How many turns the model has.
+    pub(crate) turns: usize,
+}
+
 impl Row {
+    /// The total spread over the model's turns, where the recipe asks for it.
+    pub fn turn_rewards(&self) -> Option<&[Option<f64>]> {
+        self.details.as_ref()?.turn_rewards.as_deref()
+    }
+
+    pub(crate) fn details_mut(&mut self) -> &mut RowDetails {
+        self.details.get_or_insert_with(Box::default)
+    }
+
     /// A row without outcomes.
     pub(crate) fn empty(branch: usize, components: usize, characters: usize) -> Self {
         let unasked = Cause { reason: Code::ZeroWeight.into(), component: None };
@@ -43,6 +69,8 @@ impl Row {
             branch: Some(branch),
             outcomes: vec![None; components],
             total: Total::Invalid(unasked),
+            correct: None,
+            details: None,
             closed_by: None,
             characters,
             duplicate: false,
@@ -52,7 +80,16 @@ impl Row {
     /// The row of a rollout that no component was asked about.
     pub(crate) fn refused(characters: usize, code: Code) -> Self {
         let total = Total::Invalid(Cause { reason: code.into(), component: None });
-        Self { branch: None, outcomes: Vec::new(), total, closed_by: None, characters, duplicate: false }
+        Self {
+            branch: None,
+            outcomes: Vec::new(),
+            total,
+            correct: None,
+            details: None,
+            closed_by: None,
+            characters,
+            duplicate: false,
+        }
     }
 }
 
@@ -209,8 +246,12 @@ struct ResultLine {
     total: Option<f64>,
     /// `scored`, `floored`, `skipped` or `invalid`.
     outcome: String,
+    /// Whether the answer is right; null where no component says so.
+    correct: Option<bool>,
     /// Why it was not simply scored: a code, a component and a message.
     reason: Option<Value>,
+    /// The total spread over the model's turns, null for a turn that gets nothing of its own; where the recipe asks for it.
+    turn_rewards: Option<Vec<Option<f64>>>,
     /// What each component says: its outcome, its value, its weight, and its facts or its reason.
     components: Map<String, Value>,
 }
@@ -240,11 +281,15 @@ impl RowResult<'_> {
         map.serialize_entry("group", &Key::of(self.rollout).as_ref().map(Key::label))?;
         map.serialize_entry("total", &self.row.total.value())?;
         map.serialize_entry("outcome", &self.row.total.kind())?;
+        map.serialize_entry("correct", &self.row.correct)?;
         if let Some(cause) = self.row.total.cause() {
             let component = self.row.branch.zip(cause.component);
             let component = component.map(|(branch, at)| &*self.plan.branches[branch].components[at].name);
             let Reason { code, message } = &cause.reason;
             map.serialize_entry("reason", &CauseResult { code: *code, component, message })?;
+        }
+        if let Some(turn_rewards) = self.row.turn_rewards() {
+            map.serialize_entry("turn_rewards", turn_rewards)?;
         }
         map.serialize_entry("components", &Components { plan: self.plan, row: self.row })
     }

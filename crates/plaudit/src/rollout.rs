@@ -1,7 +1,9 @@
 //! Rollout: one response to one prompt, with its reference, token count and extra fields.
 
+use crate::conversation::{Conversation, ENTRY, FinishReason, Tool, weight};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What the model was asked: plain text or chat messages.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,8 +45,14 @@ pub struct Rollout<'a> {
     pub group: Option<Cow<'a, str>>,
     /// What the model was asked, where it is known.
     pub prompt: Option<Prompt<'a>>,
-    /// What the model answered.
+    /// What the model answered; of a conversation, its final words.
     pub response: Cow<'a, str>,
+    /// The turns of a response that is a conversation.
+    pub conversation: Option<Arc<Conversation>>,
+    /// Why its generation ended, where that is known.
+    pub finish_reason: Option<FinishReason>,
+    /// The tools that the model was given, where they are declared.
+    pub tools: Option<Arc<[Tool]>>,
     /// The answer to compare with.
     pub reference: Option<Cow<'a, str>>,
     /// The length of the response in the model's own tokens.
@@ -61,6 +69,9 @@ impl<'a> Rollout<'a> {
             group: None,
             prompt: None,
             response: response.into(),
+            conversation: None,
+            finish_reason: None,
+            tools: None,
             reference: None,
             tokens: None,
             extra: Map::new(),
@@ -77,7 +88,8 @@ impl<'a> Rollout<'a> {
         let name = |name: &Option<Cow<'_, str>>| name.as_ref().map_or(0, |text| text.len());
         let extra: usize = self.extra.iter().map(|(key, value)| key.len() + ENTRY + weight(value)).sum();
         let names = name(&self.id) + name(&self.group) + name(&self.reference);
-        size_of::<Self>() + prompt + names + self.response.len() + extra
+        let turns = self.conversation.as_ref().map_or(0, |conversation| conversation.bytes());
+        size_of::<Self>() + prompt + names + self.response.len() + turns + extra
     }
 
     /// Gives back what its texts have room for and do not use, before it is held for long.
@@ -106,11 +118,36 @@ impl<'a> Rollout<'a> {
         put("id", text(&self.id));
         put("group", text(&self.group));
         put("prompt", self.prompt.as_ref().map(Prompt::to_value));
-        put("response", Some(Value::from(&*self.response)));
+        put("response", Some(self.response_value()));
         put("reference", text(&self.reference));
         put("tokens", self.tokens.map(Value::from));
+        let finish_reason = self.finish_reason.map(FinishReason::as_str);
+        put("finish_reason", finish_reason.map(Value::from));
+        let tools = self.tools.as_deref().map(|tools| tools.iter().map(Tool::to_value).collect());
+        put("tools", tools.map(Value::Array));
         put("extra", (!self.extra.is_empty()).then(|| Value::Object(self.extra.clone())));
         Value::Object(map)
+    }
+
+    /// The response as JSON: text, or the messages of a conversation.
+    pub fn response_value(&self) -> Value {
+        match &self.conversation {
+            None => Value::from(&*self.response),
+            Some(conversation) => conversation.to_value(),
+        }
+    }
+
+    /// Whether the generation was cut off, where that is known.
+    pub fn truncated(&self) -> Option<bool> {
+        self.finish_reason.map(|reason| reason == FinishReason::Length)
+    }
+
+    /// The same rollout, whose response is a conversation.
+    #[must_use]
+    pub fn with_conversation(mut self, conversation: Arc<Conversation>) -> Self {
+        self.response = Cow::Owned(conversation.final_words().to_owned());
+        self.conversation = Some(conversation);
+        self
     }
 
     /// What stands in `extra` at a path of keys, where it is text, a number, or true or false.
@@ -143,18 +180,4 @@ impl<'a> Rollout<'a> {
         self.prompt = Some(Prompt::Text(prompt.into()));
         self
     }
-}
-
-/// What one key of an object takes beside its text.
-const ENTRY: usize = 32;
-
-/// About how many bytes a value takes.
-fn weight(value: &Value) -> usize {
-    let inner = match value {
-        Value::String(text) => text.len(),
-        Value::Array(all) => all.iter().map(weight).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| key.len() + ENTRY + weight(value)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    };
-    size_of::<Value>() + inner
 }

@@ -76,7 +76,7 @@ class Rollout(NamedTuple):
     group: str
     member: str | None
     size: int
-    response: str
+    response: str | list[Any]
     prompt: Any = None
     reference: str | None = None
     tokens: int | None = None
@@ -298,7 +298,7 @@ class SharedEngine:
         self.joined += 1
         self.joining[self.joined] = (state, number, rollout.sample_key())
         group, member, size, response, prompt, reference, tokens, *_ = rollout
-        fields = (prompt, response, reference, tokens, self.steps.add_last_step(rollout.extra))
+        fields = (prompt, response, reference, tokens, self.steps.add_last_step(rollout.extra), None, None)
         try:
             self.completions.submit(self.joined, group, size, member, fields)
         except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.

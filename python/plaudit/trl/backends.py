@@ -73,6 +73,9 @@ def _columns(call: Call, rows: Mapping[int, Row], validate: bool) -> dict[str, A
         "groups": [str(group) for group in call.groups_of(rows)],
         "tokens": [row.tokens for row in rows.values()],
         "extras": [row.extra for row in rows.values()],
+        "tools": [row.tools or [] for row in rows.values()]
+        if any(row.tools for row in rows.values())
+        else None,
         "validate": True if validate else None,
     }
 

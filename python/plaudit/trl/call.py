@@ -25,10 +25,11 @@ class Row(NamedTuple):
     """One completion, with the fields that the engine takes."""
 
     prompt: str | list[dict[str, str]] | None
-    response: str
+    response: str | list[Any]
     reference: str | None
     tokens: int | None
     extra: dict[str, Any]
+    tools: list[Any] | None = None
 
 
 @dataclass(slots=True)
@@ -133,10 +134,11 @@ def read(
         rows.append(
             Row(
                 prompt=_prompt(at, prompts[at]),
-                response=_text(at, completions[at]),
+                response=_response(at, completions[at]),
                 reference=_reference(reference, data[reference][at]) if reference else None,
                 tokens=len(completion_ids[at]) if completion_ids is not None else None,
                 extra=extra,
+                tools=_tools(data, at),
             )
         )
     if group == "prompt":
@@ -180,17 +182,25 @@ def _prompt(at: int, prompt: Any) -> str | list[dict[str, str]] | None:
     return [{"role": str(message["role"]), "content": _content(message)} for message in prompt]
 
 
-def _text(at: int, completion: Any) -> str:
-    """The response: of messages, those of the assistant, with a blank line between them."""
+def _response(at: int, completion: Any) -> str | list[Any]:
+    """The response: text, or the messages of a completion with tool calls or several turns."""
     if isinstance(completion, str):
         return completion
     messages = [completion] if isinstance(completion, Mapping) else completion
     if not _are_messages(messages):
         raise ArgumentError(f"completions[{at}] is {completion!r:.200}; text is wanted, or messages")
-    texts = [
-        _message_text(message) for message in messages if message.get("role", "assistant") == "assistant"
-    ]
-    return "\n\n".join(text for text in texts if text)
+    if not messages:
+        return ""
+    if len(messages) == 1 and not messages[0].get("tool_calls"):
+        return _message_text(messages[0])
+    # Plain values, whatever classes a tool's result and its arguments are of.
+    return json.loads(json.dumps([{"role": "assistant", **message} for message in messages], default=str))
+
+
+def _tools(data: Mapping[str, list[Any]], at: int) -> list[Any] | None:
+    """The declarations of tools, where the data set has a column of them."""
+    declared = data.get("tools")
+    return declared[at] if declared is not None and isinstance(declared[at], list) else None
 
 
 def _are_messages(given: Any) -> bool:
@@ -198,16 +208,13 @@ def _are_messages(given: Any) -> bool:
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
-    """One message as the model wrote it: a chat template may have taken thought and tool calls out of the content."""
+    """One message as the model wrote it: a chat template may have taken the thought out of the content."""
     parts = []
     thought = message.get("reasoning_content") or message.get("thinking")
     if thought:
         parts.append(f"<think>\n{thought}\n</think>")
     if content := _content(message):
         parts.append(content)
-    for call in message.get("tool_calls") or ():
-        function = call.get("function", call)
-        parts.append(f"<tool_call>\n{json.dumps(function, ensure_ascii=False, default=str)}\n</tool_call>")
     return "\n\n".join(parts)
 
 

@@ -40,9 +40,14 @@ class PlauditAgentLoop:
         final = output[-1] if isinstance(output, list) else output
         if final.reward_score is None:
             fields = {**kwargs, "tool_extra_fields": dict(final.extra_fields), "num_turns": final.num_turns}
-            scored = await self.scorer.score(fields, final.prompt_ids, final.response_ids)
+            scored = await self.scorer.score(
+                fields, final.prompt_ids, final.response_ids, getattr(final, "response_mask", None)
+            )
             final.reward_score = scored["reward_score"]
             final.extra_fields["reward_extra_info"] = scored["reward_extra_info"]
+            if "turn_rewards" in scored:
+                # verl collects one number a turn; a turn that gets nothing of its own gets 0.
+                final.extra_fields["turn_scores"] = [reward or 0.0 for reward in scored["turn_rewards"]]
         return output
 
 

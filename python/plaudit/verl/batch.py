@@ -27,7 +27,7 @@ from plaudit.verl.columns import AGAINST_REFERENCE, Columns, find_fact
 from plaudit.verl.custom_function import INVALID, CustomFunction, GroupInput, unwrap
 from plaudit.verl.engine_cache import make_engine, shared_engine
 from plaudit.verl.options import is_seconds, is_whole, modules
-from plaudit.verl.rollout_reader import BATCH_REFERENCE, RolloutBatch, read_batch
+from plaudit.verl.rollout_reader import BATCH_REFERENCE, RolloutBatch, own_words, read_batch
 
 log = logging.getLogger("plaudit")
 
@@ -152,7 +152,7 @@ class PlauditBatchRewardManager:
     def score_batch(
         self,
         prompts: Sequence[Any],
-        responses: Sequence[str],
+        responses: Sequence[str | list[dict[str, Any]]],
         references: Sequence[str | None] | None = None,
         groups: Sequence[Any] | None = None,
         tokens: Sequence[int] | None = None,
@@ -183,7 +183,7 @@ class PlauditBatchRewardManager:
             inputs = [
                 GroupInput(
                     texts[rows[0]],
-                    [responses[row] for row in rows],
+                    [own_words(responses[row]) for row in rows],
                     [notes[row] for row in rows],
                     listed[rows[0]] if validate else None,
                 )
@@ -218,7 +218,7 @@ class PlauditBatchRewardManager:
         if validate and engine.judges and has_references:
             columns["acc"] = columns["win"]
         elif names_of.correctness is not None:
-            columns["acc"] = list(report.components[names_of.correctness])
+            columns["acc"] = list(report.correct)
         reasons = [_reason_text(reason) for reason in report.reasons]
         details = [json.dumps(row, ensure_ascii=False) for row in report.rows] if self.return_details else []
         return _Scores([number(value) for value in report.totals], columns, reasons, details)

@@ -32,7 +32,8 @@ class PlauditRewardManager(RewardManagerBase):
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """The reward of one rollout, after its group has been scored."""
-        return await self.scorer.score(*last_row(data))
+        scored = await self.scorer.score(*last_row(data))
+        return {key: value for key, value in scored.items() if key != "turn_rewards"}
 
 
 def passthrough(*_: Any, **__: Any) -> float:

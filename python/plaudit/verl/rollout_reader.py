@@ -39,8 +39,8 @@ NOT_EXTRA = {
 BATCH_REFERENCE = ("reward_model.ground_truth", "extra_info.y", "extra_info.chosen")
 
 
-def last_row(data: Any) -> tuple[dict[str, Any], Any, Any]:
-    """The columns, prompt tokens and response tokens of a DataProto's last row.
+def last_row(data: Any) -> tuple[dict[str, Any], Any, Any, Any]:
+    """The columns, prompt tokens, response tokens and the response's mask, where it has one, of a DataProto's last row.
 
     An agent loop with several outputs is scored by its last one.
     """
@@ -49,7 +49,33 @@ def last_row(data: Any) -> tuple[dict[str, Any], Any, Any]:
     mask = data.batch["attention_mask"][-1]
     valid = int(mask[-width:].sum()) if width else 0
     fields = {name: column[-1] for name, column in data.non_tensor_batch.items()}
-    return fields, data.batch["prompts"][-1], responses[:valid]
+    own = data.batch["response_mask"][-1][:valid] if "response_mask" in data.batch else None
+    return fields, data.batch["prompts"][-1], responses[:valid], own
+
+
+def response_of(tokenizer: Any, ids: Any, mask: Any) -> str | list[dict[str, Any]]:
+    """The response: text, or the spans of an agent loop that put the results of tools between the model's own tokens.
+
+    The engine splits spans by the chat template that it finds in them, and refuses what it cannot split.
+    """
+    flags = [] if mask is None else [bool(flag) for flag in plain(mask)]
+    if all(flags):
+        return tokenizer.decode(ids, skip_special_tokens=True)
+    spans, start = [], 0
+    for end in range(1, len(flags) + 1):
+        if end == len(flags) or flags[end] != flags[start]:
+            # Special tokens are kept: they say where a turn begins and ends.
+            text = tokenizer.decode(ids[start:end], skip_special_tokens=False)
+            spans.append({"text": text, "mask": int(flags[start])})
+            start = end
+    return spans
+
+
+def own_words(response: str | list[dict[str, Any]]) -> str:
+    """The text of a response for a function that takes text: of spans, the model's own."""
+    if isinstance(response, str):
+        return response
+    return "".join(span["text"] for span in response if span["mask"])
 
 
 class RolloutReader:
@@ -66,7 +92,9 @@ class RolloutReader:
         reference = options.reference
         self.references = [reference] if isinstance(reference, str) else list(reference)
 
-    def read(self, fields: Mapping[str, Any], prompt_ids: Any, response_ids: Any) -> Rollout:
+    def read(
+        self, fields: Mapping[str, Any], prompt_ids: Any, response_ids: Any, mask: Any = None
+    ) -> Rollout:
         """Decodes the tokens and picks the fields; runs on a thread beside the event loop."""
         uid = fields.get("uid")
         if uid is None:
@@ -82,7 +110,7 @@ class RolloutReader:
             member=None if member is None else str(member),
             # Nobody waits for the siblings of a validation rollout.
             size=1 if validate else self.size_of(fields),
-            response=self.tokenizer.decode(response_ids, skip_special_tokens=True),
+            response=response_of(self.tokenizer, response_ids, mask),
             prompt=self.prompt(fields, prompt_ids),
             reference=self.reference(fields),
             tokens=len(response_ids),
@@ -164,7 +192,7 @@ class RolloutBatch:
 
     prompts: list[Any]  # Messages where the batch has them, else the decoded text.
     texts: list[str]
-    responses: list[str]
+    responses: list[str | list[dict[str, Any]]]
     references: list[str | None]
     groups: list[str] | None
     tokens: list[int]
@@ -183,6 +211,8 @@ def read_batch(
     width = prompts.shape[-1]
     mask = data.batch["attention_mask"].cpu().bool()
     asked, answered = mask[:, :width], mask[:, width : width + responses.shape[-1]]
+    # Tokens that tools or users put in between are no words of the model.
+    owned = data.batch["response_mask"].cpu().bool() if "response_mask" in data.batch else answered
     columns = data.non_tensor_batch
     rows = [{name: column[row] for name, column in columns.items()} for row in range(len(prompts))]
 
@@ -196,7 +226,10 @@ def read_batch(
             plain(fields.get("raw_prompt")) or decoded for fields, decoded in zip(rows, texts, strict=True)
         ],
         texts=texts,
-        responses=[text(ids[valid]) for ids, valid in zip(responses, answered, strict=True)],
+        responses=[
+            response_of(tokenizer, ids[valid].tolist(), own[valid])
+            for ids, valid, own in zip(responses, answered, owned, strict=True)
+        ],
         references=[reference_of(fields, places) for fields in rows],
         groups=[str(fields["uid"]) for fields in rows] if "uid" in columns else None,
         tokens=[len(tokens) for tokens in filled],

@@ -60,8 +60,10 @@ class RolloutScorer:
         )
         self.logged: dict[str, float] = {}
 
-    async def score(self, fields: Mapping[str, Any], prompt_ids: Any, response_ids: Any) -> dict[str, Any]:
-        """`reward_score` and `reward_extra_info` of one rollout."""
+    async def score(
+        self, fields: Mapping[str, Any], prompt_ids: Any, response_ids: Any, mask: Any = None
+    ) -> dict[str, Any]:
+        """`reward_score` and `reward_extra_info` of one rollout; `turn_rewards` where the recipe asks for them."""
         if self.compares and not self.reader.has_split(fields):
             self.log_error(
                 "split",
@@ -70,7 +72,7 @@ class RolloutScorer:
                 "+reward.reward_kwargs.validation.field",
             )
         rollout = await asyncio.get_running_loop().run_in_executor(
-            self.decoding, self.reader.read, fields, prompt_ids, response_ids
+            self.decoding, self.reader.read, fields, prompt_ids, response_ids, mask
         )
         result = await self.client.score(rollout)
         if rollout.validate:
@@ -79,7 +81,8 @@ class RolloutScorer:
         columns = self.columns.fill(result, score, invalid)
         if SAMPLED in result.info:
             print_sample(rollout, columns)
-        return {"reward_score": score, "reward_extra_info": columns}
+        scored = {"reward_score": score, "reward_extra_info": columns}
+        return scored if result.turn_rewards is None else {**scored, "turn_rewards": result.turn_rewards}
 
     def withdraw(self, fields: Mapping[str, Any]) -> None:
         """Tells the siblings of a rollout that failed not to wait for it."""

@@ -4,7 +4,7 @@ use super::Output;
 use crate::error::CliError;
 use crate::stream::{Renderer, Sink};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -36,6 +36,7 @@ pub(crate) struct Record {
     group: Option<String>,
     total: Option<f64>,
     outcome: &'static str,
+    correct: Option<bool>,
     reason: Option<(Code, Option<String>, String)>,
     /// One a column; none where the recipe that scored the rollout has no such component.
     cells: Vec<Option<Cell>>,
@@ -100,6 +101,7 @@ impl Record {
             group: Key::of(rollout).map(|key| key.label().into_owned()),
             total: row.total.value(),
             outcome: row.total.kind().as_str(),
+            correct: row.correct,
             reason: row.total.cause().map(|cause| {
                 (
                     cause.reason.code,
@@ -171,11 +173,16 @@ fn schema(columns: &[String]) -> Result<TypePtr, ParquetError> {
         let builder = Type::primitive_type_builder(name, Physical::DOUBLE);
         builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
     };
+    let flag = |name: &str| {
+        let builder = Type::primitive_type_builder(name, Physical::BOOLEAN);
+        builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
+    };
     let mut fields = vec![
         text("id", Repetition::REQUIRED)?,
         text("group", Repetition::OPTIONAL)?,
         number("total")?,
         text("outcome", Repetition::REQUIRED)?,
+        flag("correct")?,
     ];
     for name in ["reason_code", "reason_component", "reason_message"] {
         fields.push(text(name, Repetition::OPTIONAL)?);
@@ -198,13 +205,14 @@ fn write_columns(
     let reason = |row: &'_ Record| row.reason.as_ref().map(|(code, _, _)| code.as_str());
     texts(group, rows, true, |row| Some(&row.id))?;
     texts(group, rows, false, |row| row.group.as_deref())?;
-    numbers(group, rows, |row| row.total)?;
+    values::<DoubleType>(group, rows, |row| row.total)?;
     texts(group, rows, true, |row| Some(row.outcome))?;
+    values::<BoolType>(group, rows, |row| row.correct)?;
     texts(group, rows, false, reason)?;
     texts(group, rows, false, |row| row.reason.as_ref().and_then(|(_, component, _)| component.as_deref()))?;
     texts(group, rows, false, |row| row.reason.as_ref().map(|(_, _, message)| message.as_str()))?;
     for column in 0..columns {
-        numbers(group, rows, |row| row.cells[column].as_ref().and_then(|cell| cell.value))?;
+        values::<DoubleType>(group, rows, |row| row.cells[column].as_ref().and_then(|cell| cell.value))?;
         texts(group, rows, false, |row| row.cells[column].as_ref().map(|cell| cell.outcome.as_str()))?;
         texts(group, rows, false, |row| {
             row.cells[column].as_ref().and_then(|cell| cell.reason).map(Code::as_str)
@@ -228,14 +236,14 @@ fn texts<'a>(
     column.close()
 }
 
-fn numbers(
+fn values<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, Output>,
     rows: &[Record],
-    of: impl Fn(&Record) -> Option<f64>,
+    of: impl Fn(&Record) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
     let Some(mut column) = group.next_column()? else { return Ok(()) };
-    let values: Vec<f64> = rows.iter().filter_map(&of).collect();
+    let values: Vec<T::T> = rows.iter().filter_map(&of).collect();
     let present: Vec<i16> = rows.iter().map(|row| i16::from(of(row).is_some())).collect();
-    column.typed::<DoubleType>().write_batch(&values, Some(&present), None)?;
+    column.typed::<T>().write_batch(&values, Some(&present), None)?;
     column.close()
 }

@@ -17,5 +17,7 @@ fn an_old_journal_replays_to_the_same_bytes() {
     let ran = run(&["replay", "--state", &folder.path(""), "--quiet"]);
     assert_eq!(ran.code, 0, "{}", ran.talk);
     let expected = std::fs::read_to_string(Path::new(FIXTURE).join("results.jsonl")).unwrap();
-    assert_eq!(ran.out, expected);
+    // Results say since then whether an answer is right, and these rewards do not tell.
+    assert_eq!(ran.out.matches("\"correct\":null,").count(), expected.lines().count());
+    assert_eq!(ran.out.replace("\"correct\":null,", ""), expected);
 }

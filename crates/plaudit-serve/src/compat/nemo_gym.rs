@@ -6,6 +6,7 @@ use super::query::{CompatSettings, FailureMode};
 use super::{SampleResult, TrainerSample, invalid_body, reference};
 use crate::http::response::ApiError;
 use hyper::StatusCode;
+use plaudit::input::{read_response, read_tools};
 use plaudit::rollout::{Prompt, Rollout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,7 +83,7 @@ pub(crate) fn read(
         }),
         None => REFERENCES.iter().find_map(|name| ask.others.get(*name).filter(|value| !value.is_null())),
     };
-    let rollout = Rollout {
+    let mut rollout = Rollout {
         id: task.as_deref().zip(member.as_deref()).map(|(task, member)| format!("{task}-{member}").into()),
         reference: said.and_then(reference),
         tokens: ask
@@ -92,8 +93,21 @@ pub(crate) fn read(
             .and_then(Value::as_u64),
         prompt: Some(Prompt::Messages(prompt.clone())),
         extra: extra(&ask.others),
+        tools: ask
+            .responses_create_params
+            .get("tools")
+            .map(|tools| read_tools(tools, "tools"))
+            .transpose()
+            .map_err(|error| unprocessable(error.message))?
+            .flatten(),
         ..Rollout::new(response(&ask.response)?)
     };
+    if uses_tools(&ask.response) {
+        let output = Value::Object(ask.response.clone());
+        let parsed =
+            read_response(output, "response", false).map_err(|error| unprocessable(error.message))?;
+        parsed.fill(&mut rollout);
+    }
     let prompt = Value::Array(prompt);
     // As NeMo-Gym's own comparing server has it: the task's number, else its name, and the prompt in any case.
     let key = match (task, index("prompt_id")) {
@@ -107,6 +121,16 @@ pub(crate) fn read(
 /// A number or a name as a text.
 fn index_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Whether the model called a tool, so that its answer is a conversation.
+fn uses_tools(response: &Map<String, Value>) -> bool {
+    let items = response.get("output").and_then(Value::as_array);
+    items.into_iter().flatten().any(|item| item.get("type").is_some_and(|kind| kind == "function_call"))
+}
+
+fn unprocessable(message: impl Into<String>) -> ApiError {
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "input.response", message.into())
 }
 
 fn extra(others: &Map<String, Value>) -> Map<String, Value> {
@@ -130,7 +154,7 @@ fn messages(params: &Map<String, Value>) -> Vec<Value> {
     system.into_iter().chain(asked).collect()
 }
 
-/// What the model wrote, thoughts and calls of tools included, with a blank line between its pieces.
+/// What the model wrote without calling a tool, thoughts included, with a blank line between its pieces.
 fn response(response: &Map<String, Value>) -> Result<String, ApiError> {
     let mut said = Vec::new();
     for item in response.get("output").and_then(Value::as_array).into_iter().flatten() {
@@ -142,10 +166,6 @@ fn response(response: &Map<String, Value>) -> Result<String, ApiError> {
                 let thought = Some(written("content")?).filter(|text| !text.is_empty());
                 let thought = thought.map_or_else(|| written("summary"), Ok)?;
                 if thought.is_empty() { thought } else { format!("<think>\n{thought}\n</think>") }
-            }
-            Some("function_call") => {
-                let call = json!({"name": item.get("name"), "arguments": item.get("arguments")});
-                format!("<tool_call>\n{call}\n</tool_call>")
             }
             _ => String::new(),
         });
@@ -169,7 +189,7 @@ fn written(name: &str, content: &Value) -> Result<String, ApiError> {
         let message = format!(
             "response.output: `{name}` is a text or a list of parts, each with a `text` that is a text"
         );
-        return Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "input.response", message));
+        return Err(unprocessable(message));
     }
     Ok(text(content))
 }

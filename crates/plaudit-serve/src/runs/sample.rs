@@ -38,7 +38,11 @@ struct GroupTexts<'s> {
 /// A member of a group.
 #[derive(Debug, Serialize, JsonSchema)]
 struct MemberReply<'s> {
+    /// The response; of a conversation, its final words.
     response: &'s str,
+    /// The messages of a conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<Value>,
     tokens: Option<u64>,
     #[schemars(with = "RowResult<'static>")]
     result: &'s Value,
@@ -139,6 +143,7 @@ impl GroupSample {
             rollouts: members
                 .map(|(rollout, result)| MemberReply {
                     response: &rollout.response,
+                    conversation: rollout.conversation.as_ref().map(|turns| turns.to_value()),
                     tokens: rollout.tokens,
                     result,
                 })

@@ -187,6 +187,27 @@ test('hostile texts are shown as texts', async () => {
   assert.deepEqual(page.faults, []);
 });
 
+test('a conversation is shown turn by turn, its texts as texts', async () => {
+  const call = { type: 'function', function: { name: HOSTILE[0], arguments: { text: HOSTILE[1] } } };
+  const response = [
+    { role: 'assistant', content: HOSTILE[2] ?? HOSTILE[0], reasoning_content: HOSTILE[1], tool_calls: [call] },
+    { role: 'tool', content: HOSTILE[0] },
+    { role: 'assistant', content: 'It is 42.' },
+  ];
+  const rollouts = [0, 1].map((place) => ({ id: `t-${place}`, group: 'tools', prompt: '6 * 7?', reference: '42', response: place ? 'It is 41.' : response }));
+  const { run: agent } = await service.score('agent', 0, rollouts, { recipe: 'quickstart' });
+  const page = await open(browser, `${service.url}/#run=${agent}&step=0`);
+  await page.getByRole('link', { name: 'tools', exact: true }).click();
+  const card = page.locator('article[data-place="0"]');
+  await card.locator('.conversation').waitFor();
+  assert.deepEqual(await card.locator('.message').evaluateAll((all) => all.map((one) => one.dataset.role)), ['assistant', 'tool', 'assistant']);
+  assert.equal(await card.locator('details').count(), 3);
+  assert.equal(await card.locator('details[open]').count(), 0);
+  assert.match(await card.locator('.message').last().textContent(), /It is 42\./);
+  assert.equal(await page.locator('article[data-place="1"] .conversation').count(), 0);
+  assert.deepEqual(page.faults, []);
+});
+
 test('a judge that fails is seen to fail, and nothing stands in for its verdicts', async () => {
   const broken = await Service.start({ judge: ['--latency', '1ms', '--invalid-rate', '1'] });
   try {

@@ -94,16 +94,10 @@ struct Texts<'t> {
 impl<'t> Texts<'t> {
     fn of(rollout: &'t Rollout<'_>) -> Self {
         let reference = rollout.reference.as_deref().map(Text::new);
-        Self { response: Text::new(&*rollout.response), reference }
+        Self { response: Text::of(rollout), reference }
     }
 
     fn sample(&'t self, rollout: &'t Rollout<'_>) -> Sample<'t> {
-        Sample {
-            text: &self.response,
-            reference: self.reference.as_ref(),
-            prompt: rollout.prompt.as_ref(),
-            tokens: rollout.tokens,
-            extra: &rollout.extra,
-        }
+        Sample::of(rollout, &self.response, self.reference.as_ref())
     }
 }

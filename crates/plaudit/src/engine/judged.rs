@@ -66,7 +66,7 @@ pub(super) fn build_judge_tasks(
                 row.outcomes[component] = Some(Outcome::skipped(Code::Settled));
                 continue;
             }
-            match members[member].text.as_str().len() > scorer.plan.longest_response {
+            match members[member].text.size() > scorer.plan.longest_response {
                 true => row.outcomes[component] = Some(floor(Outcome::floored(0.0, scorer.too_long()))),
                 false => asked.push(member),
             }

@@ -36,15 +36,9 @@ impl Prescored {
 
     /// Scores a rollout alone, and returns the judge tasks that need no group.
     pub(super) fn fill(&self, scorer: &GroupScorer<'_>, rollout: &Rollout<'_>) -> Vec<JudgeTask> {
-        let text = Text::new(&*rollout.response);
+        let text = Text::of(rollout);
         let reference = rollout.reference.as_deref().map(Text::new);
-        let sample = Sample {
-            text: &text,
-            reference: reference.as_ref(),
-            prompt: rollout.prompt.as_ref(),
-            tokens: rollout.tokens,
-            extra: &rollout.extra,
-        };
+        let sample = Sample::of(rollout, &text, reference.as_ref());
         let limit = scorer.limit();
         let row = scorer.score_alone(rollout, &sample, &limit);
         if limit.reached().is_some() {

@@ -47,19 +47,13 @@ impl GroupScorer<'_> {
         let texts: Vec<Option<Text<'_>>> = (group.members.iter().zip(&originals).enumerate())
             .map(|(at, (member, original))| {
                 let rollout: &Rollout<'_> = rollouts[*member].borrow();
-                (at == *original).then(|| Text::new(&*rollout.response))
+                (at == *original).then(|| Text::of(rollout))
             })
             .collect();
         let samples: Vec<Sample<'_>> = (group.members.iter().zip(&originals).enumerate())
             .filter_map(|(at, (member, original))| {
                 let rollout: &Rollout<'_> = rollouts[*member].borrow();
-                Some(Sample {
-                    text: texts[*original].as_ref()?,
-                    reference: references.of(at),
-                    prompt: rollout.prompt.as_ref(),
-                    tokens: rollout.tokens,
-                    extra: &rollout.extra,
-                })
+                Some(Sample::of(rollout, texts[*original].as_ref()?, references.of(at)))
             })
             .collect();
         let mut rows: Vec<Row> = Vec::with_capacity(samples.len());
@@ -82,7 +76,7 @@ impl GroupScorer<'_> {
             tasks.extend(build_judge_tasks(self, index, &members, &mut rows, |_| true));
         }
         if super::is_rules_only(self.plan) {
-            rows.iter_mut().for_each(|row| super::set_total(self.plan, row));
+            super::set_totals(self.plan, &mut rows);
         }
         RuleResults { rows, tasks }
     }
@@ -95,7 +89,14 @@ impl GroupScorer<'_> {
         limit: &WorkLimit<'_>,
     ) -> Row {
         match self.plan.branch(rollout) {
-            Some(branch) => self.score_each(branch, sample, limit),
+            Some(index) => {
+                let mut row = self.score_each(index, sample, limit);
+                let branch = &self.plan.branches[index];
+                if branch.turn_rewards.is_some() {
+                    self.score_turns(branch, sample, limit, &mut row);
+                }
+                row
+            }
             None => Row::refused(sample.text.chars(), Code::NoRoute),
         }
     }
@@ -124,6 +125,26 @@ impl GroupScorer<'_> {
             }
         }
         row
+    }
+
+    /// Scores the state after each turn of the model, by the components that do that: the turn's own words as if they were the
+    /// final ones.
+    fn score_turns(&self, branch: &Branch, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
+        let closed = row.closed_by.is_some();
+        let details = row.details_mut();
+        let Some(conversation) = sample.text.conversation() else {
+            details.turns = 1;
+            return;
+        };
+        let turns: Vec<Text<'_>> =
+            conversation.assistant_turns().map(|turn| Text::new(&*turn.text)).collect();
+        details.turns = turns.len();
+        for (at, component) in branch.components.iter().enumerate().filter(|(_, one)| one.per_turn && !closed)
+        {
+            let Scorer::Rule(Rule::Each(rule)) = &component.scorer else { continue };
+            let state = |text| self.ask(rule, component.floor, &Sample { text, ..*sample }, limit).value();
+            details.states.push((at, turns.iter().map(state).collect()));
+        }
     }
 
     /// Applies one rule to one rollout, within the limits. A rule that panics is data.
@@ -197,7 +218,7 @@ impl GroupScorer<'_> {
     }
 
     fn is_too_long(&self, sample: &Sample<'_>) -> bool {
-        sample.text.as_str().len() > self.plan.longest_response
+        sample.text.size() > self.plan.longest_response
     }
 
     pub(super) fn too_long(&self) -> Reason {

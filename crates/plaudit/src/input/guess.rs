@@ -45,7 +45,7 @@ const LONGEST_SHOWN: usize = 40;
 
 /// The error of a line without a response: what it has instead. `taken` says which fields were found and are no longer in
 /// the map.
-pub(super) fn missing_response(map: &Map<String, Value>, fields: &Fields, taken: [bool; 8]) -> InputError {
+pub(super) fn missing_response(map: &Map<String, Value>, fields: &Fields, taken: [bool; 11]) -> InputError {
     let found = fields.names.iter().zip(taken).filter(|(_, taken)| *taken).map(|(name, _)| &**name);
     let mut names: Vec<&str> = found.chain(map.keys().map(String::as_str)).collect();
     names.sort_unstable();

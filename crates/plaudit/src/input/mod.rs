@@ -1,17 +1,22 @@
 //! Input parser: one JSON line becomes a rollout or a group of them, or one error with its path.
 
+mod conversation;
 mod guess;
+mod masked;
 mod number;
 mod path;
 pub mod strict;
 
+pub use conversation::{ParsedResponse, read_response, read_tools};
 pub use number::whole;
 
+use crate::conversation::{Conversation, FinishReason};
 use crate::rollout::{Prompt, Rollout};
 use number::{count, decimal};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 /// The longest line, in bytes. What is longer is refused without being held in memory.
 pub const LONGEST_LINE: usize = 8 * 1024 * 1024;
@@ -63,7 +68,7 @@ impl std::error::Error for InputError {}
 /// `reward_model.ground_truth`, or with a number into a list: `messages.-1.content` is in the last message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fields {
-    names: [Cow<'static, str>; 8],
+    names: [Cow<'static, str>; 11],
     /// Whether a line with other fields is refused.
     strict: bool,
     /// What stands for the response of a line without one, where such lines are taken.
@@ -71,8 +76,19 @@ pub struct Fields {
 }
 
 /// The fields of a rollout, in the order of [`Fields`].
-pub const FIELDS: [&str; 8] =
-    ["id", "group", "prompt", "response", "responses", "reference", "tokens", "extra"];
+pub const FIELDS: [&str; 11] = [
+    "id",
+    "group",
+    "prompt",
+    "response",
+    "responses",
+    "reference",
+    "tokens",
+    "finish_reason",
+    "truncated",
+    "tools",
+    "extra",
+];
 
 impl Fields {
     /// The names of plaudit's own format.
@@ -132,14 +148,29 @@ const PROMPT: usize = 2;
 const RESPONSE: usize = 3;
 const RESPONSES: usize = 4;
 const REFERENCE: usize = 5;
-const EXTRA: usize = 7;
+const EXTRA: usize = 10;
+
+/// What each rollout of a line has of its own.
+#[derive(Debug)]
+struct LineMember {
+    response: String,
+    conversation: Option<Arc<Conversation>>,
+    tokens: Option<u64>,
+    finish_reason: Option<FinishReason>,
+}
+
+impl LineMember {
+    fn bytes(&self) -> usize {
+        self.response.len() + self.conversation.as_ref().map_or(0, |conversation| conversation.bytes())
+    }
+}
 
 /// The rollouts of one line. What they share is copied only as each is taken, so that a line takes no more memory
 /// than it has bytes, however many responses it holds.
 #[derive(Debug)]
 pub struct Rollouts {
     shared: Rollout<'static>,
-    responses: std::vec::IntoIter<(String, Option<u64>)>,
+    responses: std::vec::IntoIter<LineMember>,
     /// The place of the next member in a group line.
     at: Option<usize>,
 }
@@ -152,7 +183,7 @@ impl Rollouts {
 
     /// About how many bytes the text of the rollouts will take, once each has its own copy of what they share.
     pub fn bytes(&self) -> usize {
-        let responses: usize = self.responses.as_slice().iter().map(|(response, _)| response.len()).sum();
+        let responses: usize = self.responses.as_slice().iter().map(LineMember::bytes).sum();
         self.shared.bytes().saturating_mul(self.responses.len()).saturating_add(responses)
     }
 
@@ -178,7 +209,7 @@ impl Iterator for Rollouts {
     type Item = Rollout<'static>;
 
     fn next(&mut self) -> Option<Rollout<'static>> {
-        let (response, tokens) = self.responses.next()?;
+        let member = self.responses.next()?;
         let mut rollout = match self.responses.len() {
             0 => std::mem::replace(&mut self.shared, Rollout::new("")),
             _ => self.shared.clone(),
@@ -187,8 +218,10 @@ impl Iterator for Rollouts {
             rollout.id = rollout.id.map(|id| Cow::Owned(format!("{id}.{at}")));
             *at += 1;
         }
-        rollout.response = Cow::Owned(response);
-        rollout.tokens = tokens;
+        rollout.response = Cow::Owned(member.response);
+        rollout.conversation = member.conversation;
+        rollout.tokens = member.tokens;
+        rollout.finish_reason = member.finish_reason;
         Some(rollout)
     }
 
@@ -231,39 +264,56 @@ fn read_object(
     fields: &Fields,
     line: Option<&str>,
 ) -> Result<Rollouts, InputError> {
-    let [id, group, prompt, response, responses, reference, tokens, extra] =
-        std::array::from_fn(|field| fields.take(field, &mut map));
-    let taken =
-        [&id, &group, &prompt, &response, &responses, &reference, &tokens, &extra].map(Option::is_some);
+    let taken = std::array::from_fn(|field| fields.take(field, &mut map));
+    let found = taken.each_ref().map(Option::is_some);
+    let [id, group, prompt, response, responses, reference, tokens, finish_reason, truncated, tools, extra] =
+        taken;
     let literal = |field: usize| path::literal(line?, &fields.names[field]);
     let id = id.map(|value| name("id", value, || literal(ID))).transpose()?;
     let group = group.map(|value| name("group", value, || literal(GROUP))).transpose()?;
     let prompt = prompt.map(read_prompt).transpose()?;
     let reference = reference.map(|value| read_reference(value, || literal(REFERENCE))).transpose()?;
-    let (members, at) = match (response, responses) {
+    let mut tools = tools.map(|tools| read_tools(&tools, "tools")).transpose()?.flatten();
+    let (mut said, at) = match (response, responses) {
         (Some(response), None) => {
-            let tokens = tokens.map(|value| count("tokens", &value)).transpose()?;
-            (vec![(read_response(response, &fields.names[RESPONSE])?, tokens)], None)
+            (vec![read_response(response, &fields.names[RESPONSE], line.is_none())?], None)
         }
-        (None, Some(responses)) => {
-            let responses = read_responses(responses)?;
-            let tokens = read_token_counts(tokens, responses.len())?;
-            (responses.into_iter().zip(tokens).collect(), Some(0))
-        }
+        (None, Some(responses)) => (read_responses(responses, line.is_none())?, Some(0)),
         (Some(_), Some(_)) => {
             return Err(InputError::new("input.schema", "response and responses exclude each other"));
         }
         (None, None) => match fields.stand_in {
-            Some(text) => (vec![(text.to_owned(), None)], None),
-            None => return Err(guess::missing_response(&map, fields, taken)),
+            Some(text) => (vec![ParsedResponse { text: text.to_owned(), ..ParsedResponse::default() }], None),
+            None => return Err(guess::missing_response(&map, fields, found)),
         },
     };
     fields.check_rest(&map)?;
+    let one = at.is_none();
+    let tokens = each(tokens, said.len(), one, "tokens", |value| count("tokens", value))?;
+    let finish_reasons = each(finish_reason, said.len(), one, "finish_reason", finish_word)?;
+    let truncated = each(truncated, said.len(), one, "truncated", flag)?;
+    // A wire form that holds the prompt and the tools as well fills in what the line does not say.
+    let prompt = prompt.or_else(|| said[0].prompt.take().filter(|all| !all.is_empty()).map(Prompt::Messages));
+    tools = tools.or_else(|| said[0].tools.take());
+    let members = said.into_iter().zip(tokens).zip(finish_reasons.into_iter().zip(truncated));
+    let members = members.map(|((said, tokens), (finish_reason, truncated))| {
+        let ParsedResponse { text, conversation, finish_reason: known, .. } = said;
+        let cut_off = truncated.map(|truncated| match truncated {
+            true => FinishReason::Length,
+            false => finish_reason.or(known).unwrap_or(FinishReason::Stop),
+        });
+        let finish_reason = cut_off.or(finish_reason).or(known);
+        LineMember { response: text, conversation, tokens, finish_reason }
+    });
+    let members: Vec<LineMember> = members.collect();
     let shared = Rollout {
         id: id.map(Cow::Owned),
         group: group.map(Cow::Owned),
         prompt,
         response: Cow::Borrowed(""),
+        conversation: None,
+        finish_reason: None,
+        tools,
         reference: reference.map(Cow::Owned),
         tokens: None,
         extra: read_extra(extra, map)?,
@@ -271,7 +321,7 @@ fn read_object(
     Ok(Rollouts { shared, responses: members.into_iter(), at })
 }
 
-fn read_responses(value: Value) -> Result<Vec<String>, InputError> {
+fn read_responses(value: Value, table: bool) -> Result<Vec<ParsedResponse>, InputError> {
     let Value::Array(all) = value else {
         return Err(wanted("input.response", "responses", "a list", &value));
     };
@@ -281,17 +331,48 @@ fn read_responses(value: Value) -> Result<Vec<String>, InputError> {
             let message = format!("{many} responses, at most {MOST_RESPONSES} are read");
             Err(InputError::new("input.group_size", message))
         }
-        _ => all.into_iter().map(response_text).collect(),
+        _ => {
+            let read = |(at, value)| read_response(value, &format!("responses[{at}]"), table);
+            all.into_iter().enumerate().map(read).collect()
+        }
     }
 }
 
-fn read_token_counts(value: Option<Value>, responses: usize) -> Result<Vec<Option<u64>>, InputError> {
+/// What each response of a line has of a field: of one response its value, of several a list with one value each.
+fn each<T: Clone>(
+    value: Option<Value>,
+    responses: usize,
+    one: bool,
+    field: &str,
+    read: impl Fn(&Value) -> Result<T, InputError>,
+) -> Result<Vec<Option<T>>, InputError> {
     match value {
         None => Ok(vec![None; responses]),
+        Some(value) if one => Ok(vec![Some(read(&value)?)]),
         Some(Value::Array(all)) if all.len() == responses => {
-            all.iter().map(|value| count("tokens", value).map(Some)).collect()
+            let known =
+                |value: &Value| (!value.is_null() || field == "tokens").then(|| read(value)).transpose();
+            all.iter().map(known).collect()
         }
-        Some(_) => Err(InputError::new("input.tokens", "tokens: a list with one count a response is wanted")),
+        Some(_) => {
+            let code = if field == "tokens" { "input.tokens" } else { "input.schema" };
+            let what = if field == "tokens" { "count" } else { "value" };
+            Err(InputError::new(code, format!("{field}: a list with one {what} a response is wanted")))
+        }
+    }
+}
+
+fn finish_word(value: &Value) -> Result<FinishReason, InputError> {
+    match value {
+        Value::String(word) => Ok(FinishReason::from_word(word)),
+        other => Err(wanted("input.schema", "finish_reason", "text", other)),
+    }
+}
+
+fn flag(value: &Value) -> Result<bool, InputError> {
+    match value {
+        Value::Bool(flag) => Ok(*flag),
+        other => Err(wanted("input.schema", "truncated", "true or false", other)),
     }
 }
 
@@ -364,23 +445,6 @@ fn read_reference<'l>(value: Value, literal: impl FnOnce() -> Option<&'l str>) -
         Value::String(text) => Ok(text),
         Value::Number(number) => Ok(decimal(&number, literal)),
         other => Err(wanted("input.schema", "reference", "text or a number", &other)),
-    }
-}
-
-/// A response, which stands under a name.
-fn read_response(value: Value, name: &str) -> Result<String, InputError> {
-    if guess::is_chat(&value) {
-        let message = "response: text is wanted, found chat messages; give the text of the last one";
-        let renames = guess::last_turn(name, &value).map(|path| ("response", path)).into_iter().collect();
-        return Err(InputError { renames, ..InputError::new("input.response", message) });
-    }
-    response_text(value)
-}
-
-fn response_text(value: Value) -> Result<String, InputError> {
-    match value {
-        Value::String(text) => Ok(text),
-        other => Err(wanted("input.response", "response", "text", &other)),
     }
 }
 

@@ -112,7 +112,10 @@ impl<C> JoinMember<C> {
 }
 
 fn fingerprint(rollout: &Rollout<'_>) -> u64 {
-    rapidhash::v3::rapidhash_v3(rollout.response.as_bytes())
+    match &rollout.conversation {
+        None => rapidhash::v3::rapidhash_v3(rollout.response.as_bytes()),
+        Some(conversation) => rapidhash::v3::rapidhash_v3(conversation.to_value().to_string().as_bytes()),
+    }
 }
 
 /// A group: open while members may join it, closed once it has been handed over to be scored.

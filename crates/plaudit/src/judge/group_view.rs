@@ -5,11 +5,14 @@ use super::MOST_SHOWN;
 use super::prompt::delimiters::Delimiters;
 use super::prompt::injection::injection;
 use super::prompt::sanitize::sanitize;
+use super::prompt::transcript::{judge_transcript, plain_transcript};
 use super::rewards::judged_reward::{JudgedReward, PromptSource};
+use crate::conversation::Conversation;
 use crate::reason::{Code, Reason};
 use crate::rollout::{Prompt, Rollout};
 use crate::text::Text;
 use crate::text::space::{is_blank, strip};
+use crate::text::thought::strip_thought;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -118,16 +121,25 @@ impl GroupView {
         // A prompt of the recipe's own may name what differs between members with equal responses.
         let apart = matches!(reward.prompt, PromptSource::Custom { .. });
         for (at, member) in members.iter().enumerate() {
-            let text = match reward.params.show_thought {
-                true => Cow::Borrowed(member.text.stripped()),
-                false => strip_thought(member.text),
+            let with_thoughts = reward.params.show_thought;
+            let text = match (member.text.conversation(), with_thoughts) {
+                (Some(conversation), _) => Cow::Owned(match speaks(conversation) {
+                    true => plain_transcript(conversation, with_thoughts),
+                    false => String::new(),
+                }),
+                (None, true) => Cow::Borrowed(member.text.stripped()),
+                (None, false) => strip_thought(member.text),
             };
             self.injections += u64::from(injection(&text).is_some());
             if is_blank(&text) {
                 self.states[at] = MemberState::Floored(Code::ModelEmpty.into());
                 continue;
             }
-            let candidate = self.candidate(reward, &text, Some(at));
+            let mut candidate = self.candidate(reward, &text, Some(at));
+            if let Some(conversation) = member.text.conversation() {
+                let (fence, longest) = (self.delimiters.fence(), reward.params.longest);
+                candidate.shown = judge_transcript(conversation, fence, longest, with_thoughts).into();
+            }
             let known = self.candidates.iter().position(|other| other.hash == candidate.hash);
             self.states[at] = MemberState::Judged(match known.filter(|_| !apart) {
                 Some(known) => known,
@@ -204,6 +216,11 @@ impl GroupView {
     }
 }
 
+/// Whether the model said or did anything that a judge could see.
+fn speaks(conversation: &Conversation) -> bool {
+    conversation.assistant_turns().any(|turn| !is_blank(&turn.text) || !turn.calls.is_empty())
+}
+
 /// The prompt as plain text: the one message, or all with their roles.
 fn plain(prompt: &Prompt<'_>) -> String {
     match prompt {
@@ -245,63 +262,5 @@ fn values(rollout: &Rollout<'_>) -> TemplateValues {
         group: text(&rollout.group),
         messages,
         extra: Value::Object(rollout.extra.clone()),
-    }
-}
-
-/// A response without its thought: without every closed `<think>` block, what comes after one that is never
-/// closed, and what comes before a `</think>` that nothing opened, as templates that open it in the prompt leave it.
-pub fn strip_thought<'t>(text: &'t Text<'_>) -> Cow<'t, str> {
-    let raw = text.as_str();
-    let mut kept = String::new();
-    let mut from = 0;
-    let mut depth = 0usize;
-    let mut any = false;
-    for tag in text.tags().named(raw, "think") {
-        any = true;
-        match (tag.closes, depth) {
-            (false, 0) => {
-                kept.push_str(&raw[from..tag.start]);
-                depth = 1;
-            }
-            (false, _) => depth += 1,
-            (true, 0) => {
-                kept.clear();
-                from = tag.end;
-            }
-            (true, _) => {
-                depth -= 1;
-                if depth == 0 {
-                    from = tag.end;
-                }
-            }
-        }
-    }
-    if !any {
-        return Cow::Borrowed(text.stripped());
-    }
-    if depth == 0 {
-        kept.push_str(&raw[from..]);
-    }
-    Cow::Owned(strip(&kept).to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_thought_is_taken_away() {
-        for (text, left) in [
-            ("plain ", "plain"),
-            ("<think>a</think>b", "b"),
-            ("x<think>a</think>b<think>c</think> d", "xb d"),
-            ("<think>never closed", ""),
-            ("said <think>never closed", "said"),
-            ("opened in the prompt</think>b", "b"),
-            ("<think>a<think>b</think>c</think>d", "d"),
-            ("</think></think>e", "e"),
-        ] {
-            assert_eq!(strip_thought(&Text::new(text)), left, "{text}");
-        }
     }
 }

@@ -6,6 +6,7 @@ mod judges;
 mod resolve;
 mod resolve_first_of;
 
+use crate::compose::turn_rewards::TurnRewards;
 use crate::compose::{Combine, Part};
 use crate::group::Partial;
 use crate::judge::config::ResolvedJudge;
@@ -66,6 +67,10 @@ pub struct Branch {
     pub parts: Vec<Part>,
     /// How their values are put together.
     pub combine: Combine,
+    /// The component that says whether an answer is right, and from which value on.
+    pub right_from: Option<(usize, f64)>,
+    /// How the total is spread over the turns of a conversation.
+    pub turn_rewards: Option<TurnRewards>,
 }
 
 /// A reward under a name of its own, ready to score.
@@ -79,6 +84,10 @@ pub struct Component {
     pub gate: Option<Gate>,
     /// What a response that breaks a limit gets.
     pub floor: f64,
+    /// Whether it scores the state after each turn as well.
+    pub per_turn: bool,
+    /// From which value on it says that an answer is right, where it does.
+    pub right_from: Option<f64>,
     /// The loaded reward.
     pub scorer: Scorer,
     /// The judge that it asks, as its place in the plan, and the one that gives it a prior.
@@ -118,8 +127,10 @@ impl Plan {
 
     /// Whether some component looks at the group as a whole.
     pub fn compares_groups(&self) -> bool {
+        let normalizes = |branch: &Branch| branch.parts.iter().any(|part| part.normalize.is_some());
         let components = self.branches.iter().flat_map(|branch| &branch.components);
         components.into_iter().any(|component| component.scorer.compares())
+            || self.branches.iter().any(normalizes)
     }
 
     /// The component that takes the smallest groups, where there is a limit.

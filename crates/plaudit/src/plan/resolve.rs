@@ -122,10 +122,13 @@ impl<'r> Resolver<'r> {
             components: Vec::new(),
             parts: Vec::new(),
             combine: written.combine,
+            right_from: None,
+            turn_rewards: written.turn_rewards,
         };
         self.define(written);
         let defined: Vec<String> = written.judges.keys().cloned().collect();
         let before = self.errors.len();
+        let mut named = false;
         if let Some(components) = self.recipe.node.get("components") {
             if components.entries().count() > MOST {
                 self.add("recipe.too_many", "components", format!("a recipe has at most {MOST} components"));
@@ -137,6 +140,12 @@ impl<'r> Resolver<'r> {
                     None => self.component(&key.name, node, &defined),
                 };
                 if let Some((component, part)) = made {
+                    let right_from = component.right_from.map(|value| (branch.components.len(), value));
+                    // Who was named by the author comes before who says so by itself.
+                    branch.right_from = match node.get("right_from") {
+                        Some(_) if !named => right_from.inspect(|_| named = true),
+                        _ => branch.right_from.or(right_from),
+                    };
                     branch.components.push(component);
                     branch.parts.push(part);
                 }
@@ -222,15 +231,28 @@ impl<'r> Resolver<'r> {
             self.errors.push(error.at(node.line));
             return None;
         }
+        if common.per_turn && !matches!(scorer, Scorer::Rule(Rule::Each(_))) {
+            let message = "only a rule that scores one rollout at a time can score the state after each turn";
+            let error = RecipeError::new("recipe.value", format!("{path}.per_turn"), message);
+            self.errors.push(error.at(node.line));
+            return None;
+        }
         let component = Component {
             name: name.to_owned(),
             reward: entry.name().to_owned(),
             gate: common.gate,
             floor: common.floor.unwrap_or_else(|| scorer.properties().floor),
+            per_turn: common.per_turn,
+            right_from: common
+                .right_from
+                .or_else(|| entry.correctness().then(|| scorer.properties().range.max)),
             asks: self.asks(&path, node, &scorer, defined)?,
             scorer,
         };
-        Some((component, Part { weight: common.weight, required: common.required }))
+        Some((
+            component,
+            Part { weight: common.weight, required: common.required, normalize: common.normalize },
+        ))
     }
 
     fn entry(&mut self, path: &str, node: &Node) -> Option<RewardEntry<'r>> {

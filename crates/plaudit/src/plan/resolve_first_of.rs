@@ -29,10 +29,12 @@ impl Resolver<'_> {
             reward: REWARD.to_owned(),
             gate: None,
             floor: first.properties().floor,
+            per_turn: false,
+            right_from: None,
             scorer: Scorer::FirstOf(first),
             asks: None,
         };
-        Some((component, Part { weight: written.weight, required: written.required }))
+        Some((component, Part { weight: written.weight, required: written.required, normalize: None }))
     }
 
     /// Looks up the components that others are made of.
@@ -42,6 +44,10 @@ impl Resolver<'_> {
             let Scorer::FirstOf(first) = &branch.components[at].scorer else { continue };
             match linked(branch, first, &mut taken) {
                 Ok(first) => {
+                    // Whether an answer is right is for all of them together to say.
+                    if branch.right_from.is_some_and(|(place, _)| first.of.contains(&place)) {
+                        branch.right_from = Some((at, first.range.max));
+                    }
                     branch.components[at].floor = first.properties().floor;
                     branch.components[at].scorer = Scorer::FirstOf(first);
                 }

@@ -1,6 +1,7 @@
 //! Recipe file format: the structs that a recipe is deserialized into, and their JSON schema.
 
-use crate::compose::Combine;
+use crate::compose::turn_rewards::TurnRewards;
+use crate::compose::{Combine, Normalize};
 use crate::group::Partial;
 use crate::judge::config::JudgeConfig;
 use crate::registry::RewardEntry;
@@ -22,6 +23,8 @@ pub struct RecipeFile {
     pub components: Map<String, Value>,
     /// How the weighted values are put together.
     pub combine: Combine,
+    /// Spreads the total over the model's turns, for trainers that give credit to each.
+    pub turn_rewards: Option<TurnRewards>,
     /// The number that stands for an invalid total where a trainer must be given a number.
     pub invalid_value: Option<f64>,
     /// The judges, each under a name of its own by which components ask them.
@@ -137,6 +140,16 @@ pub struct ComponentConfig {
     /// Makes the component a gate: asked first, and able to settle the total alone.
     #[serde(default)]
     pub gate: Option<GateConfig>,
+    /// From which value on the component says that the answer is right. Rewards that tell right from wrong say so themselves:
+    /// their best value is right. The first component that says anything decides whether a rollout is correct.
+    #[serde(default)]
+    pub right_from: Option<f64>,
+    /// Normalises the values before they are weighed, for trainers that cannot do that for each component (GDPO).
+    #[serde(default)]
+    pub normalize: Option<Normalize>,
+    /// Whether the state after each turn of a conversation is scored as well, for `turn_rewards`.
+    #[serde(default)]
+    pub per_turn: bool,
 }
 
 /// A component without a reward of its own: its value is that of the first of other components that says right.

@@ -31,6 +31,7 @@ pub fn shipped() -> &'static [(&'static str, &'static str)] {
         "safety",
         "writing",
         "tools",
+        "agent",
         "open_r1",
         "lengths",
         "tutorial",

@@ -2,7 +2,7 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
-use crate::text::answer::Scope;
+use crate::text::scope::Scope;
 use crate::text::space::strip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct Accuracy {
 
 impl Default for Accuracy {
     fn default() -> Self {
-        Self { scope: Scope::Full }
+        Self { scope: Scope::Final }
     }
 }
 

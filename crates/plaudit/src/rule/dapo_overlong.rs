@@ -3,6 +3,7 @@
 use super::length;
 use super::{ParamError, Range, ResourceCache, Reward, Rule};
 use crate::outcome::{Fact, Info, Outcome};
+use crate::text::scope::Scope;
 use crate::tokenizer::{CounterParams, LONGEST_TEXT, Tokenizer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,7 +135,7 @@ impl Reward<Rule> for DapoOverlong {
             false => (-self.factor, -self.factor),
         };
         let rule = Rule::each(Range::new(min, 0.0), move |sample| {
-            length::tokens(sample, counter.as_ref(), floor).map(|length| {
+            length::tokens(sample, Scope::Final, counter.as_ref(), floor).map(|length| {
                 Outcome::scored(self.punishment(length), Info::of([("length", Fact::Count(length))]))
             })
         });

@@ -2,6 +2,7 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
+use crate::text::scope::Scope;
 use crate::tokenizer::{Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct F1Score {
+    /// Which part of the response is read.
+    pub scope: Scope,
     /// The tokenizer.
     #[serde(flatten)]
     pub tokenizer: TokenizerParams,
@@ -44,12 +47,13 @@ impl Reward<Rule> for F1Score {
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         let tokenizer = self.tokenizer.load(cache)?;
         let any_length = tokenizer.is_unlimited();
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(&tokenizer, sample)).any_length(any_length))
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(&tokenizer, self.scope, sample))
+            .any_length(any_length))
     }
 }
 
-fn score(tokenizer: &Tokenizer, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-    let (tokens, reference) = sample.token_pair(tokenizer)?;
+fn score(tokenizer: &Tokenizer, scope: Scope, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    let (tokens, reference) = sample.token_pair(tokenizer, scope)?;
     let wanted = reference.distinct();
     let (given, shared) = wanted.overlap(&tokens.ids);
     let share = |of: usize| if of == 0 { 0.0 } else { shared as f64 / of as f64 };

@@ -3,6 +3,7 @@
 use super::Sample;
 use crate::outcome::Outcome;
 use crate::reason::Code;
+use crate::text::scope::Scope;
 use crate::text::{Case, Text, space};
 use crate::tokenizer::{Tokenizer, Uncut};
 use schemars::JsonSchema;
@@ -39,10 +40,17 @@ pub(super) fn words(text: &str) -> u64 {
 }
 
 /// The length of a response in tokens: what the trainer counted, or else what `counter` counts.
-pub(super) fn tokens(sample: &Sample<'_>, counter: Option<&Tokenizer>, floor: f64) -> Result<u64, Outcome> {
+pub(super) fn tokens(
+    sample: &Sample<'_>,
+    scope: Scope,
+    counter: Option<&Tokenizer>,
+    floor: f64,
+) -> Result<u64, Outcome> {
     match (sample.tokens, counter) {
         (Some(tokens), _) => Ok(tokens),
-        (None, Some(counter)) => count(sample.text, counter).map_err(|uncut| uncut.of_response(floor)),
+        (None, Some(counter)) => {
+            count(scope.view(sample.text), counter).map_err(|uncut| uncut.of_response(floor))
+        }
         (None, None) => Err(Outcome::skipped(Code::MissingTokens)),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
+use crate::text::scope::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,11 +36,13 @@ pub struct LengthPenalty {
     pub max_length: u64,
     /// The penalty for each character outside. A negative rate makes it a bonus.
     pub penalty_rate: f64,
+    /// Which part of the response is counted.
+    pub scope: Scope,
 }
 
 impl Default for LengthPenalty {
     fn default() -> Self {
-        Self { min_length: 10, max_length: 1000, penalty_rate: 0.01 }
+        Self { min_length: 10, max_length: 1000, penalty_rate: 0.01, scope: Scope::Final }
     }
 }
 
@@ -61,7 +64,7 @@ impl Reward<Rule> for LengthPenalty {
 
 impl LengthPenalty {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let length = sample.text.chars() as u64;
+        let length = self.scope.view(sample.text).chars() as u64;
         let outside = if length < self.min_length {
             self.min_length - length
         } else {

@@ -5,6 +5,7 @@ use super::reference_check::{ReferenceCheck, Remark, Severity};
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
+use crate::text::scope::Scope;
 use plaudit_math::{
     AnswerIn, Bound, Options, Order, Outcome as Found, Percent, Preset, PresetReference, Reference,
     ReferenceError, Think, Units, Verdict,
@@ -72,6 +73,8 @@ pub struct MathVerifyReward {
     pub unparsable_reference: MathUnparsable,
     /// Scores as another trainer does. It decides on everything above, so nothing of that can be set beside it.
     pub preset: Option<MathPreset>,
+    /// Which part of the response is read.
+    pub scope: Scope,
 }
 
 impl Default for MathVerifyReward {
@@ -87,6 +90,7 @@ impl Default for MathVerifyReward {
             wrong: 0.0,
             timeout_score: None,
             unparsable_reference: MathUnparsable::Invalid,
+            scope: Scope::Final,
             preset: None,
         }
     }
@@ -226,6 +230,7 @@ struct Verifier {
     wrong: f64,
     floor: f64,
     skips_unparsable: bool,
+    scope: Scope,
     /// Under which a reference keeps what was read of it.
     key: u64,
 }
@@ -282,7 +287,7 @@ impl Verifier {
         let written =
             serde_json::to_vec(given).map_err(|error| vec![ParamError::new("", error.to_string())])?;
         let key = rapidhash::v3::rapidhash_v3(&written);
-        Ok(Self { options, preset, right, wrong, floor, skips_unparsable, key })
+        Ok(Self { options, preset, right, wrong, floor, skips_unparsable, scope: given.scope, key })
     }
 
     fn read(&self, reference: &str) -> ReadReference {
@@ -304,12 +309,12 @@ impl Verifier {
         match &*reference.parsed(self.key, |text| self.read(text)) {
             ReadReference::Unusable(error) => Err(self.without_reference(*error)),
             ReadReference::Own(reference) => {
-                let verdict = plaudit_math::verify(sample.text.as_str(), reference);
+                let verdict = plaudit_math::verify(self.scope.of(sample.text), reference);
                 let value = if verdict.outcome.is_right() { self.right } else { self.wrong };
                 Ok(self.outcome(value, verdict.outcome, Some(&verdict)))
             }
             ReadReference::Preset(reference) => {
-                let scored = reference.score(sample.text.as_str());
+                let scored = reference.score(self.scope.of(sample.text));
                 match scored.score {
                     Some(value) => Ok(self.outcome(value, scored.outcome, None)),
                     None => Err(Outcome::skipped(Code::ReferenceUnparsable)),

@@ -7,10 +7,15 @@ pub mod ends_with_question;
 mod test_util;
 
 pub mod accuracy;
+pub mod action_loop;
+pub mod arguments;
+mod assignment;
 pub mod correct;
 pub mod custom;
 pub mod dapo_overlong;
+mod expected_calls;
 pub mod f1_score;
+mod json_schema;
 pub mod kimi_length;
 pub mod length;
 pub mod length_penalty;
@@ -30,13 +35,19 @@ pub mod reference_check;
 pub mod regex;
 pub mod rouge;
 pub mod thought_length;
+pub mod tool_call_validity;
+pub mod tool_calls;
 pub mod total_length;
 pub mod trl_think_format;
+pub mod truncated;
+pub mod turn_count;
 
+use crate::conversation::{FinishReason, Tool};
 use crate::outcome::Outcome;
 use crate::reason::Code;
 pub use crate::reward::{ParamError, Properties, Range, Registration, ResourceCache, Reward};
-use crate::rollout::Prompt;
+use crate::rollout::{Prompt, Rollout};
+use crate::text::scope::Scope;
 use crate::text::tokens::Tokens;
 use crate::text::{Case, Text};
 use crate::tokenizer::{Tokenizer, Uncut};
@@ -49,6 +60,7 @@ use std::sync::Arc;
 /// Every rule reward, by name. A new one is a file beside this and a line here.
 pub const RULES: &[Registration<Rule>] = &[
     Registration::of::<accuracy::Accuracy>(),
+    Registration::of::<action_loop::ActionLoop>(),
     Registration::of::<dapo_overlong::DapoOverlong>(),
     Registration::of::<f1_score::F1Score>(),
     Registration::of::<kimi_length::KimiLength>(),
@@ -67,8 +79,12 @@ pub const RULES: &[Registration<Rule>] = &[
     Registration::of::<regex::Regex>(),
     Registration::of::<rouge::Rouge>(),
     Registration::of::<thought_length::ThoughtLength>(),
+    Registration::of::<tool_call_validity::ToolCallValidity>(),
+    Registration::of::<tool_calls::ToolCalls>(),
     Registration::of::<total_length::TotalLength>(),
     Registration::of::<trl_think_format::TrlThinkFormat>(),
+    Registration::of::<truncated::Truncated>(),
+    Registration::of::<turn_count::TurnCount>(),
 ];
 
 /// The rule of that name or alias.
@@ -87,11 +103,28 @@ pub struct Sample<'s> {
     pub prompt: Option<&'s Prompt<'s>>,
     /// The length of the response in the model's own tokens.
     pub tokens: Option<u64>,
+    /// Why the generation ended, where that is known.
+    pub finish_reason: Option<FinishReason>,
+    /// The tools that the model was given, where they are declared.
+    pub tools: Option<&'s [Tool]>,
     /// Everything else that the caller gave.
     pub extra: &'s Map<String, Value>,
 }
 
 impl<'s> Sample<'s> {
+    /// What a rule sees of a rollout, whose texts are made already.
+    pub fn of(rollout: &'s Rollout<'s>, text: &'s Text<'s>, reference: Option<&'s Text<'s>>) -> Self {
+        Self {
+            text,
+            reference,
+            prompt: rollout.prompt.as_ref(),
+            tokens: rollout.tokens,
+            finish_reason: rollout.finish_reason,
+            tools: rollout.tools.as_deref(),
+            extra: &rollout.extra,
+        }
+    }
+
     /// The reference, which must not be blank: an empty response would equal it, and be right by saying nothing.
     fn reference(&self) -> Result<&'s Text<'s>, Outcome> {
         let reference = self.reference.ok_or_else(|| Outcome::skipped(Code::MissingReference))?;
@@ -102,12 +135,13 @@ impl<'s> Sample<'s> {
     }
 
     /// The tokens of the response and of the reference, in lower case. A response that cannot be cut gets 0.
-    fn token_pair(&self, tokenizer: &Tokenizer) -> Result<(Rc<Tokens>, Rc<Tokens>), Outcome> {
+    fn token_pair(&self, tokenizer: &Tokenizer, scope: Scope) -> Result<(Rc<Tokens>, Rc<Tokens>), Outcome> {
         let wanted = self.reference()?.tokens(tokenizer, Case::Lower).map_err(Uncut::of_reference)?;
         if wanted.is_empty() {
             return Err(Outcome::skipped(Code::EmptyReference));
         }
-        let given = self.text.tokens(tokenizer, Case::Lower).map_err(|uncut| uncut.of_response(0.0))?;
+        let given =
+            scope.view(self.text).tokens(tokenizer, Case::Lower).map_err(|uncut| uncut.of_response(0.0))?;
         Ok((given, wanted))
     }
 }
@@ -241,10 +275,15 @@ mod tests {
 
     #[test]
     fn declared_facts_are_numbers_in_the_info() {
+        let call = json!({"name": "f", "arguments": {}});
+        let turn = json!({"role": "assistant", "content": "<think>a</think> b", "tool_calls": [call]});
         let rollout = TestRollout {
-            response: "<think>a</think> b",
+            turns: Some(json!([turn])),
             reference: Some("b"),
             tokens: Some(9),
+            finish_reason: Some(FinishReason::Stop),
+            tools: Some(json!([{"name": "f"}])),
+            extra: Map::from_iter([("expected_calls".to_owned(), json!([call]))]),
             ..TestRollout::default()
         };
         for known in RULES.iter().filter(|known| !known.facts.is_empty()) {

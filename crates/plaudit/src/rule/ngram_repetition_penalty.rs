@@ -2,8 +2,9 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
+use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
-use crate::text::{Case, Text};
+use crate::text::scope::Scope;
 use crate::tokenizer::{Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,20 +58,10 @@ pub struct NgramRepetitionPenalty {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_scaling: f64,
     /// Which part of the response is looked at.
-    pub analyze_scope: RepetitionScope,
+    pub analyze_scope: Scope,
     /// The tokenizer.
     #[serde(flatten)]
     pub tokenizer: TokenizerParams,
-}
-
-/// Which part of the response is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RepetitionScope {
-    /// All of it.
-    Full,
-    /// What stands between `<think>` and `</think>`, every pair of them, joined by one space.
-    Thought,
 }
 
 impl Default for NgramRepetitionPenalty {
@@ -82,7 +73,7 @@ impl Default for NgramRepetitionPenalty {
             use_soft_penalty: false,
             max_penalty: -1.0,
             min_scaling: 0.0,
-            analyze_scope: RepetitionScope::Full,
+            analyze_scope: Scope::Full,
             tokenizer: TokenizerParams::default(),
         }
     }
@@ -125,10 +116,7 @@ impl NgramRepetitionPenalty {
     }
 
     fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let text: &Text<'_> = match self.analyze_scope {
-            RepetitionScope::Full => sample.text,
-            RepetitionScope::Thought => sample.text.thought(),
-        };
+        let text = self.analyze_scope.view(sample.text);
         let case = if matches!(tokenizer, Tokenizer::Jieba { .. }) { Case::Kept } else { Case::Lower };
         let tokens = text.tokens(tokenizer, case).map_err(|uncut| uncut.of_response(floor))?;
         let Some(counted) = ngrams::repetition(&tokens.ids, self.n) else {

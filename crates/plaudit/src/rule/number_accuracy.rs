@@ -3,8 +3,8 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
-use crate::text::answer::Scope;
 use crate::text::digit::{digit, digit_at, digits_end, find_byte, may_begin_digit};
+use crate::text::scope::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub struct NumberAccuracy {
 
 impl Default for NumberAccuracy {
     fn default() -> Self {
-        Self { tolerance: 1e-6, scope: Scope::Full }
+        Self { tolerance: 1e-6, scope: Scope::Final }
     }
 }
 

@@ -4,6 +4,7 @@ use super::correct::CorrectParams;
 use super::length;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
+use crate::text::scope::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
@@ -102,7 +103,7 @@ impl OpenR1CosineLength {
     fn score(&self, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let length = match self.unit {
             CosineUnit::Character => sample.text.chars() as u64,
-            CosineUnit::Token => length::tokens(sample, None, floor)?,
+            CosineUnit::Token => length::tokens(sample, Scope::Final, None, floor)?,
         };
         let correct = self.correct.ask(sample)?;
         let (at_end, at_start) = if correct {
@@ -142,6 +143,7 @@ mod tests {
             reference: Some("4"),
             tokens: Some(0),
             extra: Map::from_iter([("correct".to_owned(), correct)]),
+            ..TestRollout::default()
         };
         let score = |parameters: serde_json::Value, correct| {
             one::<OpenR1CosineLength>(parameters, rollout(correct)).value()

@@ -59,15 +59,15 @@ const TURN: &str = "\n<answer>\n";
 
 impl OpenR1Format {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let text = sample.text.as_str();
+        let text = sample.text.written().as_str();
         // The cheap test comes first: most responses without the layout fail it.
         let good = text.starts_with(BEGIN) && self.fits(sample);
         Outcome::scored(f64::from(u8::from(good)), Info::none())
     }
 
     fn fits(&self, sample: &Sample<'_>) -> bool {
-        let text = sample.text.as_str();
-        let tags = sample.text.tags();
+        let text = sample.text.written().as_str();
+        let tags = sample.text.written().tags();
         let begins_line = |at: usize| text.as_bytes()[at - 1] == b'\n';
         // The first possible turn leaves the most room for the answer, so no later one need be tried.
         let turn = tags.named(text, "think").find(|tag| {

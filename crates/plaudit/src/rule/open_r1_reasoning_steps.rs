@@ -3,6 +3,7 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::digit::{digit, digits_end};
+use crate::text::scope::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,11 +38,13 @@ pub struct OpenR1ReasoningSteps {
     pub every_line: bool,
     /// Whether each of the four words counts only once.
     pub once: bool,
+    /// Which part of the response is read.
+    pub scope: Scope,
 }
 
 impl Default for OpenR1ReasoningSteps {
     fn default() -> Self {
-        Self { steps: 3, every_line: false, once: false }
+        Self { steps: 3, every_line: false, once: false, scope: Scope::Final }
     }
 }
 
@@ -60,7 +63,7 @@ const WORDS: [&str; 4] = ["First", "Second", "Next", "Finally"];
 
 impl OpenR1ReasoningSteps {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let text = sample.text.as_str();
+        let text = self.scope.of(sample.text);
         let bytes = text.as_bytes();
         let mut marks = u64::from(is_numbered(text, 0));
         let mut words = [0_u64; 4];

@@ -5,6 +5,7 @@ use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
 use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
+use crate::text::scope::Scope;
 use crate::tokenizer::{Tokenizer, TokenizerParams, TokenizerType, Uncut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,8 @@ pub struct OpenR1Repetition {
     pub max_penalty: f64,
     /// How words are cut.
     pub language: Language,
+    /// Which part of the response is read.
+    pub scope: Scope,
 }
 
 /// How words are cut.
@@ -57,7 +60,7 @@ pub enum Language {
 
 impl Default for OpenR1Repetition {
     fn default() -> Self {
-        Self { ngram_size: 3, max_penalty: -1.0, language: Language::En }
+        Self { ngram_size: 3, max_penalty: -1.0, language: Language::En, scope: Scope::Final }
     }
 }
 
@@ -84,11 +87,12 @@ impl Reward<Rule> for OpenR1Repetition {
 
 impl OpenR1Repetition {
     fn score(&self, tokenizer: &Tokenizer, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+        let text = self.scope.view(sample.text);
         let words = match self.language {
-            Language::En => sample.text.tokens(tokenizer, Case::Lower),
+            Language::En => text.tokens(tokenizer, Case::Lower),
             // The origin does not strip here, and white space at the ends is words to jieba.
-            Language::Zh if sample.text.as_str().len() > tokenizer.longest() => Err(Uncut::TooLong),
-            Language::Zh => tokenizer.cut(sample.text.as_str()).map(Rc::new),
+            Language::Zh if text.as_str().len() > tokenizer.longest() => Err(Uncut::TooLong),
+            Language::Zh => tokenizer.cut(text.as_str()).map(Rc::new),
         };
         let words = words.map_err(|uncut| uncut.of_response(self.max_penalty))?;
         Ok(match ngrams::repetition(&words.ids, self.ngram_size) {

@@ -56,10 +56,10 @@ struct TagCount {
 
 impl OpenR1TagCount {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
-        let text = sample.text.as_str();
+        let text = sample.text.written().as_str();
         let bytes = text.as_bytes();
         let mut seen = [TagCount { laid_out: 0, all: 0, start: 0, end: 0 }; 4];
-        for tag in sample.text.tags().as_slice() {
+        for tag in sample.text.written().tags().as_slice() {
             // Which tag it is, and whether it wants a line break before and after it.
             let (which, before, after) = match (tag.name(text), tag.closes) {
                 ("think", false) => (0, false, true),

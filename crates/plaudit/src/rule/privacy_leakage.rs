@@ -3,6 +3,7 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::pii::PiiCounts;
+use crate::text::scope::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,11 +43,13 @@ use serde::{Deserialize, Serialize};
 pub struct PrivacyLeakage {
     /// What each leak adds to the score: 0 or less.
     pub penalty_per_leak: f64,
+    /// Which part of the response is read.
+    pub scope: Scope,
 }
 
 impl Default for PrivacyLeakage {
     fn default() -> Self {
-        Self { penalty_per_leak: -0.5 }
+        Self { penalty_per_leak: -0.5, scope: Scope::Final }
     }
 }
 
@@ -66,7 +69,7 @@ impl Reward<Rule> for PrivacyLeakage {
 impl PrivacyLeakage {
     fn score(&self, sample: &Sample<'_>) -> Outcome {
         let PiiCounts { email, phone, id_card, credit_card, ip_address } =
-            PiiCounts::count(sample.text.as_str());
+            PiiCounts::count(self.scope.of(sample.text));
         let total = email + phone + id_card + credit_card + ip_address;
         let mut info = Info::of([("total_leaks", Fact::Count(total))]);
         let kinds = [
@@ -100,10 +103,11 @@ mod tests {
 
     #[test]
     fn a_leak_is_never_rewarded() {
-        let bonus = PrivacyLeakage { penalty_per_leak: 0.5 };
+        let bonus = PrivacyLeakage { penalty_per_leak: 0.5, ..PrivacyLeakage::default() };
         assert!(bonus.build(&mut ResourceCache::default()).is_err());
         let properties = |penalty_per_leak| {
-            let rule = PrivacyLeakage { penalty_per_leak }.build(&mut ResourceCache::default());
+            let rule = PrivacyLeakage { penalty_per_leak, ..PrivacyLeakage::default() }
+                .build(&mut ResourceCache::default());
             *rule.expect("a rule").properties()
         };
         assert_eq!(properties(0.0).range, Range::new(0.0, 0.0));

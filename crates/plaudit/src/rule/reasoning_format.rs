@@ -72,7 +72,9 @@ impl Reward<Rule> for ReasoningFormat {
             return Err(errors);
         }
         let (think, answer) = (TagName::new(self.think_token), TagName::new(self.answer_token));
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(&think, &answer, self.strict, sample.text)))
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| {
+            score(&think, &answer, self.strict, sample.text.written())
+        }))
     }
 }
 

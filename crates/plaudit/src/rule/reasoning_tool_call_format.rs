@@ -54,8 +54,8 @@ impl Reward<Rule> for ReasoningToolCallFormat {
 
 impl ReasoningToolCallFormat {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let text = sample.text.as_str();
-        let tags = sample.text.tags();
+        let text = sample.text.written().as_str();
+        let tags = sample.text.written().tags();
         let think = tags.census(text, "think");
         let answer = tags.census(text, "answer");
         let calls = tags.pairs(text, "tool_call").count();

@@ -3,6 +3,7 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Info, Outcome};
 use crate::reason::Code;
+use crate::text::scope::Scope;
 use crate::text::space::strip;
 use regex_automata::hybrid::dfa::Config as DfaConfig;
 use regex_automata::hybrid::regex as hybrid;
@@ -55,11 +56,19 @@ pub struct Regex {
     pub score_miss: f64,
     /// Whether the group `answer` must be the reference.
     pub compare: bool,
+    /// Which part of the response is searched.
+    pub scope: Scope,
 }
 
 impl Default for Regex {
     fn default() -> Self {
-        Self { pattern: String::new(), score_match: 1.0, score_miss: 0.0, compare: false }
+        Self {
+            pattern: String::new(),
+            score_match: 1.0,
+            score_miss: 0.0,
+            compare: false,
+            scope: Scope::Final,
+        }
     }
 }
 
@@ -202,7 +211,7 @@ impl Searcher {
 
 impl Regex {
     fn score(&self, searcher: &Searcher, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let text = sample.text.as_str();
+        let text = self.scope.of(sample.text);
         // Only the first match is ever looked for: a walk over all of them can take quadratic time.
         let hit = if self.compare {
             let reference = sample.reference()?.stripped();

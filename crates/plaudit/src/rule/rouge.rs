@@ -3,6 +3,7 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
+use crate::text::scope::Scope;
 use crate::tokenizer::Tokenizer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,10 @@ use serde::{Deserialize, Serialize};
 /// RM-Gallery `rouge`; Lin, ROUGE: A Package for Automatic Evaluation of Summaries (2004).
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Rouge {}
+pub struct Rouge {
+    /// Which part of the response is read.
+    pub scope: Scope,
+}
 
 /// The longest response, in words. With [`LONGEST_REFERENCE`] this bounds the work to 2^25 steps of one word of the
 /// response and 64 of the reference, less than 50 ms.
@@ -45,12 +49,12 @@ impl Reward<Rule> for Rouge {
     const NEEDS_REFERENCE: bool = true;
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        Ok(Rule::each(Range::new(0.0, 1.0), score))
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(self.scope, sample)))
     }
 }
 
-fn score(sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-    let (given, wanted) = sample.token_pair(&Tokenizer::Simple)?;
+fn score(scope: Scope, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    let (given, wanted) = sample.token_pair(&Tokenizer::Simple, scope)?;
     if given.len() > LONGEST_RESPONSE {
         let message = format!("The response has more than {LONGEST_RESPONSE} words.");
         return Err(Outcome::floored(0.0, Reason::new(Code::ModelTooLong, message)));

@@ -1,9 +1,13 @@
 //! Test helpers for rules: load one from parameters as a recipe gives them, and score rollouts with it.
 
 use super::{ParamError, ResourceCache, Reward, Rule, Sample};
+use crate::conversation::{Conversation, FinishReason, Tool};
+use crate::input::{read_response, read_tools};
 use crate::outcome::Outcome;
+use crate::rollout::Prompt;
 use crate::text::Text;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 fn load<R: Reward<Rule>>(parameters: Value) -> Result<Rule, Vec<ParamError>> {
     serde_json::from_value::<R>(parameters).expect("parameters").build(&mut ResourceCache::default())
@@ -20,7 +24,13 @@ pub(super) fn rejected<R: Reward<Rule>>(parameters: Value) -> Vec<&'static str> 
 /// One rollout of a test.
 #[derive(Default, Clone)]
 pub(super) struct TestRollout<'r> {
+    pub(super) prompt: Option<Prompt<'r>>,
     pub(super) response: &'r str,
+    /// The messages of a response that is a conversation.
+    pub(super) turns: Option<Value>,
+    pub(super) finish_reason: Option<FinishReason>,
+    /// Declarations of tools.
+    pub(super) tools: Option<Value>,
     pub(super) reference: Option<&'r str>,
     pub(super) tokens: Option<u64>,
     pub(super) extra: Map<String, Value>,
@@ -39,16 +49,26 @@ pub(super) fn score(reward: impl Reward<Rule>, response: &str, reference: Option
 
 /// The outcomes of a loaded rule. Values must lie in its range, and its floor must be finite.
 pub(super) fn outcomes(rule: &Rule, rollouts: &[TestRollout<'_>]) -> Vec<Outcome> {
-    let texts: Vec<_> =
-        rollouts.iter().map(|each| (Text::new(each.response), each.reference.map(Text::new))).collect();
-    let samples: Vec<Sample<'_>> = texts
+    let conversations: Vec<Option<Arc<Conversation>>> = rollouts
         .iter()
-        .zip(rollouts)
-        .map(|((text, reference), each)| Sample {
+        .map(|each| read_response(each.turns.clone()?, "response", false).expect("a response").conversation)
+        .collect();
+    let tools: Vec<Option<Arc<[Tool]>>> =
+        rollouts.iter().map(|each| read_tools(each.tools.as_ref()?, "tools").expect("tools")).collect();
+    let texts: Vec<_> = (rollouts.iter().zip(&conversations))
+        .map(|(each, conversation)| {
+            let text = conversation.as_ref().map(|turns| Text::of_conversation(turns));
+            (text.unwrap_or_else(|| Text::new(each.response)), each.reference.map(Text::new))
+        })
+        .collect();
+    let samples: Vec<Sample<'_>> = (texts.iter().zip(rollouts).zip(&tools))
+        .map(|(((text, reference), each), tools)| Sample {
             text,
             reference: reference.as_ref(),
-            prompt: None,
+            prompt: each.prompt.as_ref(),
             tokens: each.tokens,
+            finish_reason: each.finish_reason,
+            tools: tools.as_deref(),
             extra: &each.extra,
         })
         .collect();

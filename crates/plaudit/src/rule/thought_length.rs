@@ -83,6 +83,7 @@ impl ThoughtLength {
             }
             (None, Unit::Word) => length::words(sample.text.thought().as_str()),
             // Body by body, because the space that joins them in `thought` is not the model's.
+            (None, _) if sample.text.conversation().is_some() => sample.text.thought().chars() as u64,
             (None, _) => {
                 let text = sample.text.as_str();
                 sample.text.tags().bodies(text, "think").map(|body| body.chars().count() as u64).sum()

@@ -3,6 +3,7 @@
 use super::length::{self, Unit};
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
+use crate::text::scope::Scope;
 use crate::tokenizer::{CounterParams, Tokenizer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,8 @@ pub struct TotalLength {
     pub band: u64,
     /// What is counted.
     pub unit: Unit,
+    /// Which part of the response is counted, where the trainer's own count is not taken.
+    pub scope: Scope,
     /// The tokenizer for rollouts without a token count.
     #[serde(flatten)]
     pub counter: CounterParams,
@@ -46,7 +49,13 @@ pub struct TotalLength {
 
 impl Default for TotalLength {
     fn default() -> Self {
-        Self { max: 4096, band: 1024, unit: Unit::Token, counter: CounterParams::default() }
+        Self {
+            max: 4096,
+            band: 1024,
+            unit: Unit::Token,
+            scope: Scope::Final,
+            counter: CounterParams::default(),
+        }
     }
 }
 
@@ -75,9 +84,9 @@ impl TotalLength {
         sample: &Sample<'_>,
     ) -> Result<Outcome, Outcome> {
         let length = match self.unit {
-            Unit::Character => sample.text.chars() as u64,
-            Unit::Word => length::words(sample.text.as_str()),
-            Unit::Token => length::tokens(sample, counter, floor)?,
+            Unit::Character => self.scope.view(sample.text).chars() as u64,
+            Unit::Word => length::words(self.scope.of(sample.text)),
+            Unit::Token => length::tokens(sample, self.scope, counter, floor)?,
         };
         let info = Info::of([("length", Fact::Count(length)), ("unit", Fact::Word(self.unit.as_str()))]);
         Ok(Outcome::scored(length::soft_overlong(length, self.max, self.band), info))

@@ -57,13 +57,13 @@ impl Reward<Rule> for TrlThinkFormat {
 
 impl TrlThinkFormat {
     fn fits(&self, sample: &Sample<'_>) -> bool {
-        let text = sample.text.as_str();
+        let text = sample.text.written().as_str();
         let start = if self.leading_space { text.len() - text.trim_start_matches(is_space).len() } else { 0 };
         // The cheap test comes first: a response without a thought needs no search for tags.
         if !text[start..].starts_with("<think>") {
             return false;
         }
-        let tags = sample.text.tags();
+        let tags = sample.text.written().tags();
         let mut pairs = tags.pairs(text, "think");
         let Some((open, close)) = pairs.next() else {
             return false;

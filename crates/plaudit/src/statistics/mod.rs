@@ -138,6 +138,12 @@ pub struct GroupStatistics {
     pub without_signal: u64,
     /// How many rollouts came after their group had been scored.
     pub split: u64,
+    /// How many have only right answers.
+    pub all_right: u64,
+    /// How many have only wrong answers.
+    pub all_wrong: u64,
+    /// How many have right and wrong ones: what a policy learns most from.
+    pub mixed: u64,
 }
 
 impl GroupStatistics {
@@ -163,6 +169,10 @@ struct GroupsJson<'g> {
     without_signal: u64,
     /// How many rollouts came after their group had been scored.
     split: u64,
+    /// How many have only right answers, only wrong ones, and both.
+    all_right: u64,
+    all_wrong: u64,
+    mixed: u64,
 }
 
 json_schema_of!(GroupStatistics, GroupsJson<'static>);
@@ -177,6 +187,9 @@ impl Serialize for GroupStatistics {
             zero_variance_share: self.zero_variance_share(),
             without_signal: self.without_signal,
             split: self.split,
+            all_right: self.all_right,
+            all_wrong: self.all_wrong,
+            mixed: self.mixed,
         };
         json.serialize(to)
     }
@@ -192,6 +205,16 @@ pub struct RepetitionStatistics {
     pub rate: Distribution,
 }
 
+/// How many answers are right, as far as a component says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CorrectnessReply")]
+pub struct CorrectnessStatistics {
+    /// How many are right.
+    pub right: u64,
+    /// How many are wrong.
+    pub wrong: u64,
+}
+
 /// About what the cells of one distribution of a few values take.
 const CELLS: usize = 512;
 
@@ -203,6 +226,8 @@ pub struct Statistics {
     pub rollouts: u64,
     /// Totals by kind and reason.
     pub outcomes: Counts,
+    /// Right and wrong answers, where a component tells them apart.
+    pub correctness: CorrectnessStatistics,
     /// The totals, floors included.
     pub total: Distribution,
     /// Each component, in the order of the recipe.
@@ -244,6 +269,11 @@ impl Statistics {
             self.tokens.observe(tokens as f64);
         }
         self.outcomes.observe(row.total.kind(), row.total.cause().map(|cause| cause.reason.code));
+        match row.correct {
+            Some(true) => self.correctness.right += 1,
+            Some(false) => self.correctness.wrong += 1,
+            None => {}
+        }
         if let Some(value) = row.total.value() {
             self.total.observe(value);
             self.length_correlation.observe(length, value);
@@ -284,6 +314,14 @@ impl Statistics {
     pub(crate) fn observe_group<'r>(&mut self, rows: impl ExactSizeIterator<Item = &'r Row> + Clone) {
         self.groups.count += 1;
         self.groups.size.observe(rows.len() as f64);
+        let (mut right, mut wrong) = (0, 0);
+        for row in rows.clone() {
+            right += usize::from(row.correct == Some(true));
+            wrong += usize::from(row.correct == Some(false));
+        }
+        self.groups.all_right += u64::from(right > 0 && right == rows.len());
+        self.groups.all_wrong += u64::from(wrong > 0 && wrong == rows.len());
+        self.groups.mixed += u64::from(right > 0 && wrong > 0);
         let valued = rows.clone().filter_map(|row| Some((row.total.value()?, row.characters as f64)));
         let (mut totals, mut lengths) = (Moments::default(), Moments::default());
         for (value, length) in valued.clone() {
@@ -324,6 +362,11 @@ impl Statistics {
         self.groups.zero_variance += other.groups.zero_variance;
         self.groups.without_signal += other.groups.without_signal;
         self.groups.split += other.groups.split;
+        self.groups.all_right += other.groups.all_right;
+        self.groups.all_wrong += other.groups.all_wrong;
+        self.groups.mixed += other.groups.mixed;
+        self.correctness.right += other.correctness.right;
+        self.correctness.wrong += other.correctness.wrong;
         self.characters.merge(&other.characters);
         self.tokens.merge(&other.tokens);
         self.length_correlation.merge(&other.length_correlation);

@@ -1,32 +1,9 @@
 //! Answer extraction: the content of the last answer tags or of `\boxed`, or the whole response.
 
 use super::Text;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Which part of a response is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// The whole response.
-    Full,
-    /// The final answer: the last `<answer>` pair, where there is one; of that, or of the whole response, the last
-    /// `\boxed{...}`, where there is one.
-    Answer,
-}
-
-impl Scope {
-    /// That part of a text.
-    pub fn of<'t>(self, text: &'t Text<'_>) -> &'t str {
-        match self {
-            Self::Full => text.as_str(),
-            Self::Answer => text.answer(),
-        }
-    }
-}
 
 impl Text<'_> {
-    /// The final answer, as [`Scope::Answer`] says.
+    /// The final answer, as [`Scope::Answer`](super::scope::Scope::Answer) says.
     pub fn answer(&self) -> &str {
         let tagged = self.tags().bodies(self.as_str(), "answer").last().unwrap_or(self.as_str());
         last_boxed(tagged).unwrap_or(tagged)

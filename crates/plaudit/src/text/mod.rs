@@ -8,12 +8,16 @@ pub mod lcs;
 pub mod lower;
 pub mod ngrams;
 pub mod pii;
+pub mod scope;
 pub mod space;
 pub mod tags;
+pub mod thought;
 pub mod tokens;
 pub mod transcript;
 
+use crate::conversation::Conversation;
 use crate::tokenizer::{Tokenizer, Uncut};
+use scope::ScopedTexts;
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -45,6 +49,9 @@ pub struct Text<'a> {
     tags: OnceCell<Tags>,
     thought: OnceCell<Box<Text<'static>>>,
     tokens: RefCell<Vec<Cut>>,
+    /// The turns, where the text is the final words of a conversation.
+    conversation: Option<&'a Conversation>,
+    scopes: OnceCell<Box<ScopedTexts>>,
     /// What rules made of it, each under a key of its own.
     parsed: RefCell<Vec<(u64, Rc<dyn Any>)>>,
 }
@@ -59,6 +66,8 @@ impl<'a> Text<'a> {
             tags: OnceCell::new(),
             thought: OnceCell::new(),
             tokens: RefCell::new(Vec::new()),
+            conversation: None,
+            scopes: OnceCell::new(),
             parsed: RefCell::new(Vec::new()),
         }
     }
@@ -88,9 +97,18 @@ impl<'a> Text<'a> {
         self.tags.get_or_init(|| Tags::find(&self.raw))
     }
 
-    /// What stands between `<think>` and `</think>`, every pair of them, joined by one space.
+    /// The turns, where the text is the final words of a conversation.
+    pub fn conversation(&self) -> Option<&'a Conversation> {
+        self.conversation
+    }
+
+    /// What stands between `<think>` and `</think>`, every pair of them, joined by one space; the thoughts of a
+    /// conversation.
     pub fn thought(&self) -> &Text<'static> {
         self.thought.get_or_init(|| {
+            if let Some(conversation) = self.conversation {
+                return Box::new(Text::new(scope::thoughts(conversation)));
+            }
             let bodies: Vec<&str> = self.tags().bodies(&self.raw, "think").collect();
             Box::new(Text::new(bodies.join(" ")))
         })

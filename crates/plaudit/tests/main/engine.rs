@@ -68,7 +68,7 @@ fn statistics_of_many_rollouts_are_the_same_at_any_parallelism() {
 fn a_result_has_the_shape_of_the_contract() {
     let rollouts = [Rollout::new("ab").in_group("g1")];
     let line = lines(&score(LENGTH, &rollouts), &rollouts).remove(0);
-    let wanted = json!({"id": "r0", "group": "g1", "total": -1.0, "outcome": "scored", "components":
+    let wanted = json!({"id": "r0", "group": "g1", "total": -1.0, "outcome": "scored", "correct": null, "components":
         {"length": {"outcome": "scored", "value": -2.0, "weight": 0.5, "info": {"length": 2}}}});
     assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), wanted);
 }

@@ -1,6 +1,7 @@
 //! Time limits of rules: every rule of the registry on a megabyte of text that has made pattern matchers slow, within 50 ms.
 
 use crate::timing::cpu_time;
+use plaudit::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
 use plaudit::rule::{self, RULES, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
@@ -137,6 +138,14 @@ fn variants() -> Vec<(&'static str, Value)> {
             json!({"pattern": r"(?s)<think>.*?</think>\s*<answer>(?P<answer>.*?)</answer>", "compare": true}),
         ),
         ("regex", json!({"pattern": r"(\d+[,.]?)+\s*(kg|km|m)\b"})),
+        ("tool_calls", json!({"mode": "ordered", "arguments": "graded", "score": "f1"})),
+        ("tool_calls", json!({"mode": "strict", "arguments": "ignore", "tolerances": {"a": 1.0}})),
+        ("tool_calls", json!({"arguments": "superset", "overrides": {"f": ["a.b.c"]}})),
+        ("tool_call_validity", json!({"score": "all", "no_calls": 0.0})),
+        ("action_loop", json!({"repeats": "consecutive", "penalty": "count", "ignore": ["g", "h"]})),
+        ("turn_count", json!({"unit": "call"})),
+        ("accuracy", json!({"scope": "all"})),
+        ("number_accuracy", json!({"scope": "assistant"})),
     ]
 }
 
@@ -168,10 +177,130 @@ fn no_text_makes_a_rule_slow() {
     assert!(slow.is_empty(), "longer than {LIMIT:?} on a megabyte: {slow:?}");
 }
 
+fn call(name: &str, arguments: Value) -> ToolCall {
+    match arguments {
+        Value::Object(map) => ToolCall { name: name.to_owned(), arguments: Arguments::Object(map) },
+        other => ToolCall { name: name.to_owned(), arguments: Arguments::Broken(other.to_string()) },
+    }
+}
+
+/// About a megabyte of turns each, or as many turns as nobody reads.
+fn conversations() -> Vec<(&'static str, Conversation)> {
+    let calling = |calls: Vec<ToolCall>| vec![Turn::assistant("", None, calls)];
+    let speaking = |text: &str| vec![Turn::assistant(text, None, Vec::new())];
+    let arguments = json!({"a": {"b": {"c": 1}}, "x": [1, 2, 3], "t": "text"});
+    let many = |count: usize, make: &dyn Fn(usize) -> ToolCall| calling((0..count).map(make).collect());
+    let wide: Map<String, Value> = (0..60_000).map(|at| (format!("k{at}"), json!(at))).collect();
+    let mut deep = json!(1);
+    for _ in 0..60 {
+        deep = json!({"a": deep, "b": [deep.is_number()]});
+    }
+    let mut talk = Vec::new();
+    for at in 0..50_000 {
+        talk.push(Turn::assistant("a", Some("b"), vec![call("f", json!({"a": at % 7}))]));
+        talk.push(Turn::said(Role::Tool, "c"));
+    }
+    [
+        ("turns", (0..100_000).map(|_| Turn::assistant("a", None, Vec::new())).collect()),
+        ("turns of tools", talk),
+        ("the same call", many(10_000, &|_| call("f", arguments.clone()))),
+        ("calls without arguments", many(20_000, &|_| call("f", json!({})))),
+        ("other calls", many(10_000, &|at| call("f", json!({"a": {"b": {"c": at}}, "n": at})))),
+        ("unknown tools", many(20_000, &|at| call(&format!("g{at}"), json!({})))),
+        ("wide arguments", many(1, &|_| call("f", Value::Object(wide.clone())))),
+        ("a long list", many(1, &|_| call("f", json!({"x": vec![1; 300_000]})))),
+        ("long lists", many(300, &|_| call("f", json!({"x": vec![1; 1000]})))),
+        ("a long text", many(1, &|_| call("f", json!({"t": fill("a")})))),
+        ("deep arguments", many(2000, &|_| call("f", deep.clone()))),
+        ("trees", many(2000, &|_| call("tree", deep.clone()))),
+        ("broken arguments", many(1, &|_| call("f", json!(fill("{"))))),
+        ("quotes", speaking(&fill("> 42\n"))),
+        ("open results", speaking(&fill("<tool_response>"))),
+        ("results", speaking(&fill("<tool_response></tool_response>"))),
+        ("thoughts", speaking(&fill("<think>a</think>b"))),
+        (
+            "a tool's result",
+            vec![Turn::assistant("a", None, Vec::new()), Turn::said(Role::Tool, &fill("1 "))],
+        ),
+    ]
+    .map(|(name, turns)| (name, Conversation { turns }))
+    .into()
+}
+
+/// A tool whose schema refers to itself by two ways, so that nested arguments have many readings.
+fn tools() -> Vec<Tool> {
+    let tree = json!({"anyOf": [{"$ref": "#/$defs/t"}, {"$ref": "#/$defs/t"}], "$defs": {"t": {"type": "object",
+        "properties": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "integer"}]}}}}});
+    let plain = json!({"type": "object", "properties": {
+        "a": {"type": "object"}, "x": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true},
+        "t": {"type": "string", "maxLength": 10},
+    }});
+    let tool = |name: &str, schema: Value| Tool { name: name.to_owned(), parameters: Some(schema) };
+    vec![tool("f", plain), tool("tree", tree)]
+}
+
+#[test]
+fn no_conversation_makes_a_rule_slow() {
+    let expected = |at: usize| json!({"name": "f", "arguments": {"a": {"b": {"c": at % 3}}, "x": [1, 2, 3], "t": "text"}});
+    let few: Vec<Value> = (0..4).map(expected).collect();
+    let most: Vec<Value> = (0..128).map(expected).collect();
+    let long = json!([{"name": "f", "arguments": {"x": vec![1; 1000]}}, {"name": "f", "arguments": {"t": fill("a")}}]);
+    let extras =
+        [json!(few), json!(most), long].map(|calls| Map::from_iter([("expected_calls".to_owned(), calls)]));
+    let (tools, reference) = (tools(), Text::new("1 2 3.5 -4"));
+    let (mut slow, mut longest) = (Vec::new(), (Duration::ZERO, String::new()));
+    let conversations = conversations();
+    let defaults = RULES.iter().map(|kind| (kind.name, json!({})));
+    for (name, parameters) in defaults.chain(variants()) {
+        let kind = rule::find(name).unwrap();
+        let Ok(Rule::Each(scorer)) = (kind.build)(parameters.clone(), &mut ResourceCache::default()) else {
+            continue;
+        };
+        // Only one rule reads what is expected.
+        let extras = if name == "tool_calls" { &extras[..] } else { &extras[..1] };
+        for ((at, extra), (turns_name, conversation)) in
+            extras.iter().enumerate().flat_map(|extra| conversations.iter().map(move |one| (extra, one)))
+        {
+            let once = || {
+                let start = cpu_time();
+                let text = Text::of_conversation(conversation);
+                let sample = Sample {
+                    text: &text,
+                    reference: Some(&reference),
+                    prompt: None,
+                    tokens: Some(1000),
+                    finish_reason: Some(FinishReason::Length),
+                    tools: Some(&tools),
+                    extra,
+                };
+                let outcome = scorer.score(&sample);
+                assert!(outcome.value().is_none_or(f64::is_finite));
+                cpu_time() - start
+            };
+            let took = (0..3).map(|_| once()).min().unwrap();
+            let scene = format!("{name} {parameters} on {turns_name:?}, expecting {at}");
+            if took > LIMIT {
+                slow.push(format!("{scene}: {took:?}"));
+            }
+            longest = longest.max((took, scene));
+        }
+    }
+    println!("the longest of all: {longest:?}");
+    assert!(slow.is_empty(), "longer than {LIMIT:?}: {slow:?}");
+}
+
 /// How long a rule works on a text of which nothing has been looked at yet.
 fn measure(scorer: &Rule, text: &str, reference: &Text<'_>, extra: &Map<String, Value>) -> Duration {
     let texts = [Text::new(text), Text::new(text)];
-    let sample = |text| Sample { text, reference: Some(reference), prompt: None, tokens: Some(1000), extra };
+    let sample = |text| Sample {
+        text,
+        reference: Some(reference),
+        prompt: None,
+        tokens: Some(1000),
+        finish_reason: None,
+        tools: None,
+        extra,
+    };
     let start = cpu_time();
     match scorer {
         Rule::Each(rule) => {

@@ -71,6 +71,8 @@ fn every_case_ends_as_written_and_in_time() {
                     reference: None,
                     prompt: None,
                     tokens: None,
+                    finish_reason: None,
+                    tools: None,
                     extra: &extra,
                 });
                 assert_eq!(outcome.value(), Some(0.0), "{id}");

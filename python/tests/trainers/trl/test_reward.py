@@ -78,7 +78,7 @@ def test_token_counts_and_references_are_read() -> None:
         mapped(["q"], ["red"], answer=["red"])
 
 
-def test_messages_become_text() -> None:
+def test_messages_become_text_or_a_conversation() -> None:
     prompt = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "why?"}]}]
     completion = [
         {
@@ -92,9 +92,13 @@ def test_messages_become_text() -> None:
     ]
     rows, keys = read([prompt], [completion], None, {}, {}, "prompt")
     assert rows[0].prompt == [{"role": "user", "content": "why?"}]
-    assert rows[0].response == (
-        '<think>\nhm\n</think>\n\nlet me see\n\n<tool_call>\n{"name": "f"}\n</tool_call>\n\nit is 42'
-    )
+    assert rows[0].response == completion
+    text, _ = read([prompt], [completion[2:]], None, {}, {}, "prompt")
+    assert text[0].response == "it is 42"
+    # Only the model's own final words are right or wrong.
+    right = Reward({"components": {"right": {"reward": "number_accuracy"}}})
+    wrong = [*completion[:2], {"role": "assistant", "content": "I do not know"}]
+    assert right([prompt, prompt], [completion, wrong], answer=["42", "42"]) == [1.0, 0.0]
     assert keys == read([prompt], [completion], None, {}, {}, "prompt")[1]
     reward = Reward(RULES)
     assert reward([prompt], [[{"role": "assistant", "content": "red"}]], answer=["red"]) == [1.0]

@@ -33,10 +33,10 @@ fn sample(request: &Value, settings: &CompatSettings) -> TrainerSample {
 #[test]
 fn a_request_becomes_a_sample() {
     let TrainerSample { rollout, key, member } = sample(&request(), &CompatSettings::default());
-    assert_eq!(
-        rollout.response,
-        "<think>\nsix sevens\n</think>\n\n<tool_call>\n{\"arguments\":\"{}\",\"name\":\"f\"}\n</tool_call>\n\n42"
-    );
+    assert_eq!(rollout.response, "42");
+    let conversation = rollout.conversation.expect("a conversation");
+    assert_eq!(conversation.turns[0].thought.as_deref(), Some("six sevens"));
+    assert_eq!(conversation.calls().map(|call| call.line()).collect::<Vec<_>>(), ["f({})"]);
     let asked =
         vec![json!({"role": "system", "content": "Be brief."}), json!({"role": "user", "content": "6 * 7?"})];
     assert_eq!(rollout.prompt, Some(Prompt::Messages(asked)));

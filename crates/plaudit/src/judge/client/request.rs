@@ -6,7 +6,7 @@ use super::judge_state::JudgeState;
 use super::permit::{CallReport, FormatSupport, Permit};
 use super::query::{Query, Request};
 use super::record::{Allowance, CallGrant, Claim, Record};
-use super::single_flight::{Role, follow};
+use super::single_flight::{FlightRole, follow};
 use super::transport::{Outgoing, TransportError};
 use super::{JudgeClient, Network, Progress, key};
 use crate::exec::lock;
@@ -86,8 +86,8 @@ impl<'q> PendingRequest<'q> {
     pub(super) async fn get_or_fetch(&self, progress: &mut Progress) -> Result<Arc<[u8]>, Rejected> {
         loop {
             let leader = match self.state.single_flight.join(&self.key) {
-                Role::Leader(leader) => leader,
-                Role::Follower(flight) => match follow(flight).await {
+                FlightRole::Leader(leader) => leader,
+                FlightRole::Follower(flight) => match follow(flight).await {
                     Some(result) => {
                         lock(&self.state.queue.state).tally.shared += 1;
                         return result.map_err(Rejected::Failed);

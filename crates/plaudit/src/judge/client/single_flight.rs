@@ -19,7 +19,7 @@ pub(super) struct SingleFlight {
 }
 
 /// Whether a request makes the call, or waits for it.
-pub(super) enum Role<'f> {
+pub(super) enum FlightRole<'f> {
     Leader(Leader<'f>),
     Follower(watch::Receiver<Option<FlightResult>>),
 }
@@ -32,14 +32,14 @@ pub(super) struct Leader<'f> {
 }
 
 impl SingleFlight {
-    pub(super) fn join(&self, key: &FlightKey) -> Role<'_> {
+    pub(super) fn join(&self, key: &FlightKey) -> FlightRole<'_> {
         let mut flights = lock(&self.flights);
         if let Some(flight) = flights.get(key) {
-            return Role::Follower(flight.clone());
+            return FlightRole::Follower(flight.clone());
         }
         let (sender, receiver) = watch::channel(None);
         flights.insert(*key, receiver);
-        Role::Leader(Leader { flights: &self.flights, key: *key, sender })
+        FlightRole::Leader(Leader { flights: &self.flights, key: *key, sender })
     }
 }
 

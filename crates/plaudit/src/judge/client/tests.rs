@@ -334,7 +334,12 @@ impl Record for SlowDisk {
         self.0.begin_call(claim, of)
     }
 
-    fn store<'a>(&'a self, claim: Claim<'a>, body: &[u8], took: Duration) -> BoxFuture<'a, Result<(), Reason>> {
+    fn store<'a>(
+        &'a self,
+        claim: Claim<'a>,
+        body: &[u8],
+        took: Duration,
+    ) -> BoxFuture<'a, Result<(), Reason>> {
         let stored = self.0.store(claim, body, took);
         Box::pin(async move {
             sleep(Duration::from_millis(self.1)).await;

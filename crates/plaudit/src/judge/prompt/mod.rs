@@ -6,3 +6,4 @@ pub(super) mod render;
 pub mod sanitize;
 pub mod template;
 mod template_delimiters;
+pub mod transcript;

@@ -1,5 +1,7 @@
 //! Composition: the weighted sum or mean of the components' outcomes, in which a failure is never a number.
 
+pub mod turn_rewards;
+
 use crate::outcome::{Outcome, OutcomeKind, Score};
 use crate::reason::{Code, Reason};
 use schemars::JsonSchema;
@@ -23,6 +25,30 @@ pub struct Part {
     pub weight: f64,
     /// Whether a rollout to which it does not apply is invalid rather than scored by the others.
     pub required: bool,
+    /// Whether its value is normalised over the group before it counts.
+    pub normalize: Option<Normalize>,
+}
+
+/// Over what a value is normalised before it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Normalize {
+    /// Over the group: less the mean, divided by the standard deviation (of a sample) and 0.0001, as trainers do it. One
+    /// alone is 0.
+    Group,
+}
+
+/// What is added to a standard deviation, as TRL and others do.
+const SMALL: f64 = 1e-4;
+
+/// The values of one component in a group, normalised; none where there is no value.
+pub fn normalized(values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let known = || values.iter().flatten();
+    let count = known().count() as f64;
+    let mean = known().sum::<f64>() / count;
+    let squares: f64 = known().map(|value| (value - mean).powi(2)).sum();
+    let std = if count > 1.0 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
+    values.iter().map(|value| value.map(|value| (value - mean) / (std + SMALL))).collect()
 }
 
 /// A reason, and the component that gave it, as its place in the recipe.
@@ -76,11 +102,12 @@ impl Total {
 }
 
 /// Puts the outcomes of one rollout together. `parts` and `outcomes` go side by side; a component that was not asked
-/// has no outcome.
+/// has no outcome. `instead` are the values, by component, that count in the place of their own.
 pub fn total<'o>(
     combine: Combine,
     parts: &[Part],
     outcomes: impl IntoIterator<Item = Option<&'o Outcome>>,
+    instead: &[(usize, f64)],
 ) -> Total {
     let cause = |at: usize, reason: &Reason| Cause { reason: reason.clone(), component: Some(at) };
     let (mut sum, mut weights, mut floored, mut skipped) = (0.0, 0.0, None, None);
@@ -102,6 +129,7 @@ pub fn total<'o>(
             Outcome::Scored { .. } => {}
         }
         if let Some(value) = outcome.value() {
+            let value = instead.iter().find(|(place, _)| *place == at).map_or(value, |(_, value)| *value);
             counted = true;
             sum += part.weight * value;
             weights += part.weight;
@@ -132,11 +160,11 @@ mod tests {
     use crate::outcome::Info;
 
     fn total(combine: Combine, parts: &[Part], outcomes: &[Outcome]) -> Total {
-        super::total(combine, parts, outcomes.iter().map(Some))
+        super::total(combine, parts, outcomes.iter().map(Some), &[])
     }
 
     fn parts(weights: &[f64]) -> Vec<Part> {
-        weights.iter().map(|weight| Part { weight: *weight, required: false }).collect()
+        weights.iter().map(|weight| Part { weight: *weight, required: false, normalize: None }).collect()
     }
 
     fn scored(value: f64) -> Outcome {
@@ -164,7 +192,7 @@ mod tests {
     fn nothing_that_counts_is_no_number() {
         let skipped = [Outcome::skipped(Code::MissingReference)];
         assert_eq!(total(Combine::Sum, &parts(&[1.0]), &skipped).kind(), OutcomeKind::Skipped);
-        let required = [Part { weight: 1.0, required: true }];
+        let required = [Part { weight: 1.0, required: true, normalize: None }];
         assert_eq!(total(Combine::Sum, &required, &skipped).kind(), OutcomeKind::Invalid);
         let cancel = [scored(1.0), scored(1.0)];
         let cancelled = total(Combine::Mean, &parts(&[1.0, -1.0]), &cancel);
@@ -179,5 +207,18 @@ mod tests {
         let outcomes = [scored(1.0), Outcome::floored(-1.0, Code::ModelTooLong)];
         let low = total(Combine::Sum, &parts(&[1.0, 2.0]), &outcomes);
         assert_eq!((low.kind(), low.value()), (OutcomeKind::Floored, Some(-1.0)));
+    }
+
+    #[test]
+    fn a_component_is_normalised_over_its_group() {
+        // (r - mean) / (std + 1e-4), with the standard deviation of a sample.
+        let found = normalized(&[Some(1.0), None, Some(2.0), Some(4.0)]);
+        let (mean, std) = (7.0 / 3.0, (14.0_f64 / 6.0).sqrt());
+        for (found, value) in found.iter().flatten().zip([1.0, 2.0, 4.0]) {
+            assert!((found - (value - mean) / (std + 1e-4)).abs() < 1e-12);
+        }
+        assert_eq!(found[1], None);
+        assert_eq!(normalized(&[Some(3.0)]), [Some(0.0)]);
+        assert_eq!(normalized(&[Some(3.0), Some(3.0)]), [Some(0.0), Some(0.0)]);
     }
 }

@@ -1,0 +1,494 @@
+//! Readers of conversations: chat messages, items of the Responses API, verl's masked text and verifiers' traces become turns.
+
+use super::masked::read_masked;
+use super::{InputError, kind};
+use crate::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
+use crate::rollout::{Prompt, Rollout};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The most turns of a conversation.
+const MOST_TURNS: usize = 65_536;
+
+/// A response as it was read: text, or a conversation with what its wire form says beside the turns.
+#[derive(Debug, Clone, Default)]
+pub struct ParsedResponse {
+    /// The response; of a conversation, its final words.
+    pub text: String,
+    /// The turns of a conversation.
+    pub conversation: Option<Arc<Conversation>>,
+    /// Why the generation ended, where the wire form says it.
+    pub finish_reason: Option<FinishReason>,
+    /// The tools, where the wire form declares them.
+    pub tools: Option<Arc<[Tool]>>,
+    /// What came before the model's first turn, in a wire form that holds the prompt as well.
+    pub prompt: Option<Vec<Value>>,
+}
+
+impl ParsedResponse {
+    /// Puts the response into a rollout, and beside it what the rollout does not say itself.
+    pub fn fill(self, rollout: &mut Rollout<'_>) {
+        rollout.response = Cow::Owned(self.text);
+        rollout.conversation = self.conversation;
+        rollout.finish_reason = rollout.finish_reason.or(self.finish_reason);
+        rollout.tools = rollout.tools.take().or(self.tools);
+        let prompt = self.prompt.filter(|messages| !messages.is_empty()).map(Prompt::Messages);
+        rollout.prompt = rollout.prompt.take().or(prompt);
+    }
+}
+
+/// The error of a response at a path.
+pub(super) fn bad(path: &str, what: &str) -> InputError {
+    InputError::new("input.response", format!("{path}: {what}"))
+}
+
+fn wanted(path: &str, what: &str, found: &Value) -> InputError {
+    bad(path, &format!("{what} is wanted, found {}", kind(found)))
+}
+
+/// Reads a response of any wire form. `table` says that it stands in a table, where every row has all columns.
+pub fn read_response(value: Value, path: &str, table: bool) -> Result<ParsedResponse, InputError> {
+    match value {
+        Value::String(text) => Ok(ParsedResponse { text, ..ParsedResponse::default() }),
+        Value::Array(items) => turns(items, path, table),
+        Value::Object(mut map) => {
+            for (key, read) in FORMS {
+                if let Some(value) = map.remove(*key) {
+                    return read(value, &map, &format!("{path}.{key}"), table);
+                }
+            }
+            Err(bad(path, "text or a conversation is wanted, found an object without messages"))
+        }
+        other => Err(wanted(path, "text or a conversation", &other)),
+    }
+}
+
+type Form = fn(Value, &Map<String, Value>, &str, bool) -> Result<ParsedResponse, InputError>;
+
+/// The objects that hold a conversation, by the key under which it stands.
+const FORMS: &[(&str, Form)] = &[
+    ("nodes", trace),
+    ("output", |value, response, path, table| {
+        let mut read = turns(list(value, path)?, path, table)?;
+        let incomplete = response.get("incomplete_details").and_then(|details| details["reason"].as_str());
+        let status = response.get("status").and_then(Value::as_str);
+        read.finish_reason = incomplete.or(status).map(FinishReason::from_word);
+        read.tools = response.get("tools").map(|tools| read_tools(tools, "tools")).transpose()?.flatten();
+        Ok(read)
+    }),
+    ("choices", |value, _, path, table| {
+        let Some(Value::Object(mut choice)) = list(value, path)?.into_iter().next() else {
+            return Err(bad(path, "a choice is wanted"));
+        };
+        let message = choice.remove("message").unwrap_or(Value::Null);
+        let mut read = turns(vec![message], &format!("{path}[0].message"), table)?;
+        read.finish_reason = choice.get("finish_reason").and_then(Value::as_str).map(FinishReason::from_word);
+        Ok(read)
+    }),
+    ("messages", |value, _, path, table| turns(list(value, path)?, path, table)),
+];
+
+fn list(value: Value, path: &str) -> Result<Vec<Value>, InputError> {
+    match value {
+        Value::Array(all) => Ok(all),
+        other => Err(wanted(path, "a list", &other)),
+    }
+}
+
+/// The turns of messages, items, or spans of masked text.
+fn turns(items: Vec<Value>, path: &str, table: bool) -> Result<ParsedResponse, InputError> {
+    if items.len() > MOST_TURNS {
+        return Err(bad(path, &format!("{} turns, at most {MOST_TURNS} are read", items.len())));
+    }
+    if items.is_empty() {
+        return Err(bad(path, "a conversation without turns"));
+    }
+    if items[0].get("mask").is_some_and(|mask| !mask.is_null()) {
+        return Ok(of_turns(read_masked(&items, path)?));
+    }
+    let mut builder = TurnBuilder { turns: Vec::with_capacity(items.len()), open: None, table };
+    // Where a whole conversation was given, what comes before the model's first turn is its prompt.
+    let asked = |item: &Value| {
+        item.get("role").is_some_and(|role| role == "system" || role == "user" || role == "developer")
+    };
+    let first = items.iter().position(|item| !asked(item)).unwrap_or(0);
+    for (at, item) in items.iter().enumerate() {
+        builder.item(item, &format!("{path}[{at}]"))?;
+    }
+    let turns = builder.finish().split_off(first);
+    let prompt = (first > 0).then(|| items.into_iter().take(first).collect());
+    Ok(ParsedResponse { prompt, ..of_turns(turns) })
+}
+
+fn of_turns(turns: Vec<Turn>) -> ParsedResponse {
+    let conversation = Conversation { turns };
+    let text = conversation.final_words().to_owned();
+    ParsedResponse { text, conversation: Some(Arc::new(conversation)), ..ParsedResponse::default() }
+}
+
+/// Puts turns together: a message is one; of the Responses API, a reasoning, a message and function calls are one as well.
+struct TurnBuilder {
+    turns: Vec<Turn>,
+    open: Option<OpenTurn>,
+    table: bool,
+}
+
+/// A turn of the model to which items may still be added.
+#[derive(Default)]
+struct OpenTurn {
+    text: Option<String>,
+    thought: Option<String>,
+    calls: Vec<ToolCall>,
+}
+
+impl TurnBuilder {
+    fn close(&mut self) {
+        if let Some(OpenTurn { text, thought, calls }) = self.open.take() {
+            self.turns.push(Turn::assistant(text.as_deref().unwrap_or(""), thought.as_deref(), calls));
+        }
+    }
+
+    fn finish(mut self) -> Vec<Turn> {
+        self.close();
+        self.turns
+    }
+
+    fn item(&mut self, item: &Value, path: &str) -> Result<(), InputError> {
+        let Value::Object(map) = item else { return Err(wanted(path, "a message", item)) };
+        match map.get("type").and_then(Value::as_str) {
+            None | Some("message") => self.message(map, path),
+            Some("reasoning") => {
+                // A thought begins a turn.
+                self.close();
+                let given = [map.get("content"), map.get("summary")];
+                let said = |parts: &&Value| parts.as_array().is_some_and(|all| !all.is_empty());
+                let parts = given.into_iter().flatten().find(said);
+                let thought = parts.map(|parts| content(parts, path)).transpose()?;
+                self.open = Some(OpenTurn { thought, ..OpenTurn::default() });
+                Ok(())
+            }
+            Some("function_call") => {
+                let call = self.call(map, path)?;
+                self.open.get_or_insert_with(OpenTurn::default).calls.push(call);
+                Ok(())
+            }
+            Some("function_call_output") => {
+                self.close();
+                let output = map.get("output").unwrap_or(&Value::Null);
+                self.turns.push(Turn::said(Role::Tool, &content(output, &format!("{path}.output"))?));
+                Ok(())
+            }
+            Some(other) => Err(bad(&format!("{path}.type"), &format!("{other:?} is not known"))),
+        }
+    }
+
+    fn message(&mut self, map: &Map<String, Value>, path: &str) -> Result<(), InputError> {
+        let role = match map.get("role").and_then(Value::as_str) {
+            Some("assistant" | "model") => Role::Assistant,
+            Some("tool" | "function") => Role::Tool,
+            Some("user") => Role::User,
+            Some("system" | "developer") => Role::System,
+            Some(other) => return Err(bad(&format!("{path}.role"), &format!("{other:?} is not known"))),
+            None => return Err(bad(&format!("{path}.role"), "a role is wanted")),
+        };
+        let text = match map.get("content") {
+            None | Some(Value::Null) => String::new(),
+            Some(parts) => content(parts, &format!("{path}.content"))?,
+        };
+        if role != Role::Assistant {
+            self.close();
+            self.turns.push(Turn::said(role, &text));
+            return Ok(());
+        }
+        let thought = ["reasoning_content", "reasoning"].iter().find_map(|key| map.get(*key)?.as_str());
+        let calls = self.calls(map, path)?;
+        // An item of the Responses API joins the turn that its thought began.
+        match self.open.as_mut().filter(|open| open.text.is_none() && open.calls.is_empty()) {
+            Some(open) => {
+                open.text = Some(text);
+                open.calls = calls;
+            }
+            None => {
+                self.close();
+                self.open = Some(OpenTurn { text: Some(text), thought: thought.map(str::to_owned), calls });
+            }
+        }
+        if !map.contains_key("type") {
+            self.close();
+        }
+        Ok(())
+    }
+
+    fn calls(&self, map: &Map<String, Value>, path: &str) -> Result<Vec<ToolCall>, InputError> {
+        let listed = match map.get("tool_calls") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(all)) => {
+                let call = |(at, call): (usize, &Value)| {
+                    let path = format!("{path}.tool_calls[{at}]");
+                    let Value::Object(map) = call else { return Err(wanted(&path, "a tool call", call)) };
+                    match map.get("function").filter(|function| !function.is_null()) {
+                        None => self.call(map, &path),
+                        Some(Value::Object(function)) => self.call(function, &format!("{path}.function")),
+                        Some(other) => Err(wanted(&format!("{path}.function"), "an object", other)),
+                    }
+                };
+                all.iter().enumerate().map(call).collect::<Result<_, _>>()?
+            }
+            Some(other) => return Err(wanted(&format!("{path}.tool_calls"), "a list", other)),
+        };
+        match map.get("function_call") {
+            Some(Value::Object(call)) if listed.is_empty() => {
+                Ok(vec![self.call(call, &format!("{path}.function_call"))?])
+            }
+            _ => Ok(listed),
+        }
+    }
+
+    /// A name with its arguments, which are an object or a text of JSON.
+    fn call(&self, map: &Map<String, Value>, path: &str) -> Result<ToolCall, InputError> {
+        let name = match map.get("name") {
+            Some(Value::String(name)) => name.clone(),
+            other => return Err(wanted(&format!("{path}.name"), "text", other.unwrap_or(&Value::Null))),
+        };
+        let arguments = match map.get("arguments") {
+            None | Some(Value::Null) => Arguments::Object(Map::new()),
+            Some(Value::String(text)) => return Ok(ToolCall::from_text(name, text)),
+            Some(Value::Object(given)) => Arguments::Object(match self.table {
+                // A table has an empty cell for every key that another row has.
+                true => {
+                    given.iter().filter_map(|(key, value)| Some((key.clone(), present(value)?))).collect()
+                }
+                false => given.clone(),
+            }),
+            // What the model wrote in the place of an object is for rewards to judge.
+            Some(other) => Arguments::Broken(other.to_string()),
+        };
+        Ok(ToolCall { name, arguments })
+    }
+}
+
+/// A cell of a table without the keys that only other rows have.
+fn present(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::Object(map) => {
+            let kept = map.iter().filter_map(|(key, value)| Some((key.clone(), present(value)?)));
+            Some(Value::Object(kept.collect()))
+        }
+        Value::Array(all) => Some(all.iter().map(|value| present(value).unwrap_or(Value::Null)).collect()),
+        other => Some(other.clone()),
+    }
+}
+
+/// The text of a content, which may be a list of parts. Images and sounds have none.
+fn content(value: &Value, path: &str) -> Result<String, InputError> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Null => Ok(String::new()),
+        Value::Array(parts) => {
+            let mut texts: Vec<&str> = Vec::with_capacity(parts.len());
+            for (at, part) in parts.iter().enumerate() {
+                match part {
+                    Value::String(text) => texts.push(text),
+                    Value::Object(part) => {
+                        texts.extend(["text", "refusal"].iter().find_map(|key| part.get(*key)?.as_str()));
+                    }
+                    other => return Err(wanted(&format!("{path}[{at}]"), "a part", other)),
+                }
+            }
+            Ok(texts.join("\n"))
+        }
+        // Some tools give back an object, which is shown to the model as JSON.
+        Value::Object(_) => Ok(value.to_string()),
+        other => Err(wanted(path, "text or parts", other)),
+    }
+}
+
+/// A trace of verifiers: the path of messages through what the model said last.
+fn trace(
+    nodes: Value,
+    trace: &Map<String, Value>,
+    path: &str,
+    table: bool,
+) -> Result<ParsedResponse, InputError> {
+    let nodes = list(nodes, path)?;
+    let is_sampled = |node: &Value| node["sampled"].as_bool() == Some(true);
+    let Some(last) = nodes.iter().rposition(is_sampled) else {
+        return Err(bad(path, "no node is sampled, so the model said nothing"));
+    };
+    // Where tools or users had the last word, that is part of the path.
+    let mut end = last;
+    for (at, node) in nodes.iter().enumerate().skip(last + 1) {
+        if node["parent"].as_u64() == Some(end as u64) {
+            end = at;
+        }
+    }
+    let mut way = Vec::new();
+    let mut next = Some(end);
+    while let Some(at) = next {
+        // A parent comes before its child; a graph that goes round in a circle is none.
+        let parent = match &nodes[at]["parent"] {
+            Value::Null => None,
+            parent => {
+                Some(parent.as_u64().map(|parent| parent as usize).filter(|parent| *parent < at).ok_or_else(
+                    || bad(&format!("{path}[{at}].parent"), "the place of an earlier node is wanted"),
+                )?)
+            }
+        };
+        way.push(at);
+        next = parent;
+    }
+    way.reverse();
+    let first = way.iter().position(|at| is_sampled(&nodes[*at])).unwrap_or(0);
+    let mut builder = TurnBuilder { turns: Vec::new(), open: None, table };
+    for at in &way[first..] {
+        builder.item(&nodes[*at]["message"], &format!("{path}[{at}].message"))?;
+    }
+    let mut read = of_turns(builder.finish());
+    read.prompt = Some(way[..first].iter().map(|at| nodes[*at]["message"].clone()).collect());
+    let calls = trace.get("calls").and_then(Value::as_array);
+    let call = calls.and_then(|calls| calls.iter().rfind(|call| call["node"].as_u64() == Some(last as u64)));
+    read.finish_reason = call.and_then(|call| call["finish_reason"].as_str()).map(FinishReason::from_word);
+    read.tools = trace.get("tools").map(|tools| read_tools(tools, "tools")).transpose()?.flatten();
+    Ok(read)
+}
+
+/// Declarations of tools, as OpenAI's two APIs, TRL and verifiers write them. None where there are none.
+pub fn read_tools(value: &Value, path: &str) -> Result<Option<Arc<[Tool]>>, InputError> {
+    let all = match value {
+        Value::Null => return Ok(None),
+        Value::Array(all) => all,
+        other => return Err(wanted(path, "a list", other)),
+    };
+    let tool = |(at, tool): (usize, &Value)| {
+        let declared = tool.get("function").filter(|function| function.is_object()).unwrap_or(tool);
+        let Some(name) = declared["name"].as_str() else {
+            return Err(bad(&format!("{path}[{at}]"), "a tool with a name is wanted"));
+        };
+        let parameters = ["parameters", "input_schema"].iter().find_map(|key| declared.get(*key));
+        Ok(Tool { name: name.to_owned(), parameters: parameters.filter(|schema| !schema.is_null()).cloned() })
+    };
+    all.iter().enumerate().map(tool).collect::<Result<Arc<[Tool]>, _>>().map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(value: Value) -> ParsedResponse {
+        read_response(value, "response", false).unwrap()
+    }
+
+    fn error(value: Value) -> String {
+        read_response(value, "response", false).unwrap_err().message
+    }
+
+    #[test]
+    fn one_conversation_is_the_same_in_every_wire_form() {
+        let chat = json!([
+            {"role": "assistant", "content": null, "reasoning_content": "add them",
+             "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{\"a\": 1, \"b\": 2}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "3"}]},
+            {"role": "assistant", "content": "It is 3."},
+        ]);
+        let trl = json!([
+            {"role": "assistant", "content": "<think>\nadd them\n</think>\n\n",
+             "tool_calls": [{"type": "function", "function": {"name": "add", "arguments": {"a": 1, "b": 2}}}]},
+            {"role": "tool", "name": "add", "content": "3"},
+            {"role": "assistant", "content": "It is 3."},
+        ]);
+        let responses = json!({"status": "completed", "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "add them"}]},
+            {"type": "function_call", "call_id": "c1", "name": "add", "arguments": "{\"a\": 1, \"b\": 2}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "3"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is 3."}]},
+        ]});
+        let masked = json!([
+            {"mask": 1, "text": "<think>\nadd them\n</think>\n\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1, \"b\": 2}}\n</tool_call><|im_end|>"},
+            {"mask": 0, "text": "\n<|im_start|>user\n<tool_response>\n3\n</tool_response><|im_end|>\n<|im_start|>assistant\n"},
+            {"mask": 1, "text": "It is 3.<|im_end|>"},
+        ]);
+        let trace = json!({"nodes": [
+            {"parent": null, "message": {"role": "user", "content": "1 + 2?"}},
+            {"parent": 0, "sampled": true, "message": {"role": "assistant", "content": "", "reasoning_content": "add them",
+             "tool_calls": [{"id": "c1", "type": "function", "name": "add", "arguments": "{\"a\": 1, \"b\": 2}"}]}},
+            {"parent": 1, "message": {"role": "tool", "tool_call_id": "c1", "content": "3"}},
+            {"parent": 0, "sampled": true, "message": {"role": "assistant", "content": "another branch"}},
+            {"parent": 2, "sampled": true, "message": {"role": "assistant", "content": "It is 3."}},
+        ], "calls": [{"node": 4, "finish_reason": "length"}], "tools": [{"name": "add", "parameters": {"type": "object"}}]});
+        let first = read(chat);
+        assert_eq!(first.text, "It is 3.");
+        for other in [trl, responses.clone(), masked, trace.clone()] {
+            assert_eq!(read(other).conversation, first.conversation);
+        }
+        assert_eq!(read(responses).finish_reason, Some(FinishReason::Stop));
+        let trace = read(trace);
+        assert_eq!(trace.finish_reason, Some(FinishReason::Length));
+        assert_eq!(trace.tools.unwrap()[0].name, "add");
+        assert_eq!(trace.prompt, Some(vec![json!({"role": "user", "content": "1 + 2?"})]));
+    }
+
+    #[test]
+    fn a_bad_shape_is_named_by_its_path() {
+        let call = |call: Value| json!([{"role": "assistant", "tool_calls": [{"function": call}]}]);
+        for (value, message) in [
+            (json!([]), "response: a conversation without turns"),
+            (json!(7), "response: text or a conversation is wanted, found a number"),
+            (json!({"a": 1}), "response: text or a conversation is wanted, found an object without messages"),
+            (json!([{"role": "wizard"}]), "response[0].role: \"wizard\" is not known"),
+            (json!([{"role": "user"}, 7]), "response[1]: a message is wanted, found a number"),
+            (
+                json!([{"role": "user", "content": 7}]),
+                "response[0].content: text or parts is wanted, found a number",
+            ),
+            (
+                call(json!({"name": 7})),
+                "response[0].tool_calls[0].function.name: text is wanted, found a number",
+            ),
+            (call(json!(7)), "response[0].tool_calls[0].function: an object is wanted, found a number"),
+            (json!([{"type": "web_search_call"}]), "response[0].type: \"web_search_call\" is not known"),
+            (
+                json!({"nodes": [{"parent": 0, "sampled": true}]}),
+                "response.nodes[0].parent: the place of an earlier node is wanted",
+            ),
+        ] {
+            assert_eq!(error(value), message);
+        }
+    }
+
+    #[test]
+    fn masked_text_of_an_unknown_template_is_refused() {
+        let spans = |between: &str| json!([{"mask": 1, "text": "a"}, {"mask": 0, "text": between}, {"mask": 1, "text": "b"}]);
+        assert!(error(spans("[TOOL_RESULTS]42[/TOOL_RESULTS]")).contains("no chat template that is known"));
+        assert!(error(spans("42<|im_start|>assistant\n")).contains("before the first turn"));
+        assert!(error(spans("<|im_start|>wizard\n42<|im_end|>")).contains("no role \"wizard\""));
+        assert!(error(spans("<|im_start|>tool\n42<|im_end|>")).contains("no header"));
+        // What the model wrote itself is its own text, whatever it looks like.
+        let forged = json!([{"mask": 1, "text": "<|im_start|>tool\n42<|im_end|>"}]);
+        let forged = read(forged).conversation.unwrap();
+        assert_eq!((forged.turns.len(), forged.turns[0].role), (1, Role::Assistant));
+    }
+
+    #[test]
+    fn llama_turns_are_split() {
+        let spans = json!([
+            {"mask": 1, "text": "<|python_tag|>{\"name\": \"add\", \"parameters\": {\"a\": 1}}<|eom_id|>"},
+            {"mask": 0, "text": "<|start_header_id|>ipython<|end_header_id|>\n\n3<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
+            {"mask": 1, "text": "It is 3.<|eot_id|>"},
+        ]);
+        let conversation = read(spans).conversation.unwrap();
+        assert_eq!(conversation.calls().count(), 1);
+        assert_eq!((conversation.turns[1].role, conversation.turns[1].text.as_str()), (Role::Tool, "3"));
+        assert_eq!(conversation.final_words(), "It is 3.");
+    }
+
+    #[test]
+    fn cells_that_only_other_rows_have_are_left_out() {
+        let row = json!([{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1, "b": null}}}]}]);
+        let table = read_response(row, "response", true).unwrap().conversation.unwrap();
+        let calls: Vec<&ToolCall> = table.calls().collect();
+        assert_eq!(calls[0].line(), "f({\"a\":1})");
+    }
+}

@@ -1,0 +1,193 @@
+//! `tool_call_validity`: the share of tool calls with a declared name and arguments that are valid by the tool's JSON schema.
+
+use super::json_schema::{SchemaChecker, SchemaFailure};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use crate::conversation::{Arguments, Conversation, Tool};
+use crate::outcome::{Fact, Info, Outcome};
+use crate::reason::{Code, Reason};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The share of tool calls that name a declared tool and give it arguments that its schema allows.
+///
+/// ## What it scores
+/// The calls of all turns, against the `tools` of the rollout. A call is valid where a tool of that name is declared, its
+/// arguments are an object of JSON, and the object is valid by the tool's JSON schema; a tool without a schema takes any
+/// object. The score is the share of valid calls, or with `score: all` 1 where every call is valid and else 0.
+///
+/// Of JSON Schema it checks `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `prefixItems`,
+/// `uniqueItems`, `anyOf`, `oneOf`, `allOf`, `not`, `nullable`, the bounds on numbers, lengths and sizes, `multipleOf`, and `$ref` inside
+/// the same declaration; `format` and descriptions restrict nothing. Where a tool that is called has another keyword, such
+/// as `pattern`, the rollout is skipped with `input.schema_unsupported`.
+///
+/// A rollout without declared tools is skipped with `input.missing_tools`. A response without calls, such as plain text, is
+/// skipped with `model.no_calls`, unless `no_calls` says what it gets.
+///
+/// ## When to use it
+/// While a model learns the form of calls, beside a reward for the result: an invalid call is told without running it. As a
+/// gate (`gate: { min: 1.0 }`) it keeps trajectories with invented tools out.
+///
+/// ## How it can be gamed
+/// A valid call may be useless: repeating one cheap valid call raises the share. Pair it with `action_loop` or
+/// `turn_count`. Where `no_calls` is 1, not calling anything is safe.
+///
+/// ## Example
+/// ```yaml
+/// valid: { reward: tool_call_validity, weight: 0.2, score: share, no_calls: 0.0 }
+/// ```
+///
+/// ## References
+/// JSON Schema 2020-12, validation vocabulary.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ToolCallValidity {
+    /// How the valid calls become a number.
+    pub score: ValidityScore,
+    /// What a response without calls gets, from 0 to 1; without it such a response is skipped.
+    pub no_calls: Option<f64>,
+}
+
+/// How valid calls become a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ValidityScore {
+    /// Their share.
+    Share,
+    /// 1 where all are valid.
+    All,
+}
+
+impl Default for ToolCallValidity {
+    fn default() -> Self {
+        Self { score: ValidityScore::Share, no_calls: None }
+    }
+}
+
+impl Reward<Rule> for ToolCallValidity {
+    const NAME: &'static str = "tool_call_validity";
+    const FACTS: &'static [&'static str] = &["calls", "valid"];
+
+    fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
+        let sensible = self.no_calls.is_none_or(|value| (0.0..=1.0).contains(&value));
+        ParamError::check(sensible, "no_calls", "lies between 0 and 1, as the share does")?;
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
+    }
+}
+
+impl ToolCallValidity {
+    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+        let tools = sample.tools.ok_or_else(|| Outcome::skipped(Code::MissingTools))?;
+        let mut by_name: BTreeMap<&str, (&Tool, bool)> =
+            tools.iter().map(|tool| (tool.name.as_str(), (tool, false))).collect();
+        let mut checker = SchemaChecker::new();
+        let (mut calls, mut valid, mut unknown, mut broken) = (0_u64, 0_u64, 0_u64, 0_u64);
+        for call in sample.text.conversation().into_iter().flat_map(Conversation::calls) {
+            calls += 1;
+            let Some((tool, looked_through)) = by_name.get_mut(call.name.as_str()) else {
+                unknown += 1;
+                continue;
+            };
+            if let (Some(schema), false) = (&tool.parameters, *looked_through) {
+                SchemaChecker::support(schema).map_err(|failure| cannot_tell(tool, failure))?;
+                *looked_through = true;
+            }
+            match (&call.arguments, &tool.parameters) {
+                (Arguments::Broken(_), _) => broken += 1,
+                (Arguments::Object(_), None) => valid += 1,
+                (Arguments::Object(_), Some(schema)) => {
+                    match checker.check(schema, &call.arguments_value()) {
+                        Ok(()) => valid += 1,
+                        Err(SchemaFailure::Wrong) => {}
+                        Err(failure) => return Err(cannot_tell(tool, failure)),
+                    }
+                }
+            }
+        }
+        let value = match (calls, self.no_calls, self.score) {
+            (0, None, _) => return Err(Outcome::skipped(Code::ModelNoCalls)),
+            (0, Some(value), _) => value,
+            (_, _, ValidityScore::Share) => valid as f64 / calls as f64,
+            (_, _, ValidityScore::All) => f64::from(u8::from(valid == calls)),
+        };
+        let info = Info::of([
+            ("calls", Fact::Count(calls)),
+            ("valid", Fact::Count(valid)),
+            ("unknown_tools", Fact::Count(unknown)),
+            ("broken_arguments", Fact::Count(broken)),
+        ]);
+        Ok(Outcome::scored(value, info))
+    }
+}
+
+/// The outcome where it cannot be told whether a call of a tool is valid.
+fn cannot_tell(tool: &Tool, failure: SchemaFailure) -> Outcome {
+    match failure {
+        SchemaFailure::Unsupported(what) => {
+            let message =
+                format!("The schema of the tool {:?} has {what:?}, which is not checked.", tool.name);
+            Outcome::skipped(Reason::new(Code::SchemaUnsupported, message))
+        }
+        SchemaFailure::Wrong | SchemaFailure::TooMuch => {
+            let message = "The arguments of the calls take too long to check.";
+            Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::test_util::{TestRollout, one, rejected};
+    use serde_json::{Value, json};
+
+    fn score(parameters: Value, tools: Option<Value>, calls: Value) -> Outcome {
+        let turns = Some(json!([{"role": "assistant", "content": "", "tool_calls": calls}]));
+        one::<ToolCallValidity>(parameters, TestRollout { turns, tools, ..TestRollout::default() })
+    }
+
+    fn tools() -> Option<Value> {
+        let schema =
+            json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+        let strict = json!({"type": "object", "properties": {"zip": {"pattern": "[0-9]+"}}});
+        Some(json!([
+            {"type": "function", "function": {"name": "weather", "parameters": schema}},
+            {"name": "wait"},
+            {"name": "post", "parameters": strict},
+        ]))
+    }
+
+    #[test]
+    fn names_and_arguments_must_be_declared() {
+        let call = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
+        let calls = json!([
+            call("weather", json!({"city": "Oslo"})),
+            call("weather", json!({"city": 7})),
+            call("weather", json!("{bad")),
+            call("wether", json!({"city": "Oslo"})),
+            call("wait", json!({"any": 1})),
+        ]);
+        let outcome = score(json!({}), tools(), calls.clone());
+        assert_eq!(outcome.value(), Some(0.4));
+        let info = outcome.info().unwrap();
+        for (fact, count) in [("calls", 5), ("valid", 2), ("unknown_tools", 1), ("broken_arguments", 1)] {
+            assert_eq!(info.get(fact), Some(&Fact::Count(count)), "{fact}");
+        }
+        assert_eq!(score(json!({"score": "all"}), tools(), calls.clone()).value(), Some(0.0));
+        assert_eq!(score(json!({"score": "all"}), tools(), json!([calls[0], calls[4]])).value(), Some(1.0));
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_skipped() {
+        let call = json!([{"name": "post", "arguments": {"zip": "1"}}]);
+        for (outcome, code) in [
+            (score(json!({}), None, call.clone()), Code::MissingTools),
+            (score(json!({}), tools(), call), Code::SchemaUnsupported),
+            (score(json!({}), tools(), json!([])), Code::ModelNoCalls),
+        ] {
+            assert_eq!((outcome.value(), outcome.reason().unwrap().code), (None, code));
+        }
+        assert_eq!(score(json!({"no_calls": 0.5}), tools(), json!([])).value(), Some(0.5));
+        assert_eq!(rejected::<ToolCallValidity>(json!({"no_calls": 2})), ["no_calls"]);
+    }
+}

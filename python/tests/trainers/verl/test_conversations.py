@@ -1,0 +1,48 @@
+"""Agent loops of verl: the tokens of tools are told from the model's own by the response mask."""
+
+from __future__ import annotations
+
+import plaudit
+from plaudit.verl.rollout_reader import response_of
+
+
+class Characters:
+    """A tokenizer with one token a character."""
+
+    def decode(self, ids, skip_special_tokens):
+        text = "".join(map(chr, ids))
+        return text.replace("<|im_end|>", "") if skip_special_tokens else text
+
+
+def spans(*parts: tuple[str, int]):
+    ids = [ord(char) for text, _ in parts for char in text]
+    mask = [flag for text, flag in parts for _ in text]
+    return response_of(Characters(), ids, mask)
+
+
+def test_a_response_without_tools_stays_text():
+    assert spans(("It is 42.<|im_end|>", 1)) == "It is 42."
+    assert response_of(Characters(), [52, 50], None) == "42"
+    assert response_of(Characters(), [], []) == ""
+
+
+def test_what_a_tool_said_earns_nothing():
+    tool = "\n<|im_start|>user\n<tool_response>\n42\n</tool_response><|im_end|>\n<|im_start|>assistant\n"
+    call = '<tool_call>\n{"name": "mul", "arguments": {"a": 6, "b": 7}}\n</tool_call><|im_end|>'
+    right = spans((call, 1), (tool, 0), ("It is 42.<|im_end|>", 1))
+    wrong = spans((call, 1), (tool, 0), ("I do not know.<|im_end|>", 1))
+    engine = plaudit.Engine({"components": {"right": {"reward": "number_accuracy"}}})
+    report = engine.score(responses=[right, wrong], references=["42", "42"])
+    assert report.correct == [True, False]
+    assert list(report.totals) == [1.0, 0.0]
+
+
+def test_turns_of_an_unknown_template_are_refused():
+    other = spans(("a", 1), ("[TOOL_RESULTS]42[/TOOL_RESULTS]", 0), ("b", 1))
+    engine = plaudit.Engine({"components": {"right": {"reward": "number_accuracy"}}})
+    try:
+        engine.score(responses=[other], references=["42"])
+    except plaudit.ArgumentError as error:
+        assert "no chat template that is known" in str(error)
+    else:
+        raise AssertionError("the response was read")
