@@ -292,6 +292,8 @@ class Rewards:
             "plaudit/invalid": float(result.total is None),
             "plaudit/partial": float(result.partial),
             "plaudit/group_size": float(result.group_size),
+            "plaudit/correct": float(result.correct is True),
+            "plaudit/correct_missing": float(result.correct is None),
         }
         for component in self.engine.components:
             value = result.components.get(component)

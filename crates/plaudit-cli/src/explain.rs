@@ -87,6 +87,9 @@ impl Explain {
                 outcome.as_ref(),
                 style,
             ));
+            if let Some(reads) = component.reads.as_ref().filter(|_| rollouts[at].conversation.is_some()) {
+                lines.push(style.dim(format!("    reads: {reads}")));
+            }
             if let Some(info) = outcome.as_ref().and_then(Outcome::info) {
                 for (name, fact) in info.iter() {
                     let fact = serde_json::to_string(fact).unwrap_or_else(|_| String::new());

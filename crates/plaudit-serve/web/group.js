@@ -39,22 +39,23 @@
   };
 
   // One component: value × weight = what it adds to the total, with the reason or the facts under it.
-  const share = (name, part, exchanges) => {
+  const share = (name, part, exchanges, reads) => {
     const adds = known(part.value) && known(part.weight) && part.outcome !== 'skipped' ? part.value * part.weight : null;
     const words = exchanges.length
       ? P.button(P.format.plural(exchanges.length, 'verdict'), 'more', () => P.words.open(`${name}: what the judge said`, exchanges))
       : null;
     const because = why(part);
+    const scope = P.absent(reads) ? null : P.said(`reads: ${reads}`, { class: 'quiet reads' });
     return [
       el('tr', { class: part.outcome, 'data-component': name },
         el('th', { scope: 'row' }, P.said(name), part.outcome === 'scored' ? null : el('span', { class: `outcome ${part.outcome}` }, part.outcome)),
         el('td', { class: 'n' }, number(part.value)),
         el('td', { class: 'n' }, `× ${plain(part.weight)}`),
         el('td', { class: 'n sum' }, adds === null ? P.format.NONE : `= ${number(adds)}`)),
-      because || words ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, because, ' ', words)) : null];
+      because || words || scope ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, because, ' ', scope, ' ', words)) : null];
   };
 
-  const card = (rollout, place, exchanges, recipe) => {
+  const card = (rollout, place, exchanges, recipe, reads) => {
     const { result } = rollout;
     // In the order of the recipe.
     const parts = Object.entries(result.components || {}).sort(([left], [right]) => recipe.indexOf(left) - recipe.indexOf(right));
@@ -72,7 +73,7 @@
       el('p', { class: 'note' }, `${count(String(rollout.response).length)} characters${known(rollout.tokens) ? `, ${count(rollout.tokens)} tokens` : ''}`),
       el('table', { class: 'parts' },
         el('thead', { class: 'unseen' }, el('tr', {}, ['component', 'value', 'weight', 'adds'].map((name) => el('th', { scope: 'col' }, name)))),
-        el('tbody', {}, parts.map(([name, part]) => share(name, part, about(name))))));
+        el('tbody', {}, parts.map(([name, part]) => share(name, part, about(name), Array.isArray(rollout.conversation) ? reads[name] : null)))));
   };
 
   class Group {
@@ -127,7 +128,7 @@
             el('div', { class: 'matrices' }, matrices))]
           : []),
         section('Responses, the best first',
-          el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges, this.recipe)))),
+          el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges, this.recipe, group.reads || {})))),
       );
     }
 

@@ -63,6 +63,7 @@ class Monitor:
         if call.log_extra is not None:
             call.log_extra(f"{self._name}/outcome", [result.outcome for result in own])
             call.log_extra(f"{self._name}/reason", [_code(result) or "" for result in own])
+            call.log_extra(f"{self._name}/correct", [result.correct for result in own])
             for component in self._components:
                 column = [result.components.get(component) for result in own]
                 call.log_extra(f"{self._name}/{component}", column)
@@ -102,6 +103,7 @@ class Monitor:
         metrics = {"invalid": sum(result.outcome == "invalid" for result in own) / len(own)}
         columns = {name: [result.components.get(name) for result in own] for name in self._components}
         columns |= {name: [result.info.get(name) for result in own] for name in _AGAINST_REFERENCE}
+        columns["correct"] = [result.correct for result in own]
         for name, column in columns.items():
             if values := [float(value) for value in column if value is not None]:
                 metrics[name] = sum(values) / len(values)
@@ -123,6 +125,12 @@ def _group_metrics(groups: Sequence[Sequence[Result]], cut: int) -> dict[str, fl
     totals = [[result.total for result in members if result.total is not None] for members in groups]
     if several := [values for values in totals if len(values) > 1]:
         metrics["zero_variance"] = sum(min(values) == max(values) for values in several) / len(several)
+    known = [[result.correct for result in members] for members in groups]
+    if any(correct is not None for members in known for correct in members):
+        metrics["all_right"] = sum(all(members) for members in known) / len(known)
+        metrics["all_wrong"] = sum(all(correct is False for correct in members) for members in known) / len(
+            known
+        )
     return metrics
 
 

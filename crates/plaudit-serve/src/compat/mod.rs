@@ -17,7 +17,7 @@ use plaudit::join::Joined;
 use plaudit::outcome::Outcome;
 use plaudit::plan::Branch;
 use plaudit::reason::Code;
-use plaudit::report::Report;
+use plaudit::report::{Report, Row};
 use plaudit::rollout::Rollout;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -64,13 +64,18 @@ impl<'r> SampleResult<'r> {
         Self { report, at, group_size: 1, partial: false }
     }
 
+    /// What the engine says of the sample.
+    pub(crate) fn row(&self) -> &'r Row {
+        &self.report.rows[self.at]
+    }
+
     fn branch(&self) -> Option<&'r Branch> {
-        self.report.rows[self.at].branch.map(|branch| &self.report.plan.branches[branch])
+        self.row().branch.map(|branch| &self.report.plan.branches[branch])
     }
 
     /// The total, or the error that says why there is none.
     pub(crate) fn total(&self) -> Result<f64, ApiError> {
-        let row = &self.report.rows[self.at];
+        let row = self.row();
         match (row.total.value(), row.total.cause()) {
             (Some(total), _) => Ok(total),
             (None, Some(cause)) => {

@@ -60,6 +60,11 @@ struct VerifiedReply {
     outcome: String,
     reason: Option<String>,
     components: BTreeMap<String, Option<f64>>,
+    /// Whether the answer is right; null where no component says so.
+    correct: Option<bool>,
+    /// The reward spread over the model's turns, where the recipe asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_rewards: Option<Vec<Option<f64>>>,
     group_size: usize,
     partial: bool,
 }
@@ -214,6 +219,8 @@ pub(crate) fn answer(
         outcome: result.outcome().to_owned(),
         reason: result.code().map(|code| code.as_str().to_owned()),
         components: result.parts().iter().map(|part| (part.name.to_owned(), part.value)).collect(),
+        correct: result.row().correct,
+        turn_rewards: result.row().turn_rewards().map(<[_]>::to_vec),
         group_size: result.group_size,
         partial: result.partial,
     };

@@ -92,6 +92,9 @@ pub(crate) fn answer(results: &[SampleResult<'_>], settings: &CompatSettings) ->
         let mut log = |name: String, value: f64| logs.entry(name).or_default().push(value);
         log("plaudit/partial".to_owned(), f64::from(u8::from(result.partial)));
         log("plaudit/group_size".to_owned(), result.group_size as f64);
+        let correct = result.row().correct;
+        log("plaudit/correct".to_owned(), f64::from(u8::from(correct == Some(true))));
+        log("plaudit/correct_missing".to_owned(), f64::from(u8::from(correct.is_none())));
         for name in result.columns() {
             let value = parts.iter().find(|part| part.name == name).and_then(|part| part.value);
             log(format!("plaudit/{name}"), value.unwrap_or(0.0));

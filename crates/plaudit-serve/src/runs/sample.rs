@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A group with its texts.
@@ -32,6 +33,9 @@ struct GroupTexts<'s> {
     prompt: Value,
     reference: Option<&'s str>,
     rollouts: Vec<MemberReply<'s>>,
+    /// Which part of a conversation each component reads, where it has a choice.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    reads: &'s BTreeMap<String, String>,
     exchanges: Vec<ExchangeReply<'s>>,
 }
 
@@ -73,6 +77,8 @@ pub(crate) struct GroupSample {
     pub(crate) summary: GroupSummary,
     rollouts: Vec<Rollout<'static>>,
     results: Vec<Value>,
+    /// Which part of a conversation each component reads; empty where there is none.
+    reads: BTreeMap<String, String>,
     validate: Option<bool>,
     /// Derives the judge calls from the journal, where there are judges.
     engine: Option<Arc<Engine>>,
@@ -98,6 +104,10 @@ impl GroupSample {
             summary: summary(id, step, members, rollouts, report),
             rollouts: members.iter().map(|at| rollouts[*at].borrow().clone()).collect(),
             results: members.iter().map(result).collect(),
+            reads: match members.iter().any(|at| rollouts[*at].borrow().conversation.is_some()) {
+                true => report.plan.scopes(),
+                false => BTreeMap::new(),
+            },
             validate,
             failed: if engine.is_some() { failed(report) } else { Vec::new() },
             engine,
@@ -148,6 +158,7 @@ impl GroupSample {
                     result,
                 })
                 .collect(),
+            reads: &self.reads,
             exchanges: transcripts.iter().map(|transcript| exchange(self, transcript)).collect(),
         };
         json!(texts).to_string()

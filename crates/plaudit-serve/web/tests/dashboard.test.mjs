@@ -205,6 +205,8 @@ test('a conversation is shown turn by turn, its texts as texts', async () => {
   assert.equal(await card.locator('details[open]').count(), 0);
   assert.match(await card.locator('.message').last().textContent(), /It is 42\./);
   assert.equal(await page.locator('article[data-place="1"] .conversation').count(), 0);
+  assert.ok(await card.locator('.reads').filter({ hasText: 'reads: ' }).count() > 0);
+  assert.equal(await page.locator('article[data-place="1"] .reads').count(), 0);
   assert.deepEqual(page.faults, []);
 });
 

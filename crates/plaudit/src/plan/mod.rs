@@ -14,6 +14,7 @@ use crate::recipe::RecipeError;
 pub use crate::recipe::file::GateConfig as Gate;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A resolved recipe.
@@ -84,6 +85,8 @@ pub struct Component {
     pub gate: Option<Gate>,
     /// What a response that breaks a limit gets.
     pub floor: f64,
+    /// Which part of a response it reads, where it has a choice.
+    pub reads: Option<String>,
     /// Whether it scores the state after each turn as well.
     pub per_turn: bool,
     /// From which value on it says that an answer is right, where it does.
@@ -146,6 +149,12 @@ impl Plan {
             })
         });
         limits.min_by_key(|limit| limit.limit)
+    }
+
+    /// Which part of a response each component reads, where it has a choice.
+    pub fn scopes(&self) -> BTreeMap<String, String> {
+        let components = self.branches.iter().flat_map(|branch| &branch.components);
+        components.filter_map(|one| Some((one.name.clone(), one.reads.clone()?))).collect()
     }
 
     /// The names of all columns, each once, in the order in which they first appear.

@@ -199,6 +199,7 @@ impl<'r> Resolver<'r> {
             parameters.entry("mode").or_insert_with(|| mode.into());
             parameters.entry("principles").or_insert_with(|| vec![set].into());
         }
+        let reads = read_scope(entry, &parameters);
         let common: ComponentConfig = serde_json::from_value(Value::Object(common)).ok()?;
         let scorer = match entry.build(Value::Object(parameters), self.cache) {
             Ok(scorer) => scorer,
@@ -242,6 +243,7 @@ impl<'r> Resolver<'r> {
             reward: entry.name().to_owned(),
             gate: common.gate,
             floor: common.floor.unwrap_or_else(|| scorer.properties().floor),
+            reads,
             per_turn: common.per_turn,
             right_from: common
                 .right_from
@@ -445,4 +447,12 @@ fn remove(value: &mut Value, path: &str) {
     if let Some(Value::Object(map)) = parent {
         map.remove(key);
     }
+}
+
+/// The scope that a component reads: what the recipe says, or the reward's own default; none where it has no choice.
+fn read_scope(entry: RewardEntry<'_>, parameters: &Map<String, Value>) -> Option<String> {
+    let schema = entry.schema();
+    let key = ["scope", "analyze_scope"].into_iter().find(|key| schema["properties"][*key].is_object())?;
+    let usual = || schema["properties"][key]["default"].as_str();
+    parameters.get(key).and_then(Value::as_str).or_else(usual).map(str::to_owned)
 }

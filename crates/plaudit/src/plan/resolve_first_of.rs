@@ -29,6 +29,7 @@ impl Resolver<'_> {
             reward: REWARD.to_owned(),
             gate: None,
             floor: first.properties().floor,
+            reads: None,
             per_turn: false,
             right_from: None,
             scorer: Scorer::FirstOf(first),
