@@ -16,10 +16,10 @@
 
   // A conversation turn by turn. Thoughts, tool calls and what tools gave back are folded.
   const MOST_TURNS = 200;
-  const folded = (title, text) => el('details', {}, el('summary', {}, title), P.block(text, { 'aria-label': title }));
+  const folded = (title, text, name) => el('details', {}, el('summary', {}, title, name), P.block(text, { 'aria-label': title }));
   const turn = (message) => {
     const role = String(message.role);
-    const called = (call) => folded(`calls ${P.visible(String(call.function.name)).slice(0, 80)}`, written(call.function.arguments));
+    const called = (call) => folded('calls ', written(call.function.arguments), P.said(String(call.function.name).slice(0, 80)));
     return el('div', { class: `message ${role === 'assistant' ? 'own' : 'other'}`, 'data-role': role },
       el('h4', {}, P.said(role === 'tool' ? 'tool output' : role)),
       P.absent(message.reasoning_content) ? null : folded('thought', written(message.reasoning_content)),

@@ -217,7 +217,7 @@ class PlauditBatchRewardManager:
         # What `acc` means depends on what is asked, not on what the judge answered this time.
         if validate and engine.judges and has_references:
             columns["acc"] = columns["win"]
-        elif names_of.correctness is not None:
+        elif names_of.correctness is not None or any(right is not None for right in report.correct):
             columns["acc"] = list(report.correct)
         reasons = [_reason_text(reason) for reason in report.reasons]
         details = [json.dumps(row, ensure_ascii=False) for row in report.rows] if self.return_details else []

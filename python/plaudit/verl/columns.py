@@ -68,7 +68,8 @@ class Columns:
         """All columns of one rollout; `score` is the number that the trainer gets for it."""
         against = {name: find_fact(result.info, self.components, name) for name in AGAINST_REFERENCE}
         compared = against["win"] is not None
-        right = result.correct if self.correctness is not None else score
+        tells = self.correctness is not None or result.correct is not None
+        right = result.correct if tells else score
         columns = {
             "acc": finite_or_zero(against["win"] if compared else right),
             "score": score,

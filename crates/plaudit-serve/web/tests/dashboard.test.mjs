@@ -203,6 +203,7 @@ test('a conversation is shown turn by turn, its texts as texts', async () => {
   assert.deepEqual(await card.locator('.message').evaluateAll((all) => all.map((one) => one.dataset.role)), ['assistant', 'tool', 'assistant']);
   assert.equal(await card.locator('details').count(), 3);
   assert.equal(await card.locator('details[open]').count(), 0);
+  assert.match(await card.locator('summary').nth(1).textContent(), /^calls .*<.*>/);
   assert.match(await card.locator('.message').last().textContent(), /It is 42\./);
   assert.equal(await page.locator('article[data-place="1"] .conversation').count(), 0);
   assert.ok(await card.locator('.reads').filter({ hasText: 'reads: ' }).count() > 0);

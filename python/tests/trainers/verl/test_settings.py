@@ -209,13 +209,18 @@ def test_missing_validation_reference_names_its_places(words: Any) -> None:
 
 
 def test_accuracy_is_the_win_or_the_right_answer_or_the_total() -> None:
-    scored = Result(0.7, "scored", components={"right": 1.0, "style": 0.2})
+    scored = Result(0.7, "scored", components={"right": 1.0, "style": 0.2}, correct=True)
+    partly = replace(scored, components={"right": 0.5, "style": 0.2}, correct=False)
+    shaped = replace(scored, components={"style": 0.2}, correct=None)
     rewards = {"format": "reasoning_format", "ngram": "ngram_repetition_penalty"}
     assert {"reward_format", "reward_ngram"} <= set(Columns(rewards, aliases=True).names)
     assert not {"reward_format", "reward_ngram"} & set(Columns(rewards).names)
     columns_of = Columns({"right": "number_accuracy", "style": "rouge"})
     assert columns_of.fill(scored, 0.7, False)["acc"] == 1.0
-    assert Columns({"style": "rouge"}).fill(scored, 0.7, False)["acc"] == 0.7
+    assert columns_of.fill(partly, 0.7, False)["acc"] == 0.0
+    # A component that the recipe names by `right_from` tells as well.
+    assert Columns({"style": "rouge"}).fill(scored, 0.7, False)["acc"] == 1.0
+    assert Columns({"style": "rouge"}).fill(shaped, 0.7, False)["acc"] == 0.7
     lost = replace(scored, info={"style.win": False, "style.win_and": True, "style.comparison_score": -0.5})
     columns = columns_of.fill(lost, 0.7, False)
     assert (columns["acc"], columns["plaudit/win_and"], columns["plaudit/comparison_score"]) == (
