@@ -84,6 +84,8 @@ class Rollout(NamedTuple):
     validate: bool = False
     source: str = ""
     step: int | None = None
+    finish_reason: str | None = None
+    tools: list[Any] | None = None
 
     def sample_key(self) -> SampleKey:
         """The step, split and data source that the result is counted under."""
@@ -298,7 +300,15 @@ class SharedEngine:
         self.joined += 1
         self.joining[self.joined] = (state, number, rollout.sample_key())
         group, member, size, response, prompt, reference, tokens, *_ = rollout
-        fields = (prompt, response, reference, tokens, self.steps.add_last_step(rollout.extra), None, None)
+        fields = (
+            prompt,
+            response,
+            reference,
+            tokens,
+            self.steps.add_last_step(rollout.extra),
+            rollout.finish_reason,
+            rollout.tools,
+        )
         try:
             self.completions.submit(self.joined, group, size, member, fields)
         except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.
@@ -366,6 +376,7 @@ class SharedEngine:
     async def _score(self, rollouts: Sequence[Rollout]) -> list[Result]:
         """Scores rollouts that are all for validation, or all for training, each as a group of its own."""
         began = time.monotonic()
+        tools = [rollout.tools for rollout in rollouts]
         report = await self.engine.ascore(
             [rollout.prompt for rollout in rollouts],
             [rollout.response for rollout in rollouts],
@@ -373,6 +384,8 @@ class SharedEngine:
             range(len(rollouts)),
             [rollout.tokens for rollout in rollouts],
             [self.steps.add_last_step(rollout.extra) for rollout in rollouts],
+            finish_reasons=[rollout.finish_reason for rollout in rollouts],
+            tools=tools if any(tools) else None,
             validate=rollouts[0].validate,
         )
         waited = time.monotonic() - began

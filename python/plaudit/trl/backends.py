@@ -6,7 +6,7 @@ import asyncio
 import os
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -73,11 +73,15 @@ def _columns(call: Call, rows: Mapping[int, Row], validate: bool) -> dict[str, A
         "groups": [str(group) for group in call.groups_of(rows)],
         "tokens": [row.tokens for row in rows.values()],
         "extras": [row.extra for row in rows.values()],
-        "tools": [row.tools or [] for row in rows.values()]
-        if any(row.tools for row in rows.values())
-        else None,
+        "tools": declared(row.tools for row in rows.values()),
         "validate": True if validate else None,
     }
+
+
+def declared(tools: Iterable[list[Any] | None]) -> list[list[Any] | None] | None:
+    """A column of declared tools, where there are any."""
+    column = list(tools)
+    return column if any(column) else None
 
 
 def _results(call: Call, rows: Mapping[int, Row], report: plaudit.Report) -> dict[int, Result]:
