@@ -34,8 +34,8 @@ struct GroupTexts<'s> {
     reference: Option<&'s str>,
     rollouts: Vec<MemberReply<'s>>,
     /// Which part of a conversation each component reads, where it has a choice.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    reads: &'s BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reads: Option<&'s BTreeMap<String, String>>,
     exchanges: Vec<ExchangeReply<'s>>,
 }
 
@@ -158,7 +158,7 @@ impl GroupSample {
                     result,
                 })
                 .collect(),
-            reads: &self.reads,
+            reads: Some(&self.reads).filter(|reads| !reads.is_empty()),
             exchanges: transcripts.iter().map(|transcript| exchange(self, transcript)).collect(),
         };
         json!(texts).to_string()
