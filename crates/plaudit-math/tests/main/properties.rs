@@ -67,6 +67,24 @@ fn equality_is_symmetric() {
 }
 
 #[test]
+fn step_functions_of_letters_are_no_constants() {
+    let right = |reference: &str, response: &str| {
+        let reference = Reference::parse(reference, &Options::default()).unwrap();
+        verify(&format!("\\boxed{{{response}}}"), &reference).outcome.is_right()
+    };
+    for (reference, response) in [
+        ("1", r"\lfloor\sqrt[3]{2^{2^{\tan(y)}}}\rfloor"),
+        ("0", r"\sqrt[3]{\binom{x}{n}}"),
+        (r"0.\overline{3}", r"0.\overline{3}-(\sqrt{\binom{2}{n}})"),
+        ("1", r"\gcd(2,f(x))"),
+        ("7", r"7+\lfloor\frac{1}{n+1}\rfloor"),
+    ] {
+        assert!(!right(reference, response) && !right(response, reference), "{reference} {response}");
+    }
+    assert!(right(r"\binom{n}{2}", r"\frac{n(n-1)}{2}") && right("3", r"\lfloor\pi\rfloor"));
+}
+
+#[test]
 fn every_reference_equals_itself_in_a_box() {
     for row in rows() {
         let text = row["reference"].as_str().unwrap();
