@@ -194,7 +194,13 @@ def _response(at: int, completion: Any) -> str | list[Any]:
     if len(messages) == 1 and not messages[0].get("tool_calls"):
         return _message_text(messages[0])
     # Plain values, whatever classes a tool's result and its arguments are of.
-    return json.loads(json.dumps([{"role": "assistant", **message} for message in messages], default=str))
+    plain = json.loads(json.dumps([{"role": "assistant", **message} for message in messages], default=str))
+    for message in plain:
+        for call in message.get("tool_calls") or ():
+            # The policy writes the name: one that is no text must not end the training.
+            function = call.get("function", call)
+            function["name"] = str(function.get("name"))
+    return plain
 
 
 def _tools(data: Mapping[str, list[Any]], at: int) -> list[Any] | None:

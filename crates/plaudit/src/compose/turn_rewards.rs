@@ -52,7 +52,8 @@ impl TurnRewards {
                     for (reward, score) in rewards[..last].iter_mut().zip(scores) {
                         // A turn without a score passes its progress on to the next one that has one.
                         let Some(score) = score else { continue };
-                        *reward = Some(reward.unwrap_or(0.0) + score - before);
+                        let change = score - before;
+                        *reward = Some(reward.map_or(change, |sum| sum + change));
                         before = *score;
                     }
                 }

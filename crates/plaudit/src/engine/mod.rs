@@ -432,6 +432,10 @@ fn set_turn_rewards(branch: &Branch, turn_rewards: TurnRewards, row: &mut Row) {
         Combine::Mean => branch.parts.iter().map(|part| part.weight).sum(),
     };
     let details = row.details_mut();
+    if details.turns == 0 {
+        // The model has no turn that could get anything.
+        return;
+    }
     let weighed = |(at, states): &(usize, Vec<Option<f64>>)| {
         let weight = branch.parts[*at].weight / whole;
         states.iter().map(|state| state.map(|state| state * weight)).collect()

@@ -136,8 +136,7 @@ impl GroupScorer<'_> {
             details.turns = 1;
             return;
         };
-        let turns: Vec<Text<'_>> =
-            conversation.assistant_turns().map(|turn| Text::new(&*turn.text)).collect();
+        let turns: Vec<Text<'_>> = conversation.assistant_turns().map(Text::of_turn).collect();
         details.turns = turns.len();
         for (at, component) in branch.components.iter().enumerate().filter(|(_, one)| one.per_turn && !closed)
         {

@@ -83,6 +83,11 @@ impl<'a> Text<'a> {
         Self { conversation: Some(conversation), ..Self::new(without_quotes(conversation.final_words())) }
     }
 
+    /// The words of one turn, as if they were the final ones of a conversation.
+    pub fn of_turn(turn: &'a Turn) -> Self {
+        Self::new(without_quotes(&turn.text))
+    }
+
     /// How many bytes the whole response has, with all turns of a conversation.
     pub fn size(&self) -> usize {
         self.conversation.map_or_else(|| self.as_str().len(), Conversation::bytes)
@@ -222,6 +227,7 @@ mod tests {
             assert_eq!(scope.of(&text), part, "{scope:?}");
             assert_eq!(scope.view(&text).as_str(), part, "{scope:?}");
         }
+        assert_eq!(Text::of_turn(&conversation.turns[3]).as_str(), "It is \\boxed{3}.");
         assert_eq!(text.written().as_str(), "<think>\nso\n</think>\n> 2\nIt is \\boxed{3}.");
     }
 

@@ -99,6 +99,8 @@ def test_messages_become_text_or_a_conversation() -> None:
     right = Reward({"components": {"right": {"reward": "number_accuracy"}}})
     wrong = [*completion[:2], {"role": "assistant", "content": "I do not know"}]
     assert right([prompt, prompt], [completion, wrong], answer=["42", "42"]) == [1.0, 0.0]
+    odd = [{**completion[0], "tool_calls": [{"function": {"name": 7}}, {"function": {}}]}, *completion[1:]]
+    assert right([prompt], [odd], answer=["42"]) == [1.0]
     assert keys == read([prompt], [completion], None, {}, {}, "prompt")[1]
     reward = Reward(RULES)
     assert reward([prompt], [[{"role": "assistant", "content": "red"}]], answer=["red"]) == [1.0]
