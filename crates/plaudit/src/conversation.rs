@@ -105,7 +105,10 @@ impl ToolCall {
     /// The call in one line: its name, and its arguments as JSON or as the text that is none.
     pub fn line(&self) -> String {
         match &self.arguments {
-            Arguments::Object(map) => format!("{}({})", self.name, json!(map)),
+            // A map of strings and values is always JSON.
+            Arguments::Object(map) => {
+                format!("{}({})", self.name, serde_json::to_string(map).unwrap_or_else(|_| String::new()))
+            }
             Arguments::Broken(text) => format!("{}({text})", self.name),
         }
     }

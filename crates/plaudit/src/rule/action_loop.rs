@@ -6,7 +6,6 @@ use crate::outcome::{Fact, Info, Outcome};
 use rapidhash::RapidHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 /// A penalty for making the same tool call again, from 0 down to -1.
 ///
@@ -110,17 +109,19 @@ impl ActionLoop {
 
 /// A text that two calls share where they are the same. The keys of an object are sorted.
 fn identity(call: &ToolCall) -> String {
-    match &call.arguments {
-        Arguments::Object(map) => json!([call.name, map]).to_string(),
-        Arguments::Broken(text) => json!([call.name, text]).to_string(),
-    }
+    let text = match &call.arguments {
+        Arguments::Object(map) => serde_json::to_string(&(&call.name, map)),
+        Arguments::Broken(text) => serde_json::to_string(&(&call.name, text)),
+    };
+    // Strings and values are always JSON.
+    text.unwrap_or_else(|_| String::new())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rule::test_util::{TestRollout, one, rejected, scored};
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     fn loops(parameters: Value, calls: &[(&str, &str)]) -> Option<f64> {
         let message = |(name, arguments): &(&str, &str)| json!({"role": "assistant", "tool_calls": [{"name": name, "arguments": arguments}]});

@@ -7,8 +7,8 @@
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
 
-/// How many values and schemas may be looked at for one response: a few milliseconds.
-const MOST_WORK: u64 = 500_000;
+/// How many values and schemas may be looked at for one response: some ten milliseconds.
+const MOST_WORK: u64 = 250_000;
 /// How many references and alternatives may follow one another on the way to one value.
 const DEEPEST: usize = 64;
 

@@ -149,7 +149,10 @@ fn all(conversation: &Conversation) -> String {
         for part in turn.thought.iter().chain(Some(&turn.text)).filter(|part| !part.is_empty()) {
             let _ = write!(text, "{part}\n\n");
         }
-        turn.calls.iter().for_each(|call| text.push_str(&(call.line() + "\n\n")));
+        for call in &turn.calls {
+            text.push_str(&call.line());
+            text.push_str("\n\n");
+        }
     }
     text.truncate(text.trim_end().len());
     text

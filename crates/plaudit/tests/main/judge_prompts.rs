@@ -1,6 +1,6 @@
 //! Prompt injection: a response cannot leave its delimiters, hostile text is defused, and ordinary text stays as it is.
 
-use crate::timing::cpu_time;
+use crate::timing::shortest_of;
 use plaudit::judge::prompt::delimiters::Delimiters;
 use plaudit::judge::prompt::injection::injection;
 use plaudit::judge::prompt::sanitize::{cut_mark, sanitize};
@@ -161,17 +161,8 @@ fn megabytes_of_hostile_text_take_no_time() {
     for unit in units {
         let text = unit.repeat((1 << 20) / unit.len());
         let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
-        // Other work on the machine makes a run longer and never shorter, so the best of three counts.
-        let best = |work: &dyn Fn()| {
-            let time = |_| {
-                let start = cpu_time();
-                work();
-                cpu_time() - start
-            };
-            (0..3).map(time).min().unwrap()
-        };
-        let calming = best(&|| drop(sanitize(&text, &fence, LONGEST)));
-        let finding = best(&|| assert_ne!(injection(&text), Some("")));
+        let calming = shortest_of(limit, || drop(sanitize(&text, &fence, LONGEST)));
+        let finding = shortest_of(limit, || assert_ne!(injection(&text), Some("")));
         assert!(calming <= limit && finding <= limit, "{unit:?}: {calming:?}, {finding:?}");
         let said = sanitize(&text, &fence, LONGEST);
         assert!(said.len() <= text.len() * 5, "{unit:?}");

@@ -2,7 +2,7 @@
 //! verdict.
 
 use crate::golden::{golden, lines};
-use crate::timing::cpu_time;
+use crate::timing::{cpu_time, shortest_of};
 use plaudit::judge::answer::reply::{Reply, Token, usage};
 use plaudit::judge::{AnswerLocation, AnswerParser, ExpectedAnswer, Side, Verdict};
 use plaudit::reason::{Code, Reason};
@@ -384,13 +384,7 @@ fn megabytes_of_hostile_replies_take_no_time() {
             {
                 let reading = AnswerParser { expected: score(0.0, 1.0), location: place };
                 let reply = reply(&content);
-                // Others may be using the machine's memory, so the best of three counts.
-                let time = |_| {
-                    let start = cpu_time();
-                    assert!(reading.read(&reply).is_err());
-                    cpu_time() - start
-                };
-                let took = (0..3).map(time).min().unwrap();
+                let took = shortest_of(limit, || assert!(reading.read(&reply).is_err()));
                 assert!(took <= limit, "{unit:?}, {:?}: {took:?}", reading.location);
             }
         }
