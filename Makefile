@@ -60,10 +60,11 @@ test-python: develop
 test-trainers: develop
 	PLAUDIT_BIN=$(TARGET)/debug/plaudit python/tests/trainers/run.sh
 
-# One real training run of verl on the CPU, with plaudit's rewards.
+# Two real training runs of verl on the CPU, with plaudit's rewards: of single turns, and of an agent with a tool.
 test-verl-e2e: develop
 	python/venv.sh verl-0.9
-	PYTHONPATH=python PYTHON=$(CURDIR)/$(VENVS)/verl-0.9/bin/python examples/verl/cpu/run.sh
+	PYTHONPATH=$(CURDIR)/python PYTHON=$(CURDIR)/$(VENVS)/verl-0.9/bin/python examples/verl/cpu/run.sh
+	SCORING=tools PYTHONPATH=$(CURDIR)/python PYTHON=$(CURDIR)/$(VENVS)/verl-0.9/bin/python examples/verl/cpu/run.sh
 
 # The promise of at most 50 ms for 1 MB of hostile text, measured as it is shipped: optimised. Builds the engine's
 # dependencies anew, so it is not part of `make test`; .ci/run runs it.

@@ -64,13 +64,20 @@ def quality(completions: list[str], **_: object) -> list[float]:
     return [float(MARKS.index(marks[-1])) if marks else 0.0 for marks in found]
 
 
-def tiny() -> tuple[Qwen2ForCausalLM, PreTrainedTokenizerFast]:
+def tiny(
+    words: list[str], special: list[str] | None = None
+) -> tuple[Qwen2ForCausalLM, PreTrainedTokenizerFast]:
     """A random model of two layers, and a tokenizer for which every word is one token."""
-    words = ["<pad>", "<eos>", "<unk>", *COLOURS, *MARKS, *BOXES, *QUESTIONS, *FILLERS]
+    words = ["<pad>", "<eos>", "<unk>", *(special or []), *words]
     inner = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
     inner.pre_tokenizer = WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left"
+        tokenizer_object=inner,
+        pad_token="<pad>",
+        eos_token="<eos>",
+        unk_token="<unk>",
+        additional_special_tokens=special or [],
+        padding_side="left",
     )
     config = Qwen2Config(
         vocab_size=len(words),
@@ -105,6 +112,13 @@ class Curve(TrainerCallback):
             )
 
 
+def told(values: list[float]) -> str:
+    """How the means of the first and of the last fifth differ."""
+    fifth = max(1, len(values) // 5)
+    first, last = sum(values[:fifth]) / fifth, sum(values[-fifth:]) / fifth
+    return f"the reward {'rose' if last > first else 'fell'} from {first:.3f} to {last:.3f}"
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--steps", type=int, default=24)
@@ -116,7 +130,7 @@ def main() -> None:
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model, tokenizer = tiny()
+    model, tokenizer = tiny([*COLOURS, *MARKS, *BOXES, *QUESTIONS, *FILLERS])
     prompts = [f"{QUESTIONS[row % 8]} {QUESTIONS[row // 8]}" for row in range(64)]
 
     answer = "\\frac{6}{2}" if chosen.math else " ".join(COLOURS)
@@ -157,13 +171,7 @@ def main() -> None:
         trainer.remove_callback(PrinterCallback)  # it prints every metric of every step; the curve is enough
         trainer.train()
 
-    fifth = max(1, len(curve.values) // 5)
-    first, last = sum(curve.values[:fifth]) / fifth, sum(curve.values[-fifth:]) / fifth
-    print(
-        f"the reward rose from {first:.3f} to {last:.3f}"
-        if last > first
-        else f"the reward fell from {first:.3f} to {last:.3f}"
-    )
+    print(told(curve.values))
 
 
 if __name__ == "__main__":

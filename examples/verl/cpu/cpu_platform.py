@@ -1,4 +1,4 @@
-"""How does verl train without a GPU? By a platform that is the CPU, and a generator that samples from the tiny policy.
+"""A platform for verl that is the CPU, and a generator that samples from the tiny policy, to train without a GPU.
 
 verl loads this module in every process (VERL_USE_EXTERNAL_MODULES=cpu_platform) and uses nothing of it by name but the
 platform `cpu` and the rollout `tiny`. Everything else of a run is verl's own. The generator stands where vLLM or SGLang
@@ -206,10 +206,11 @@ def load_replica() -> type:
 
         async def launch_servers(self) -> None:
             broken = float(os.environ.get("BROKEN_ROLLOUTS", "0"))
+            length = int(os.environ.get("TURN_LENGTH", self.config.response_length))
             server = (
                 ray.remote(Generator_)
                 .options(name=f"tiny_server_{self.replica_rank}", num_cpus=0, max_concurrency=1000)
-                .remote(self.model_config.path, self.config.response_length, broken)
+                .remote(self.model_config.path, length, broken)
             )
             self.servers = [server]
             self._server_handle = server

@@ -5,6 +5,7 @@
 #   TRAINER=v0 examples/verl/cpu/run.sh            the trainer of 0.7 and 0.8 (still in 0.9)
 #   SCORING=agent examples/verl/cpu/run.sh         scored in the agent loop instead of the reward workers
 #   BROKEN_ROLLOUTS=0.05 SCORING=agent ...         one rollout in twenty fails (V1 goes on without it)
+#   SCORING=tools examples/verl/cpu/run.sh         verl's agent loop with a calculator: conversations, a reward for each turn
 #
 # Needs verl, torch and Ray in the Python that PYTHON names, and plaudit.
 set -eu
@@ -12,13 +13,22 @@ here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
 work=${WORK:-$(mktemp -d)}
 steps=${STEPS:-2}
-"$python" "$here/make_inputs.py" "$work"
+scoring=${SCORING:-workers}
+recipe=$here/recipe.yaml
+response=12
+if [ "$scoring" = tools ]; then
+    recipe=$here/tools.yaml
+    response=40
+    "$python" "$here/make_inputs.py" "$work" tools
+else
+    "$python" "$here/make_inputs.py" "$work"
+fi
 
 set -- \
     reward.reward_manager.source=importlib \
     reward.reward_manager.module.path=pkg://plaudit.verl \
     reward.reward_manager.name=PlauditRewardManager \
-    +reward.reward_kwargs.recipe="$here/recipe.yaml" \
+    +reward.reward_kwargs.recipe="$recipe" \
     +reward.reward_kwargs.num_examine=1 \
     "$@"
 if [ "${TRAINER:-v1}" = v1 ]; then
@@ -29,20 +39,33 @@ if [ "${TRAINER:-v1}" = v1 ]; then
 else
     set -- "$@" trainer.use_v1=False
 fi
-if [ "${SCORING:-workers}" = agent ]; then
-    set -- "$@" \
-        actor_rollout_ref.rollout.agent.agent_loop_config_path="$here/../agents.yaml" \
-        actor_rollout_ref.rollout.agent.default_agent_loop=plaudit
+if [ "$scoring" != workers ]; then
+    set -- "$@" actor_rollout_ref.rollout.agent.agent_loop_config_path="$here/../agents.yaml"
 fi
+case $scoring in
+    agent) set -- "$@" actor_rollout_ref.rollout.agent.default_agent_loop=plaudit ;;
+    tools)
+        # The policy never ends a turn by itself before it has learnt to, so the generator ends it.
+        export TURN_LENGTH=6
+        set -- "$@" \
+            actor_rollout_ref.rollout.agent.default_agent_loop=plaudit_tool_agent \
+            actor_rollout_ref.rollout.multi_turn.enable=True \
+            actor_rollout_ref.rollout.multi_turn.format=hermes \
+            actor_rollout_ref.rollout.multi_turn.max_assistant_turns=3 \
+            actor_rollout_ref.rollout.multi_turn.function_tool_path="$here/calculator.py"
+        ;;
+esac
 
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 export VERL_USE_EXTERNAL_MODULES=cpu_platform VERL_PLATFORM=cpu VERL_ENGINE_DEVICE=cuda
 export HYDRA_FULL_ERROR=1 TOKENIZERS_PARALLELISM=false OMP_NUM_THREADS=1
+# Some virtual machines announce instructions that their host refuses, and a worker dies of them.
+export ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 TORCHDYNAMO_DISABLE=1
 export RAY_raylet_start_wait_time_s=300 RAY_worker_register_timeout_seconds=300 RAY_worker_niceness=0
 exec "$python" -m verl.trainer.main_ppo \
     algorithm.adv_estimator=grpo \
     data.train_files="$work/train.parquet" data.val_files="$work/test.parquet" \
-    data.train_batch_size=4 data.val_batch_size=8 data.max_prompt_length=16 data.max_response_length=12 \
+    data.train_batch_size=4 data.val_batch_size=8 data.max_prompt_length=16 data.max_response_length=$response \
     data.dataloader_num_workers=0 \
     actor_rollout_ref.model.path="$work/policy" \
     actor_rollout_ref.model.use_remove_padding=False \
