@@ -152,22 +152,20 @@ impl Batch {
         if self.unreadable.is_empty() {
             return report;
         }
-        let others: Vec<Rollout<'_>> = self.unreadable.keys().map(|at| self.rollout(*at)).collect();
-        let Report { rows: refused, statistics: theirs, .. } = engine.refuse(&others, Code::NotUnicode);
-        let refused = refused.into_iter().zip(self.unreadable.values()).map(|(row, message)| {
-            let reason = Reason::new(Code::NotUnicode, message.clone());
-            Row { total: Total::Invalid(Cause { reason, component: None }), ..row }
-        });
         let places: Vec<usize> = self.readable().collect();
         let mut rows: Vec<(usize, Row)> = places.iter().copied().zip(report.rows).collect();
-        rows.extend(self.unreadable.keys().copied().zip(refused));
+        let mut statistics = report.statistics;
+        for (&at, reason) in &self.unreadable {
+            let refused = engine.refuse(&[self.rollout(at)], reason.code);
+            statistics.merge(&refused.statistics);
+            let total = || Total::Invalid(Cause { reason: reason.clone(), component: None });
+            rows.extend(refused.rows.into_iter().map(|row| (at, Row { total: total(), ..row })));
+        }
         rows.sort_by_key(|(at, _)| *at);
         let mut groups = report.groups;
         for member in groups.iter_mut().flat_map(|group| &mut group.members) {
             *member = places[*member];
         }
-        let mut statistics = report.statistics;
-        statistics.merge(&theirs);
         Report { plan: report.plan, rows: rows.into_iter().map(|(_, row)| row).collect(), groups, statistics }
     }
 
@@ -294,7 +292,8 @@ impl ResponseItem {
             return Ok(text(place, item, NumbersAsText::Whole)?.map(Self::Text));
         }
         let value = to_value(item, place)?;
-        let parsed = read_response(value, &place(), table).map_err(|error| error::argument(error.message))?;
+        let parsed = read_response(value, &place(), table)
+            .map_err(|error| ReadError::Rollout(Reason::new(Code::BadResponse, error.message)))?;
         Ok(Some(Self::Parsed(Box::new(parsed))))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::value::{from_value, json};
 use plaudit::error::RunError as EngineError;
+use plaudit::reason::Reason;
 use plaudit::recipe::RecipeErrors;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
@@ -67,8 +68,8 @@ pub(crate) fn coded(py: Python<'_>, code: &str, message: String) -> PyErr {
 
 /// Why something of Python's cannot be read.
 pub(crate) enum ReadError {
-    /// Its text is not valid Unicode: the rollout is invalid, and others are scored.
-    NotUnicode(String),
+    /// Its text is not valid Unicode, or its turns are none: the rollout is invalid, and others are scored.
+    Rollout(Reason),
     /// The caller's mistake.
     Argument(PyErr),
 }
@@ -82,7 +83,7 @@ impl From<PyErr> for ReadError {
 impl From<ReadError> for PyErr {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::NotUnicode(message) => argument(message),
+            ReadError::Rollout(reason) => argument(reason.message),
             ReadError::Argument(error) => error,
         }
     }

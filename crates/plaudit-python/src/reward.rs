@@ -56,8 +56,8 @@ impl PyReward {
         let rollout = match batch::rollout(&fields) {
             Ok(rollout) => rollout,
             Err(ReadError::Argument(error)) => return Err(error),
-            Err(ReadError::NotUnicode(message)) => {
-                let reason = reason_dict(py, Code::NotUnicode, None, &message)?;
+            Err(ReadError::Rollout(reason)) => {
+                let reason = reason_dict(py, reason.code, None, &reason.message)?;
                 return Ok((None, "invalid", Some(reason), PyDict::new(py)));
             }
         };

@@ -5,6 +5,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{ArrowError, DataType};
+use plaudit::reason::{Code, Reason};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyFrozenSet, PyInt, PySet, PyString};
@@ -15,11 +16,11 @@ use std::fmt::Display;
 /// From 2 to the power of 53 on, a float may stand for more than one whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The rollouts whose text is not valid Unicode, by their place, with the message.
-pub(crate) type Unreadable = BTreeMap<usize, String>;
+/// The rollouts that cannot be read, by their place, with the reason.
+pub(crate) type Unreadable = BTreeMap<usize, Reason>;
 
-/// The items of a sequence, each as `read` has it. One whose text is not valid Unicode is missing, and noted for the rollout
-/// at its place.
+/// The items of a sequence, each as `read` has it. One that cannot be read is missing, and noted for the rollout at its
+/// place.
 pub(crate) fn column<T>(
     name: &str,
     given: &Bound<'_, PyAny>,
@@ -31,8 +32,8 @@ pub(crate) fn column<T>(
         column.push(match read(&|| format!("{name}[{at}]"), &item?) {
             Ok(read) => read,
             Err(ReadError::Argument(error)) => return Err(error),
-            Err(ReadError::NotUnicode(message)) => {
-                unreadable.entry(at).or_insert(message);
+            Err(ReadError::Rollout(reason)) => {
+                unreadable.entry(at).or_insert(reason);
                 None
             }
         });
@@ -231,7 +232,10 @@ pub(crate) fn unicode(
     text: &Bound<'_, PyString>,
 ) -> Result<PyBackedStr, ReadError> {
     let found = text.clone().try_into();
-    found.map_err(|error: PyErr| ReadError::NotUnicode(format!("{} is not valid Unicode: {error}", place())))
+    found.map_err(|error: PyErr| {
+        let message = format!("{} is not valid Unicode: {error}", place());
+        ReadError::Rollout(Reason::new(Code::NotUnicode, message))
+    })
 }
 
 /// Whether there is nothing: `None`, and what pandas puts where a value is missing.

@@ -111,9 +111,8 @@ pub fn uneven(groups: &[Group]) -> Option<(usize, Vec<(usize, usize)>)> {
 
 /// For each member, the first one that is the same in everything a component may look at (itself, mostly).
 pub fn originals<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], members: &[usize]) -> Vec<usize> {
-    let same = |a: &Rollout<'_>, b: &Rollout<'_>| {
-        a.response == b.response
-            && a.conversation == b.conversation
+    let same_but_response = |a: &Rollout<'_>, b: &Rollout<'_>| {
+        a.conversation == b.conversation
             && a.finish_reason == b.finish_reason
             && a.tools == b.tools
             && a.tokens == b.tokens
@@ -126,7 +125,11 @@ pub fn originals<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], members: &[usize]) 
     let mut originals = Vec::with_capacity(members.len());
     for (at, member) in members.iter().enumerate() {
         let rollout: &Rollout<'r> = rollouts[*member].borrow();
-        let earlier = |before: &usize| same(rollouts[members[*before]].borrow(), rollout);
+        let earlier = |before: &usize| {
+            let before: &Rollout<'r> = rollouts[members[*before]].borrow();
+            // Almost all differ here, and are not looked at further.
+            before.response == rollout.response && same_but_response(before, rollout)
+        };
         // Few members are told apart by length alone; many by length and hash, so that the work stays linear.
         let original = if small {
             (0..at).find(|before| originals[*before] == *before && earlier(before))

@@ -75,6 +75,8 @@ codes! {
     NoRoute = "input.no_route",
     /// A text of the rollout is not valid Unicode.
     NotUnicode = "input.utf8",
+    /// The response is a conversation that cannot be read.
+    BadResponse = "input.response",
     /// A gate of the recipe was closed, so the component was not asked.
     GateClosed = "gate.closed",
     /// A component before this one in `first_of` says right, so this one was not asked.

@@ -31,17 +31,17 @@ pub struct Row {
     pub correct: Option<bool>,
     /// What only some recipes ask for.
     pub details: Option<Box<RowDetails>>,
-    /// The component whose gate is closed.
-    pub closed_by: Option<usize>,
     /// The length of the response in characters.
     pub characters: usize,
     /// Whether an identical rollout of the group was scored in its place.
     pub duplicate: bool,
 }
 
-/// What a row holds where components are normalised, or turns have rewards.
+/// What a row holds where a gate is closed, components are normalised, or turns have rewards. Few do, and a row is moved often.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowDetails {
+    /// The component whose gate is closed.
+    pub closed_by: Option<usize>,
     /// By component, the values that count in the place of its own.
     pub normalized: Vec<(usize, f64)>,
     /// The total spread over the model's turns.
@@ -53,6 +53,11 @@ pub struct RowDetails {
 }
 
 impl Row {
+    /// The component whose gate is closed.
+    pub fn closed_by(&self) -> Option<usize> {
+        self.details.as_ref()?.closed_by
+    }
+
     /// The total spread over the model's turns, where the recipe asks for it.
     pub fn turn_rewards(&self) -> Option<&[Option<f64>]> {
         self.details.as_ref()?.turn_rewards.as_deref()
@@ -71,7 +76,6 @@ impl Row {
             total: Total::Invalid(unasked),
             correct: None,
             details: None,
-            closed_by: None,
             characters,
             duplicate: false,
         }
@@ -86,7 +90,6 @@ impl Row {
             total,
             correct: None,
             details: None,
-            closed_by: None,
             characters,
             duplicate: false,
         }

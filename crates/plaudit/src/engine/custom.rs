@@ -34,7 +34,7 @@ pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
                     let count = rule_result.rows.len();
                     let mut open = |row: &usize| {
                         let row = &mut rule_result.rows[*row];
-                        if row.branch != Some(index) || row.closed_by.is_some() {
+                        if row.branch != Some(index) || row.closed_by().is_some() {
                             return false;
                         }
                         let settled = branch.is_settled(at, &row.outcomes);

@@ -59,7 +59,7 @@ pub(super) fn build_judge_tasks(
         let floor = |outcome| with_floor(outcome, settings.floor);
         let mut asked = Vec::new();
         for (member, row) in rows.iter_mut().enumerate() {
-            if row.branch != Some(index) || row.closed_by.is_some() {
+            if row.branch != Some(index) || row.closed_by().is_some() {
                 continue;
             }
             if scorer.plan.branches[index].is_settled(component, &row.outcomes) {

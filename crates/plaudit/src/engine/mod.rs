@@ -401,10 +401,10 @@ fn set_totals(plan: &Plan, rows: &mut [Row]) {
 /// Makes the total of a row out of its outcomes, and says whether the answer is right.
 fn set_total(plan: &Plan, row: &mut Row) {
     let Some(branch) = row.branch.map(|index| &plan.branches[index]) else { return };
-    if row.closed_by.is_none() {
+    if row.closed_by().is_none() {
         branch.set_first_of(&mut row.outcomes);
     }
-    let gate = row.closed_by.and_then(|at| Some((at, branch.components[at].gate?)));
+    let gate = row.closed_by().and_then(|at| Some((at, branch.components[at].gate?)));
     row.total = match gate {
         Some((at, gate)) => closed_total(branch, &row.outcomes, at, gate),
         None => {

@@ -90,8 +90,9 @@ impl GroupScorer<'_> {
     ) -> Row {
         match self.plan.branch(rollout) {
             Some(index) => {
-                let mut row = self.score_each(index, sample, limit);
                 let branch = &self.plan.branches[index];
+                let mut row = Row::empty(index, branch.components.len(), sample.text.chars());
+                self.score_each(branch, sample, limit, &mut row);
                 if branch.turn_rewards.is_some() {
                     self.score_turns(branch, sample, limit, &mut row);
                 }
@@ -102,9 +103,7 @@ impl GroupScorer<'_> {
     }
 
     /// Applies the components that look at one rollout alone: gates first, then the others.
-    fn score_each(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Row {
-        let branch = &self.plan.branches[index];
-        let mut row = Row::empty(index, branch.components.len(), sample.text.chars());
+    fn score_each(&self, branch: &Branch, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
         let gates = branch.components.iter().enumerate().filter(|(_, component)| component.gate.is_some());
         for (at, component) in gates {
             let Scorer::Rule(Rule::Each(rule)) = &component.scorer else { continue };
@@ -115,8 +114,8 @@ impl GroupScorer<'_> {
             };
             row.outcomes[at] = Some(outcome);
             if closed {
-                row.closed_by = Some(at);
-                return row;
+                row.details_mut().closed_by = Some(at);
+                return;
             }
         }
         for (at, component) in branch.components.iter().enumerate() {
@@ -124,13 +123,12 @@ impl GroupScorer<'_> {
                 row.outcomes[at] = Some(self.ask(rule, component.floor, sample, limit));
             }
         }
-        row
     }
 
     /// Scores the state after each turn of the model, by the components that do that: the turn's own words as if they were the
     /// final ones.
     fn score_turns(&self, branch: &Branch, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
-        let closed = row.closed_by.is_some();
+        let closed = row.closed_by().is_some();
         let details = row.details_mut();
         let Some(conversation) = sample.text.conversation() else {
             details.turns = 1;
@@ -173,7 +171,7 @@ impl GroupScorer<'_> {
             let Scorer::Rule(Rule::Group(rule)) = &component.scorer else { continue };
             let mut asked = Vec::new();
             for (member, row) in rows.iter_mut().enumerate() {
-                if row.branch != Some(index) || row.closed_by.is_some() {
+                if row.branch != Some(index) || row.closed_by().is_some() {
                     continue;
                 }
                 match self.is_too_long(&samples[member]) && !rule.properties.any_length {

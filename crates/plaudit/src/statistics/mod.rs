@@ -292,11 +292,12 @@ impl Statistics {
                         column.length_correlation.observe(length, value);
                     }
                     let Some(info) = outcome.info() else { continue };
-                    if let Some(Fact::Number(rate)) = info.get("repetition_rate") {
-                        self.repetition.rate.observe(*rate);
-                    }
-                    if let Some(Fact::Word(why)) = info.get("why") {
-                        *column.why.entry(why).or_insert(0) += 1;
+                    for fact in info.iter() {
+                        match fact {
+                            ("repetition_rate", Fact::Number(rate)) => self.repetition.rate.observe(*rate),
+                            ("why", Fact::Word(why)) => *column.why.entry(why).or_insert(0) += 1,
+                            _ => {}
+                        }
                     }
                 }
             }

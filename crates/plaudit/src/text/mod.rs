@@ -47,12 +47,18 @@ pub struct Text<'a> {
     /// `None` inside: the stripped text is its own lower case.
     lower: OnceCell<Option<String>>,
     tags: OnceCell<Tags>,
-    thought: OnceCell<Box<Text<'static>>>,
-    tokens: RefCell<Vec<Cut>>,
     /// The turns, where the text is the final words of a conversation.
     conversation: Option<&'a Conversation>,
+    dear: OnceCell<Box<DearViews>>,
+}
+
+/// The views that cost more than to allocate them. They are apart, because a text is moved more often than they are asked for.
+#[derive(Debug, Default)]
+struct DearViews {
+    thought: OnceCell<Box<Text<'static>>>,
+    tokens: RefCell<Vec<Cut>>,
     scopes: OnceCell<Box<ScopedTexts>>,
-    /// What rules made of it, each under a key of its own.
+    /// What rules made of the text, each under a key of its own.
     parsed: RefCell<Vec<(u64, Rc<dyn Any>)>>,
 }
 
@@ -64,11 +70,8 @@ impl<'a> Text<'a> {
             chars: OnceCell::new(),
             lower: OnceCell::new(),
             tags: OnceCell::new(),
-            thought: OnceCell::new(),
-            tokens: RefCell::new(Vec::new()),
             conversation: None,
-            scopes: OnceCell::new(),
-            parsed: RefCell::new(Vec::new()),
+            dear: OnceCell::new(),
         }
     }
 
@@ -105,7 +108,7 @@ impl<'a> Text<'a> {
     /// What stands between `<think>` and `</think>`, every pair of them, joined by one space; the thoughts of a
     /// conversation.
     pub fn thought(&self) -> &Text<'static> {
-        self.thought.get_or_init(|| {
+        self.dear().thought.get_or_init(|| {
             if let Some(conversation) = self.conversation {
                 return Box::new(Text::new(scope::thoughts(conversation)));
             }
@@ -117,7 +120,7 @@ impl<'a> Text<'a> {
     /// The tokens of the stripped text, where the tokenizer can cut it.
     pub fn tokens(&self, tokenizer: &Tokenizer, case: Case) -> Result<Rc<Tokens>, Uncut> {
         let key = (tokenizer.key(), case);
-        if let Some((_, tokens)) = self.tokens.borrow().iter().find(|(known, _)| *known == key) {
+        if let Some((_, tokens)) = self.dear().tokens.borrow().iter().find(|(known, _)| *known == key) {
             return Ok(Rc::clone(tokens));
         }
         // Asked first, so that no work is done for a text that is too long.
@@ -130,19 +133,24 @@ impl<'a> Text<'a> {
             return Err(Uncut::TooLong);
         }
         let tokens = Rc::new(tokenizer.cut(text)?);
-        self.tokens.borrow_mut().push((key, Rc::clone(&tokens)));
+        self.dear().tokens.borrow_mut().push((key, Rc::clone(&tokens)));
         Ok(tokens)
     }
 
     /// What a rule makes of the text, made once for each key: a reference is parsed once for its group, not once a rollout.
     pub fn parsed<T: Any>(&self, key: u64, parse: impl FnOnce(&str) -> T) -> Rc<T> {
-        let known = self.parsed.borrow().iter().find(|(of, _)| *of == key).map(|(_, made)| Rc::clone(made));
+        let known =
+            self.dear().parsed.borrow().iter().find(|(of, _)| *of == key).map(|(_, made)| Rc::clone(made));
         if let Some(made) = known.and_then(|made| made.downcast().ok()) {
             return made;
         }
         let made = Rc::new(parse(&self.raw));
-        self.parsed.borrow_mut().push((key, Rc::clone(&made) as Rc<dyn Any>));
+        self.dear().parsed.borrow_mut().push((key, Rc::clone(&made) as Rc<dyn Any>));
         made
+    }
+
+    fn dear(&self) -> &DearViews {
+        self.dear.get_or_init(Box::default)
     }
 
     /// The stripped text as `tokens` saw it, so that a token's span can be shown.

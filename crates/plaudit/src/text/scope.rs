@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::fmt::Write as _;
 
 /// Which part of a response is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -107,7 +106,7 @@ impl<'a> Text<'a> {
         cell: impl Fn(&ScopedTexts) -> &OnceCell<Text<'static>>,
         make: impl FnOnce() -> String,
     ) -> &Text<'static> {
-        let scopes = self.scopes.get_or_init(Box::default);
+        let scopes = self.dear().scopes.get_or_init(Box::default);
         cell(scopes).get_or_init(|| Text::new(make()))
     }
 }
@@ -117,7 +116,8 @@ fn without_quotes(text: &str) -> Cow<'_, str> {
     const OPEN: &str = "<tool_response>";
     const CLOSE: &str = "</tool_response>";
     let quotes = |line: &str| line.trim_start().starts_with('>');
-    if !text.contains(OPEN) && !text.lines().any(quotes) {
+    let none = memchr::memchr(b'>', text.as_bytes()).is_none();
+    if none || !text.contains(OPEN) && !text.lines().any(quotes) {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());
@@ -147,7 +147,8 @@ fn all(conversation: &Conversation) -> String {
     let mut text = String::with_capacity(conversation.bytes());
     for turn in &conversation.turns {
         for part in turn.thought.iter().chain(Some(&turn.text)).filter(|part| !part.is_empty()) {
-            let _ = write!(text, "{part}\n\n");
+            text.push_str(part);
+            text.push_str("\n\n");
         }
         for call in &turn.calls {
             text.push_str(&call.line());
