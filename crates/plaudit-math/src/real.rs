@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use dashu_int::{IBig, Sign};
+use dashu_int::{IBig, Sign, UBig};
 use dashu_ratio::RBig;
 
 use crate::ball::{Ball, Context, Stop};
@@ -22,13 +22,22 @@ const PRECISIONS: [i64; 4] = [128, 512, 1024, 2048];
 const POINT_PRECISIONS: [i64; 2] = [256, 1024];
 /// Bits by which two equal numbers must agree below the smallest intermediate.
 const MARGIN: i64 = 64;
-/// Points at which functions of letters are compared: fractions first, then whole numbers.
+/// Points at which functions of letters are compared: fractions first, then whole numbers in runs of four, then fractions
+/// far from zero.
 const FRACTIONS: u8 = 10;
 const WHOLE: u8 = 12;
+const RUN: u8 = 4;
+const FAR: u8 = 5;
 /// Fractions at which two functions must agree to be equal.
 const MIN_FRACTIONS: u32 = 4;
 /// Points at which functions must agree that are not defined at that many fractions, as `(-1)^n`.
 const MIN_POINTS: u32 = 8;
+/// Points that may be unclear at the last precision, before the others get the first one only.
+const MAX_UNCLEAR: u32 = 3;
+/// Factors by which a factorial of a fraction is brought to the unit interval.
+const MAX_STEPS: u64 = 64;
+/// Bits by which the arguments of an unknown function are told apart.
+const LEADING: i64 = 90;
 
 /// A complex number. The imaginary part of a real number is exactly zero.
 #[derive(Clone, Debug)]
@@ -62,14 +71,17 @@ struct Points<'k> {
 
 impl Points<'_> {
     /// The value of a letter: positive and negative fractions, small ones more often as many domains are small, then
-    /// pairs of neighbouring whole numbers, small and large, so that both parities occur.
+    /// runs of whole numbers, small and large, so that all remainders modulo four occur, then large fractions.
     fn letter(&self, name: &str) -> RBig {
-        // A whole number and the one after it share a draw.
-        let pair = self.round.saturating_sub(FRACTIONS) / 2;
-        let drawn = if self.round < FRACTIONS { self.round } else { FRACTIONS + pair };
+        let at = self.round.saturating_sub(FRACTIONS);
+        // A whole number and those after it share a draw.
+        let drawn = if (FRACTIONS..FRACTIONS + WHOLE).contains(&self.round) {
+            FRACTIONS + at / RUN
+        } else {
+            self.round
+        };
         let draw = self.key.draw(b'r', drawn, name.as_bytes());
-        let share = i64::from((draw >> 32) as u32 >> 2) + 1;
-        let fraction = RBig::from_parts(IBig::from(share), ((1u64 << 30) + 3).into());
+        let fraction = unit_fraction(draw);
         let small = i64::from((draw & 0xffff) as u16);
         match self.round {
             0..=2 => fraction,
@@ -81,21 +93,34 @@ impl Points<'_> {
                 let size = if self.round == 9 { fraction } else { fraction + RBig::from(small % 9) };
                 if self.is_negative(name) { -size } else { size }
             }
-            round => {
-                let range = [2, 300, 12][usize::from(pair % 3)];
-                RBig::from(2 + small % range + i64::from((round - FRACTIONS) % 2))
+            _ if at < WHOLE => {
+                let range = [2, 12, 1_000][usize::from(at / RUN) % 3];
+                RBig::from(2 + small % range + i64::from(at % RUN))
+            }
+            _ => {
+                let size = fraction * RBig::from(UBig::ONE << if at < WHOLE + 2 { 13 } else { 60 });
+                if self.is_negative(name) { -size } else { size }
             }
         }
     }
 }
 
+/// A fraction between zero and one.
+fn unit_fraction(draw: u64) -> RBig {
+    let share = i64::from((draw >> 32) as u32 >> 2) + 1;
+    RBig::from_parts(IBig::from(share), ((1u64 << 30) + 3).into())
+}
+
 impl Points<'_> {
-    /// Whether a letter is negative in a round of mixed signs: every second one, the others, or pairs of them.
+    /// Whether a letter is negative in a round of mixed signs: every second one, the others, pairs of them, or all.
     fn is_negative(&self, name: &str) -> bool {
         let Ok(index) = self.names.binary_search(&name) else { return false };
+        const FIRST_FAR: u8 = FRACTIONS + WHOLE;
         match self.round {
-            7 => index % 2 == 0,
-            8 => index % 2 == 1,
+            FIRST_FAR => false,
+            round if round == FIRST_FAR + 1 || round == FIRST_FAR + 2 => true,
+            round if round == 7 || round == FIRST_FAR + 3 => index % 2 == 0,
+            round if round == 8 || round == FIRST_FAR + 4 => index % 2 == 1,
             _ => index / 2 % 2 == 0,
         }
     }
@@ -123,11 +148,21 @@ impl Evaluation<'_, '_> {
     fn eval(&mut self, tree: &Tree, expr: Expr) -> Result<Complex, Stop> {
         let live = tree.live(expr);
         let mut values: Vec<Option<Complex>> = vec![None; live.len()];
+        // Whether a node depends on a letter.
+        let mut varies = vec![false; live.len()];
         for index in 0..live.len() {
             if live[index] {
-                let value = self.node(tree, expr.first + index as Id, &|child| {
-                    values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal)
-                })?;
+                let id = expr.first + index as Id;
+                let node = tree.node(id);
+                let mut varying = matches!(node, Node::Letter(_) | Node::Apply(..));
+                node.children(|child| varying |= varies[(child - expr.first) as usize]);
+                varies[index] = varying;
+                let of = |child: Id| values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal);
+                let value = if varying && is_step(node) {
+                    Complex::real(self.step(tree, node, &of)?)
+                } else {
+                    self.node(tree, id, &of)?
+                };
                 self.note(&value);
                 values[index] = Some(value);
             }
@@ -194,19 +229,143 @@ impl Evaluation<'_, '_> {
             }
             Node::Apply(name, ids) => {
                 // An unknown function: a number that depends on the leading bits of its arguments.
-                let mut text = tree.name(*name).to_owned();
+                let mut arguments = Vec::with_capacity(ids.len() * 2);
                 for id in ids {
                     let value = of(*id)?;
-                    for part in [&value.re, &value.im] {
-                        let (mid, exponent) = part.leading(90);
-                        text.extend([";".to_owned(), mid.to_string(), "e".to_owned(), exponent.to_string()]);
-                    }
+                    arguments.extend([value.re.leading(LEADING), value.im.leading(LEADING)]);
                 }
                 self.context.work.spend(HASH_COST * 4)?;
-                let value = self.points.letter(&text);
+                let value = self.points.letter(&with_arguments(tree.name(*name), &arguments));
                 Complex::real(self.context.rational(&value)?)
             }
         })
+    }
+
+    /// A step function of letters, as some function that has its laws and is unknown otherwise.
+    ///
+    /// A step function is constant around most points, so that it agrees with another one there proves nothing. What holds
+    /// for every function with a law holds for the step function that has it: `\lfloor x + 1\rfloor` is one more than
+    /// `\lfloor x\rfloor` by the law, and `\lfloor\frac{1}{n + 1}\rfloor` is not zero by any.
+    fn step<'v>(
+        &mut self,
+        tree: &Tree,
+        node: &Node,
+        of: &impl Fn(Id) -> Result<&'v Complex, Stop>,
+    ) -> Result<Ball, Stop> {
+        match node {
+            Node::Call(Function::Floor, a) => self.some_floor(real(of(*a)?)?),
+            Node::Call(Function::Ceil, a) => Ok(self.some_floor(&real(of(*a)?)?.clone().neg())?.neg()),
+            Node::Call(Function::Factorial, a) => self.some_factorial(real(of(*a)?)?),
+            Node::Call(Function::Sign, a) => {
+                let x = real(of(*a)?)?;
+                let size = self.some("sign", &[x.clone().abs().leading(LEADING)])?;
+                match x.sign() {
+                    Some(Sign::Positive) => Ok(size),
+                    Some(Sign::Negative) => Ok(size.neg()),
+                    None if x.is_zero() => Ok(Ball::zero()),
+                    None => Err(Stop::Imprecise),
+                }
+            }
+            Node::Binomial(n, k) => {
+                let (top, bottom) = (real(of(*n)?)?, real(of(*k)?)?);
+                let value = self.some_binomial(top, bottom)?;
+                // A row of the triangle has few members, and beyond them it is zero.
+                if value.is_zero() && tree.rational(*n).is_some() { Err(Stop::NotReal) } else { Ok(value) }
+            }
+            Node::Fold(fold, ids) => {
+                let mut arguments = Vec::with_capacity(ids.len());
+                let mut product = Ball::one();
+                for id in ids {
+                    let value = real(of(*id)?)?;
+                    if value.sign() != Some(Sign::Positive) {
+                        return Err(Stop::NotReal);
+                    }
+                    arguments.push(value.leading(LEADING));
+                    product = self.context.mul(&product, value)?;
+                }
+                arguments.sort_unstable();
+                // The greatest divisor of two numbers times their least multiple is the product of the numbers.
+                match (fold, ids.len()) {
+                    (Fold::Lcm, 2) => {
+                        let divisor = self.some("gcd", &arguments)?;
+                        self.context.div(&product, &divisor)
+                    }
+                    (Fold::Lcm, _) => self.some("lcm", &arguments),
+                    _ => self.some("gcd", &arguments),
+                }
+            }
+            _ => Err(Stop::NotReal),
+        }
+    }
+
+    /// An unknown function: a number between zero and one that depends on the leading bits of its arguments.
+    fn some(&mut self, name: &str, arguments: &[(IBig, i64)]) -> Result<Ball, Stop> {
+        self.context.work.spend(HASH_COST * 4)?;
+        let text = with_arguments(name, arguments);
+        let value = unit_fraction(self.points.key.draw(b's', self.points.round, text.as_bytes()));
+        self.context.rational(&value)
+    }
+
+    /// A function that grows by one with its argument, and gives whole numbers back.
+    fn some_floor(&mut self, x: &Ball) -> Result<Ball, Stop> {
+        let below = self.context.floor(x)?;
+        let rest = self.context.sub(x, &below)?;
+        // The steps of a polynomial over four come round in a run of whole numbers.
+        if rest.is_zero() || self.points.round >= FRACTIONS && rest.is_quarter() {
+            return Ok(below);
+        }
+        let part = self.some("floor", &[rest.leading(LEADING)])?;
+        self.context.add(&below, &part)
+    }
+
+    /// A function that is its argument times its value one before, and the factorial of whole numbers.
+    fn some_factorial(&mut self, x: &Ball) -> Result<Ball, Stop> {
+        let half = self.context.add(x, &Ball::one().half())?;
+        let nearest = self.context.floor(&half)?;
+        // The difference of two fractions may be a whole number, and no more than near to it as a ball.
+        if self.context.sub(x, &nearest)?.contains_zero() {
+            let count = whole(&nearest).ok_or(Stop::Bound(Bound::TooLarge))?;
+            let value = match number::factorial(&RBig::from(count), self.context.work) {
+                Err(Bound::Undefined) => return Err(Stop::NotReal),
+                value => value?,
+            };
+            return self.context.rational(&value);
+        }
+        let below = self.context.floor(x)?;
+        let rest = self.context.sub(x, &below)?;
+        let count = whole(&below).ok_or(Stop::Bound(Bound::TooLarge))?;
+        if count.unsigned_abs() > MAX_STEPS {
+            return Err(Stop::Bound(Bound::TooLarge));
+        }
+        let value = self.some("factorial", &[rest.leading(LEADING)])?;
+        let mut product = Ball::one();
+        for step in count.min(0) + 1..=count.max(0) {
+            let factor = self.context.add(&rest, &Ball::integer(step))?;
+            product = self.context.mul(&product, &factor)?;
+        }
+        if count < 0 { self.context.div(&value, &product) } else { self.context.mul(&value, &product) }
+    }
+
+    /// The binomial of such factorials. Below a small whole number it is a polynomial.
+    fn some_binomial(&mut self, n: &Ball, k: &Ball) -> Result<Ball, Stop> {
+        if let (Some(n), Some(k)) = (whole(n), whole(k)) {
+            let value = number::binomial(&RBig::from(n), &RBig::from(k), self.context.work)?;
+            return self.context.rational(&value);
+        }
+        if let Some(k) = whole(k).filter(|k| (0..=64).contains(k)) {
+            let mut product = Ball::one();
+            for step in 0..k {
+                let factor = self.context.sub(n, &Ball::integer(step))?;
+                product = self.context.mul(&product, &factor)?;
+                product = self.context.div(&product, &Ball::integer(step + 1))?;
+            }
+            return Ok(product);
+        }
+        let rest = self.context.sub(n, k)?;
+        let (top, one, other) =
+            (self.some_factorial(n)?, self.some_factorial(k)?, self.some_factorial(&rest)?);
+        let below = self.context.mul(&one, &other)?;
+        self.context.div(&top, &below)
     }
 
     fn add(&mut self, a: &Complex, b: &Complex) -> Result<Complex, Stop> {
@@ -461,6 +620,25 @@ impl Evaluation<'_, '_> {
     }
 }
 
+/// Whether a function is constant between its steps, or known at whole numbers only.
+fn is_step(node: &Node) -> bool {
+    matches!(
+        node,
+        Node::Call(Function::Floor | Function::Ceil | Function::Sign | Function::Factorial, _)
+            | Node::Fold(Fold::Gcd | Fold::Lcm, _)
+            | Node::Binomial(..)
+    )
+}
+
+/// A name and its arguments as one text.
+fn with_arguments(name: &str, arguments: &[(IBig, i64)]) -> String {
+    let mut text = name.to_owned();
+    for (mid, exponent) in arguments {
+        text.extend([";".to_owned(), mid.to_string(), "e".to_owned(), exponent.to_string()]);
+    }
+    text
+}
+
 fn real(a: &Complex) -> Result<&Ball, Stop> {
     if a.is_real() { Ok(&a.re) } else { Err(Stop::NotReal) }
 }
@@ -542,33 +720,52 @@ pub(crate) fn functions(
     key: &Key,
     work: &mut Work,
 ) -> Result<bool, Bound> {
-    let steps = a.0.occurs(a.1).steps || b.0.occurs(b.1).steps;
+    let kinks = a.0.occurs(a.1).kinks || b.0.occurs(b.1).kinks;
     let mut names: Vec<&str> = a.0.names().chain(b.0.names()).collect();
     names.sort_unstable();
     names.dedup();
-    let mut agreements = 0;
-    for round in 0..FRACTIONS + WHOLE {
-        if round == FRACTIONS && !steps && agreements >= MIN_FRACTIONS {
-            return Ok(true);
-        }
-        for precision in POINT_PRECISIONS {
+    let mut unclear = 0;
+    let mut at = |round: u8| -> Result<Option<bool>, Bound> {
+        let precisions = if unclear < MAX_UNCLEAR { &POINT_PRECISIONS[..] } else { &POINT_PRECISIONS[..1] };
+        for precision in precisions.iter().copied() {
             match agreement(a, b, Points { key, round, names: &names }, complex, precision, work) {
-                Ok(Agreement::Different) => return Ok(false),
-                Ok(Agreement::Close) => {
-                    agreements += 1;
-                    break;
-                }
+                Ok(Agreement::Different) => return Ok(Some(false)),
+                Ok(Agreement::Close) => return Ok(Some(true)),
                 Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
                 // Beyond the domain of one of them, or too large at this point: the next point.
-                Err(Stop::NotReal) => break,
+                Err(Stop::NotReal) => return Ok(None),
                 Err(Stop::Bound(_)) => {
                     work.spend(1_000)?;
-                    break;
+                    return Ok(None);
                 }
             }
         }
+        unclear += 1;
+        Ok(None)
+    };
+    let mut agreements = 0;
+    let mut enough = false;
+    for round in 0..FRACTIONS + WHOLE {
+        enough |= round == FRACTIONS && agreements >= MIN_FRACTIONS;
+        if enough {
+            break;
+        }
+        match at(round)? {
+            Some(true) => agreements += 1,
+            Some(false) => return Ok(false),
+            None => {}
+        }
     }
-    if agreements >= MIN_POINTS { Ok(true) } else { Err(Bound::Undecided) }
+    if !enough && agreements < MIN_POINTS {
+        return Err(Bound::Undecided);
+    }
+    // What bends, as an absolute value, may bend far from zero.
+    for round in FRACTIONS + WHOLE..FRACTIONS + WHOLE + if kinks { FAR } else { 0 } {
+        if at(round)? == Some(false) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Orders two real constants that are known to be different.
