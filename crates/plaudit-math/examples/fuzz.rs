@@ -86,6 +86,17 @@ const FORMS: &[&str] = &[
     "2^{2^{@}}",
     "-@",
     "\\left(@\\right)^{@}",
+    "\\lceil@\\rceil",
+    "\\operatorname{lcm}(@,@)",
+    "\\operatorname{sgn}(@)",
+    "\\max(@,@)",
+    "(-1)^{@}",
+    "$@$",
+    "\\text{@}",
+    "@\\text{ cm}",
+    "@_{2}",
+    "\\overline{@}",
+    "@\\pmod{7}",
 ];
 
 fn expression(random: &mut Random, depth: u32) -> String {

@@ -599,9 +599,9 @@ impl Ball {
         (self.exponent >= 0 || shifted(&value, -self.exponent) == self.mid).then_some(value)
     }
 
-    /// Whether the value is exactly a quarter of an integer.
-    pub(crate) fn is_quarter(&self) -> bool {
-        Self { exponent: self.exponent + 2, ..self.clone() }.exact_integer().is_some()
+    /// Whether the value is exactly an integer over two to the power of `shares`.
+    pub(crate) fn is_share(&self, shares: i64) -> bool {
+        Self { exponent: self.exponent + shares, ..self.clone() }.exact_integer().is_some()
     }
 
     /// A text of the leading bits, the same for two balls that agree to that many bits. For hashing.

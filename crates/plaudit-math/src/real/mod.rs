@@ -5,11 +5,14 @@
 //! their balls agree to 64 bits below the smallest number that occurred on the way, so that nothing that is part of
 //! either expression is lost in the comparison.
 
+mod step;
+
 use std::cmp::Ordering;
 
 use dashu_int::{IBig, Sign, UBig};
 use dashu_ratio::RBig;
 
+use self::step::{LEADING, is_step, with_arguments};
 use crate::ball::{Ball, Context, Stop};
 use crate::bound::{Bound, Work};
 use crate::expr::{Expr, Fold, Function, Id, Node, Tree};
@@ -34,10 +37,6 @@ const MIN_FRACTIONS: u32 = 4;
 const MIN_POINTS: u32 = 8;
 /// Points that may be unclear at the last precision, before the others get the first one only.
 const MAX_UNCLEAR: u32 = 3;
-/// Factors by which a factorial of a fraction is brought to the unit interval.
-const MAX_STEPS: u64 = 64;
-/// Bits by which the arguments of an unknown function are told apart.
-const LEADING: i64 = 90;
 
 /// A complex number. The imaginary part of a real number is exactly zero.
 #[derive(Clone, Debug)]
@@ -71,7 +70,8 @@ struct Points<'k> {
 
 impl Points<'_> {
     /// The value of a letter: positive and negative fractions, small ones more often as many domains are small, then
-    /// runs of whole numbers, small and large, so that all remainders modulo four occur, then large fractions.
+    /// runs of whole numbers, from one and from larger ones, so that all remainders modulo four occur, then large
+    /// fractions.
     fn letter(&self, name: &str) -> RBig {
         let at = self.round.saturating_sub(FRACTIONS);
         // A whole number and those after it share a draw.
@@ -94,8 +94,15 @@ impl Points<'_> {
                 if self.is_negative(name) { -size } else { size }
             }
             _ if at < WHOLE => {
-                let range = [2, 12, 1_000][usize::from(at / RUN) % 3];
-                RBig::from(2 + small % range + i64::from(at % RUN))
+                let range = [1, 12, 1_000][usize::from(at / RUN) % 3];
+                // Two letters have all four pairs of parities in a run.
+                let step = at % RUN;
+                let step = match self.names.binary_search(&name).map_or(0, |index| index % 3) {
+                    0 => step,
+                    1 => step / 2,
+                    _ => step + step / 2,
+                };
+                RBig::from(1 + small % range + i64::from(step))
             }
             _ => {
                 let size = fraction * RBig::from(UBig::ONE << if at < WHOLE + 2 { 13 } else { 60 });
@@ -239,133 +246,6 @@ impl Evaluation<'_, '_> {
                 Complex::real(self.context.rational(&value)?)
             }
         })
-    }
-
-    /// A step function of letters, as some function that has its laws and is unknown otherwise.
-    ///
-    /// A step function is constant around most points, so that it agrees with another one there proves nothing. What holds
-    /// for every function with a law holds for the step function that has it: `\lfloor x + 1\rfloor` is one more than
-    /// `\lfloor x\rfloor` by the law, and `\lfloor\frac{1}{n + 1}\rfloor` is not zero by any.
-    fn step<'v>(
-        &mut self,
-        tree: &Tree,
-        node: &Node,
-        of: &impl Fn(Id) -> Result<&'v Complex, Stop>,
-    ) -> Result<Ball, Stop> {
-        match node {
-            Node::Call(Function::Floor, a) => self.some_floor(real(of(*a)?)?),
-            Node::Call(Function::Ceil, a) => Ok(self.some_floor(&real(of(*a)?)?.clone().neg())?.neg()),
-            Node::Call(Function::Factorial, a) => self.some_factorial(real(of(*a)?)?),
-            Node::Call(Function::Sign, a) => {
-                let x = real(of(*a)?)?;
-                let size = self.some("sign", &[x.clone().abs().leading(LEADING)])?;
-                match x.sign() {
-                    Some(Sign::Positive) => Ok(size),
-                    Some(Sign::Negative) => Ok(size.neg()),
-                    None if x.is_zero() => Ok(Ball::zero()),
-                    None => Err(Stop::Imprecise),
-                }
-            }
-            Node::Binomial(n, k) => {
-                let (top, bottom) = (real(of(*n)?)?, real(of(*k)?)?);
-                let value = self.some_binomial(top, bottom)?;
-                // A row of the triangle has few members, and beyond them it is zero.
-                if value.is_zero() && tree.rational(*n).is_some() { Err(Stop::NotReal) } else { Ok(value) }
-            }
-            Node::Fold(fold, ids) => {
-                let mut arguments = Vec::with_capacity(ids.len());
-                let mut product = Ball::one();
-                for id in ids {
-                    let value = real(of(*id)?)?;
-                    if value.sign() != Some(Sign::Positive) {
-                        return Err(Stop::NotReal);
-                    }
-                    arguments.push(value.leading(LEADING));
-                    product = self.context.mul(&product, value)?;
-                }
-                arguments.sort_unstable();
-                // The greatest divisor of two numbers times their least multiple is the product of the numbers.
-                match (fold, ids.len()) {
-                    (Fold::Lcm, 2) => {
-                        let divisor = self.some("gcd", &arguments)?;
-                        self.context.div(&product, &divisor)
-                    }
-                    (Fold::Lcm, _) => self.some("lcm", &arguments),
-                    _ => self.some("gcd", &arguments),
-                }
-            }
-            _ => Err(Stop::NotReal),
-        }
-    }
-
-    /// An unknown function: a number between zero and one that depends on the leading bits of its arguments.
-    fn some(&mut self, name: &str, arguments: &[(IBig, i64)]) -> Result<Ball, Stop> {
-        self.context.work.spend(HASH_COST * 4)?;
-        let text = with_arguments(name, arguments);
-        let value = unit_fraction(self.points.key.draw(b's', self.points.round, text.as_bytes()));
-        self.context.rational(&value)
-    }
-
-    /// A function that grows by one with its argument, and gives whole numbers back.
-    fn some_floor(&mut self, x: &Ball) -> Result<Ball, Stop> {
-        let below = self.context.floor(x)?;
-        let rest = self.context.sub(x, &below)?;
-        // The steps of a polynomial over four come round in a run of whole numbers.
-        if rest.is_zero() || self.points.round >= FRACTIONS && rest.is_quarter() {
-            return Ok(below);
-        }
-        let part = self.some("floor", &[rest.leading(LEADING)])?;
-        self.context.add(&below, &part)
-    }
-
-    /// A function that is its argument times its value one before, and the factorial of whole numbers.
-    fn some_factorial(&mut self, x: &Ball) -> Result<Ball, Stop> {
-        let half = self.context.add(x, &Ball::one().half())?;
-        let nearest = self.context.floor(&half)?;
-        // The difference of two fractions may be a whole number, and no more than near to it as a ball.
-        if self.context.sub(x, &nearest)?.contains_zero() {
-            let count = whole(&nearest).ok_or(Stop::Bound(Bound::TooLarge))?;
-            let value = match number::factorial(&RBig::from(count), self.context.work) {
-                Err(Bound::Undefined) => return Err(Stop::NotReal),
-                value => value?,
-            };
-            return self.context.rational(&value);
-        }
-        let below = self.context.floor(x)?;
-        let rest = self.context.sub(x, &below)?;
-        let count = whole(&below).ok_or(Stop::Bound(Bound::TooLarge))?;
-        if count.unsigned_abs() > MAX_STEPS {
-            return Err(Stop::Bound(Bound::TooLarge));
-        }
-        let value = self.some("factorial", &[rest.leading(LEADING)])?;
-        let mut product = Ball::one();
-        for step in count.min(0) + 1..=count.max(0) {
-            let factor = self.context.add(&rest, &Ball::integer(step))?;
-            product = self.context.mul(&product, &factor)?;
-        }
-        if count < 0 { self.context.div(&value, &product) } else { self.context.mul(&value, &product) }
-    }
-
-    /// The binomial of such factorials. Below a small whole number it is a polynomial.
-    fn some_binomial(&mut self, n: &Ball, k: &Ball) -> Result<Ball, Stop> {
-        if let (Some(n), Some(k)) = (whole(n), whole(k)) {
-            let value = number::binomial(&RBig::from(n), &RBig::from(k), self.context.work)?;
-            return self.context.rational(&value);
-        }
-        if let Some(k) = whole(k).filter(|k| (0..=64).contains(k)) {
-            let mut product = Ball::one();
-            for step in 0..k {
-                let factor = self.context.sub(n, &Ball::integer(step))?;
-                product = self.context.mul(&product, &factor)?;
-                product = self.context.div(&product, &Ball::integer(step + 1))?;
-            }
-            return Ok(product);
-        }
-        let rest = self.context.sub(n, k)?;
-        let (top, one, other) =
-            (self.some_factorial(n)?, self.some_factorial(k)?, self.some_factorial(&rest)?);
-        let below = self.context.mul(&one, &other)?;
-        self.context.div(&top, &below)
     }
 
     fn add(&mut self, a: &Complex, b: &Complex) -> Result<Complex, Stop> {
@@ -618,25 +498,6 @@ impl Evaluation<'_, '_> {
         };
         Ok(Complex::real(value))
     }
-}
-
-/// Whether a function is constant between its steps, or known at whole numbers only.
-fn is_step(node: &Node) -> bool {
-    matches!(
-        node,
-        Node::Call(Function::Floor | Function::Ceil | Function::Sign | Function::Factorial, _)
-            | Node::Fold(Fold::Gcd | Fold::Lcm, _)
-            | Node::Binomial(..)
-    )
-}
-
-/// A name and its arguments as one text.
-fn with_arguments(name: &str, arguments: &[(IBig, i64)]) -> String {
-    let mut text = name.to_owned();
-    for (mid, exponent) in arguments {
-        text.extend([";".to_owned(), mid.to_string(), "e".to_owned(), exponent.to_string()]);
-    }
-    text
 }
 
 fn real(a: &Complex) -> Result<&Ball, Stop> {
