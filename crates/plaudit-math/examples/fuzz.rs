@@ -162,12 +162,12 @@ fn judge(left: &str, right: &str) -> Option<String> {
     (there.outcome.is_right() != back.outcome.is_right()).then(|| format!("{there:?} {back:?}"))
 }
 
-/// The shortest of three times of the dearest single verification of a pair, as the machine may be busy.
+/// The shortest of ten times of the dearest single verification of a pair, as the machine may be busy.
 fn single(left: &str, right: &str) -> Duration {
     let mut longest = Duration::ZERO;
     for (reference, answer) in [(left, right), (right, left)] {
         let mut shortest = Duration::MAX;
-        for _ in 0..3 {
+        for _ in 0..10 {
             let start = Instant::now();
             let parsed = Reference::parse(reference, &Options::default());
             let read = start.elapsed();
