@@ -97,6 +97,8 @@ const FORMS: &[&str] = &[
     "@_{2}",
     "\\overline{@}",
     "@\\pmod{7}",
+    "\\operatorname{Re}(@)",
+    "\\operatorname{Im}(@)",
 ];
 
 fn expression(random: &mut Random, depth: u32) -> String {

@@ -116,6 +116,8 @@ pub(crate) struct Occurs {
     pub(crate) big: bool,
     /// A function of letters that bends, as an absolute value or the root of a square.
     pub(crate) kinks: bool,
+    /// A real or imaginary part, a conjugate or an angle, which says that a letter is a complex number.
+    pub(crate) parts: bool,
 }
 
 /// The nodes and the names of one answer.
@@ -429,6 +431,9 @@ impl Tree {
                 Node::Letter(_) | Node::Apply(..) => occurs.letters = true,
                 Node::I => occurs.imaginary = true,
                 Node::Infinity => occurs.infinity = true,
+                Node::Call(Function::Re | Function::Im | Function::Conj | Function::Arg, _) => {
+                    occurs.parts = true;
+                }
                 Node::Call(Function::Abs, _) | Node::Fold(Fold::Max | Fold::Min, _) => occurs.kinks = true,
                 Node::Big { .. } => occurs.big = true,
                 Node::Root { index, of } if index % 2 == 0 => match self.rational(*of) {

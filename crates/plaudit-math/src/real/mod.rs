@@ -66,6 +66,17 @@ struct Points<'k> {
     round: u8,
     /// The names of both sides in order, so that each gets both signs against its neighbours.
     names: &'k [&'k str],
+    /// Which letters are complex numbers.
+    complex: ComplexLetters,
+}
+
+/// Which letters are complex numbers: real and imaginary parts say that some are.
+#[derive(Clone, Copy, PartialEq)]
+enum ComplexLetters {
+    None,
+    /// Beside the imaginary unit the other letters are real, as in `x + iy`.
+    ZAndW,
+    All,
 }
 
 impl Points<'_> {
@@ -187,8 +198,20 @@ impl Evaluation<'_, '_> {
             Node::Number(value) => Complex::real(self.context.rational(value)?),
             Node::Letter(name) => {
                 self.context.work.spend(HASH_COST)?;
-                let value = self.points.letter(tree.name(*name));
-                Complex::real(self.context.rational(&value)?)
+                let name = tree.name(*name);
+                let value = self.points.letter(name);
+                let re = self.context.rational(&value)?;
+                let im = match self.points.complex {
+                    ComplexLetters::All => true,
+                    ComplexLetters::ZAndW => name.starts_with(['z', 'w']),
+                    ComplexLetters::None => false,
+                };
+                if im {
+                    let value = self.points.letter(&format!("{name};i"));
+                    Complex { re, im: self.context.rational(&value)? }
+                } else {
+                    Complex::real(re)
+                }
             }
             Node::Pi => Complex::real(self.context.pi()?),
             Node::E => Complex::real(self.context.exp(&Ball::one())?),
@@ -543,7 +566,7 @@ fn agreement(
 /// Whether a constant has a value.
 pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[] };
+        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
         let context = Context { precision, work };
         match (Evaluation { context, points, complex: true, smallest: 0 }).eval(a.0, a.1) {
             Ok(_) => return Ok(true),
@@ -559,7 +582,14 @@ pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<
 pub(crate) fn constants(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     let mut close = 0;
     for precision in PRECISIONS {
-        match agreement(a, b, Points { key, round: 0, names: &[] }, true, precision, work) {
+        match agreement(
+            a,
+            b,
+            Points { key, round: 0, names: &[], complex: ComplexLetters::None },
+            true,
+            precision,
+            work,
+        ) {
             Ok(Agreement::Different) => return Ok(false),
             Ok(Agreement::Close) => close += 1,
             Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
@@ -581,7 +611,14 @@ pub(crate) fn functions(
     key: &Key,
     work: &mut Work,
 ) -> Result<bool, Bound> {
-    let kinks = a.0.occurs(a.1).kinks || b.0.occurs(b.1).kinks;
+    let (left, right) = (a.0.occurs(a.1), b.0.occurs(b.1));
+    let kinks = left.kinks || right.kinks;
+    let letters = match (left.parts || right.parts, complex) {
+        (false, _) => ComplexLetters::None,
+        (true, true) => ComplexLetters::ZAndW,
+        (true, false) => ComplexLetters::All,
+    };
+    let complex = complex || left.parts || right.parts;
     let mut names: Vec<&str> = a.0.names().chain(b.0.names()).collect();
     names.sort_unstable();
     names.dedup();
@@ -589,7 +626,8 @@ pub(crate) fn functions(
     let mut at = |round: u8| -> Result<Option<bool>, Bound> {
         let precisions = if unclear < MAX_UNCLEAR { &POINT_PRECISIONS[..] } else { &POINT_PRECISIONS[..1] };
         for precision in precisions.iter().copied() {
-            match agreement(a, b, Points { key, round, names: &names }, complex, precision, work) {
+            let points = Points { key, round, names: &names, complex: letters };
+            match agreement(a, b, points, complex, precision, work) {
                 Ok(Agreement::Different) => return Ok(Some(false)),
                 Ok(Agreement::Close) => return Ok(Some(true)),
                 Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
@@ -632,7 +670,7 @@ pub(crate) fn functions(
 /// Orders two real constants that are known to be different.
 pub(crate) fn order(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<Ordering, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[] };
+        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
         let mut evaluation =
             Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
         let mut pair = || -> Result<Option<Ordering>, Stop> {
@@ -659,7 +697,7 @@ pub(crate) fn within(
     work: &mut Work,
 ) -> Result<bool, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[] };
+        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
         let mut evaluation =
             Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
         let mut decide = || -> Result<Option<Ordering>, Stop> {
@@ -681,7 +719,7 @@ pub(crate) fn within(
 
 /// The sign of a constant that may be a quotient of two functions of letters at a point.
 pub(crate) fn sign(a: RealExpr<'_>, key: &Key, round: u8, work: &mut Work) -> Option<Sign> {
-    let points = Points { key, round, names: &[] };
+    let points = Points { key, round, names: &[], complex: ComplexLetters::None };
     let context = Context { precision: 256, work };
     let mut evaluation = Evaluation { context, points, complex: false, smallest: 0 };
     let value = evaluation.eval(a.0, a.1).ok()?;
