@@ -166,21 +166,23 @@ impl Evaluation<'_, '_> {
     fn eval(&mut self, tree: &Tree, expr: Expr) -> Result<Complex, Stop> {
         let live = tree.live(expr);
         let mut values: Vec<Option<Complex>> = vec![None; live.len()];
-        // Whether a node depends on a letter.
-        let mut varies = vec![false; live.len()];
+        // Whether a node depends on a letter, and on a step function of one.
+        let mut depends = vec![(false, false); live.len()];
         for index in 0..live.len() {
             if live[index] {
                 let id = expr.first + index as Id;
                 let node = tree.node(id);
-                let mut varying = matches!(node, Node::Letter(_) | Node::Apply(..));
-                node.children(|child| varying |= varies[(child - expr.first) as usize]);
-                varies[index] = varying;
+                let (mut varies, mut unknown) = (matches!(node, Node::Letter(_) | Node::Apply(..)), false);
+                node.children(|child| {
+                    let of = depends[(child - expr.first) as usize];
+                    varies |= of.0;
+                    unknown |= of.1;
+                });
+                let step = varies && is_step(node) || unknown && matches!(node, Node::Fold(..));
+                depends[index] = (varies, unknown || step);
                 let of = |child: Id| values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal);
-                let value = if varying && is_step(node) {
-                    Complex::real(self.step(tree, node, &of)?)
-                } else {
-                    self.node(tree, id, &of)?
-                };
+                let value =
+                    if step { Complex::real(self.step(tree, node, &of)?) } else { self.node(tree, id, &of)? };
                 self.note(&value);
                 values[index] = Some(value);
             }

@@ -67,6 +67,16 @@ impl Evaluation<'_, '_> {
                 let fixed = tree.rational(*n).is_some() || tree.rational(*k).is_some();
                 if fixed && value.is_zero() { Err(Stop::NotReal) } else { Ok(value) }
             }
+            // Which of two unknown numbers is larger is unknown too.
+            Node::Fold(Fold::Max | Fold::Min, ids) => {
+                let mut arguments = Vec::with_capacity(ids.len());
+                for id in ids {
+                    arguments.push(real(of(*id)?)?.leading(LEADING));
+                }
+                arguments.sort_unstable();
+                let largest = matches!(node, Node::Fold(Fold::Max, _));
+                self.some(if largest { "max" } else { "min" }, &arguments)
+            }
             Node::Fold(fold, ids) => {
                 let mut arguments = Vec::with_capacity(ids.len());
                 let mut product = Ball::one();

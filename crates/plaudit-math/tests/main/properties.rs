@@ -95,6 +95,8 @@ fn step_functions_of_letters_agree_by_their_laws_only() {
         ("(-1)^n", r"(-1)^n+\lfloor\frac{n}{1000}\rfloor"),
         ("(-1)^n", r"(-1)^n+\lfloor\frac{n+1}{4}\rfloor-\lfloor\frac{n}{4}\rfloor"),
         ("1", "(-1)^{n!}"),
+        ("e", r"\max(\sin |y|!,e)"),
+        ("1000", r"\max(\lfloor\sin y\rfloor,1000)"),
         ("1", "(-1)^{ab}"),
         (r"\lceil x\rceil", r"\lfloor x\rfloor+1"),
         (r"\lfloor\frac{n^2}{4}\rfloor", r"\frac{2n^2+1+(-1)^n}{8}"),
@@ -126,6 +128,7 @@ fn step_functions_of_letters_agree_by_their_laws_only() {
         (r"\lfloor\pi\rfloor x+\sin x", r"3x+\sin x"),
         ("3", r"\lfloor\pi\rfloor"),
         (r"\sqrt{a^2-2ab+b^2}", "|a-b|"),
+        (r"2^n\max(n!,1)", r"2\max(1,n!)2^{n-1}"),
         (r"\max(x,y)", r"\frac{x+y+|x-y|}{2}"),
     ] {
         assert!(right(reference, response) && right(response, reference), "{reference} {response}");
