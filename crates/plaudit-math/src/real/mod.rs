@@ -132,7 +132,8 @@ fn unit_fraction(draw: u64) -> RBig {
 impl Points<'_> {
     /// Whether a letter is negative in a round of mixed signs: every second one, the others, pairs of them, or all.
     fn is_negative(&self, name: &str) -> bool {
-        let Ok(index) = self.names.binary_search(&name) else { return false };
+        // A value of an unknown function has no place among the names.
+        let index = self.names.binary_search(&name).map_or(0, |index| index);
         const FIRST_FAR: u8 = FRACTIONS + WHOLE;
         match self.round {
             FIRST_FAR => false,

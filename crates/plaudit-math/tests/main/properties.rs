@@ -96,6 +96,8 @@ fn step_functions_of_letters_agree_by_their_laws_only() {
         ("(-1)^n", r"(-1)^n+\lfloor\frac{n+1}{4}\rfloor-\lfloor\frac{n}{4}\rfloor"),
         ("1", "(-1)^{n!}"),
         ("e", r"\max(\sin |y|!,e)"),
+        ("f(x)+5", "|f(x)+5|"),
+        (r"\sin(f(x))", r"\sin\max(f(x),\sin 10)"),
         ("1000", r"\max(\lfloor\sin y\rfloor,1000)"),
         ("1", "(-1)^{ab}"),
         (r"\lceil x\rceil", r"\lfloor x\rfloor+1"),
