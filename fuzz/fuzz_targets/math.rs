@@ -1,4 +1,4 @@
-//! Can a response or a reference break the math verifier? Any pair of texts gets a verdict, and a reference equals itself.
+//! The math verifier under any pair of texts: each gets a verdict, and a reference equals itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

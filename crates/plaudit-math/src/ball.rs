@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use dashu_int::ops::{BitTest, DivEuclid, SquareRoot, UnsignedAbs};
+use dashu_int::ops::{BitTest, DivEuclid, DivRemEuclid, SquareRoot, UnsignedAbs};
 use dashu_int::{IBig, Sign, UBig};
 use dashu_ratio::RBig;
 
@@ -89,10 +89,12 @@ impl Context<'_> {
         let radius_bits = i64::from(64 - radius.leading_zeros());
         let drop = (bits(&mid) - self.precision).max(radius_bits - RADIUS_BITS);
         let ball = if drop > 0 {
+            // Zeros are dropped without a loss.
+            let exact = radius == 0 && mid.trailing_zeros().is_some_and(|zeros| zeros as i64 >= drop);
             Ball {
                 mid: shifted(&mid, -drop),
                 exponent: exponent + drop,
-                radius: shifted_up(radius, -drop).saturating_add(1),
+                radius: if exact { 0 } else { shifted_up(radius, -drop).saturating_add(1) },
             }
         } else {
             Ball { mid, exponent, radius }
@@ -117,8 +119,8 @@ impl Context<'_> {
             return self.ball(num.clone(), 0, 0);
         }
         let shift = (self.precision + 8 + den.bit_len() as i64 - bits(num)).max(0);
-        let quotient = shifted(num, shift).div_euclid(IBig::from(den.clone()));
-        self.ball(quotient, -shift, 1)
+        let (quotient, rest) = shifted(num, shift).div_rem_euclid(IBig::from(den.clone()));
+        self.ball(quotient, -shift, u64::from(!rest.is_zero()))
     }
 
     pub(crate) fn add(&mut self, a: &Ball, b: &Ball) -> Result<Ball, Stop> {
@@ -181,9 +183,17 @@ impl Context<'_> {
             return Ok(Ball::zero());
         }
         self.pay(3)?;
-        let shift = (self.precision + 8 + bits(&b.mid) - bits(&a.mid)).max(0);
-        let quotient = shifted(&a.mid, shift).div_euclid(&b.mid);
+        let mut shift = (self.precision + 8 + bits(&b.mid) - bits(&a.mid)).max(0);
+        if a.radius > 0 {
+            // Bits below the radius of the quotient mean nothing; around zero there would be no end of them.
+            let radius_bits = i64::from(64 - a.radius.leading_zeros());
+            shift = shift.min(bits(&b.mid) + RADIUS_BITS - radius_bits);
+        }
+        let (quotient, rest) = shifted(&a.mid, shift).div_rem_euclid(&b.mid);
         let exponent = a.exponent - b.exponent - shift;
+        if a.radius == 0 && b.radius == 0 && rest.is_zero() {
+            return self.ball(quotient, exponent, 0);
+        }
         // (ra + |q| rb) / (|b| - rb), where |b| - rb >= 2^(bits - 2) once the radius is at most half of it.
         if IBig::from(b.radius) * 2 > b.mid.clone().unsigned_abs().into() {
             return Err(Stop::Imprecise);
@@ -327,6 +337,9 @@ impl Context<'_> {
     }
 
     pub(crate) fn ln(&mut self, a: &Ball) -> Result<Ball, Stop> {
+        if a.is_one() {
+            return Ok(Ball::zero());
+        }
         if a.is_zero() {
             return Err(Stop::NotReal);
         }
@@ -526,6 +539,11 @@ impl Ball {
         self.mid.is_zero() && self.radius == 0
     }
 
+    /// Exactly one.
+    fn is_one(&self) -> bool {
+        self.exact_integer().is_some_and(|n| n.is_one())
+    }
+
     pub(crate) fn neg(self) -> Self {
         Self { mid: -self.mid, ..self }
     }
@@ -579,6 +597,11 @@ impl Ball {
         }
         let value = shifted(&self.mid, self.exponent);
         (self.exponent >= 0 || shifted(&value, -self.exponent) == self.mid).then_some(value)
+    }
+
+    /// Whether the value is exactly an integer over two to the power of `shares`.
+    pub(crate) fn is_share(&self, shares: i64) -> bool {
+        Self { exponent: self.exponent + shares, ..self.clone() }.exact_integer().is_some()
     }
 
     /// A text of the leading bits, the same for two balls that agree to that many bits. For hashing.

@@ -28,7 +28,7 @@ pub(crate) const MAX_PLUS_MINUS: usize = 2;
 /// Bits of the last precision at which two real numbers are compared.
 pub(crate) const MAX_PRECISION: usize = 2_048;
 /// Limb operations of one verification. One operation takes about a nanosecond.
-pub(crate) const MAX_WORK: u64 = 2_000_000;
+pub(crate) const MAX_WORK: u64 = 1_000_000;
 
 /// Why an answer has no value: it breaks a bound, or it is not a value at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,7 @@
 //! Expressions: a flat arena of nodes, children before parents. Rational parts are folded as they are built, so a node
 //! that is left is one that has no exact rational value.
 
+use dashu_int::ops::BitTest;
 use dashu_int::{IBig, Sign};
 use dashu_ratio::RBig;
 
@@ -113,8 +114,10 @@ pub(crate) struct Occurs {
     pub(crate) imaginary: bool,
     pub(crate) infinity: bool,
     pub(crate) big: bool,
-    /// A function that is constant between its steps, so that few points say little.
-    pub(crate) steps: bool,
+    /// A function of letters that bends, as an absolute value or the root of a square.
+    pub(crate) kinks: bool,
+    /// A real or imaginary part, a conjugate or an angle, which says that a letter is a complex number.
+    pub(crate) parts: bool,
 }
 
 /// The nodes and the names of one answer.
@@ -428,20 +431,22 @@ impl Tree {
                 Node::Letter(_) | Node::Apply(..) => occurs.letters = true,
                 Node::I => occurs.imaginary = true,
                 Node::Infinity => occurs.infinity = true,
-                Node::Call(Function::Floor | Function::Ceil | Function::Sign | Function::Factorial, _)
-                | Node::Fold(..)
-                | Node::Binomial(..) => occurs.steps = true,
-                Node::Big { .. } => occurs.big = true,
-                Node::Root { index, of } if index % 2 == 0 => {
-                    occurs.imaginary |=
-                        self.rational(*of).is_some_and(|value| value.sign() == Sign::Negative);
+                Node::Call(Function::Re | Function::Im | Function::Conj | Function::Arg, _) => {
+                    occurs.parts = true;
                 }
-                Node::Pow(base, exponent) => {
-                    occurs.imaginary |=
-                        self.rational(*base).is_some_and(|value| value.sign() == Sign::Negative)
-                            && self
-                                .rational(*exponent)
-                                .is_some_and(|power| power.denominator().clone() % 2u8 == 0);
+                Node::Call(Function::Abs, _) | Node::Fold(Fold::Max | Fold::Min, _) => occurs.kinks = true,
+                Node::Big { .. } => occurs.big = true,
+                Node::Root { index, of } if index % 2 == 0 => match self.rational(*of) {
+                    Some(value) => occurs.imaginary |= value.sign() == Sign::Negative,
+                    None => occurs.kinks = true,
+                },
+                Node::Pow(base, exponent)
+                    if self.rational(*exponent).is_some_and(|power| !power.denominator().bit(0)) =>
+                {
+                    match self.rational(*base) {
+                        Some(value) => occurs.imaginary |= value.sign() == Sign::Negative,
+                        None => occurs.kinks = true,
+                    }
                 }
                 _ => {}
             }

@@ -49,5 +49,5 @@ pub use bound::Bound;
 pub use extract::Rule;
 pub use judge::How;
 pub use options::{AnswerIn, Options, Order, Percent, Think, Units};
-pub use presets::{Preset, PresetReference, PresetScore};
+pub use presets::{Preset, PresetReference, PresetScore, PresetScores};
 pub use verify::{Judgement, Outcome, Reference, ReferenceError, Verdict, verify};

@@ -112,7 +112,8 @@ pub(crate) fn root(x: &RBig, index: u32, work: &mut Work) -> Result<Option<RBig>
         return Ok(None);
     }
     let cost = num_limbs(x).max(den_limbs(x));
-    work.spend(cost * cost / 4 + 8)?;
+    // Square roots are as fast as divisions; other roots take several rounds of them.
+    work.spend(if index == 2 { cost * cost / 4 } else { cost * cost * 3 } + 8)?;
     let Some(den) = exact_root(x.denominator(), index) else { return Ok(None) };
     let (sign, num) = x.numerator().clone().into_parts();
     let Some(num) = exact_root(&num, index) else { return Ok(None) };

@@ -68,6 +68,17 @@ impl Preset {
         ALL.into_iter().find(|preset| preset.name() == name)
     }
 
+    /// The numbers that the scorer takes as parameters, with their defaults.
+    pub const fn scores(self) -> PresetScores {
+        match self {
+            Self::VerlGsm8k | Self::VerlGsm8kFlexible => {
+                PresetScores { score: Some(1.0), format_score: Some(0.0) }
+            }
+            Self::VerlGeo3k => PresetScores { score: None, format_score: Some(0.1) },
+            _ => PresetScores { score: None, format_score: None },
+        }
+    }
+
     /// Whether the scores are those of the other scorer to the last bit.
     pub const fn is_exact(self) -> bool {
         matches!(
@@ -79,6 +90,15 @@ impl Preset {
                 | Self::VerlGsm8kFlexible
         )
     }
+}
+
+/// The numbers that some scorers take as parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PresetScores {
+    /// The score of a right answer. `None`: the scorer has no such parameter.
+    pub score: Option<f64>,
+    /// The score of an answer that is there and wrong, or the share of the format. `None`: as above.
+    pub format_score: Option<f64>,
 }
 
 /// The score of a preset.
@@ -94,6 +114,8 @@ pub struct PresetScore {
 #[derive(Clone, Debug)]
 pub struct PresetReference {
     preset: Preset,
+    /// The score of a right answer, and that of a wrong one or the share of the format.
+    scores: (f64, f64),
     text: String,
     parsed: Option<Result<Reference, ReferenceError>>,
 }
@@ -115,7 +137,22 @@ impl PresetReference {
             )),
             _ => None,
         };
-        Self { preset, text: reference.to_owned(), parsed }
+        let PresetScores { score, format_score } = preset.scores();
+        let scores = (score.unwrap_or(1.0), format_score.unwrap_or(0.0));
+        Self { preset, scores, text: reference.to_owned(), parsed }
+    }
+
+    /// Scores with other numbers than the defaults. What the scorer has no parameter for is left as it is.
+    #[must_use]
+    pub fn with_scores(mut self, given: PresetScores) -> Self {
+        let own = self.preset.scores();
+        if let (Some(_), Some(score)) = (own.score, given.score) {
+            self.scores.0 = score;
+        }
+        if let (Some(_), Some(format_score)) = (own.format_score, given.format_score) {
+            self.scores.1 = format_score;
+        }
+        self
     }
 
     /// Why the reference is none. A preset that compares strings takes any text.
@@ -131,10 +168,20 @@ impl PresetReference {
             Preset::VerlMathDapoStrictBox => {
                 exact(strict_box(tail(tail(response, 300), 100), &self.text), -1.0)
             }
-            Preset::VerlGsm8k => exact(gsm8k_strict(tail(response, 300), &self.text), 0.0),
-            Preset::VerlGsm8kFlexible => exact(gsm8k_flexible(tail(response, 300), &self.text), 0.0),
+            Preset::VerlGsm8k => self.gsm8k(gsm8k_strict(tail(response, 300), &self.text)),
+            Preset::VerlGsm8kFlexible => self.gsm8k(gsm8k_flexible(tail(response, 300), &self.text)),
             _ => self.by_class(response),
         }
+    }
+
+    /// An answer that is there and wrong has the score of the format, none has nothing.
+    fn gsm8k(&self, right: Option<bool>) -> PresetScore {
+        let score = match right {
+            Some(true) => self.scores.0,
+            Some(false) => self.scores.1,
+            None => 0.0,
+        };
+        PresetScore { score: Some(score), ..exact(right, 0.0) }
     }
 
     fn by_class(&self, response: &str) -> PresetScore {
@@ -160,7 +207,10 @@ impl PresetReference {
         };
         let accuracy = f64::from(u8::from(verdict.outcome.is_right()));
         let score = match self.preset {
-            Preset::VerlGeo3k => 0.9 * accuracy + 0.1 * f64::from(u8::from(has_geo3k_format(response))),
+            Preset::VerlGeo3k => {
+                let share = self.scores.1;
+                (1.0 - share) * accuracy + share * f64::from(u8::from(has_geo3k_format(response)))
+            }
             _ => accuracy,
         };
         PresetScore { score: Some(score), outcome: verdict.outcome }
@@ -665,6 +715,22 @@ mod tests {
         assert_eq!(score(Preset::VerlGsm8k, "so\n#### 1,000", "1000"), Some(1.0));
         assert_eq!(score(Preset::VerlGsm8k, "####  5", "5"), Some(0.0));
         assert_eq!(score(Preset::VerlGsm8kFlexible, "5 apples. That is all.", "5"), Some(1.0));
+    }
+
+    #[test]
+    fn scores_are_parameters_where_the_scorer_has_them() {
+        let given = PresetScores { score: Some(2.0), format_score: Some(0.25) };
+        let score =
+            |preset, response| PresetReference::new(preset, "5", 0).with_scores(given).score(response).score;
+        for preset in [Preset::VerlGsm8k, Preset::VerlGsm8kFlexible] {
+            assert_eq!(score(preset, "#### 5"), Some(2.0));
+            assert_eq!(score(preset, "#### 6"), Some(0.25));
+            assert_eq!(score(preset, "none"), Some(0.0));
+        }
+        assert_eq!(score(Preset::VerlGeo3k, "\\boxed{5}"), Some(0.75));
+        assert_eq!(score(Preset::VerlGeo3k, "<think>x</think>\\boxed{6}"), Some(0.25));
+        assert_eq!(score(Preset::VerlMathReward, "\\boxed{5}"), Some(1.0));
+        assert_eq!(score(Preset::VerlMathDapo, "Answer: 6"), Some(-1.0));
     }
 
     #[test]

@@ -236,9 +236,6 @@ impl Reference {
         {
             return said(Outcome::Right, kind, How::Text);
         }
-        if !parsed.parsed {
-            return said(Outcome::NotParsed, kind, How::Text);
-        }
         let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work, how: How::Text };
         let own = (&self.answer.tree, &self.answer.value);
         let outcome = match judge.equal(own, (&parsed.tree, &parsed.value)) {
@@ -249,7 +246,7 @@ impl Reference {
             Err(bound) => Outcome::Broken(bound),
         };
         let prose = matches!(parsed.value, Value::Text(_)) && !matches!(self.answer.value, Value::Text(_));
-        if prose && outcome == Outcome::Wrong {
+        if outcome == Outcome::Wrong && prose || outcome != Outcome::Right && !parsed.parsed {
             return said(Outcome::NotParsed, kind, How::Text);
         }
         said(outcome, kind, judge.how)

@@ -67,10 +67,16 @@ fn equality_is_symmetric() {
 }
 
 #[test]
-fn step_functions_of_letters_are_no_constants() {
+fn step_functions_of_letters_agree_by_their_laws_only() {
     let right = |reference: &str, response: &str| {
-        let reference = Reference::parse(reference, &Options::default()).unwrap();
-        verify(&format!("\\boxed{{{response}}}"), &reference).outcome.is_right()
+        let all: Vec<bool> = (0..20)
+            .map(|seed| {
+                let reference = Reference::parse(reference, &Options { seed, ..Options::default() }).unwrap();
+                verify(&format!("\\boxed{{{response}}}"), &reference).outcome.is_right()
+            })
+            .collect();
+        assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{reference} {response}: {all:?}");
+        all[0]
     };
     for (reference, response) in [
         ("1", r"\lfloor\sqrt[3]{2^{2^{\tan(y)}}}\rfloor"),
@@ -78,10 +84,57 @@ fn step_functions_of_letters_are_no_constants() {
         (r"0.\overline{3}", r"0.\overline{3}-(\sqrt{\binom{2}{n}})"),
         ("1", r"\gcd(2,f(x))"),
         ("7", r"7+\lfloor\frac{1}{n+1}\rfloor"),
+        ("n", r"n-\lfloor\frac{1}{n+1}\rfloor"),
+        ("n", r"n-\lfloor\frac{1}{n^2+2}\rfloor"),
+        ("n", r"n+\lceil\frac{1}{n^2+2}\rceil-1"),
+        ("x", r"x+\lfloor\frac{1}{2+\sin x}\rfloor"),
+        ("n", r"n+\binom{1}{n}"),
+        ("n", r"n+\gcd(n,997)-1"),
+        ("n", r"n+\operatorname{sgn}(n+1000)-1"),
+        ("(-1)^n", r"(-1)^n+\binom{1}{n}"),
+        ("(-1)^n", r"(-1)^n+\lfloor\frac{n}{1000}\rfloor"),
+        ("(-1)^n", r"(-1)^n+\lfloor\frac{n+1}{4}\rfloor-\lfloor\frac{n}{4}\rfloor"),
+        ("1", "(-1)^{n!}"),
+        ("e", r"\max(\sin |y|!,e)"),
+        ("f(x)+5", "|f(x)+5|"),
+        (r"\sin(f(x))", r"\sin\max(f(x),\sin 10)"),
+        ("1000", r"\max(\lfloor\sin y\rfloor,1000)"),
+        ("1", "(-1)^{ab}"),
+        (r"\lceil x\rceil", r"\lfloor x\rfloor+1"),
+        (r"\lfloor\frac{n^2}{4}\rfloor", r"\frac{2n^2+1+(-1)^n}{8}"),
+        // What bends far away is not straight.
+        ("n", "n-|n+1000|+(n+1000)"),
+        ("n", r"\sqrt{(n-10^6)^2}+10^6"),
+        ("7", r"6+\frac{|n+1000000|}{n+1000000}"),
     ] {
         assert!(!right(reference, response) && !right(response, reference), "{reference} {response}");
     }
-    assert!(right(r"\binom{n}{2}", r"\frac{n(n-1)}{2}") && right("3", r"\lfloor\pi\rfloor"));
+    for (reference, response) in [
+        (r"\binom{n}{2}", r"\frac{n(n-1)}{2}"),
+        (r"\binom{n}{2}2^n", r"n(n-1)2^{n-1}"),
+        (r"\binom{2n}{n}2^{n+1}", r"2^n\frac{2(2n)!}{(n!)^2}"),
+        (r"\binom{n}{k}2^{n+1}", r"2^n\cdot 2\binom{n}{n-k}"),
+        (r"\binom{n}{n-1}2^n", r"2n2^{n-1}"),
+        (r"n!e^{2n}", r"n\cdot(n-1)!(e^n)^2"),
+        (r"(-1)^n n!", r"-(-1)^{n+1}n\cdot(n-1)!"),
+        (r"\operatorname{lcm}(m,n)", r"\frac{mn}{\gcd(n,m)}"),
+        (r"2^{\gcd(m,n)}-1", r"2\cdot 2^{\gcd(n,m)-1}-1"),
+        (r"\lfloor x+1\rfloor", r"\lfloor x\rfloor+1"),
+        (r"\lceil x\rceil", r"-\lfloor-x\rfloor"),
+        (r"\sin^2x+\cos^2x+\lfloor x\rfloor", r"1+\lfloor x\rfloor"),
+        (r"2^{n+\lfloor n/2\rfloor}", r"2^n\cdot2^{\lfloor\frac{n}{2}\rfloor}"),
+        (r"\lfloor\frac{n+1}{2}\rfloor", r"\frac{2n+1-(-1)^n}{4}"),
+        (r"\lfloor\frac{n^2}{4}\rfloor", r"\frac{2n^2-1+(-1)^n}{8}"),
+        ("(-1)^n a b^n", "a(-b)^n"),
+        ("1", "(-1)^{2n}"),
+        (r"\lfloor\pi\rfloor x+\sin x", r"3x+\sin x"),
+        ("3", r"\lfloor\pi\rfloor"),
+        (r"\sqrt{a^2-2ab+b^2}", "|a-b|"),
+        (r"2^n\max(n!,1)", r"2\max(1,n!)2^{n-1}"),
+        (r"\max(x,y)", r"\frac{x+y+|x-y|}{2}"),
+    ] {
+        assert!(right(reference, response) && right(response, reference), "{reference} {response}");
+    }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
 use plaudit_math::{
-    AnswerIn, Bound, Options, Order, Outcome as Found, Percent, Preset, PresetReference, Reference,
-    ReferenceError, Think, Units, Verdict,
+    AnswerIn, Bound, Options, Order, Outcome as Found, Percent, Preset, PresetReference, PresetScores,
+    Reference, ReferenceError, Think, Units, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,12 @@ pub struct MathVerifyReward {
     pub unparsable_reference: MathUnparsable,
     /// Scores as another trainer does. It decides on everything above, so nothing of that can be set beside it.
     pub preset: Option<MathPreset>,
+    /// What `verl.gsm8k` and `verl.gsm8k_flexible` give a right answer: verl's parameter of that name, 1 by default. Other presets
+    /// have none.
+    pub score: Option<f64>,
+    /// What `verl.gsm8k` and `verl.gsm8k_flexible` give a number that is there and wrong: verl's parameter of that name, 0 by
+    /// default. Of `verl.geo3k` it is the share of the format, 0.1 by default. Other presets have none.
+    pub format_score: Option<f64>,
     /// Which part of the response is read.
     pub scope: Scope,
 }
@@ -92,6 +98,8 @@ impl Default for MathVerifyReward {
             unparsable_reference: MathUnparsable::Invalid,
             scope: Scope::Final,
             preset: None,
+            score: None,
+            format_score: None,
         }
     }
 }
@@ -226,6 +234,7 @@ impl Reward<Rule> for MathVerifyReward {
 struct Verifier {
     options: Options,
     preset: Option<Preset>,
+    scores: PresetScores,
     right: f64,
     wrong: f64,
     floor: f64,
@@ -245,8 +254,12 @@ enum ReadReference {
 impl Verifier {
     fn new(given: &MathVerifyReward) -> Result<Self, Vec<ParamError>> {
         let preset = given.preset.map(MathPreset::value);
+        let scores = PresetScores { score: given.score, format_score: given.format_score };
         let (right, wrong) = match preset {
             Some(Preset::VerlMathDapo | Preset::VerlMathDapoStrictBox) => (1.0, -1.0),
+            Some(Preset::VerlGsm8k | Preset::VerlGsm8kFlexible) => {
+                (given.score.unwrap_or(1.0), given.format_score.map_or(0.0, |format| format.min(0.0)))
+            }
             Some(_) => (1.0, 0.0),
             None => (given.right, given.wrong),
         };
@@ -254,8 +267,13 @@ impl Verifier {
         let tolerance = given.tolerance.map(|tolerance| Options::tolerance_from(&format!("{tolerance:e}")));
         let seed = secret_seed();
         let checks = [
-            ParamError::check(wrong.is_finite(), "wrong", "a finite number is wanted"),
-            ParamError::check(right.is_finite() && right > wrong, "right", "must be above `wrong`"),
+            check_scores(preset, scores),
+            ParamError::check(given.wrong.is_finite(), "wrong", "a finite number is wanted"),
+            ParamError::check(
+                given.right.is_finite() && given.right > given.wrong,
+                "right",
+                "must be above `wrong`",
+            ),
             ParamError::check(
                 floor.is_finite() && floor <= wrong,
                 "timeout_score",
@@ -287,7 +305,7 @@ impl Verifier {
         let written =
             serde_json::to_vec(given).map_err(|error| vec![ParamError::new("", error.to_string())])?;
         let key = rapidhash::v3::rapidhash_v3(&written);
-        Ok(Self { options, preset, right, wrong, floor, skips_unparsable, scope: given.scope, key })
+        Ok(Self { options, preset, scores, right, wrong, floor, skips_unparsable, scope: given.scope, key })
     }
 
     fn read(&self, reference: &str) -> ReadReference {
@@ -296,7 +314,8 @@ impl Verifier {
         }
         match self.preset {
             Some(preset) => {
-                let read = PresetReference::new(preset, reference, self.options.seed);
+                let read =
+                    PresetReference::new(preset, reference, self.options.seed).with_scores(self.scores);
                 read.error().map_or(ReadReference::Preset(read), ReadReference::Unusable)
             }
             None => Reference::parse(reference, &self.options)
@@ -398,6 +417,28 @@ fn refuse_beside_preset(given: &MathVerifyReward) -> Result<(), ParamError> {
     }
 }
 
+/// Refuses the numbers of a preset where it has no such parameter, and such that a wrong answer would pay.
+fn check_scores(preset: Option<Preset>, given: PresetScores) -> Result<(), ParamError> {
+    let own = preset.map_or(PresetScores { score: None, format_score: None }, Preset::scores);
+    let absent = |key| match preset {
+        Some(preset) => ParamError::new(key, format!("the preset `{}` has no such parameter", preset.name())),
+        None => ParamError::new(key, "only a preset has it: without one, set `right` and `wrong`"),
+    };
+    if given.score.is_some() && own.score.is_none() {
+        return Err(absent("score"));
+    }
+    if given.format_score.is_some() && own.format_score.is_none() {
+        return Err(absent("format_score"));
+    }
+    let score = given.score.unwrap_or(1.0);
+    ParamError::check(score.is_finite() && score > 0.0, "score", "must be above 0")?;
+    let Some(format_score) = given.format_score else { return Ok(()) };
+    // A share of the format that is negative would pay for a bad one.
+    let low = if own.score.is_some() { f64::MIN } else { 0.0 };
+    let wanted = if own.score.is_some() { "must be below `score`" } else { "must be from 0 to below 1" };
+    ParamError::check(format_score >= low && format_score < score, "format_score", wanted)
+}
+
 /// The secret from which the points of identity tests come. No verdict depends on it; a policy that knew it could write an
 /// expression that agrees with the reference at just those points.
 fn secret_seed() -> Result<u64, ParamError> {
@@ -493,6 +534,12 @@ mod tests {
             (json!({"tolerance": 0.0}), "tolerance"),
             (json!({"preset": "verl.gsm8k", "answer": "box"}), "answer"),
             (json!({"preset": "verl.math_dapo", "timeout_score": 0.0}), "timeout_score"),
+            (json!({"score": 2.0}), "score"),
+            (json!({"preset": "verl.geo3k", "score": 2.0}), "score"),
+            (json!({"preset": "verl.math_dapo", "format_score": 0.1}), "format_score"),
+            (json!({"preset": "verl.gsm8k", "score": 0.0}), "score"),
+            (json!({"preset": "verl.gsm8k", "format_score": 1.0}), "format_score"),
+            (json!({"preset": "verl.geo3k", "format_score": -0.1}), "format_score"),
         ] {
             let given: MathVerifyReward = serde_json::from_value(parameters.clone()).expect("parameters");
             let refused = given.build(&mut ResourceCache::default()).expect_err("a refusal");
@@ -513,6 +560,17 @@ mod tests {
         let dapo = json!({"preset": "verl.math_dapo"});
         assert_eq!(compared::<MathVerifyReward>(dapo.clone(), "Answer: 4", Some("4")).value(), Some(1.0));
         assert_eq!(compared::<MathVerifyReward>(dapo, "4", Some("4")).value(), Some(-1.0));
+        for preset in ["verl.gsm8k", "verl.gsm8k_flexible"] {
+            let scores = json!({"preset": preset, "score": 2.0, "format_score": 0.1});
+            for (response, value) in [("#### 4", 2.0), ("#### 5", 0.1), ("none", 0.0)] {
+                let outcome = compared::<MathVerifyReward>(scores.clone(), response, Some("4"));
+                assert_eq!(outcome.value(), Some(value), "{preset} {response}");
+            }
+            let penalty = json!({"preset": preset, "format_score": -1.0});
+            assert_eq!(compared::<MathVerifyReward>(penalty, "#### 5", Some("4")).value(), Some(-1.0));
+        }
+        let geo = json!({"preset": "verl.geo3k", "format_score": 0.2});
+        assert_eq!(compared::<MathVerifyReward>(geo, "\\boxed{4}", Some("4")).value(), Some(0.8));
         let geo = json!({"preset": "verl.geo3k"});
         assert_eq!(compared::<MathVerifyReward>(geo, "\\boxed{4}", Some("4")).value(), Some(0.9));
     }

@@ -5,11 +5,14 @@
 //! their balls agree to 64 bits below the smallest number that occurred on the way, so that nothing that is part of
 //! either expression is lost in the comparison.
 
+mod step;
+
 use std::cmp::Ordering;
 
-use dashu_int::{IBig, Sign};
+use dashu_int::{IBig, Sign, UBig};
 use dashu_ratio::RBig;
 
+use self::step::{LEADING, is_step, with_arguments};
 use crate::ball::{Ball, Context, Stop};
 use crate::bound::{Bound, Work};
 use crate::expr::{Expr, Fold, Function, Id, Node, Tree};
@@ -22,13 +25,18 @@ const PRECISIONS: [i64; 4] = [128, 512, 1024, 2048];
 const POINT_PRECISIONS: [i64; 2] = [256, 1024];
 /// Bits by which two equal numbers must agree below the smallest intermediate.
 const MARGIN: i64 = 64;
-/// Points at which functions of letters are compared: fractions first, then whole numbers.
+/// Points at which functions of letters are compared: fractions first, then whole numbers in runs of four, then fractions
+/// far from zero.
 const FRACTIONS: u8 = 10;
 const WHOLE: u8 = 12;
+const RUN: u8 = 4;
+const FAR: u8 = 5;
 /// Fractions at which two functions must agree to be equal.
 const MIN_FRACTIONS: u32 = 4;
 /// Points at which functions must agree that are not defined at that many fractions, as `(-1)^n`.
 const MIN_POINTS: u32 = 8;
+/// Points that may be unclear at the last precision, before the others get the first one only.
+const MAX_UNCLEAR: u32 = 3;
 
 /// A complex number. The imaginary part of a real number is exactly zero.
 #[derive(Clone, Debug)]
@@ -58,18 +66,33 @@ struct Points<'k> {
     round: u8,
     /// The names of both sides in order, so that each gets both signs against its neighbours.
     names: &'k [&'k str],
+    /// Which letters are complex numbers.
+    complex: ComplexLetters,
+}
+
+/// Which letters are complex numbers: real and imaginary parts say that some are.
+#[derive(Clone, Copy, PartialEq)]
+enum ComplexLetters {
+    None,
+    /// Beside the imaginary unit the other letters are real, as in `x + iy`.
+    ZAndW,
+    All,
 }
 
 impl Points<'_> {
     /// The value of a letter: positive and negative fractions, small ones more often as many domains are small, then
-    /// pairs of neighbouring whole numbers, small and large, so that both parities occur.
+    /// runs of whole numbers, from one and from larger ones, so that all remainders modulo four occur, then large
+    /// fractions.
     fn letter(&self, name: &str) -> RBig {
-        // A whole number and the one after it share a draw.
-        let pair = self.round.saturating_sub(FRACTIONS) / 2;
-        let drawn = if self.round < FRACTIONS { self.round } else { FRACTIONS + pair };
+        let at = self.round.saturating_sub(FRACTIONS);
+        // A whole number and those after it share a draw.
+        let drawn = if (FRACTIONS..FRACTIONS + WHOLE).contains(&self.round) {
+            FRACTIONS + at / RUN
+        } else {
+            self.round
+        };
         let draw = self.key.draw(b'r', drawn, name.as_bytes());
-        let share = i64::from((draw >> 32) as u32 >> 2) + 1;
-        let fraction = RBig::from_parts(IBig::from(share), ((1u64 << 30) + 3).into());
+        let fraction = unit_fraction(draw);
         let small = i64::from((draw & 0xffff) as u16);
         match self.round {
             0..=2 => fraction,
@@ -81,21 +104,42 @@ impl Points<'_> {
                 let size = if self.round == 9 { fraction } else { fraction + RBig::from(small % 9) };
                 if self.is_negative(name) { -size } else { size }
             }
-            round => {
-                let range = [2, 300, 12][usize::from(pair % 3)];
-                RBig::from(2 + small % range + i64::from((round - FRACTIONS) % 2))
+            _ if at < WHOLE => {
+                let range = [1, 12, 1_000][usize::from(at / RUN) % 3];
+                // Two letters have all four pairs of parities in a run.
+                let step = at % RUN;
+                let step = match self.names.binary_search(&name).map_or(0, |index| index % 3) {
+                    0 => step,
+                    1 => step / 2,
+                    _ => step + step / 2,
+                };
+                RBig::from(1 + small % range + i64::from(step))
+            }
+            _ => {
+                let size = fraction * RBig::from(UBig::ONE << if at < WHOLE + 2 { 13 } else { 60 });
+                if self.is_negative(name) { -size } else { size }
             }
         }
     }
 }
 
+/// A fraction between zero and one.
+fn unit_fraction(draw: u64) -> RBig {
+    let share = i64::from((draw >> 32) as u32 >> 2) + 1;
+    RBig::from_parts(IBig::from(share), ((1u64 << 30) + 3).into())
+}
+
 impl Points<'_> {
-    /// Whether a letter is negative in a round of mixed signs: every second one, the others, or pairs of them.
+    /// Whether a letter is negative in a round of mixed signs: every second one, the others, pairs of them, or all.
     fn is_negative(&self, name: &str) -> bool {
-        let Ok(index) = self.names.binary_search(&name) else { return false };
+        // A value of an unknown function has no place among the names.
+        let index = self.names.binary_search(&name).map_or(0, |index| index);
+        const FIRST_FAR: u8 = FRACTIONS + WHOLE;
         match self.round {
-            7 => index % 2 == 0,
-            8 => index % 2 == 1,
+            FIRST_FAR => false,
+            round if round == FIRST_FAR + 1 || round == FIRST_FAR + 2 => true,
+            round if round == 7 || round == FIRST_FAR + 3 => index % 2 == 0,
+            round if round == 8 || round == FIRST_FAR + 4 => index % 2 == 1,
             _ => index / 2 % 2 == 0,
         }
     }
@@ -123,11 +167,23 @@ impl Evaluation<'_, '_> {
     fn eval(&mut self, tree: &Tree, expr: Expr) -> Result<Complex, Stop> {
         let live = tree.live(expr);
         let mut values: Vec<Option<Complex>> = vec![None; live.len()];
+        // Whether a node depends on a letter, and on a step function of one.
+        let mut depends = vec![(false, false); live.len()];
         for index in 0..live.len() {
             if live[index] {
-                let value = self.node(tree, expr.first + index as Id, &|child| {
-                    values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal)
-                })?;
+                let id = expr.first + index as Id;
+                let node = tree.node(id);
+                let (mut varies, mut unknown) = (matches!(node, Node::Letter(_) | Node::Apply(..)), false);
+                node.children(|child| {
+                    let of = depends[(child - expr.first) as usize];
+                    varies |= of.0;
+                    unknown |= of.1;
+                });
+                let step = varies && is_step(node) || unknown && matches!(node, Node::Fold(..));
+                depends[index] = (varies, unknown || step);
+                let of = |child: Id| values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal);
+                let value =
+                    if step { Complex::real(self.step(tree, node, &of)?) } else { self.node(tree, id, &of)? };
                 self.note(&value);
                 values[index] = Some(value);
             }
@@ -145,8 +201,20 @@ impl Evaluation<'_, '_> {
             Node::Number(value) => Complex::real(self.context.rational(value)?),
             Node::Letter(name) => {
                 self.context.work.spend(HASH_COST)?;
-                let value = self.points.letter(tree.name(*name));
-                Complex::real(self.context.rational(&value)?)
+                let name = tree.name(*name);
+                let value = self.points.letter(name);
+                let re = self.context.rational(&value)?;
+                let im = match self.points.complex {
+                    ComplexLetters::All => true,
+                    ComplexLetters::ZAndW => name.starts_with(['z', 'w']),
+                    ComplexLetters::None => false,
+                };
+                if im {
+                    let value = self.points.letter(&format!("{name};i"));
+                    Complex { re, im: self.context.rational(&value)? }
+                } else {
+                    Complex::real(re)
+                }
             }
             Node::Pi => Complex::real(self.context.pi()?),
             Node::E => Complex::real(self.context.exp(&Ball::one())?),
@@ -194,16 +262,13 @@ impl Evaluation<'_, '_> {
             }
             Node::Apply(name, ids) => {
                 // An unknown function: a number that depends on the leading bits of its arguments.
-                let mut text = tree.name(*name).to_owned();
+                let mut arguments = Vec::with_capacity(ids.len() * 2);
                 for id in ids {
                     let value = of(*id)?;
-                    for part in [&value.re, &value.im] {
-                        let (mid, exponent) = part.leading(90);
-                        text.extend([";".to_owned(), mid.to_string(), "e".to_owned(), exponent.to_string()]);
-                    }
+                    arguments.extend([value.re.leading(LEADING), value.im.leading(LEADING)]);
                 }
                 self.context.work.spend(HASH_COST * 4)?;
-                let value = self.points.letter(&text);
+                let value = self.points.letter(&with_arguments(tree.name(*name), &arguments));
                 Complex::real(self.context.rational(&value)?)
             }
         })
@@ -504,7 +569,7 @@ fn agreement(
 /// Whether a constant has a value.
 pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[] };
+        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
         let context = Context { precision, work };
         match (Evaluation { context, points, complex: true, smallest: 0 }).eval(a.0, a.1) {
             Ok(_) => return Ok(true),
@@ -520,7 +585,14 @@ pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<
 pub(crate) fn constants(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     let mut close = 0;
     for precision in PRECISIONS {
-        match agreement(a, b, Points { key, round: 0, names: &[] }, true, precision, work) {
+        match agreement(
+            a,
+            b,
+            Points { key, round: 0, names: &[], complex: ComplexLetters::None },
+            true,
+            precision,
+            work,
+        ) {
             Ok(Agreement::Different) => return Ok(false),
             Ok(Agreement::Close) => close += 1,
             Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
@@ -542,39 +614,66 @@ pub(crate) fn functions(
     key: &Key,
     work: &mut Work,
 ) -> Result<bool, Bound> {
-    let steps = a.0.occurs(a.1).steps || b.0.occurs(b.1).steps;
+    let (left, right) = (a.0.occurs(a.1), b.0.occurs(b.1));
+    let kinks = left.kinks || right.kinks;
+    let letters = match (left.parts || right.parts, complex) {
+        (false, _) => ComplexLetters::None,
+        (true, true) => ComplexLetters::ZAndW,
+        (true, false) => ComplexLetters::All,
+    };
+    let complex = complex || left.parts || right.parts;
     let mut names: Vec<&str> = a.0.names().chain(b.0.names()).collect();
     names.sort_unstable();
     names.dedup();
-    let mut agreements = 0;
-    for round in 0..FRACTIONS + WHOLE {
-        if round == FRACTIONS && !steps && agreements >= MIN_FRACTIONS {
-            return Ok(true);
-        }
-        for precision in POINT_PRECISIONS {
-            match agreement(a, b, Points { key, round, names: &names }, complex, precision, work) {
-                Ok(Agreement::Different) => return Ok(false),
-                Ok(Agreement::Close) => {
-                    agreements += 1;
-                    break;
-                }
+    let mut unclear = 0;
+    let mut at = |round: u8| -> Result<Option<bool>, Bound> {
+        let precisions = if unclear < MAX_UNCLEAR { &POINT_PRECISIONS[..] } else { &POINT_PRECISIONS[..1] };
+        for precision in precisions.iter().copied() {
+            let points = Points { key, round, names: &names, complex: letters };
+            match agreement(a, b, points, complex, precision, work) {
+                Ok(Agreement::Different) => return Ok(Some(false)),
+                Ok(Agreement::Close) => return Ok(Some(true)),
                 Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
                 // Beyond the domain of one of them, or too large at this point: the next point.
-                Err(Stop::NotReal) => break,
+                Err(Stop::NotReal) => return Ok(None),
                 Err(Stop::Bound(_)) => {
                     work.spend(1_000)?;
-                    break;
+                    return Ok(None);
                 }
             }
         }
+        unclear += 1;
+        Ok(None)
+    };
+    let mut agreements = 0;
+    let mut enough = false;
+    for round in 0..FRACTIONS + WHOLE {
+        enough |= round == FRACTIONS && agreements >= MIN_FRACTIONS;
+        if enough {
+            break;
+        }
+        match at(round)? {
+            Some(true) => agreements += 1,
+            Some(false) => return Ok(false),
+            None => {}
+        }
     }
-    if agreements >= MIN_POINTS { Ok(true) } else { Err(Bound::Undecided) }
+    if !enough && agreements < MIN_POINTS {
+        return Err(Bound::Undecided);
+    }
+    // What bends, as an absolute value, may bend far from zero.
+    for round in FRACTIONS + WHOLE..FRACTIONS + WHOLE + if kinks { FAR } else { 0 } {
+        if at(round)? == Some(false) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Orders two real constants that are known to be different.
 pub(crate) fn order(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<Ordering, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[] };
+        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
         let mut evaluation =
             Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
         let mut pair = || -> Result<Option<Ordering>, Stop> {
@@ -601,7 +700,7 @@ pub(crate) fn within(
     work: &mut Work,
 ) -> Result<bool, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[] };
+        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
         let mut evaluation =
             Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
         let mut decide = || -> Result<Option<Ordering>, Stop> {
@@ -623,7 +722,7 @@ pub(crate) fn within(
 
 /// The sign of a constant that may be a quotient of two functions of letters at a point.
 pub(crate) fn sign(a: RealExpr<'_>, key: &Key, round: u8, work: &mut Work) -> Option<Sign> {
-    let points = Points { key, round, names: &[] };
+    let points = Points { key, round, names: &[], complex: ComplexLetters::None };
     let context = Context { precision: 256, work };
     let mut evaluation = Evaluation { context, points, complex: false, smallest: 0 };
     let value = evaluation.eval(a.0, a.1).ok()?;
