@@ -58,10 +58,28 @@ def test_a_join_takes_conversations():
     assert plaudit.reward("number_accuracy").score(CHAT, reference="42").value == 1.0
 
 
+def test_a_conversation_that_cannot_be_read_is_one_invalid_rollout():
+    engine = plaudit.Engine(RECIPE)
+    report = engine.score(
+        responses=[CHAT, [{"role": "wizard"}], "42", "\ud800", [{"text": "a", "mask": 2}]],
+        references=["42"] * 5,
+    )
+    assert [result.total for result in report] == [1.0, None, 1.0, None, None]
+    assert [result.reason and result.reason["code"] for result in report] == [
+        None,
+        "input.response",
+        None,
+        "input.utf8",
+        "input.response",
+    ]
+    assert 'responses[1][0].role: "wizard" is not known' in list(report)[1].reason["message"]
+    assert report.statistics["outcomes"]["invalid"] == 3
+    alone = plaudit.reward("number_accuracy").score([{"role": "wizard"}], reference="42")
+    assert (alone.value, alone.reason["code"]) == (None, "input.response")
+
+
 def test_a_bad_shape_is_named_by_its_path():
     engine = plaudit.Engine(RECIPE)
-    with pytest.raises(plaudit.ArgumentError, match=r'responses\[1\]\[0\]\.role: "wizard" is not known'):
-        engine.score(responses=["text", [{"role": "wizard"}]])
     with pytest.raises(plaudit.ArgumentError, match="finish_reasons has 1 items"):
         engine.score(responses=["a", "b"], finish_reasons=["stop"])
     with pytest.raises(plaudit.ArgumentError, match=r"tools\[0\]: a tool with a name is wanted"):
