@@ -8,7 +8,6 @@ use crate::value::{self, from_value, parameters};
 use plaudit::aggregate::{Comparison, Method};
 use plaudit::engine::Engine;
 use plaudit::outcome::Outcome;
-use plaudit::reason::Code;
 use plaudit::recipe::{Recipe, RecipeError, RecipeErrors};
 use plaudit::registry::RewardEntry;
 use pyo3::prelude::*;

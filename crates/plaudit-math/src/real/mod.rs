@@ -138,9 +138,9 @@ impl Points<'_> {
         match self.round {
             FIRST_FAR => false,
             round if round == FIRST_FAR + 1 || round == FIRST_FAR + 2 => true,
-            round if round == 7 || round == FIRST_FAR + 3 => index % 2 == 0,
+            round if round == 7 || round == FIRST_FAR + 3 => index.is_multiple_of(2),
             round if round == 8 || round == FIRST_FAR + 4 => index % 2 == 1,
-            _ => index / 2 % 2 == 0,
+            _ => (index / 2).is_multiple_of(2),
         }
     }
 }
