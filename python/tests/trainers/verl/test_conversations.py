@@ -40,9 +40,6 @@ def test_what_a_tool_said_earns_nothing():
 def test_turns_of_an_unknown_template_are_refused():
     other = spans(("a", 1), ("[TOOL_RESULTS]42[/TOOL_RESULTS]", 0), ("b", 1))
     engine = plaudit.Engine({"components": {"right": {"reward": "number_accuracy"}}})
-    try:
-        engine.score(responses=[other], references=["42"])
-    except plaudit.ArgumentError as error:
-        assert "no chat template that is known" in str(error)
-    else:
-        raise AssertionError("the response was read")
+    (refused, read) = engine.score(responses=[other, "42"], references=["42", "42"])
+    assert (refused.total, refused.reason["code"], read.total) == (None, "input.response", 1.0)
+    assert "no chat template that is known" in refused.reason["message"]
