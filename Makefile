@@ -105,6 +105,7 @@ docs:
 # bench/runs.
 bench:
 	$(PYTHON) bench/run.py
+	$(CARGO) run --release --locked -p plaudit --example turns -- bench/data
 	$(PYTHON) bench/mathematics.py
 	$(PYTHON) bench/judges.py
 	$(PYTHON) bench/stream.py
