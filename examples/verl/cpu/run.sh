@@ -6,6 +6,7 @@
 #   SCORING=agent examples/verl/cpu/run.sh         scored in the agent loop instead of the reward workers
 #   BROKEN_ROLLOUTS=0.05 SCORING=agent ...         one rollout in twenty fails (V1 goes on without it)
 #   SCORING=tools examples/verl/cpu/run.sh         verl's agent loop with a calculator: conversations, a reward for each turn
+#   RECIPE=math SCORING=tools ...                  by another recipe, a shipped one or a file
 #
 # Needs verl, torch and Ray in the Python that PYTHON names, and plaudit.
 set -eu
@@ -14,10 +15,10 @@ python=${PYTHON:-python3}
 work=${WORK:-$(mktemp -d)}
 steps=${STEPS:-2}
 scoring=${SCORING:-workers}
-recipe=$here/recipe.yaml
+recipe=${RECIPE:-$here/recipe.yaml}
 response=12
 if [ "$scoring" = tools ]; then
-    recipe=$here/tools.yaml
+    recipe=${RECIPE:-$here/tools.yaml}
     response=40
     "$python" "$here/make_inputs.py" "$work" tools
 else
