@@ -150,17 +150,25 @@ impl ChatTemplate {
         if !stray.trim().is_empty() {
             return Err(bad(path, &format!("text before the first turn of the template {}", self.name)));
         }
+        let mut first = true;
         while !rest.is_empty() {
-            let Some((name, body)) = rest.split_once(self.header.1) else {
-                return Err(bad(path, &format!("a header of the template {} without its end", self.name)));
+            let (segment, next) = rest.split_once(self.header.0).unwrap_or((rest, ""));
+            let (name, body) = segment.split_once(self.header.1).unwrap_or((segment, ""));
+            let known = self.roles.iter().find(|(known, _)| *known == name.trim());
+            let Some((_, role)) = known.filter(|_| segment.contains(self.header.1)) else {
+                if first {
+                    return Err(bad(
+                        path,
+                        &format!("the template {} has no role {:?}", self.name, name.trim()),
+                    ));
+                }
+                // The template wrote the first header; this one stands in what a tool or a user said. It must not make the
+                // rollout unreadable, or a policy could have a tool say it instead of being wrong.
+                turns.push(Turn::said(Role::User, segment));
+                rest = next;
+                continue;
             };
-            let Some((_, role)) = self.roles.iter().find(|(known, _)| *known == name.trim()) else {
-                return Err(bad(path, &format!("the template {} has no role {:?}", self.name, name.trim())));
-            };
-            let (body, next) = match body.split_once(self.header.0) {
-                Some((body, next)) => (body, next),
-                None => (body, ""),
-            };
+            first = false;
             let body_end = self.ends.iter().filter_map(|end| body.find(end)).min();
             match (role, body_end) {
                 // The header of the model's next turn ends the span.
