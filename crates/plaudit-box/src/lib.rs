@@ -1,0 +1,50 @@
+//! Runs one untrusted program in a Linux sandbox: namespaces, or Landlock and seccomp, with limits.
+//!
+//! A box is made by `clone` with `CLONE_VM` from the thread that asks for it: the new process shares the caller's memory until
+//! it calls `execve`, and until then makes raw system calls on a stack of its own, as `posix_spawn` does. So a box can be made
+//! from any thread of a large process, without a second program that would have to be shipped in the command and in the
+//! wheel, and without copying page tables: a `fork` of a process with 8 GB resident costs about 60 times as much as this
+//! (`examples/starts.rs` measures it). The program itself is the first process of its PID namespace: when it ends, the kernel
+//! kills all that it left behind, and there is no supervisor inside to attack.
+//!
+//! ```no_run
+//! use plaudit_box::{Job, Options, Sandbox};
+//!
+//! let sandbox = Sandbox::open(Options::default()).expect("a tier that withstands the attacks");
+//! let job = Job::new(["/usr/bin/python3", "-I", "-S", "main.py"]).file("main.py", "print(int(input()) + 1)").stdin("41");
+//! let run = sandbox.run(&job).expect("the sandbox works");
+//! assert_eq!(run.stdout, b"42\n");
+//! ```
+//!
+//! What must hold:
+//!
+//! - A failure of the sandbox is a [`BoxFailure`], never the result of a program. A [`RunResult`] exists only after every layer
+//!   was on: the last step before `execve` says so, and each step before it stops the birth where it fails.
+//! - A program gets an empty environment, descriptors 0 to 2, and its own files. Expected outputs never enter the box.
+//! - CPU time decides about the limit of time. A program that wanted a processor and got none has met an overloaded host.
+//! - Nothing outlives a run; and nothing outlives a killed engine, by the death signal and by the guard (`guard.rs`).
+//!
+//! | Tier | Layers | Where |
+//! |---|---|---|
+//! | A | user, mount, PID, network, IPC, UTS and cgroup namespaces; read-only system, own `/proc`, tmpfs with limits; seccomp, Landlock, rlimits | hosts and virtual machines, containers that allow user namespaces |
+//! | B | Landlock, seccomp, rlimits; one process with threads, no file can be written | Docker and Kubernetes by default |
+//! | None | rlimits alone | only where an operator says so |
+
+// In the order of the path of a job.
+mod sandbox;
+mod job;
+mod report;
+mod layout;
+mod launch;
+mod child;
+mod attack;
+mod filter;
+mod landlock;
+mod supervise;
+mod usage;
+mod guard;
+mod sys;
+
+pub use job::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult};
+pub use report::{LayerReport, SandboxReport};
+pub use sandbox::{Options, Sandbox, Tier};

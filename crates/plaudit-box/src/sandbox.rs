@@ -1,0 +1,607 @@
+//! The sandbox: chooses a tier by attacking it, keeps its slots, and runs jobs.
+
+use crate::attack::{ATTACKS, AttackTable};
+use crate::child::{BoxFile, MountStep};
+use crate::filter::Filter;
+use crate::guard::{BoxTable, Guard};
+use crate::job::{BoxFailure, Job, Limits, RunResult};
+use crate::landlock::{self, Access};
+use crate::launch::{self, Blueprint, INSIDE, Started};
+use crate::layout::{self, DEVICES, WORK};
+use crate::report::{LayerReport, SandboxReport};
+use crate::supervise;
+use crate::sys::{Errno, last_errno};
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// How much isolates a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// Namespaces, with everything of tier B but its files.
+    A,
+    /// Landlock, seccomp and limits.
+    B,
+    /// Limits alone: a program can read and write what the engine can.
+    None,
+}
+
+impl std::fmt::Display for Tier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::A => "A",
+            Self::B => "B",
+            Self::None => "none",
+        })
+    }
+}
+
+/// How a sandbox is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The tier; without it the best one that withstands the attacks. [`Tier::None`] is used only when it is named here.
+    pub tier: Option<Tier>,
+    /// How many boxes exist at once; more jobs wait.
+    pub slots: usize,
+    /// Folders and files that programs may read besides the system's own, such as that of an interpreter.
+    pub read_only: Vec<PathBuf>,
+    /// As root, boxes belong to this user and those after it, one for each slot. They should own nothing.
+    pub first_user: u32,
+    /// Where tier B keeps the files of its boxes.
+    pub scratch: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            tier: None,
+            slots: std::thread::available_parallelism().map_or(1, usize::from),
+            read_only: Vec::new(),
+            // Above ordinary users and below those that systemd allocates.
+            first_user: 59_000,
+            scratch: std::env::temp_dir(),
+        }
+    }
+}
+
+/// A place for one box at a time.
+struct Slot {
+    index: usize,
+    /// The user of its boxes, where the engine is root.
+    user: Option<u32>,
+    /// The folder of its boxes in tier B.
+    folder: Option<PathBuf>,
+    landlock: Option<OwnedFd>,
+}
+
+/// Runs programs in boxes of one tier. Any thread may use it.
+pub struct Sandbox {
+    report: SandboxReport,
+    tier: Tier,
+    mounts: Vec<MountStep>,
+    filter: Filter,
+    boxes: BoxTable,
+    free: Mutex<Vec<Slot>>,
+    freed: Condvar,
+    /// Whether the engine could be debugged before a box made it otherwise.
+    dumpable: bool,
+    owner: u32,
+    // Last: it ends when no box is left.
+    _scratch: Option<Scratch>,
+    _guard: Guard,
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox").field("tier", &self.tier).field("slots", &self.boxes.len()).finish()
+    }
+}
+
+impl Sandbox {
+    /// Tries all tiers and tells about each of their layers.
+    pub fn probe(options: &Options) -> SandboxReport {
+        let mut report = SandboxReport { tier: None, layers: Vec::new() };
+        for tier in [Tier::A, Tier::B] {
+            let one = Options { slots: 1, ..options.clone() };
+            let works = Self::attempt(&one, tier, &mut report.layers).is_some();
+            if works && report.tier.is_none() {
+                report.tier = Some(tier);
+            }
+        }
+        report
+    }
+
+    /// Makes a sandbox of the best tier, or of the one that is named; where none withstands the attacks, tells why.
+    pub fn open(options: Options) -> Result<Self, SandboxReport> {
+        let tiers = match options.tier {
+            Some(tier) => vec![tier],
+            None => vec![Tier::A, Tier::B],
+        };
+        let mut layers = Vec::new();
+        for tier in tiers {
+            if let Some(mut sandbox) = Self::attempt(&options, tier, &mut layers) {
+                sandbox.report = SandboxReport { tier: Some(tier), layers };
+                return Ok(sandbox);
+            }
+        }
+        Err(SandboxReport { tier: None, layers })
+    }
+
+    /// What was tried to choose the tier.
+    pub fn report(&self) -> &SandboxReport {
+        &self.report
+    }
+
+    /// The tier of all boxes.
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// How many boxes can exist at once.
+    pub fn slots(&self) -> usize {
+        self.boxes.len()
+    }
+
+    /// Runs a job in a box of its own. Waits for a free slot, then for the end of the program.
+    pub fn run(&self, job: &Job) -> Result<RunResult, BoxFailure> {
+        if std::process::id() != self.owner {
+            return Err(BoxFailure::Lost(
+                "the sandbox belongs to the process that forked this one",
+                libc::ECHILD,
+            ));
+        }
+        let slot = self.take_slot();
+        let result = self.run_in(&slot, job);
+        self.give_back(slot);
+        result
+    }
+
+    fn take_slot(&self) -> Slot {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match free.pop() {
+                Some(slot) => return slot,
+                None => free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn give_back(&self, slot: Slot) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+        self.freed.notify_one();
+    }
+
+    fn run_in(&self, slot: &Slot, job: &Job) -> Result<RunResult, BoxFailure> {
+        let lost = |what| move |errno| BoxFailure::Lost(what, errno);
+        let stdin = input(&job.stdin).map_err(lost("memfd_create"))?;
+        let (stdout, stdout_end) = pipe(slot.user).map_err(lost("pipe2"))?;
+        let (stderr, stderr_end) = pipe(slot.user).map_err(lost("pipe2"))?;
+        let descriptors = [stdin.as_raw_fd(), stdout_end.as_raw_fd(), stderr_end.as_raw_fd()];
+        let started = self.start(slot, job, descriptors, None)?;
+        drop((stdin, stdout_end, stderr_end));
+        let result = supervise::watch(started.process, &self.boxes[slot.index], &job.limits, stdout, stderr);
+        if let Some(folder) = &slot.folder {
+            empty(folder);
+        }
+        result
+    }
+
+    /// Builds the box of a job and starts its program, or the attacks.
+    fn start(
+        &self,
+        slot: &Slot,
+        job: &Job,
+        descriptors: [i32; 3],
+        attacks: Option<&AttackTable>,
+    ) -> Result<Started, BoxFailure> {
+        let text = |text: &str| {
+            CString::new(text).map_err(|_| BoxFailure::Request(format!("a zero byte in {text:?}")))
+        };
+        let arguments = job.arguments.iter().map(|argument| text(argument)).collect::<Result<Vec<_>, _>>()?;
+        let environment = job
+            .environment
+            .iter()
+            .map(|(name, value)| text(&format!("{name}={value}")))
+            .collect::<Result<Vec<_>, _>>()?;
+        for (name, _, _) in &job.files {
+            if name.is_empty() || name.contains(['/', '\0']) || [".", ".."].contains(&name.as_str()) {
+                return Err(BoxFailure::Request(format!("{name:?} is not the name of a file")));
+            }
+        }
+        let mut files = Vec::new();
+        let work = match &slot.folder {
+            Some(folder) => {
+                write_files(folder, job).map_err(|errno| BoxFailure::Lost("the box's folder", errno))?;
+                CString::new(folder.as_os_str().as_bytes())
+                    .map_err(|_| BoxFailure::Request("folder".into()))?
+            }
+            None => {
+                for (name, content, executable) in &job.files {
+                    files.push(BoxFile { path: text(name)?, content, executable: *executable });
+                }
+                text(WORK)?
+            }
+        };
+        let limits = &job.limits;
+        let (bytes, count) =
+            (limits.file_bytes.max(4096), limits.file_count.max(1) + job.files.len() as u64 + 1);
+        let bytes = bytes + job.files.iter().map(|(_, content, _)| content.len() as u64 + 4096).sum::<u64>();
+        let options = format!("mode=755,uid={INSIDE},gid={INSIDE},size={bytes},nr_inodes={count}");
+        let plan = Blueprint {
+            tier: self.tier,
+            mounts: &self.mounts,
+            files: &files,
+            work: &work,
+            work_options: &text(&options)?,
+            descriptors,
+            user: slot.user,
+            limits: &resource_limits(limits, self.tier == Tier::A || slot.user.is_some()),
+            landlock: slot.landlock.as_ref(),
+            filter: &self.filter,
+            arguments: &arguments,
+            environment: &environment,
+            attacks,
+        };
+        let started = launch::start(&plan, &self.boxes[slot.index]);
+        if self.dumpable && slot.user.is_some() {
+            set_dumpable();
+        }
+        started
+    }
+
+    /// Makes a sandbox of one tier and attacks it. What was tried goes to `layers`.
+    fn attempt(options: &Options, tier: Tier, layers: &mut Vec<LayerReport>) -> Option<Self> {
+        let failed = |failure: &BoxFailure, layers: &mut Vec<LayerReport>| {
+            layers.push(LayerReport::failed(tier, failure));
+        };
+        let sandbox = match Self::build(options, tier) {
+            Ok(sandbox) => sandbox,
+            Err(failure) => {
+                failed(&failure, layers);
+                return None;
+            }
+        };
+        if tier == Tier::None {
+            layers.push(LayerReport::on(
+                tier,
+                "limits",
+                "programs are not isolated: an operator asked for it",
+            ));
+            return Some(sandbox);
+        }
+        match sandbox.attack(&options.scratch) {
+            Ok(attacked) => {
+                let good = attacked.iter().all(|layer| layer.works || layer.optional);
+                layers.extend(attacked);
+                good.then_some(sandbox)
+            }
+            Err(failure) => {
+                failed(&failure, layers);
+                None
+            }
+        }
+    }
+
+    /// Prepares all that the boxes of a tier share.
+    fn build(options: &Options, tier: Tier) -> Result<Self, BoxFailure> {
+        let version = landlock::version();
+        let landlock_failure = |errno| BoxFailure::Setup { layer: "Landlock", errno };
+        let readable = layout::readable(&options.read_only);
+        let root = launch::effective(libc::SYS_geteuid) == 0;
+        let scratch = match tier {
+            Tier::A => None,
+            _ => Some(
+                Scratch::new(&options.scratch)
+                    .map_err(|errno| BoxFailure::Lost("the folder for boxes", errno))?,
+            ),
+        };
+        let mut slots = Vec::new();
+        for index in 0..options.slots.max(1) {
+            let user = root.then(|| options.first_user.saturating_add(index as u32));
+            let folder = match &scratch {
+                Some(scratch) => Some(
+                    scratch.folder(index, user).map_err(|errno| BoxFailure::Lost("a box's folder", errno))?,
+                ),
+                None => None,
+            };
+            let landlock = match (tier, &version) {
+                (Tier::A, Ok(version)) if *version >= 4 => Some(landlock::rules(*version, false)),
+                (Tier::B, Ok(version)) => Some(file_rules(*version, &readable, folder.as_deref())),
+                (Tier::B, Err(errno)) => return Err(landlock_failure(*errno)),
+                _ => None,
+            };
+            let landlock = landlock.transpose().map_err(landlock_failure)?;
+            slots.push(Slot { index, user, folder, landlock });
+        }
+        // The first slot is taken first.
+        slots.reverse();
+        let boxes: BoxTable = slots.iter().map(|_| AtomicI32::new(0)).collect();
+        let guard =
+            Guard::start(BoxTable::clone(&boxes)).map_err(|errno| BoxFailure::Lost("the guard", errno))?;
+        Ok(Self {
+            report: SandboxReport { tier: None, layers: Vec::new() },
+            tier,
+            mounts: if tier == Tier::A { layout::mounts(&readable) } else { Vec::new() },
+            filter: Filter::new(tier, version.unwrap_or(0)),
+            boxes,
+            free: Mutex::new(slots),
+            freed: Condvar::new(),
+            dumpable: is_dumpable(),
+            owner: std::process::id(),
+            _scratch: scratch,
+            _guard: guard,
+        })
+    }
+
+    /// Builds one box and makes the attacks in it.
+    fn attack(&self, scratch: &Path) -> Result<Vec<LayerReport>, BoxFailure> {
+        let lost = |what| move |errno| BoxFailure::Lost(what, errno);
+        let target = Scratch::new(scratch).map_err(lost("the folder for the self-test"))?;
+        let secret = target.path.join("secret");
+        let io = |error: std::io::Error| {
+            BoxFailure::Lost("the file of the self-test", error.raw_os_error().unwrap_or(libc::EIO))
+        };
+        // Readable and removable for everybody, so that only the sandbox stands between.
+        std::fs::write(&secret, "secret").map_err(io)?;
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o666)).map_err(io)?;
+        std::fs::set_permissions(&target.path, std::fs::Permissions::from_mode(0o777)).map_err(io)?;
+        let path = |path: &Path| {
+            CString::new(path.as_os_str().as_bytes()).map_err(|_| BoxFailure::Request("path".into()))
+        };
+        let engine = std::process::id();
+        let table = AttackTable {
+            engine,
+            secret: path(&secret)?,
+            escape: path(&target.path.join("escape"))?,
+            environment: path(Path::new(&format!("/proc/{engine}/environ")))?,
+            one_process: self.tier == Tier::B,
+            results: std::array::from_fn(|_| AtomicI32::new(-1)),
+        };
+        let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(io)?;
+        let null = above_two(OwnedFd::from(null)).map_err(lost("dup"))?;
+        let slot = self.take_slot();
+        let job = Job::new(["attacks"]);
+        let started = self.start(&slot, &job, [null.as_raw_fd(); 3], Some(&table));
+        let (tier, mut layers) = (self.tier, Vec::new());
+        let started = match started {
+            Ok(started) => started,
+            Err(failure) => {
+                self.give_back(slot);
+                return Err(failure);
+            }
+        };
+        self.boxes[slot.index].store(0, Ordering::Release);
+        launch::reap(started.process).map_err(lost("wait4 (does the host ignore SIGCHLD?)"))?;
+        if tier == Tier::A {
+            layers.push(LayerReport::on(
+                tier,
+                "namespaces",
+                "user, mount, PID, network, IPC, UTS and cgroup",
+            ));
+            layers.push(LayerReport::on(
+                tier,
+                "file system",
+                "read-only system, tmpfs with limits of bytes and files",
+            ));
+            layers.push(match started.proc_errno {
+                0 => LayerReport::on(tier, "/proc", "of the box's own processes"),
+                errno => LayerReport::missing(tier, "/proc", errno),
+            });
+        }
+        layers.push(match slot.user {
+            Some(user) => {
+                LayerReport::on(tier, "user", format!("boxes belong to user {user} and those after it"))
+            }
+            None => LayerReport::on(tier, "user", "boxes belong to the engine's user"),
+        });
+        layers.push(match (&slot.landlock, landlock::version()) {
+            (Some(_), Ok(version)) => LayerReport::on(tier, "Landlock", format!("version {version}")),
+            (_, Ok(_)) => LayerReport::missing(tier, "Landlock", libc::EOPNOTSUPP),
+            (_, Err(errno)) => LayerReport::missing(tier, "Landlock", errno),
+        });
+        layers.push(LayerReport::on(tier, "seccomp", format!("{} instructions", self.filter.program.len())));
+        layers.push(LayerReport::on(tier, "limits", "CPU, memory, files, processes, output"));
+        self.give_back(slot);
+        for ((name, _), result) in ATTACKS.iter().zip(&table.results) {
+            let errno = result.load(Ordering::Acquire);
+            let detail = match errno {
+                -1 => "the attack was not made".to_owned(),
+                0 => "the attack succeeded".to_owned(),
+                libc::ENOTSUP => "not made: this tier allows it".to_owned(),
+                errno => format!("stopped: {}", std::io::Error::from_raw_os_error(errno)),
+            };
+            layers.push(LayerReport { tier, name, works: errno > 0, optional: false, detail, remedy: None });
+        }
+        Ok(layers)
+    }
+}
+
+/// The limits that the kernel enforces on each process.
+fn resource_limits(limits: &Limits, counts_processes: bool) -> Vec<(u32, u64)> {
+    // The supervisor ends a box at its limit; the kernel does, a second later, where the supervisor is not there.
+    let seconds = limits.cpu.as_secs() + 2;
+    let mut list = vec![
+        (libc::RLIMIT_CPU, seconds),
+        (libc::RLIMIT_AS, limits.address_space.unwrap_or(limits.memory)),
+        (libc::RLIMIT_DATA, limits.memory),
+        (libc::RLIMIT_STACK, (limits.memory / 4).clamp(1 << 20, 64 << 20)),
+        (libc::RLIMIT_FSIZE, limits.file_bytes),
+        (libc::RLIMIT_NOFILE, 128),
+        // One byte and not none: a core pattern that is a program ignores none.
+        (libc::RLIMIT_CORE, 1),
+        (libc::RLIMIT_MEMLOCK, 64 << 10),
+        (libc::RLIMIT_MSGQUEUE, 0),
+        (libc::RLIMIT_RTPRIO, 0),
+        (libc::RLIMIT_SIGPENDING, 256),
+    ];
+    if counts_processes {
+        list.push((libc::RLIMIT_NPROC, u64::from(limits.processes)));
+    }
+    list.into_iter().map(|(resource, limit)| (resource as u32, limit)).collect()
+}
+
+/// The rules of tier B: read the system and the box's folder, write nothing but devices.
+fn file_rules(version: u32, readable: &[PathBuf], folder: Option<&Path>) -> Result<OwnedFd, Errno> {
+    let rules = landlock::rules(version, true)?;
+    for path in readable {
+        landlock::allow(&rules, path, Access::Read)?;
+    }
+    for device in DEVICES {
+        landlock::allow(&rules, Path::new(device), Access::Device)?;
+    }
+    if let Some(folder) = folder {
+        landlock::allow(&rules, folder, Access::Read)?;
+    }
+    Ok(rules)
+}
+
+/// A folder that is removed with this. One whose engine was killed is removed by the next.
+struct Scratch {
+    path: PathBuf,
+}
+
+static SCRATCHES: AtomicU32 = AtomicU32::new(0);
+const SCRATCH_PREFIX: &str = "plaudit-box-";
+
+impl Scratch {
+    fn new(parent: &Path) -> Result<Self, Errno> {
+        let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
+        sweep(parent);
+        let (engine, number) = (std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed));
+        let path = parent.join(format!("{SCRATCH_PREFIX}{engine}-{number}"));
+        match std::fs::DirBuilder::new().mode(0o711).create(&path) {
+            Ok(()) => Ok(Self { path }),
+            Err(error) => Err(errno(error)),
+        }
+    }
+
+    /// The folder of a slot, for its user alone.
+    fn folder(&self, index: usize, user: Option<u32>) -> Result<PathBuf, Errno> {
+        let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
+        let path = self.path.join(index.to_string());
+        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(errno)?;
+        if let Some(user) = user {
+            std::os::unix::fs::chown(&path, Some(user), Some(user)).map_err(errno)?;
+        }
+        Ok(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes our own folders whose engine is gone.
+fn sweep(parent: &Path) {
+    let own = launch::effective(libc::SYS_geteuid);
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(SCRATCH_PREFIX)) else { continue };
+        let Some(engine) = rest.split('-').next().and_then(|engine| engine.parse::<u32>().ok()) else {
+            continue;
+        };
+        let ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own);
+        if ours && !Path::new(&format!("/proc/{engine}")).exists() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn write_files(folder: &Path, job: &Job) -> Result<(), Errno> {
+    for (name, content, executable) in &job.files {
+        let path = folder.join(name);
+        let write = || {
+            std::fs::write(&path, content)?;
+            let mode = if *executable { 0o755 } else { 0o644 };
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
+        };
+        write().map_err(|error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO))?;
+    }
+    Ok(())
+}
+
+fn empty(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let _ = std::fs::remove_file(entry.path()).or_else(|_| std::fs::remove_dir_all(entry.path()));
+    }
+}
+
+/// The standard input as a sealed file: all of it is there before the program starts, and nobody can change it.
+fn input(content: &[u8]) -> Result<OwnedFd, Errno> {
+    use std::io::{Seek, Write};
+    let fd = create_memory_file(c"stdin")?;
+    let mut file = std::fs::File::from(fd);
+    let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
+    file.write_all(content).map_err(errno)?;
+    file.rewind().map_err(errno)?;
+    let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+    // SAFETY: takes numbers alone.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(last_errno());
+    }
+    above_two(OwnedFd::from(file))
+}
+
+fn create_memory_file(name: &CStr) -> Result<OwnedFd, Errno> {
+    // SAFETY: the name outlives the call.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A pipe whose reading end does not block, and whose writing end the box's user may open again.
+fn pipe(user: Option<u32>) -> Result<(OwnedFd, OwnedFd), Errno> {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for the two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel has just made these descriptors, and nobody else knows them.
+    let [read, write] = ends.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+    let write = above_two(write)?;
+    // SAFETY: takes numbers alone.
+    if unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
+        return Err(last_errno());
+    }
+    if let Some(user) = user {
+        // SAFETY: takes numbers alone.
+        let _ = unsafe { libc::fchown(write.as_raw_fd(), user, user) };
+    }
+    Ok((read, write))
+}
+
+/// The same descriptor with a number above 2, so that the box can put it where it belongs.
+fn above_two(fd: OwnedFd) -> Result<OwnedFd, Errno> {
+    if fd.as_raw_fd() > 2 {
+        return Ok(fd);
+    }
+    // SAFETY: takes numbers alone.
+    let copy = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) };
+    if copy < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+fn is_dumpable() -> bool {
+    // SAFETY: takes numbers alone.
+    unsafe { libc::prctl(libc::PR_GET_DUMPABLE) == 1 }
+}
+
+/// A child that changes its user while it shares our memory takes away that we can be debugged; this gives it back.
+fn set_dumpable() {
+    // SAFETY: takes numbers alone.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
+}

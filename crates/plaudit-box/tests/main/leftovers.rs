@@ -1,0 +1,172 @@
+//! Nothing is left behind: no processes, mounts or files after hostile programs, and no box after the engine's death.
+
+use crate::{open, python, quick};
+use plaudit_box::{Job, Limits, Sandbox, Tier};
+use std::io::BufRead;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Processes whose command line or parent says that they are boxes with this marker.
+fn boxes(marker: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().into_string().unwrap().parse::<u32>() else { continue };
+        let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
+        if line.windows(marker.len()).any(|part| part == marker.as_bytes()) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+fn marked(code: &str, marker: &str, limits: &Limits) -> Job {
+    let mut job = python(code).limits(limits.clone());
+    job.arguments.push(marker.to_owned());
+    job
+}
+
+fn mounts() -> usize {
+    std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count()
+}
+
+const ENDLESS: [&str; 3] = [
+    "while True: pass",
+    "import time\nwhile True: time.sleep(1)",
+    "import os, signal\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\nos.setsid() if os.getpid() > 1 else None\nwhile True: os.getpid()",
+];
+const BOMBS: [&str; 3] = [
+    "import os\nwhile True: os.fork()",
+    "import os\nwhile True:\n    try:\n        if os.fork() == 0: os.setsid()\n    except OSError: pass",
+    "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(99,)).start()",
+];
+
+/// Runs so many programs on four slots and checks that nothing stays; meanwhile an honest one is answered.
+fn nothing_stays(tier: Tier, programs: &'static [&'static str], count: usize, limits: &Limits) {
+    let Some(sandbox) = open(tier, 4) else { return };
+    let marker = format!("plaudit-marker-{}-{tier}-{count}-{}", std::process::id(), programs.len() + programs[0].len());
+    let before = mounts();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if index >= count {
+                        return;
+                    }
+                    let run = sandbox.run(&marked(programs[index % programs.len()], &marker, limits));
+                    match run {
+                        Ok(run) => assert!(run.stdout.is_empty(), "{run:?}"),
+                        Err(failure) => assert_eq!(failure, plaudit_box::BoxFailure::HostOverloaded),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(boxes(&marker), Vec::<u32>::new());
+    assert_eq!(mounts(), before);
+    let run = sandbox.run(&python("print(7)")).unwrap();
+    assert_eq!(run.stdout, b"7\n");
+    drop(sandbox);
+    let left = format!("plaudit-box-{}-", std::process::id());
+    let scratch = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let count = scratch.filter(|entry| entry.file_name().to_string_lossy().starts_with(&left)).count();
+    // Other tests of this process may have a folder of their own at this moment.
+    assert!(count < 40, "{count} folders are left");
+}
+
+fn short() -> Limits {
+    let (cpu, wall) = (Duration::from_millis(100), Some(Duration::from_millis(300)));
+    Limits { cpu, wall, ..quick() }
+}
+
+#[test]
+fn endless_programs_leave_nothing() {
+    for tier in [Tier::A, Tier::B] {
+        nothing_stays(tier, &ENDLESS, 24, &short());
+    }
+}
+
+#[test]
+fn fork_bombs_leave_nothing() {
+    for tier in [Tier::A, Tier::B] {
+        nothing_stays(tier, &BOMBS, 9, &short());
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: make test-box"]
+fn a_thousand_endless_programs_leave_nothing() {
+    for tier in [Tier::A, Tier::B] {
+        nothing_stays(tier, &ENDLESS, 1000, &short());
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: make test-box"]
+fn a_hundred_fork_bombs_leave_nothing() {
+    for tier in [Tier::A, Tier::B] {
+        nothing_stays(tier, &BOMBS, 100, &Limits { wall: Some(Duration::from_secs(1)), ..short() });
+    }
+}
+
+/// A program that loses its death signal: a thread's `execve` takes the place of the process.
+const LOSES_THE_SIGNAL: &str = "import threading, os, sys, time\n\
+    again = [sys.executable, '-I', '-S', '-c', 'import time; time.sleep(3600)', sys.argv[1]]\n\
+    threading.Thread(target=lambda: os.execv(sys.executable, again)).start()\n\
+    time.sleep(3600)";
+const LEAVES_A_CHILD: &str = "import os, time\n\
+    try: os.fork()\n\
+    except OSError: pass\n\
+    os.setsid() if os.getpid() != 1 and os.getpgid(0) != os.getpid() else None\n\
+    time.sleep(3600)";
+
+/// Not a test of its own: the engine that `a_killed_engine_leaves_no_box` kills.
+#[test]
+#[ignore = "started by a_killed_engine_leaves_no_box"]
+fn engine_to_be_killed() {
+    let tier = if std::env::var("PLAUDIT_BOX_TIER").as_deref() == Ok("A") { Tier::A } else { Tier::B };
+    let marker = std::env::var("PLAUDIT_BOX_MARKER").unwrap();
+    let sandbox = open(tier, 3).unwrap();
+    let limits = Limits { cpu: Duration::from_secs(60), wall: Some(Duration::from_secs(60)), ..quick() };
+    std::thread::scope(|scope| {
+        for code in ["while True: pass", LOSES_THE_SIGNAL, LEAVES_A_CHILD] {
+            let (sandbox, marker, limits): (&Sandbox, &str, &Limits) = (&sandbox, &marker, &limits);
+            scope.spawn(move || sandbox.run(&marked(code, marker, limits)));
+        }
+        std::thread::sleep(Duration::from_millis(1000));
+        println!("\nup");
+    });
+}
+
+#[test]
+fn a_killed_engine_leaves_no_box() {
+    for tier in [Tier::A, Tier::B] {
+        if open(tier, 1).is_none() {
+            continue;
+        }
+        let marker = format!("plaudit-marker-{}-killed-{tier}", std::process::id());
+        let mut engine = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "--nocapture", "leftovers::engine_to_be_killed"])
+            .env("PLAUDIT_BOX_TIER", tier.to_string())
+            .env("PLAUDIT_BOX_MARKER", &marker)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = std::io::BufReader::new(engine.stdout.take().unwrap()).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line == "up"), "the engine did not start");
+        assert!(boxes(&marker).len() >= 3, "{:?}", boxes(&marker));
+        engine.kill().unwrap();
+        let killed = Instant::now();
+        while !boxes(&marker).is_empty() && killed.elapsed() < Duration::from_secs(2) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        println!("tier {tier}: no box {} ms after the engine's death", killed.elapsed().as_millis());
+        let left = boxes(&marker);
+        engine.wait().unwrap();
+        assert!(left.is_empty(), "tier {tier}: {left:?}");
+        let guard = Path::new("/proc").join(engine.id().to_string());
+        assert!(!guard.exists());
+    }
+}

@@ -1,0 +1,56 @@
+//! Tests of the sandbox with real programs, in each tier; as root, the same again as an ordinary user.
+
+mod attacks;
+mod fairness;
+mod leftovers;
+mod limits;
+mod ordinary_user;
+
+use plaudit_box::{Exit, Job, Limits, Options, RunResult, Sandbox, Tier};
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// The interpreter, and the folder that it needs besides the system's.
+pub(crate) static PYTHON: LazyLock<(String, Vec<PathBuf>)> = LazyLock::new(|| {
+    let script = "import sys; print(sys.executable); print(sys.base_prefix)";
+    for name in ["/usr/bin/python3", "python3"] {
+        let Ok(output) = std::process::Command::new(name).args(["-I", "-c", script]).output() else { continue };
+        let text = String::from_utf8(output.stdout).unwrap();
+        if let Some((program, prefix)) = text.trim().split_once('\n') {
+            let folders = if prefix == "/usr" { Vec::new() } else { vec![PathBuf::from(prefix)] };
+            return (program.to_owned(), folders);
+        }
+    }
+    panic!("no python3");
+});
+
+/// A sandbox of a tier. Where the host cannot have it, says so, and fails if nothing may be left out.
+pub(crate) fn open(tier: Tier, slots: usize) -> Option<Sandbox> {
+    let options = Options { tier: Some(tier), slots, read_only: PYTHON.1.clone(), ..Options::default() };
+    match Sandbox::open(options) {
+        Ok(sandbox) => Some(sandbox),
+        Err(report) => {
+            println!("== left out: tier {tier}, which this host does not have:\n{report}");
+            assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "tier {tier} is missing");
+            None
+        }
+    }
+}
+
+pub(crate) fn python(code: &str) -> Job {
+    Job::new([PYTHON.0.as_str(), "-I", "-S", "main.py"]).file("main.py", code).limits(quick())
+}
+
+/// Limits that end a hostile program soon.
+pub(crate) fn quick() -> Limits {
+    Limits { cpu: Duration::from_secs(1), wall: Some(Duration::from_secs(4)), memory: 512 << 20, ..Limits::default() }
+}
+
+/// Whether a program ended well and printed what was expected.
+pub(crate) fn passed(run: &RunResult, expected: &str) -> bool {
+    let lines = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+    run.hit.is_none()
+        && run.exit == Exit::Code(0)
+        && std::str::from_utf8(&run.stdout).is_ok_and(|text| lines(text) == lines(expected))
+}
