@@ -16,7 +16,7 @@ TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps
 # `-p CRATE` selection would resolve other features and build most dependencies again.
 BUILD := $(CARGO) build --locked --workspace --bins --features plaudit-python/as-tested
 
-.PHONY: demo check test test-rust test-limits test-browser test-python test-trainers test-verl-e2e develop wheel wheel-dev docs bench bench-scale bench-python fuzz clean
+.PHONY: demo check test test-rust test-limits test-box test-browser test-python test-trainers test-verl-e2e develop wheel wheel-dev docs bench bench-scale bench-python fuzz clean
 
 # Builds the command, scores the shipped example by rules and by the embedded judge, and explains one number. No network once the crates are there, and no key.
 demo:
@@ -70,6 +70,11 @@ test-verl-e2e: develop
 # dependencies anew, so it is not part of `make test`; .ci/run runs it.
 test-limits:
 	$(CARGO) test --locked --release -p plaudit --test main hostile
+
+# The sandbox in full: 1,000 endless programs, 100 fork bombs, 500 right programs on a busy host, in each tier, as root also
+# as an ordinary user. `make test` has smaller numbers of the same.
+test-box:
+	$(CARGO) test --locked --workspace --test main -- --ignored --test-threads 1 in_full
 
 # The dashboard in Chromium, with the real service and the simulated judge behind it. Needs chromium, node and npm.
 test-browser:

@@ -93,7 +93,11 @@ fn main() {
     for (list, sandbox) in seconds[1..].iter_mut().zip(&tiers) {
         let value = median(list);
         let (tier, ratio) = (sandbox.tier(), value / base);
-        println!("tier {tier}   {:8.3} ms a start  {:7.2} s for all  {ratio:.2}x", value * 1e3, value * count as f64);
+        println!(
+            "tier {tier}   {:8.3} ms a start  {:7.2} s for all  {ratio:.2}x",
+            value * 1e3,
+            value * count as f64
+        );
     }
     std::fs::remove_file(&program).unwrap();
 
@@ -117,7 +121,11 @@ fn large_process(tiers: &[Sandbox]) {
         for _ in 0..20 {
             sandbox.run(&Job::new(["/bin/true"])).unwrap();
         }
-        println!("tier {}   {:8.3} ms for a box, 8 GB resident", sandbox.tier(), started.elapsed().as_secs_f64() * 50.0);
+        println!(
+            "tier {}   {:8.3} ms for a box, 8 GB resident",
+            sandbox.tier(),
+            started.elapsed().as_secs_f64() * 50.0
+        );
     }
     // The standard library forks where it must call a function in the child, which Python's `subprocess` did for long.
     let started = Instant::now();
@@ -145,6 +153,9 @@ fn warm(tiers: &[Sandbox], python: &str, count: usize) {
         let run = sandbox.run(&job).unwrap();
         let seconds = started.elapsed().as_secs_f64();
         assert_eq!(run.stdout.len(), 2 * count, "{}", String::from_utf8_lossy(&run.stderr));
-        println!("warm     {:8.3} ms a start on one thread, forked inside one box", seconds / count as f64 * 1e3);
+        println!(
+            "warm     {:8.3} ms a start on one thread, forked inside one box",
+            seconds / count as f64 * 1e3
+        );
     }
 }

@@ -133,6 +133,16 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_set_mempolicy_home_node,
     libc::SYS_get_robust_list,
     libc::SYS_mknodat,
+    // Without capabilities these fail anyway; but as root a box's namespace knows the engine's user.
+    libc::SYS_setuid,
+    libc::SYS_setgid,
+    libc::SYS_setreuid,
+    libc::SYS_setregid,
+    libc::SYS_setresuid,
+    libc::SYS_setresgid,
+    libc::SYS_setfsuid,
+    libc::SYS_setfsgid,
+    libc::SYS_setgroups,
 ];
 
 /// The same, where only x86 has them.
@@ -199,7 +209,8 @@ const ABSENT_CALLS: &[libc::c_long] = &[
 const ABSENT_NUMBERS: &[u32] = &[451, 453, 457, 458, 459, 460, 461];
 
 /// `F_SETOWN`, `F_SETSIG`, `F_SETOWN_EX`, `F_NOTIFY`: they make the kernel send signals to a process of the caller's choice.
-const OWNER_COMMANDS: &[u32] = &[8, 10, 15, 1026];
+/// `F_SETLEASE` makes others wait for a file.
+const OWNER_COMMANDS: &[u32] = &[8, 10, 15, 1024, 1026];
 /// The same by `ioctl`, and input put into a terminal.
 const OWNER_REQUESTS: &[u32] = &[0x8901, 0x8902, 0x5412, 0x541c];
 
@@ -373,4 +384,111 @@ pub(crate) fn install(program: &[libc::sock_filter]) -> Result<(), Errno> {
     let address = &raw const header as usize;
     let mode = libc::SECCOMP_SET_MODE_FILTER as usize;
     crate::sys::call(libc::SYS_seccomp, [mode, 0, address, 0, 0, 0]).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a filter as the kernel does, on a call with its arguments.
+    fn answer(filter: &Filter, architecture: u32, number: u32, arguments: [u32; 3]) -> u32 {
+        let (mut at, mut value) = (0, 0_u32);
+        loop {
+            let statement = filter.program[at];
+            let (code, k) = (u32::from(statement.code), statement.k);
+            at += 1;
+            let jump = |yes: bool| usize::from(if yes { statement.jt } else { statement.jf });
+            match code {
+                _ if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS => {
+                    value = match k {
+                        0 => number,
+                        4 => architecture,
+                        k => arguments[(k as usize - 16) / 8],
+                    }
+                }
+                _ if code == libc::BPF_RET | libc::BPF_K => return k,
+                _ if code == libc::BPF_JMP | libc::BPF_JA => at += k as usize,
+                _ if code == libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K => at += jump(value == k),
+                _ if code == libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K => at += jump(value >= k),
+                _ if code == libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K => at += jump(value & k != 0),
+                _ if code == libc::BPF_ALU | libc::BPF_AND | libc::BPF_K => value &= k,
+                _ => panic!("{code}"),
+            }
+        }
+    }
+
+    fn call(filter: &Filter, number: libc::c_long, arguments: [u32; 3]) -> u32 {
+        answer(filter, ARCHITECTURE, number as u32, arguments)
+    }
+
+    #[test]
+    fn refused_calls_are_refused_and_others_are_not() {
+        for tier in [Tier::A, Tier::B] {
+            let filter = Filter::new(tier, 7);
+            assert!(filter.program.len() < 4096);
+            for number in REFUSED.iter().chain(REFUSED_HERE) {
+                assert_eq!(call(&filter, *number, [0; 3]), DENY, "{number}");
+            }
+            for number in ABSENT_CALLS {
+                assert_eq!(call(&filter, *number, [0; 3]), ABSENT, "{number}");
+            }
+            for number in REFUSED_IN_B.iter().chain(REFUSED_HERE_IN_B) {
+                assert_eq!(
+                    call(&filter, *number, [0; 3]),
+                    if tier == Tier::A { ALLOW } else { DENY },
+                    "{number}"
+                );
+            }
+            let allowed = [
+                libc::SYS_read,
+                libc::SYS_write,
+                libc::SYS_mmap,
+                libc::SYS_execve,
+                libc::SYS_openat,
+                libc::SYS_exit_group,
+            ];
+            for number in allowed {
+                assert_eq!(call(&filter, number, [0; 3]), ALLOW, "{number}");
+            }
+            assert_eq!(answer(&filter, ARCHITECTURE, LAST + 1, [0; 3]), ABSENT);
+            assert_eq!(answer(&filter, ARCHITECTURE, 0x4000_0000, [0; 3]), KILL);
+            assert_eq!(answer(&filter, 0x4000_0003, 1, [0; 3]), KILL);
+        }
+    }
+
+    #[test]
+    fn arguments_decide() {
+        let (a, b) = (Filter::new(Tier::A, 7), Filter::new(Tier::B, 7));
+        let (thread, child) = (libc::CLONE_THREAD as u32, libc::SIGCHLD as u32);
+        let user = libc::CLONE_NEWUSER as u32;
+        assert_eq!(
+            [thread, child, user].map(|flags| call(&a, libc::SYS_clone, [flags, 0, 0])),
+            [ALLOW, ALLOW, DENY]
+        );
+        assert_eq!(
+            [thread, child, user].map(|flags| call(&b, libc::SYS_clone, [flags, 0, 0])),
+            [ALLOW, DENY, DENY]
+        );
+        assert_eq!(call(&b, libc::SYS_clone, [thread | user, 0, 0]), DENY);
+        for filter in [&a, &b] {
+            let pair = |family, kind| call(filter, libc::SYS_socketpair, [family, kind, 0]);
+            assert_eq!([pair(1, 1), pair(1, 0x80801), pair(1, 2), pair(2, 1)], [ALLOW, ALLOW, DENY, DENY]);
+            assert_eq!([0, 1].map(|pid| call(filter, libc::SYS_prlimit64, [pid, 0, 0])), [ALLOW, DENY]);
+            assert_eq!([1, 15].map(|option| call(filter, libc::SYS_prctl, [option, 0, 0])), [DENY, ALLOW]);
+            assert_eq!(
+                [3, 8, 1026].map(|command| call(filter, libc::SYS_fcntl, [0, command, 0])),
+                [ALLOW, DENY, DENY]
+            );
+        }
+        let mut own = b.clone();
+        Filter::set_own_process(&mut own.program, b.own(), 77);
+        assert_eq!(
+            [77, 78, 0, u32::MAX].map(|pid| call(&own, libc::SYS_kill, [pid, 9, 0])),
+            [ALLOW, DENY, DENY, DENY]
+        );
+        assert_eq!([77, 78].map(|pid| call(&own, libc::SYS_tgkill, [pid, 9, 0])), [ALLOW, DENY]);
+        let truncating = libc::O_TRUNC as u32;
+        assert_eq!(call(&Filter::new(Tier::B, 2), libc::SYS_openat, [0, 0, truncating]), DENY);
+        assert_eq!(call(&b, libc::SYS_openat, [0, 0, truncating]), ALLOW);
+    }
 }

@@ -3,7 +3,7 @@
 //! A box is made by `clone` with `CLONE_VM` from the thread that asks for it: the new process shares the caller's memory until
 //! it calls `execve`, and until then makes raw system calls on a stack of its own, as `posix_spawn` does. So a box can be made
 //! from any thread of a large process, without a second program that would have to be shipped in the command and in the
-//! wheel, and without copying page tables: a `fork` of a process with 8 GB resident costs about 60 times as much as this
+//! wheel, and without copying page tables: a `fork` of a process with 8 GB resident costs about 70 times as much as this
 //! (`examples/starts.rs` measures it). The program itself is the first process of its PID namespace: when it ends, the kernel
 //! kills all that it left behind, and there is no supervisor inside to attack.
 //!

@@ -424,7 +424,7 @@ impl Sandbox {
 fn resource_limits(limits: &Limits, counts_processes: bool) -> Vec<(u32, u64)> {
     // The supervisor ends a box at its limit; the kernel does, a second later, where the supervisor is not there.
     let seconds = limits.cpu.as_secs() + 2;
-    let mut list = vec![
+    let mut list: Vec<(u32, u64)> = vec![
         (libc::RLIMIT_CPU, seconds),
         (libc::RLIMIT_AS, limits.address_space.unwrap_or(limits.memory)),
         (libc::RLIMIT_DATA, limits.memory),
@@ -441,7 +441,7 @@ fn resource_limits(limits: &Limits, counts_processes: bool) -> Vec<(u32, u64)> {
     if counts_processes {
         list.push((libc::RLIMIT_NPROC, u64::from(limits.processes)));
     }
-    list.into_iter().map(|(resource, limit)| (resource as u32, limit)).collect()
+    list
 }
 
 /// The rules of tier B: read the system and the box's folder, write nothing but devices.

@@ -182,3 +182,22 @@ fn poll(streams: &[Stream], ended: &OwnedFd, milliseconds: i32) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleeper_is_told_from_a_starved_program() {
+        let limits = Limits { cpu: Duration::from_secs(2), ..Limits::default() };
+        let seen = |runnable, cpu| Samples {
+            count: 200,
+            runnable,
+            peak: None,
+            last: Usage { cpu: Duration::from_millis(cpu), ..Usage::default() },
+        };
+        assert!(!seen(0, 10).starved(&limits), "it slept");
+        assert!(seen(190, 300).starved(&limits), "it wanted to run and could not");
+        assert!(!seen(190, 1500).starved(&limits), "it has had most of its time");
+    }
+}

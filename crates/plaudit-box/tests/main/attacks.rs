@@ -38,17 +38,25 @@ fn run_all(tier: Tier, wrong: &mut Vec<String>) {
             passes += u64::from(passed(&run, test["output"].as_str().unwrap()));
             let hit = run.hit.map_or("", hit_name);
             notes.push(format!("{:?} {hit} {} ms", run.exit, run.wall.as_millis()));
-            let (stdout, stderr) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+            let (stdout, stderr) =
+                (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
             if only.is_some() {
                 println!("{run:?}\n{stdout}\n{stderr}");
             }
             if stdout.contains("ESCAPED") {
-                wrong.push(format!("{id} in tier {tier}: {}", stdout.lines().take(5).collect::<Vec<_>>().join("; ")));
+                wrong.push(format!(
+                    "{id} in tier {tier}: {}",
+                    stdout.lines().take(5).collect::<Vec<_>>().join("; ")
+                ));
             }
             // Tier B refuses a second process, which may end an attack before its limit.
-            let hits = case["hit"].as_array().filter(|_| tier == Tier::A || run.exit != plaudit_box::Exit::Code(1));
+            let hits =
+                case["hit"].as_array().filter(|_| tier == Tier::A || run.exit != plaudit_box::Exit::Code(1));
             if hits.is_some_and(|hits| !hits.iter().any(|wanted| wanted == hit)) {
-                wrong.push(format!("{id} in tier {tier}: {:?} {hit:?}, wanted {}: {stderr}", run.exit, case["hit"]));
+                wrong.push(format!(
+                    "{id} in tier {tier}: {:?} {hit:?}, wanted {}: {stderr}",
+                    run.exit, case["hit"]
+                ));
             }
         }
         let allowed = case["passed"].as_array().unwrap();

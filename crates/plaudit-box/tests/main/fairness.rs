@@ -55,7 +55,7 @@ fn right_programs_pass_on_a_busy_host() {
 
 #[test]
 #[ignore = "takes minutes: make test-box"]
-fn five_hundred_right_programs_pass_on_a_busy_host() {
+fn right_programs_in_full() {
     for tier in [Tier::A, Tier::B] {
         right_programs(tier, 500);
     }

@@ -44,7 +44,11 @@ const BOMBS: [&str; 3] = [
 /// Runs so many programs on four slots and checks that nothing stays; meanwhile an honest one is answered.
 fn nothing_stays(tier: Tier, programs: &'static [&'static str], count: usize, limits: &Limits) {
     let Some(sandbox) = open(tier, 4) else { return };
-    let marker = format!("plaudit-marker-{}-{tier}-{count}-{}", std::process::id(), programs.len() + programs[0].len());
+    let marker = format!(
+        "plaudit-marker-{}-{tier}-{count}-{}",
+        std::process::id(),
+        programs.len() + programs[0].len()
+    );
     let before = mounts();
     let next = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -97,7 +101,7 @@ fn fork_bombs_leave_nothing() {
 
 #[test]
 #[ignore = "takes minutes: make test-box"]
-fn a_thousand_endless_programs_leave_nothing() {
+fn endless_programs_in_full() {
     for tier in [Tier::A, Tier::B] {
         nothing_stays(tier, &ENDLESS, 1000, &short());
     }
@@ -105,7 +109,7 @@ fn a_thousand_endless_programs_leave_nothing() {
 
 #[test]
 #[ignore = "takes minutes: make test-box"]
-fn a_hundred_fork_bombs_leave_nothing() {
+fn fork_bombs_in_full() {
     for tier in [Tier::A, Tier::B] {
         nothing_stays(tier, &BOMBS, 100, &Limits { wall: Some(Duration::from_secs(1)), ..short() });
     }

@@ -55,7 +55,8 @@ fn cpu_of_all_processes_counts() {
 fn output_over_the_limit_is_cut() {
     each_tier(|sandbox| {
         let limits = Limits { output: 10, errors: 4, ..quick() };
-        let job = python("import sys; sys.stderr.write('abcdefgh'); sys.stderr.flush(); print('0123456789x')");
+        let job =
+            python("import sys; sys.stderr.write('abcdefgh'); sys.stderr.flush(); print('0123456789x')");
         let run = sandbox.run(&job.limits(limits.clone())).unwrap();
         assert_eq!((run.stdout.as_slice(), run.hit), (b"0123456789".as_slice(), Some(LimitHit::Output)));
         assert_eq!(run.stderr, b"abcd");
@@ -68,7 +69,9 @@ fn output_over_the_limit_is_cut() {
 fn large_input_and_output_pass_through() {
     each_tier(|sandbox| {
         let text = "0123456789abcde\n".repeat(40_000);
-        let run = sandbox.run(&python("import sys; sys.stdout.write(sys.stdin.read())").stdin(text.clone())).unwrap();
+        let run = sandbox
+            .run(&python("import sys; sys.stdout.write(sys.stdin.read())").stdin(text.clone()))
+            .unwrap();
         assert!(run.stdout == text.as_bytes(), "{:?} {}", run.exit, run.stdout.len());
     });
 }
@@ -76,7 +79,8 @@ fn large_input_and_output_pass_through() {
 #[test]
 fn files_of_a_job_are_there() {
     each_tier(|sandbox| {
-        let job = python("import os\nprint(sorted(os.listdir('.')), open('data.txt').read(), os.environ.get('A'))");
+        let job =
+            python("import os\nprint(sorted(os.listdir('.')), open('data.txt').read(), os.environ.get('A'))");
         let mut job = job.file("data.txt", "é");
         job.environment.push(("A".into(), "b".into()));
         let run = sandbox.run(&job).unwrap();
@@ -113,7 +117,10 @@ fn ordinary_programs_find_what_they_need() {
 fn failures_of_the_sandbox_are_no_results() {
     each_tier(|sandbox| {
         let missing = sandbox.run(&Job::new(["/usr/bin/no-such-program"])).unwrap_err();
-        assert!(matches!(missing, BoxFailure::Setup { layer: "program", errno: libc::ENOENT }), "{missing:?}");
+        assert!(
+            matches!(missing, BoxFailure::Setup { layer: "program", errno: libc::ENOENT }),
+            "{missing:?}"
+        );
         for name in ["../x", "a/b", "", "..", "a\0b"] {
             let failure = sandbox.run(&python("pass").file(name, "x")).unwrap_err();
             assert!(matches!(failure, BoxFailure::Request(_)), "{failure:?}");

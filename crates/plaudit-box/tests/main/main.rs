@@ -1,5 +1,7 @@
 //! Tests of the sandbox with real programs, in each tier; as root, the same again as an ordinary user.
 
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod attacks;
 mod fairness;
 mod leftovers;
@@ -15,7 +17,9 @@ use std::time::Duration;
 pub(crate) static PYTHON: LazyLock<(String, Vec<PathBuf>)> = LazyLock::new(|| {
     let script = "import sys; print(sys.executable); print(sys.base_prefix)";
     for name in ["/usr/bin/python3", "python3"] {
-        let Ok(output) = std::process::Command::new(name).args(["-I", "-c", script]).output() else { continue };
+        let Ok(output) = std::process::Command::new(name).args(["-I", "-c", script]).output() else {
+            continue;
+        };
         let text = String::from_utf8(output.stdout).unwrap();
         if let Some((program, prefix)) = text.trim().split_once('\n') {
             let folders = if prefix == "/usr" { Vec::new() } else { vec![PathBuf::from(prefix)] };
@@ -44,7 +48,12 @@ pub(crate) fn python(code: &str) -> Job {
 
 /// Limits that end a hostile program soon.
 pub(crate) fn quick() -> Limits {
-    Limits { cpu: Duration::from_secs(1), wall: Some(Duration::from_secs(4)), memory: 512 << 20, ..Limits::default() }
+    Limits {
+        cpu: Duration::from_secs(1),
+        wall: Some(Duration::from_secs(4)),
+        memory: 512 << 20,
+        ..Limits::default()
+    }
 }
 
 /// Whether a program ended well and printed what was expected.

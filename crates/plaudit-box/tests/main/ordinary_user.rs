@@ -8,6 +8,16 @@ const INSIDE: &str = "PLAUDIT_BOX_ORDINARY_USER";
 
 #[test]
 fn everything_as_an_ordinary_user() {
+    as_an_ordinary_user(&[]);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-box"]
+fn ordinary_user_in_full() {
+    as_an_ordinary_user(&["--ignored", "in_full"]);
+}
+
+fn as_an_ordinary_user(arguments: &[&str]) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
     if !root || std::env::var(INSIDE).is_ok() {
@@ -26,10 +36,7 @@ fn everything_as_an_ordinary_user() {
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&program).current_dir("/");
-    if std::env::args().any(|argument| argument == "--ignored" || argument == "--include-ignored") {
-        command.arg("--ignored").args(["--skip", "engine_to_be_killed"]);
-    }
-    command.args(["--nocapture", "--test-threads=2"]).env(INSIDE, "1");
+    command.args(["--nocapture", "--test-threads=2"]).args(arguments).env(INSIDE, "1");
     let output = command.output().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
