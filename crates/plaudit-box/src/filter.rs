@@ -38,8 +38,8 @@ enum Action {
     OnlyEqual(u8, u32),
     /// Refused unless an argument is the process itself; its number is put in later.
     OnlySelf(u8),
-    /// A connected pair of stream sockets, which can reach nobody else; refused otherwise.
-    OnlyStreamPair,
+    /// A pair of sockets that stay connected with each other, so that they can reach nobody else; refused otherwise.
+    OnlyConnectedPair,
 }
 
 /// System calls refused in both tiers: they reach other processes, the kernel's configuration, memory that no limit
@@ -51,9 +51,6 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_process_madvise,
     libc::SYS_process_mrelease,
     libc::SYS_kcmp,
-    libc::SYS_pidfd_open,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_pidfd_send_signal,
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -204,6 +201,9 @@ const ABSENT_CALLS: &[libc::c_long] = &[
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_openat2,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pidfd_send_signal,
 ];
 /// `cachestat`, `map_shadow_stack`, `listmount`, `statmount`, `lsm_*`: nothing that a program needs.
 const ABSENT_NUMBERS: &[u32] = &[451, 453, 457, 458, 459, 460, 461];
@@ -238,7 +238,7 @@ impl Filter {
         for number in ABSENT_NUMBERS {
             set(&[libc::c_long::from(*number)], Action::Always(ABSENT));
         }
-        set(&[libc::SYS_socketpair], Action::OnlyStreamPair);
+        set(&[libc::SYS_socketpair], Action::OnlyConnectedPair);
         set(&[libc::SYS_prlimit64], Action::OnlyEqual(0, 0));
         // A program that clears its death signal would outlive the engine.
         set(&[libc::SYS_prctl], Action::UnlessEqual(0, &[libc::PR_SET_PDEATHSIG as u32]));
@@ -364,13 +364,14 @@ impl Filter {
                 self.own.push(self.program.len() + 1);
                 self.act(Action::OnlyEqual(index, u32::MAX));
             }
-            Action::OnlyStreamPair => {
+            Action::OnlyConnectedPair => {
                 self.load_argument(0);
                 self.jump(libc::BPF_JEQ, libc::AF_UNIX as u32, 1, 0);
                 self.answer(DENY);
                 self.load_argument(1);
                 self.statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, 0xf);
-                self.jump(libc::BPF_JEQ, libc::SOCK_STREAM as u32, 1, 0);
+                self.jump(libc::BPF_JEQ, libc::SOCK_STREAM as u32, 2, 0);
+                self.jump(libc::BPF_JEQ, libc::SOCK_SEQPACKET as u32, 1, 0);
                 self.answer(DENY);
                 self.answer(ALLOW);
             }
@@ -472,7 +473,10 @@ mod tests {
         assert_eq!(call(&b, libc::SYS_clone, [thread | user, 0, 0]), DENY);
         for filter in [&a, &b] {
             let pair = |family, kind| call(filter, libc::SYS_socketpair, [family, kind, 0]);
-            assert_eq!([pair(1, 1), pair(1, 0x80801), pair(1, 2), pair(2, 1)], [ALLOW, ALLOW, DENY, DENY]);
+            assert_eq!(
+                [pair(1, 1), pair(1, 0x80801), pair(1, 5), pair(1, 2), pair(2, 1)],
+                [ALLOW, ALLOW, ALLOW, DENY, DENY]
+            );
             assert_eq!([0, 1].map(|pid| call(filter, libc::SYS_prlimit64, [pid, 0, 0])), [ALLOW, DENY]);
             assert_eq!([1, 15].map(|option| call(filter, libc::SYS_prctl, [option, 0, 0])), [DENY, ALLOW]);
             assert_eq!(

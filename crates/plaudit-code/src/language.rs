@@ -1,0 +1,185 @@
+//! The languages of programs: how a code block is recognised, compiled and run, and which of them this host has.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How programs of a language are run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Language {
+    /// Its name.
+    pub name: String,
+    /// The words after a fence that mean it.
+    pub fences: Vec<String>,
+    /// The file that the program is written to.
+    pub file: String,
+    /// A command of the shell that compiles the file and writes what is to be run to standard output, such as
+    /// `g++ -O2 -o a main.cpp && cat a`. Its messages belong to standard error.
+    pub compile: Option<String>,
+    /// The file that holds what the compiler wrote.
+    pub artifact: Option<String>,
+    /// The command that runs the program: an absolute path, or a file of the box, and its arguments.
+    pub run: Vec<String>,
+    /// The environment of both commands.
+    pub environment: Vec<(String, String)>,
+    /// Folders that both commands read besides those of the system.
+    pub folders: Vec<PathBuf>,
+    /// Whether the runtime reserves far more address space than it uses, so that only what is used can be limited.
+    pub reserves_memory: bool,
+}
+
+/// `-S` saves a quarter of the start but takes `exit` and `quit` along, which many programs call.
+const PYTHON_START: &str = "import builtins, sys\n\
+    builtins.exit = builtins.quit = sys.exit\n\
+    exec(compile(open('main.py', 'rb').read(), 'main.py', 'exec'))";
+
+impl Language {
+    /// Python with this interpreter.
+    pub fn python(interpreter: &str) -> Self {
+        let run = [interpreter, "-I", "-S", "-c", PYTHON_START].map(str::to_owned).to_vec();
+        Self::new("python", &["python", "py", "python3"], "main.py", run)
+    }
+
+    fn new(name: &str, fences: &[&str], file: &str, run: Vec<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            fences: fences.iter().map(|fence| (*fence).to_owned()).collect(),
+            file: file.to_owned(),
+            compile: None,
+            artifact: None,
+            run,
+            environment: Vec::new(),
+            folders: Vec::new(),
+            reserves_memory: false,
+        }
+    }
+
+    fn compiled(mut self, compile: &str, artifact: &str) -> Self {
+        self.compile = Some(compile.to_owned());
+        self.artifact = Some(artifact.to_owned());
+        self.environment = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+        self
+    }
+}
+
+/// The languages that this host has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Languages {
+    all: Vec<Language>,
+    missing: Vec<(&'static str, &'static str)>,
+}
+
+impl Languages {
+    /// Looks for the tools of the languages of the table.
+    pub fn installed() -> Self {
+        let mut found = Self { all: Vec::new(), missing: Vec::new() };
+        found.add("python", "python3", python());
+        let run = || vec!["./program".to_owned()];
+        let cpp = Language::new("cpp", &["cpp", "c++", "cc", "cxx"], "main.cpp", run())
+            .compiled("g++ -O2 -std=c++20 -o program main.cpp && cat program", "program");
+        found.add("cpp", "g++", tool("g++").map(|_| cpp));
+        found.add(
+            "javascript",
+            "node",
+            tool("node").map(|path| {
+                let run = vec![path.to_string_lossy().into_owned(), "main.js".to_owned()];
+                let mut node = Language::new("javascript", &["javascript", "js", "node"], "main.js", run);
+                node.reserves_memory = true;
+                node
+            }),
+        );
+        found.add("java", "javac", tool("javac").and_then(|_| tool("java")).map(|path| {
+            let home = path.canonicalize().unwrap_or(path);
+            let options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss64m", "-cp", "program.jar", "Main"];
+            let run = std::iter::once(home.to_string_lossy().into_owned()).chain(options.map(str::to_owned)).collect();
+            let compile = "javac -J-XX:+UseSerialGC -encoding UTF-8 Main.java 1>&2 && jar cf program.jar *.class && cat program.jar";
+            let mut java = Language::new("java", &["java"], "Main.java", run).compiled(compile, "program.jar");
+            java.reserves_memory = true;
+            java.folders = std::fs::read_dir("/etc").into_iter().flatten().flatten().map(|entry| entry.path())
+                .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java")))
+                .collect();
+            java
+        }));
+        let go = Language::new("go", &["go", "golang"], "main.go", run()).compiled(
+            "HOME=$PWD GOCACHE=$PWD/.cache GOFLAGS=-mod=mod GOTOOLCHAIN=local go build -o program main.go 1>&2 && cat program", "program");
+        found.add(
+            "go",
+            "go",
+            tool("go").map(|path| with_tool(Language { reserves_memory: true, ..go }, &path)),
+        );
+        let rust = Language::new("rust", &["rust", "rs"], "main.rs", run())
+            .compiled("rustc -O --edition 2021 -o program main.rs && cat program", "program");
+        found.add("rust", "rustc", rustc().map(|path| with_tool(rust, &path)));
+        found
+    }
+
+    fn add(&mut self, name: &'static str, tool: &'static str, language: Option<Language>) {
+        match language {
+            Some(language) => self.all.push(language),
+            None => self.missing.push((name, tool)),
+        }
+    }
+
+    /// The language of that name, or of that word after a fence.
+    pub fn find(&self, name: &str) -> Option<&Language> {
+        let fits =
+            |language: &&Language| language.name == name || language.fences.iter().any(|fence| fence == name);
+        self.all.iter().find(fits)
+    }
+
+    /// The languages.
+    pub fn all(&self) -> &[Language] {
+        &self.all
+    }
+
+    /// The languages of the table that this host does not have, each with the tool that is not there.
+    pub fn missing(&self) -> &[(&'static str, &'static str)] {
+        &self.missing
+    }
+
+    /// The folders that their boxes read besides those of the system.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        self.all.iter().flat_map(|language| language.folders.clone()).collect()
+    }
+}
+
+/// Where a tool lies on the search path.
+fn tool(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
+}
+
+/// A language whose tool may lie outside the system's folders: its folder is read, and is on the path of the compiler.
+fn with_tool(mut language: Language, tool: &Path) -> Language {
+    let real = tool.canonicalize().unwrap_or_else(|_| tool.to_owned());
+    if let (Some(bin), false) = (real.parent(), real.starts_with("/usr")) {
+        language.folders.extend(bin.parent().map(Path::to_owned));
+        for (name, value) in &mut language.environment {
+            if name == "PATH" {
+                *value = format!("{}:{value}", bin.display());
+            }
+        }
+    }
+    language
+}
+
+/// The compiler itself, and not the proxy that rustup puts in its place.
+fn rustc() -> Option<PathBuf> {
+    let output = Command::new(tool("rustc")?).args(["--print", "sysroot"]).output().ok()?;
+    let root = String::from_utf8(output.stdout).ok()?;
+    Some(Path::new(root.trim()).join("bin/rustc")).filter(|path| path.is_file())
+}
+
+/// The interpreter itself, and not what a version manager puts in its place; with the folder of its library.
+fn python() -> Option<Language> {
+    let script = "import sys; print(sys.executable); print(sys.base_prefix)";
+    let output = Command::new(tool("python3")?).args(["-I", "-c", script]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let (program, prefix) = text.trim().split_once('\n')?;
+    // In an environment the interpreter is a link; the box has what it points to.
+    let program = Path::new(program).canonicalize().ok()?;
+    let mut language = Language::python(program.to_str()?);
+    if prefix != "/usr" {
+        language.folders.push(PathBuf::from(prefix));
+    }
+    Some(language)
+}

@@ -1,0 +1,41 @@
+//! Runs the program in a model's response against its tests, in a sandbox.
+//!
+//! ```no_run
+//! use plaudit_box::{Limits, Options, Sandbox};
+//! use plaudit_code::{Credit, Languages, Tests, execute, extract};
+//!
+//! let languages = Languages::installed();
+//! let python = languages.find("python").expect("Python is installed");
+//! let options = Options { read_only: languages.folders(), ..Options::default() };
+//! let sandbox = Sandbox::open(options).expect("a sandbox");
+//!
+//! let tests = Tests::parse(&serde_json::json!({"inputs": ["3 4"], "outputs": ["7"]})).expect("tests");
+//! let code = extract("```python\nprint(sum(map(int, input().split())))\n```", python).expect("a code block");
+//! let execution = execute(&sandbox, python, code, &tests, &Limits::default(), Credit::Partial);
+//! assert_eq!(execution.score(), Some(1.0));
+//! ```
+//!
+//! What must hold:
+//!
+//! - What a test expects never enters the box: a program's output, or the result of its function as data, is compared outside.
+//!   The exception is told apart: a test that is itself a program ([`Case::Script`]).
+//! - A test proves nothing by absence. A program that ends without output passes no test, an empty list of tests is an error,
+//!   and a test that expects nothing is left out.
+//! - A failure of the sandbox is [`Verdict::Infrastructure`], and then there is no score.
+//! - All text is untrusted: parsers are linear or bounded, and nothing that a response says is evaluated outside the box.
+
+// In the order of the path of a response.
+mod extract;
+mod cases;
+mod assertion;
+mod language;
+mod execute;
+mod compare;
+mod value;
+
+pub use cases::{Case, Expected, Tests, TestsError};
+pub use compare::same_output;
+pub use execute::{Credit, Execution, TestResult, Verdict, execute};
+pub use extract::extract;
+pub use language::{Language, Languages};
+pub use value::{Equality, PyValue};

@@ -1,0 +1,95 @@
+//! Programs that attack the check of their results, and every form of tests with a right and a wrong program.
+
+use crate::{python, verdicts};
+use plaudit_code::Verdict::{self, Error, Memory, Output, Passed, Time, Wrong};
+use serde_json::{Value, json};
+
+#[test]
+fn every_form_of_tests_tells_right_from_wrong() {
+    let forms = [
+        json!({"fn_name": "add", "inputs": ["1\n2"], "outputs": ["3"]}),
+        json!({"fn_name": "add", "inputs": [[1, 2]], "outputs": [[3]]}),
+        json!({"tests": [{"input": "1\n2", "output": "3", "testtype": "functional"}], "fn_name": "add"}),
+        json!(["assert add(1, 2) == 3"]),
+        json!({"test_list": ["assert add(1, 2) == 3"], "test_setup_code": "import math"}),
+        json!({"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"}),
+        json!({"test": "def check(candidate):\n    for i in range(3):\n        assert candidate(i, 1) == i + 1\n", "entry_point": "add"}),
+    ];
+    for form in forms {
+        for (code, wanted) in [
+            ("def add(a, b):\n    print('noise')\n    return a + b", Passed),
+            (
+                "class Solution:\n    def add(self, a: int, b: Optional[int]) -> int: return a + b\nadd = Solution().add",
+                Passed,
+            ),
+            ("def add(a, b): return a - b", Wrong),
+            ("def other(a, b): return a + b", Error),
+        ] {
+            let Some(execution) = python(code, &form) else { return };
+            let found = verdicts(&execution);
+            // A script tells an assert that failed from an error by its message alone.
+            let script = form["test"].as_str().is_some_and(|test| test.contains("for "));
+            let wanted = if script && wanted == Wrong { Error } else { wanted };
+            assert_eq!(found, [wanted], "{form} {code}: {execution:?}");
+        }
+    }
+}
+
+/// Tricks that other checks have fallen for. None may pass.
+#[test]
+fn tricks_do_not_pass() {
+    let call = json!({"fn_name": "f", "inputs": ["1"], "outputs": ["[2, 3]"]});
+    let truth = json!(["assert f(1)"]);
+    let tests: Vec<(&Value, &str)> = vec![
+        (
+            &call,
+            "class Same:\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(x): return Same()",
+        ),
+        (
+            &call,
+            "class Same(list):\n    def __eq__(self, other): return True\n    def __len__(self): return 2\ndef f(x): return Same()",
+        ),
+        (&call, "def f(x): return 2"),
+        (&call, "import os\nos._exit(0)"),
+        (&call, "import sys\nsys.exit(0)"),
+        (&call, "import os\ndef f(x):\n    os.write(1, b'[\"l\", []]'); os._exit(0)"),
+        (
+            &call,
+            "import sys\ndef f(x):\n    frame = sys._getframe()\n    found = []\n    while frame:\n        found += [v for k, v in frame.f_locals.items() if 'expect' in k or 'output' in k]\n        frame = frame.f_back\n    return found[0] if found else None",
+        ),
+        (
+            &call,
+            "import os\ndef f(x):\n    for fd in range(3, 20):\n        try: os.write(fd, b'[\"b\", true]\\n')\n        except OSError: pass\n    os._exit(0)",
+        ),
+        (&call, "import json\njson.dumps = lambda *_: '[\"b\", true]'\ndef f(x): return None"),
+        (&call, "def f(x): raise SystemExit(0)"),
+        (&call, "import atexit\natexit.register(lambda: print(7))\ndef f(x): return 1"),
+        (&truth, "import os\nos._exit(0)"),
+        (&truth, "def f(x): return 0"),
+    ];
+    for (tests, code) in tests {
+        let Some(execution) = python(code, tests) else { return };
+        assert!(execution.results.iter().all(|result| result.verdict != Passed), "{code}: {execution:?}");
+        assert_eq!(execution.score(), Some(0.0), "{code}: {execution:?}");
+    }
+}
+
+#[test]
+fn verdicts_name_what_happened() {
+    let tests = json!({"inputs": ["1"], "outputs": ["1"]});
+    let cases: [(&str, Verdict); 9] = [
+        ("print(input())", Passed),
+        ("print(2)", Wrong),
+        ("pass", Wrong),
+        ("1/0", Error),
+        ("while True: pass", Time),
+        ("x = bytearray(64 << 30)", Memory),
+        ("while True: print('x' * 65536)", Output),
+        ("print(1)\nimport os\nos._exit(1)", Error),
+        ("print(1, flush=True)\nwhile True: pass", Time),
+    ];
+    for (code, wanted) in cases {
+        let Some(execution) = python(code, &tests) else { return };
+        assert_eq!(verdicts(&execution), [wanted], "{code}: {execution:?}");
+    }
+}
