@@ -291,7 +291,7 @@ impl Sandbox {
         let version = landlock::version();
         let landlock_failure = |errno| BoxFailure::Setup { layer: "Landlock", errno };
         let readable = layout::readable(&options.read_only);
-        let root = launch::effective(libc::SYS_geteuid) == 0;
+        let root = launch::effective(libc::SYS_geteuid) == 0 && is_mapped(options);
         let scratch = match tier {
             Tier::A => None,
             _ => Some(
@@ -418,6 +418,23 @@ impl Sandbox {
         }
         Ok(layers)
     }
+}
+
+/// Whether the users of the boxes exist here. The root of a container that has no other user is an ordinary user outside, and
+/// cannot become another.
+fn is_mapped(options: &Options) -> bool {
+    let first = u64::from(options.first_user);
+    let last = first + options.slots.max(1) as u64 - 1;
+    ["/proc/self/uid_map", "/proc/self/gid_map"].iter().all(|path| {
+        let Ok(text) = std::fs::read_to_string(path) else { return false };
+        text.lines().any(|line| {
+            let mut fields = line.split_ascii_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
+            match (fields.next(), fields.nth(1)) {
+                (Some(start), Some(count)) => start <= first && last < start + count,
+                _ => false,
+            }
+        })
+    })
 }
 
 /// The limits that the kernel enforces on each process.

@@ -4,6 +4,7 @@
 
 mod attacks;
 mod fairness;
+mod hosts;
 mod leftovers;
 mod limits;
 mod ordinary_user;
