@@ -1,5 +1,6 @@
 //! The languages of programs: how a code block is recognised, compiled and run, and which of them this host has.
 
+use plaudit_box::{Exit, Job, Sandbox, Tier};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -71,8 +72,10 @@ pub struct Languages {
 impl Languages {
     /// Looks for the tools of the languages of the table.
     pub fn installed() -> Self {
-        let mut found = Self { all: Vec::new(), missing: Vec::new() };
-        found.add("python", "python3", python());
+        let mut found = Self { all: pythons(), missing: Vec::new() };
+        if found.all.is_empty() {
+            found.missing.push(("python", "python3"));
+        }
         let run = || vec!["./program".to_owned()];
         let cpp = Language::new("cpp", &["cpp", "c++", "cc", "cxx"], "main.cpp", run())
             .compiled("g++ -O2 -std=c++20 -o program main.cpp && cat program", "program");
@@ -84,6 +87,8 @@ impl Languages {
                 let run = vec![path.to_string_lossy().into_owned(), "main.js".to_owned()];
                 let mut node = Language::new("javascript", &["javascript", "js", "node"], "main.js", run);
                 node.reserves_memory = true;
+                // It ends where it may not read this; where it is not there, it goes on.
+                node.folders = vec![PathBuf::from("/etc/ssl/openssl.cnf")];
                 node
             }),
         );
@@ -119,6 +124,21 @@ impl Languages {
         }
     }
 
+    /// The same without what cannot be used in this sandbox: an interpreter that its user may not read, or a compiler where
+    /// there is one process alone.
+    pub fn usable_in(&self, sandbox: &Sandbox) -> Self {
+        let usable = |language: &&Language| match &language.compile {
+            Some(_) => sandbox.tier() != Tier::B,
+            None => {
+                let mut job = Job::new(language.run.clone()).file(&language.file, "");
+                job.environment.clone_from(&language.environment);
+                job.limits.address_space = language.reserves_memory.then_some(u64::MAX);
+                sandbox.run(&job).is_ok_and(|run| run.exit == Exit::Code(0))
+            }
+        };
+        Self { all: self.all.iter().filter(usable).cloned().collect(), missing: self.missing.clone() }
+    }
+
     /// The language of that name, or of that word after a fence.
     pub fn find(&self, name: &str) -> Option<&Language> {
         let fits =
@@ -142,10 +162,17 @@ impl Languages {
     }
 }
 
-/// Where a tool lies on the search path.
+/// Where a tool lies on the search path, first things first.
+fn tools(name: &str) -> Vec<PathBuf> {
+    let Some(path) = std::env::var_os("PATH") else { return Vec::new() };
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .filter(|candidate| candidate.is_file())
+        .collect()
+}
+
 fn tool(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
+    tools(name).into_iter().next()
 }
 
 /// A language whose tool may lie outside the system's folders: its folder is read, and is on the path of the compiler.
@@ -169,17 +196,24 @@ fn rustc() -> Option<PathBuf> {
     Some(Path::new(root.trim()).join("bin/rustc")).filter(|path| path.is_file())
 }
 
-/// The interpreter itself, and not what a version manager puts in its place; with the folder of its library.
-fn python() -> Option<Language> {
+/// The interpreters on the search path: each itself, and not what a version manager puts in its place; with the folder of
+/// its library.
+fn pythons() -> Vec<Language> {
     let script = "import sys; print(sys.executable); print(sys.base_prefix)";
-    let output = Command::new(tool("python3")?).args(["-I", "-c", script]).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let (program, prefix) = text.trim().split_once('\n')?;
-    // In an environment the interpreter is a link; the box has what it points to.
-    let program = Path::new(program).canonicalize().ok()?;
-    let mut language = Language::python(program.to_str()?);
-    if prefix != "/usr" {
-        language.folders.push(PathBuf::from(prefix));
+    let mut found: Vec<Language> = Vec::new();
+    for tool in tools("python3") {
+        let Ok(output) = Command::new(tool).args(["-I", "-c", script]).output() else { continue };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let Some((program, prefix)) = text.trim().split_once('\n') else { continue };
+        // In an environment the interpreter is a link; the box has what it points to.
+        let Ok(program) = Path::new(program).canonicalize() else { continue };
+        let mut language = Language::python(&program.to_string_lossy());
+        if prefix != "/usr" {
+            language.folders.push(PathBuf::from(prefix));
+        }
+        if !found.contains(&language) {
+            found.push(language);
+        }
     }
-    Some(language)
+    found
 }

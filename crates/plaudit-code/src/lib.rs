@@ -5,9 +5,10 @@
 //! use plaudit_code::{Credit, Languages, Tests, execute, extract};
 //!
 //! let languages = Languages::installed();
-//! let python = languages.find("python").expect("Python is installed");
 //! let options = Options { read_only: languages.folders(), ..Options::default() };
 //! let sandbox = Sandbox::open(options).expect("a sandbox");
+//! let languages = languages.usable_in(&sandbox);
+//! let python = languages.find("python").expect("Python is installed");
 //!
 //! let tests = Tests::parse(&serde_json::json!({"inputs": ["3 4"], "outputs": ["7"]})).expect("tests");
 //! let code = extract("```python\nprint(sum(map(int, input().split())))\n```", python).expect("a code block");

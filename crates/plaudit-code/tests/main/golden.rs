@@ -1,8 +1,8 @@
 //! RM-Gallery's vectors of `code_execution`, with the differences that are meant.
 
-use crate::{LANGUAGES, SANDBOX, limits};
-use plaudit_box::Limits;
-use plaudit_code::{Credit, Tests, TestsError, execute, extract};
+use crate::{SANDBOXES, limits};
+use plaudit_box::{Limits, Sandbox};
+use plaudit_code::{Credit, Language, Tests, TestsError, execute, extract};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -34,8 +34,12 @@ const DIFFERENCES: [(&str, Option<f64>, &str); 22] = [
 
 #[test]
 fn vectors_of_rm_gallery() {
-    let Some(sandbox) = SANDBOX.as_ref() else { return };
-    let python = LANGUAGES.find("python").unwrap();
+    for (sandbox, languages) in SANDBOXES.iter() {
+        vectors_in(sandbox, languages.find("python").unwrap());
+    }
+}
+
+fn vectors_in(sandbox: &Sandbox, python: &Language) {
     let text = include_str!("../../../../golden/code_execution.jsonl");
     let (mut wrong, mut count) = (Vec::new(), 0);
     for line in text.lines() {
@@ -58,5 +62,5 @@ fn vectors_of_rm_gallery() {
             wrong.push(format!("{tag}: {score:?}, wanted {wanted:?}"));
         }
     }
-    assert!(wrong.is_empty() && count == 74, "{count}:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty() && count == 74, "tier {}, {count}:\n{}", sandbox.tier(), wrong.join("\n"));
 }

@@ -11,34 +11,42 @@ mod attacks;
 mod golden;
 mod languages;
 
-use plaudit_box::{Limits, Options, Sandbox};
+use plaudit_box::{Limits, Options, Sandbox, Tier};
 use plaudit_code::{Credit, Execution, Languages, Tests, Verdict, execute};
 use serde_json::Value;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-pub(crate) static LANGUAGES: LazyLock<Languages> = LazyLock::new(Languages::installed);
+static LANGUAGES: LazyLock<Languages> = LazyLock::new(Languages::installed);
 
-/// The best sandbox of this host; where it has none, says so, and fails if nothing may be left out.
-pub(crate) static SANDBOX: LazyLock<Option<Sandbox>> = LazyLock::new(|| {
-    let options = Options { read_only: LANGUAGES.folders(), slots: 4, ..Options::default() };
-    Sandbox::open(options)
-        .inspect_err(|report| {
-            println!("== left out: the tests of code, for want of a sandbox:\n{report}");
-            assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "no sandbox");
+/// A sandbox of each tier that this host has, with its languages. Says which it has not, and fails if nothing may be left out.
+pub(crate) static SANDBOXES: LazyLock<Vec<(Sandbox, Languages)>> = LazyLock::new(|| {
+    let open = |tier| {
+        let options =
+            Options { tier: Some(tier), read_only: LANGUAGES.folders(), slots: 4, ..Options::default() };
+        Sandbox::open(options).inspect_err(|report| {
+            println!("== left out: the tests of code in tier {tier}:\n{report}");
+            assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "tier {tier} is missing");
         })
-        .ok()
+    };
+    let opened = [Tier::A, Tier::B].into_iter().filter_map(|tier| open(tier).ok());
+    opened
+        .map(|sandbox| (LANGUAGES.usable_in(&sandbox), sandbox))
+        .map(|(languages, sandbox)| (sandbox, languages))
+        .collect()
 });
 
 pub(crate) fn limits() -> Limits {
     Limits { cpu: Duration::from_secs(2), wall: Some(Duration::from_secs(10)), ..Limits::default() }
 }
 
-/// Runs a Python program against tests. `None` where there is no sandbox.
-pub(crate) fn python(code: &str, tests: &Value) -> Option<Execution> {
-    let sandbox = SANDBOX.as_ref()?;
+/// Runs a Python program against tests in each tier.
+pub(crate) fn python(code: &str, tests: &Value) -> Vec<Execution> {
     let tests = Tests::parse(tests).unwrap();
-    Some(execute(sandbox, LANGUAGES.find("python").unwrap(), code, &tests, &limits(), Credit::Partial))
+    let run = |(sandbox, languages): &(Sandbox, Languages)| {
+        execute(sandbox, languages.find("python").unwrap(), code, &tests, &limits(), Credit::Partial)
+    };
+    SANDBOXES.iter().map(run).collect()
 }
 
 pub(crate) fn verdicts(execution: &Execution) -> Vec<Verdict> {
