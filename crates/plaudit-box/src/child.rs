@@ -1,4 +1,4 @@
-//! What a new process does between `clone` and `execve`: namespaces, mounts, user, limits, Landlock, seccomp.
+//! What a new process does between `clone` and `execve`: namespaces, files, user, limits, Landlock, seccomp.
 //!
 //! The process shares the engine's memory until `execve`, so nothing here may allocate, panic, lock, or call the C library.
 //! Everything it needs lies ready in a [`Birth`]; what it found out, it leaves there.
@@ -7,7 +7,7 @@ use crate::attack::{self, AttackTable};
 use crate::filter;
 use crate::sys::{self, Errno, call, call_path};
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 /// What the new process was doing, in order; the last one begun tells which layer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,12 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Step; 13] = [
+    /// The step of that number.
+    pub(crate) fn of(number: u32) -> Self {
+        Self::ALL.get(number as usize).copied().unwrap_or(Self::Clone)
+    }
+
+    const ALL: [Step; 13] = [
         Step::Clone,
         Step::Group,
         Step::Identity,
@@ -68,10 +73,18 @@ pub(crate) enum MountStep {
     Protect(CString),
     /// The program's own folder, with the limits of the run.
     Work(CString),
-    /// The processes of the box; left out where the kernel refuses it, as it does in most containers.
+    /// The processes of the box, over those of the host. Where the kernel refuses it, as it does in most containers, an empty
+    /// folder.
     Proc(CString),
     /// Makes a mount the root, and lets go of all others.
     Root(CString),
+}
+
+/// What the steps of building need besides: for the folder of a box, and to tell why it has no `/proc`.
+pub(crate) struct BuildOptions<'a> {
+    pub(crate) work: &'a CStr,
+    /// Why there is no `/proc`, or 0.
+    pub(crate) proc_errno: AtomicI32,
 }
 
 /// A file that is put into the box.
@@ -86,13 +99,19 @@ pub(crate) struct Birth<'a> {
     pub(crate) mounts: &'a [MountStep],
     pub(crate) files: &'a [BoxFile<'a>],
     pub(crate) work: &'a CStr,
-    pub(crate) work_options: &'a CStr,
+    pub(crate) build: BuildOptions<'a>,
     /// Standard input, output and errors; all above 2.
     pub(crate) descriptors: [i32; 3],
     /// User and group to become, where the engine may choose.
     pub(crate) user: Option<(u32, u32)>,
-    /// Waits until the engine has written the maps of the user namespace.
-    pub(crate) waits_for_maps: bool,
+    /// The namespaces of the slot, for [`join`]: of users, of the network, of mounts.
+    pub(crate) namespaces: [i32; 3],
+    /// The stack of the box, for [`join`].
+    pub(crate) stack: *mut libc::c_void,
+    /// The entry of the box in the guard's table.
+    pub(crate) place: &'a AtomicI32,
+    /// Whether the engine is known to be dead.
+    pub(crate) engine_dead: &'a AtomicBool,
     pub(crate) limits: &'a [(u32, u64)],
     pub(crate) landlock: Option<i32>,
     pub(crate) program: *mut libc::sock_filter,
@@ -104,20 +123,61 @@ pub(crate) struct Birth<'a> {
     /// Makes the attacks of the self-test instead of running a program.
     pub(crate) attacks: Option<&'a AttackTable>,
 
-    /// 0: wait; 1: the maps are written; 2: give up.
-    pub(crate) go: AtomicU32,
-    /// Set to 0 by the kernel when the process no longer shares our memory.
+    /// The box, once it was made.
+    pub(crate) process: AtomicI32,
+    /// Set to 0 by the kernel when the process that joins the namespaces is gone.
+    pub(crate) joining: AtomicU32,
+    /// Set to 0 by the kernel when the box no longer shares our memory.
     pub(crate) shares_memory: AtomicU32,
     pub(crate) step: AtomicU32,
     pub(crate) errno: AtomicI32,
-    /// Why there is no `/proc`, or 0.
-    pub(crate) proc_errno: AtomicI32,
 }
 
-/// How long a new process waits for the engine. One whose engine was killed before it could go on ends by this.
-const MAPS_MILLISECONDS: u64 = 1000;
+/// The namespaces that each box of tier A has for itself. Those of users and of the network are its slot's: a network namespace
+/// costs as much as all others together, and nothing can be done in it without sockets. That of mounts is a copy of its slot's.
+const OWN_NAMESPACES: i32 =
+    libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
 
-/// The entry of the new process.
+/// The entry of the process that joins the namespaces of a slot, makes the box as its sibling, and ends.
+pub(crate) extern "C" fn join(birth: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: the engine keeps the `Birth` alive until this process and the box have left its memory.
+    let shared = unsafe { &*birth.cast::<Birth<'_>>() };
+    shared.step.store(Step::Identity as u32, Ordering::Release);
+    let [users, network, mounts] = shared.namespaces;
+    let kinds = [(users, libc::CLONE_NEWUSER), (network, libc::CLONE_NEWNET), (mounts, libc::CLONE_NEWNS)];
+    for (namespace, kind) in kinds {
+        if let Err(errno) = call(libc::SYS_setns, [namespace as usize, kind as usize, 0, 0, 0, 0]) {
+            shared.errno.store(errno, Ordering::Release);
+            sys::exit(127);
+        }
+    }
+    shared.step.store(Step::Clone as u32, Ordering::Release);
+    let flags = BOX_FLAGS | libc::CLONE_PARENT | OWN_NAMESPACES;
+    // SAFETY: as for this process: `enter` calls nothing but the kernel, on a stack of its own. The C library writes `errno`
+    // of the engine's thread, which waits for us without looking at it.
+    let process = unsafe {
+        libc::clone(
+            enter,
+            shared.stack,
+            flags,
+            birth,
+            shared.place.as_ptr(),
+            std::ptr::null_mut::<libc::c_void>(),
+            shared.shares_memory.as_ptr(),
+        )
+    };
+    if process < 0 {
+        shared.errno.store(sys::last_errno(), Ordering::Release);
+    }
+    shared.process.store(process, Ordering::Release);
+    sys::exit(0)
+}
+
+/// How a box is cloned: it shares our memory, tells its number before it runs, and the kernel tells when it has left.
+pub(crate) const BOX_FLAGS: i32 =
+    libc::CLONE_VM | libc::CLONE_PARENT_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
+
+/// The entry of a box.
 pub(crate) extern "C" fn enter(birth: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the engine keeps the `Birth` alive until this process has its own memory or is gone.
     let birth = unsafe { &*birth.cast::<Birth<'_>>() };
@@ -136,19 +196,14 @@ fn live(birth: &Birth<'_>) -> Result<(), Errno> {
     // get as much as the whole trainer.
     call(libc::SYS_setpgid, [0; 6])?;
 
-    begin(Step::Identity);
-    if birth.waits_for_maps {
-        while birth.go.load(Ordering::Acquire) == 0 {
-            sys::futex_wait(&birth.go, 0, MAPS_MILLISECONDS)?;
-        }
-        if birth.go.load(Ordering::Acquire) != 1 {
-            return Err(libc::ECANCELED);
-        }
+    // The guard sets this before it reads its table, and our number stood there before we ran: one of us sees the other.
+    if birth.engine_dead.load(Ordering::SeqCst) {
+        return Err(libc::ECANCELED);
     }
 
     begin(Step::Mounts);
     for step in birth.mounts {
-        build(step, birth)?;
+        build(step, &birth.build)?;
     }
 
     begin(Step::Files);
@@ -208,11 +263,12 @@ fn live(birth: &Birth<'_>) -> Result<(), Errno> {
 }
 
 /// The kernel kills this process when the thread that made it ends.
-fn die_with_engine() -> Result<(), Errno> {
+pub(crate) fn die_with_engine() -> Result<(), Errno> {
     call(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0, 0, 0]).map(|_| ())
 }
 
-fn build(step: &MountStep, birth: &Birth<'_>) -> Result<(), Errno> {
+/// Does one step of building a file system.
+pub(crate) fn build(step: &MountStep, options: &BuildOptions<'_>) -> Result<(), Errno> {
     match step {
         MountStep::Private => sys::mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None),
         MountStep::Tmpfs { at, options } => {
@@ -221,7 +277,7 @@ fn build(step: &MountStep, birth: &Birth<'_>) -> Result<(), Errno> {
         }
         MountStep::Work(at) => {
             let flags = libc::MS_NOSUID | libc::MS_NODEV;
-            sys::mount(Some(c"tmpfs"), at, Some(c"tmpfs"), flags, Some(birth.work_options))
+            sys::mount(Some(c"tmpfs"), at, Some(c"tmpfs"), flags, Some(options.work))
         }
         MountStep::Folder(at) => {
             let here = libc::AT_FDCWD as isize as usize;
@@ -240,10 +296,10 @@ fn build(step: &MountStep, birth: &Birth<'_>) -> Result<(), Errno> {
         MountStep::Proc(at) => {
             let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
             let mount = |options| sys::mount(Some(c"proc"), at, Some(c"proc"), flags, options);
-            if let Err(errno) = mount(Some(c"subset=pid")).or_else(|_| mount(None)) {
-                birth.proc_errno.store(errno, Ordering::Release);
-            }
-            Ok(())
+            let Err(errno) = mount(Some(c"subset=pid")).or_else(|_| mount(None)) else { return Ok(()) };
+            options.proc_errno.store(errno, Ordering::Release);
+            let flags = flags | libc::MS_RDONLY;
+            sys::mount(Some(c"tmpfs"), at, Some(c"tmpfs"), flags, Some(c"size=4k,nr_inodes=1,mode=555"))
         }
         MountStep::Root(at) => {
             call_path(libc::SYS_chdir, at, [0; 5])?;

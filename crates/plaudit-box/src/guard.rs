@@ -16,6 +16,7 @@ pub(crate) type BoxTable = Arc<[AtomicI32]>;
 /// What the guard reads, in memory that it shares with the engine.
 struct Watch {
     boxes: BoxTable,
+    engine_dead: Arc<AtomicBool>,
     engine: usize,
     ready: AtomicU32,
 }
@@ -23,6 +24,8 @@ struct Watch {
 /// Owns the guard; it ends with this.
 pub(crate) struct Guard {
     process: Arc<AtomicI32>,
+    /// Set by the guard before it looks for boxes.
+    pub(crate) engine_dead: Arc<AtomicBool>,
     stopping: Arc<AtomicBool>,
     keeper: Option<JoinHandle<()>>,
 }
@@ -34,13 +37,20 @@ impl Guard {
     pub(crate) fn start(boxes: BoxTable) -> Result<Self, Errno> {
         let process = Arc::new(AtomicI32::new(0));
         let stopping = Arc::new(AtomicBool::new(false));
+        let engine_dead = Arc::new(AtomicBool::new(false));
+        let told_dead = Arc::clone(&engine_dead);
         let (told, tell) = std::sync::mpsc::channel();
         let (shared_process, shared_stopping) = (Arc::clone(&process), Arc::clone(&stopping));
         let keeper = std::thread::Builder::new()
             .name("box-guard".into())
             .stack_size(64 * 1024)
             .spawn(move || {
-                let watch = Watch { boxes, engine: std::process::id() as usize, ready: AtomicU32::new(0) };
+                let watch = Watch {
+                    boxes,
+                    engine_dead: told_dead,
+                    engine: std::process::id() as usize,
+                    ready: AtomicU32::new(0),
+                };
                 while !shared_stopping.load(Ordering::Acquire) {
                     let mut stack = vec![0_u128; STACK / 16].into_boxed_slice();
                     match start_process(&watch, &mut stack) {
@@ -58,7 +68,7 @@ impl Guard {
             })
             .map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN))?;
         match tell.recv() {
-            Ok(Ok(())) => Ok(Self { process, stopping, keeper: Some(keeper) }),
+            Ok(Ok(())) => Ok(Self { process, engine_dead, stopping, keeper: Some(keeper) }),
             Ok(Err(errno)) => Err(errno),
             Err(_) => Err(libc::EAGAIN),
         }
@@ -118,8 +128,11 @@ extern "C" fn guard(watch: *mut libc::c_void) -> libc::c_int {
     while call(libc::SYS_rt_sigtimedwait, arguments) != Ok(libc::SIGTERM as usize)
         && call(libc::SYS_getppid, [0; 6]) == Ok(watch.engine)
     {}
+    if call(libc::SYS_getppid, [0; 6]) != Ok(watch.engine) {
+        watch.engine_dead.store(true, Ordering::SeqCst);
+    }
     for process in watch.boxes.iter() {
-        let process = process.load(Ordering::Acquire);
+        let process = process.load(Ordering::SeqCst);
         if process > 0 {
             let _ = call(libc::SYS_kill, [process as usize, libc::SIGKILL as usize, 0, 0, 0, 0]);
         }

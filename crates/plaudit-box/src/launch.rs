@@ -1,13 +1,14 @@
-//! Starts one box: prepares its birth, clones, maps its users, and waits until the program has its own memory.
+//! Starts one box: prepares its birth, clones, and waits until the program has its own memory.
 
 use crate::attack::AttackTable;
-use crate::child::{Birth, BoxFile, MountStep, Step, enter};
+use crate::child::{BOX_FLAGS, Birth, BoxFile, BuildOptions, MountStep, Step, enter, join};
 use crate::filter::Filter;
+use crate::namespaces::Namespaces;
 use crate::sys::{self, Errno, call};
 use crate::{BoxFailure, Tier};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Which user a box has inside its user namespace.
@@ -18,18 +19,11 @@ const STACK: usize = 64 * 1024;
 /// How long a box may take to be built. It takes about a millisecond; a host that needs this long is in trouble.
 const SETUP: Duration = Duration::from_secs(20);
 
-/// The namespaces of tier A.
-const NAMESPACES: i32 = libc::CLONE_NEWUSER
-    | libc::CLONE_NEWNS
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWCGROUP;
-
 /// What a box is made of.
 pub(crate) struct Blueprint<'a> {
     pub(crate) tier: Tier,
+    /// The namespaces of the slot, in tier A.
+    pub(crate) namespaces: Option<&'a Namespaces>,
     pub(crate) mounts: &'a [MountStep],
     pub(crate) files: &'a [BoxFile<'a>],
     pub(crate) work: &'a CStr,
@@ -43,6 +37,8 @@ pub(crate) struct Blueprint<'a> {
     pub(crate) arguments: &'a [CString],
     pub(crate) environment: &'a [CString],
     pub(crate) attacks: Option<&'a AttackTable>,
+    /// Whether the guard knows that the engine is dead.
+    pub(crate) engine_dead: &'a AtomicBool,
 }
 
 /// A box that was started.
@@ -63,15 +59,21 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
     };
     let (arguments, environment) = (pointers(plan.arguments), pointers(plan.environment));
     let mut program = if plan.tier == Tier::None { Vec::new() } else { plan.filter.program.clone() };
-    let namespaced = plan.tier == Tier::A;
+    let namespaced = plan.namespaces.is_some();
+    // One for the box; in tier A one for the process that joins the namespaces and makes it.
+    let mut stacks = vec![0_u128; 2 * STACK / 16];
+    let tops = [stacks.as_mut_ptr_range().end, stacks.as_mut_ptr_range().start.wrapping_add(STACK / 16)];
     let birth = Birth {
-        mounts: if namespaced { plan.mounts } else { &[] },
+        mounts: plan.mounts,
         files: plan.files,
         work: plan.work,
-        work_options: plan.work_options,
+        build: BuildOptions { work: plan.work_options, proc_errno: AtomicI32::new(0) },
         descriptors: plan.descriptors,
         user: plan.user.map(|user| if namespaced { (INSIDE, INSIDE) } else { (user, user) }),
-        waits_for_maps: namespaced,
+        namespaces: plan.namespaces.map_or([-1; 3], Namespaces::descriptors),
+        stack: tops[0].cast(),
+        place,
+        engine_dead: plan.engine_dead,
         limits: plan.limits,
         landlock: plan.landlock.map(AsRawFd::as_raw_fd),
         program: program.as_mut_ptr(),
@@ -81,83 +83,69 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
         arguments: &arguments,
         environment: &environment,
         attacks: plan.attacks,
-        go: AtomicU32::new(0),
+        process: AtomicI32::new(0),
+        joining: AtomicU32::new(1),
         shares_memory: AtomicU32::new(1),
         step: AtomicU32::new(0),
         errno: AtomicI32::new(0),
-        proc_errno: AtomicI32::new(0),
     };
-    let mut stack = vec![0_u128; STACK / 16];
-    let flags = libc::CLONE_VM
-        | libc::CLONE_PARENT_SETTID
-        | libc::CLONE_CHILD_CLEARTID
-        | libc::SIGCHLD
-        | if namespaced { NAMESPACES } else { 0 };
+    let shared = (&raw const birth).cast_mut().cast();
     let mask = block_signals();
-    // SAFETY: `enter` calls nothing but the kernel, on a stack of its own. `birth`, what it borrows and the stack live until
-    // `shares_memory` is 0, which the kernel sets when the process has left our memory.
-    let process = unsafe {
-        libc::clone(
-            enter,
-            stack.as_mut_ptr_range().end.cast(),
-            flags,
-            (&raw const birth).cast_mut().cast(),
-            place.as_ptr(),
-            std::ptr::null_mut::<libc::c_void>(),
-            birth.shares_memory.as_ptr(),
-        )
+    // SAFETY: `join` and `enter` call nothing but the kernel, on stacks of their own. `birth`, what it borrows and the stacks live
+    // until `joining` and `shares_memory` are 0, which the kernel sets when the processes have left our memory.
+    let made = unsafe {
+        let (none, word) = (std::ptr::null_mut::<libc::c_void>(), |word: &AtomicU32| word.as_ptr());
+        if namespaced {
+            let flags = libc::CLONE_VM | libc::CLONE_CHILD_CLEARTID;
+            libc::clone(join, tops[1].cast(), flags, shared, none, none, word(&birth.joining))
+        } else {
+            libc::clone(
+                enter,
+                tops[0].cast(),
+                BOX_FLAGS,
+                shared,
+                place.as_ptr(),
+                none,
+                word(&birth.shares_memory),
+            )
+        }
     };
     let errno = sys::last_errno();
     set_signals(mask);
-    if process < 0 {
+    if made < 0 {
         place.store(0, Ordering::Release);
         return Err(BoxFailure::Setup { layer: Step::Clone.layer(), errno });
     }
-    let maps = if namespaced { write_maps(process, plan.user) } else { Ok(()) };
-    birth.go.store(if maps.is_ok() { 1 } else { 2 }, Ordering::Release);
-    sys::futex_wake(&birth.go);
-
     let deadline = Instant::now() + SETUP;
-    while birth.shares_memory.load(Ordering::Acquire) != 0 {
-        let _ = sys::futex_wait(&birth.shares_memory, 1, 1000);
-        if Instant::now() > deadline {
-            kill(process);
+    let left = |word: &AtomicU32, process: i32| {
+        while word.load(Ordering::Acquire) != 0 {
+            let _ = sys::futex_wait(word, 1, 1000);
+            if Instant::now() > deadline {
+                kill(process);
+            }
         }
+    };
+    let process = if namespaced {
+        left(&birth.joining, made);
+        let _ = reap(made);
+        birth.process.load(Ordering::Acquire)
+    } else {
+        made
+    };
+    if process > 0 {
+        left(&birth.shares_memory, process);
     }
-    let step = Step::ALL.get(birth.step.load(Ordering::Acquire) as usize).copied().unwrap_or(Step::Clone);
+    let step = Step::of(birth.step.load(Ordering::Acquire));
     let errno = birth.errno.load(Ordering::Acquire);
     let complete = if plan.attacks.is_some() { Step::Ready } else { Step::Execute };
-    let failure = match maps {
-        Err(errno) => Some((Step::Identity, errno)),
-        Ok(()) if errno != 0 || step != complete => Some((step, errno)),
-        Ok(()) => None,
-    };
-    if let Some((step, errno)) = failure {
+    if process <= 0 || errno != 0 || step != complete {
         place.store(0, Ordering::Release);
-        let _ = reap(process);
+        if process > 0 {
+            let _ = reap(process);
+        }
         return Err(BoxFailure::Setup { layer: step.layer(), errno });
     }
-    Ok(Started { process, proc_errno: birth.proc_errno.load(Ordering::Acquire) })
-}
-
-/// Says who the users of a new user namespace are outside: as root its builder and the box's own user, else ourselves.
-fn write_maps(process: i32, user: Option<u32>) -> Result<(), Errno> {
-    let write = |name: &str, text: &str| {
-        std::fs::write(format!("/proc/{process}/{name}"), text)
-            .map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
-    };
-    let (own_user, own_group) = (effective(libc::SYS_geteuid), effective(libc::SYS_getegid));
-    match user {
-        Some(user) => {
-            write("uid_map", &format!("0 {own_user} 1\n{INSIDE} {user} 1\n"))?;
-            write("gid_map", &format!("0 {own_group} 1\n{INSIDE} {user} 1\n"))
-        }
-        None => {
-            write("setgroups", "deny")?;
-            write("uid_map", &format!("{INSIDE} {own_user} 1\n"))?;
-            write("gid_map", &format!("{INSIDE} {own_group} 1\n"))
-        }
-    }
+    Ok(Started { process, proc_errno: birth.build.proc_errno.load(Ordering::Acquire) })
 }
 
 /// The effective user or group of this process.

@@ -37,8 +37,13 @@ pub(crate) fn readable(extra: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().filter(|path| !below(path)).cloned().collect()
 }
 
-/// The steps that build the file system of tier A.
-pub(crate) fn mounts(readable: &[PathBuf]) -> Vec<MountStep> {
+/// The steps that build what a box of tier A adds: its folder and its processes.
+pub(crate) fn own_mounts() -> Vec<MountStep> {
+    vec![MountStep::Work(text(WORK)), MountStep::Proc(text("/proc"))]
+}
+
+/// The steps that build the part of the file system that all boxes of tier A have alike.
+pub(crate) fn fixed_mounts(readable: &[PathBuf]) -> Vec<MountStep> {
     let root = ROOTS.iter().find(|root| Path::new(root).is_dir()).copied().unwrap_or("/tmp");
     let inside = |path: &Path| format!("{root}{}", path.display());
     let mut steps = vec![
@@ -76,8 +81,8 @@ pub(crate) fn mounts(readable: &[PathBuf]) -> Vec<MountStep> {
     for device in devices {
         steps.push(MountStep::Bind { from: text(device), at: text(&format!("{root}{device}")) });
     }
-    steps.push(MountStep::Work(text(&format!("{root}{WORK}"))));
-    steps.push(MountStep::Proc(text(&format!("{root}/proc"))));
+    // The kernel lets a box mount its own processes only where those of the host are in sight; its own lie on top of them.
+    steps.push(MountStep::Bind { from: text("/proc"), at: text(&format!("{root}/proc")) });
     steps.push(MountStep::Root(text(root)));
     steps
 }

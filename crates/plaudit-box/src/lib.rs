@@ -3,7 +3,7 @@
 //! A box is made by `clone` with `CLONE_VM` from the thread that asks for it: the new process shares the caller's memory until
 //! it calls `execve`, and until then makes raw system calls on a stack of its own, as `posix_spawn` does. So a box can be made
 //! from any thread of a large process, without a second program that would have to be shipped in the command and in the
-//! wheel, and without copying page tables: a `fork` of a process with 8 GB resident costs about 70 times as much as this
+//! wheel, and without copying page tables: a `fork` of a process with 8 GB resident costs over 100 times as much as this
 //! (`examples/starts.rs` measures it). The program itself is the first process of its PID namespace: when it ends, the kernel
 //! kills all that it left behind, and there is no supervisor inside to attack.
 //!
@@ -24,6 +24,9 @@
 //! - CPU time decides about the limit of time. A program that wanted a processor and got none has met an overloaded host.
 //! - Nothing outlives a run; and nothing outlives a killed engine, by the death signal and by the guard (`guard.rs`).
 //!
+//! In tier A the boxes of a slot start from namespaces of users, network and mounts that were made once (`namespaces.rs`); the
+//! others are each box's own.
+//!
 //! | Tier | Layers | Where |
 //! |---|---|---|
 //! | A | user, mount, PID, network, IPC, UTS and cgroup namespaces; read-only system, own `/proc`, tmpfs with limits; seccomp, Landlock, rlimits | hosts and virtual machines, containers that allow user namespaces |
@@ -36,6 +39,7 @@ mod job;
 mod report;
 mod layout;
 mod launch;
+mod namespaces;
 mod child;
 mod attack;
 mod filter;

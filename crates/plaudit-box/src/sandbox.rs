@@ -8,6 +8,7 @@ use crate::job::{BoxFailure, Job, Limits, RunResult};
 use crate::landlock::{self, Access};
 use crate::launch::{self, Blueprint, INSIDE, Started};
 use crate::layout::{self, DEVICES, WORK};
+use crate::namespaces::Namespaces;
 use crate::report::{LayerReport, SandboxReport};
 use crate::supervise;
 use crate::sys::{Errno, last_errno};
@@ -76,6 +77,8 @@ struct Slot {
     /// The folder of its boxes in tier B.
     folder: Option<PathBuf>,
     landlock: Option<OwnedFd>,
+    /// The namespaces that its boxes start from in tier A.
+    namespaces: Option<Namespaces>,
 }
 
 /// Runs programs in boxes of one tier. Any thread may use it.
@@ -92,7 +95,7 @@ pub struct Sandbox {
     owner: u32,
     // Last: it ends when no box is left.
     _scratch: Option<Scratch>,
-    _guard: Guard,
+    guard: Guard,
 }
 
 impl std::fmt::Debug for Sandbox {
@@ -233,6 +236,7 @@ impl Sandbox {
         let options = format!("mode=755,uid={INSIDE},gid={INSIDE},size={bytes},nr_inodes={count}");
         let plan = Blueprint {
             tier: self.tier,
+            namespaces: slot.namespaces.as_ref(),
             mounts: &self.mounts,
             files: &files,
             work: &work,
@@ -245,6 +249,7 @@ impl Sandbox {
             arguments: &arguments,
             environment: &environment,
             attacks,
+            engine_dead: &self.guard.engine_dead,
         };
         let started = launch::start(&plan, &self.boxes[slot.index]);
         if self.dumpable && slot.user.is_some() {
@@ -299,6 +304,8 @@ impl Sandbox {
                     .map_err(|errno| BoxFailure::Lost("the folder for boxes", errno))?,
             ),
         };
+        let mounts = if tier == Tier::A { layout::fixed_mounts(&readable) } else { Vec::new() };
+        let dumpable = is_dumpable();
         let mut slots = Vec::new();
         for index in 0..options.slots.max(1) {
             let user = root.then(|| options.first_user.saturating_add(index as u32));
@@ -315,7 +322,11 @@ impl Sandbox {
                 _ => None,
             };
             let landlock = landlock.transpose().map_err(landlock_failure)?;
-            slots.push(Slot { index, user, folder, landlock });
+            let namespaces = match tier {
+                Tier::A => Some(Namespaces::new(&mounts, user)?),
+                _ => None,
+            };
+            slots.push(Slot { index, user, folder, landlock, namespaces });
         }
         // The first slot is taken first.
         slots.reverse();
@@ -325,15 +336,15 @@ impl Sandbox {
         Ok(Self {
             report: SandboxReport { tier: None, layers: Vec::new() },
             tier,
-            mounts: if tier == Tier::A { layout::mounts(&readable) } else { Vec::new() },
+            mounts: if tier == Tier::A { layout::own_mounts() } else { Vec::new() },
             filter: Filter::new(tier, version.unwrap_or(0)),
             boxes,
             free: Mutex::new(slots),
             freed: Condvar::new(),
-            dumpable: is_dumpable(),
+            dumpable,
             owner: std::process::id(),
             _scratch: scratch,
-            _guard: guard,
+            guard,
         })
     }
 
