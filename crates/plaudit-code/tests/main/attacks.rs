@@ -79,7 +79,10 @@ fn tricks_do_not_pass() {
 #[test]
 fn verdicts_name_what_happened() {
     let tests = json!({"inputs": ["1"], "outputs": ["1"]});
-    let cases: [(&str, Verdict); 9] = [
+    let deep = format!("x = {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    let cases: [(&str, Verdict); 11] = [
+        (&deep, Error),
+        ("x = [-", Error),
         ("print(input())", Passed),
         ("print(2)", Wrong),
         ("pass", Wrong),
