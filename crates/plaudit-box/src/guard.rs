@@ -27,6 +27,7 @@ pub(crate) struct Guard {
     /// Set by the guard before it looks for boxes.
     pub(crate) engine_dead: Arc<AtomicBool>,
     stopping: Arc<AtomicBool>,
+    owner: u32,
     keeper: Option<JoinHandle<()>>,
 }
 
@@ -68,7 +69,9 @@ impl Guard {
             })
             .map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN))?;
         match tell.recv() {
-            Ok(Ok(())) => Ok(Self { process, engine_dead, stopping, keeper: Some(keeper) }),
+            Ok(Ok(())) => {
+                Ok(Self { process, engine_dead, stopping, owner: std::process::id(), keeper: Some(keeper) })
+            }
             Ok(Err(errno)) => Err(errno),
             Err(_) => Err(libc::EAGAIN),
         }
@@ -77,6 +80,10 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        // A process that a host has forked has a copy of this, but neither the guard nor its keeper.
+        if std::process::id() != self.owner {
+            return;
+        }
         self.stopping.store(true, Ordering::Release);
         let pid = self.process.load(Ordering::Acquire);
         let _ = call(libc::SYS_kill, [pid as usize, libc::SIGTERM as usize, 0, 0, 0, 0]);

@@ -4,7 +4,7 @@ use crate::attack::{ATTACKS, AttackTable};
 use crate::child::{BoxFile, MountStep};
 use crate::filter::Filter;
 use crate::guard::{BoxTable, Guard};
-use crate::job::{BoxFailure, Job, Limits, RunResult};
+use crate::job::{BoxFailure, Exit, Job, Limits, RunResult};
 use crate::landlock::{self, Access};
 use crate::launch::{self, Blueprint, INSIDE, Started};
 use crate::layout::{self, DEVICES, WORK};
@@ -186,7 +186,16 @@ impl Sandbox {
         let descriptors = [stdin.as_raw_fd(), stdout_end.as_raw_fd(), stderr_end.as_raw_fd()];
         let started = self.start(slot, job, descriptors, None)?;
         drop((stdin, stdout_end, stderr_end));
-        let result = supervise::watch(started.process, &self.boxes[slot.index], &job.limits, stdout, stderr);
+        let place = &self.boxes[slot.index];
+        let mut result = supervise::watch(started.process, place, &job.limits, stdout, stderr);
+        // The first process of a PID namespace cannot be killed from inside.
+        let killed = |run: &RunResult| run.exit == Exit::Signal(libc::SIGKILL) && run.hit.is_none();
+        if self.tier == Tier::A && result.as_ref().is_ok_and(killed) {
+            result = Err(BoxFailure::Lost(
+                "killed from outside, perhaps because the host has no memory left",
+                libc::ENOMEM,
+            ));
+        }
         if let Some(folder) = &slot.folder {
             empty(folder);
         }
@@ -490,6 +499,7 @@ fn file_rules(version: u32, readable: &[PathBuf], folder: Option<&Path>) -> Resu
 /// A folder that is removed with this. One whose engine was killed is removed by the next.
 struct Scratch {
     path: PathBuf,
+    owner: u32,
 }
 
 static SCRATCHES: AtomicU32 = AtomicU32::new(0);
@@ -502,7 +512,7 @@ impl Scratch {
         let (engine, number) = (std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed));
         let path = parent.join(format!("{SCRATCH_PREFIX}{engine}-{number}"));
         match std::fs::DirBuilder::new().mode(0o711).create(&path) {
-            Ok(()) => Ok(Self { path }),
+            Ok(()) => Ok(Self { path, owner: engine }),
             Err(error) => Err(errno(error)),
         }
     }
@@ -521,7 +531,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        // Not in a process that a host has forked.
+        if std::process::id() == self.owner {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
     }
 }
 

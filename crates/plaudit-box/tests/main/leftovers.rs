@@ -174,3 +174,21 @@ fn a_killed_engine_leaves_no_box() {
         assert!(!guard.exists());
     }
 }
+
+#[test]
+fn a_box_killed_from_outside_has_no_result() {
+    let Some(sandbox) = open(Tier::A, 1) else { return };
+    let marker = format!("plaudit-marker-{}-outside", std::process::id());
+    let job = marked("import time; time.sleep(3600)", &marker, &quick());
+    let result = std::thread::scope(|scope| {
+        let run = scope.spawn(|| sandbox.run(&job));
+        let found = loop {
+            if let Some(found) = boxes(&marker).first() {
+                break *found;
+            }
+        };
+        assert!(Command::new("kill").args(["-9", &found.to_string()]).status().unwrap().success());
+        run.join().unwrap()
+    });
+    assert!(matches!(result, Err(plaudit_box::BoxFailure::Lost(..))), "{result:?}");
+}
