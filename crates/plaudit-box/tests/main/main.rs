@@ -32,7 +32,13 @@ pub(crate) static PYTHON: LazyLock<(String, Vec<PathBuf>)> = LazyLock::new(|| {
 
 /// A sandbox of a tier. Where the host cannot have it, says so, and fails if nothing may be left out.
 pub(crate) fn open(tier: Tier, slots: usize) -> Option<Sandbox> {
-    let options = Options { tier: Some(tier), slots, read_only: PYTHON.1.clone(), ..Options::default() };
+    open_in(tier, slots, std::env::temp_dir())
+}
+
+/// The same, with its files in a folder of the test's.
+pub(crate) fn open_in(tier: Tier, slots: usize, scratch: PathBuf) -> Option<Sandbox> {
+    let options =
+        Options { tier: Some(tier), slots, read_only: PYTHON.1.clone(), scratch, ..Options::default() };
     match Sandbox::open(options) {
         Ok(sandbox) => Some(sandbox),
         Err(report) => {
