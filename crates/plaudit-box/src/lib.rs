@@ -38,6 +38,8 @@ mod sandbox;
 mod job;
 mod report;
 mod layout;
+mod scratch;
+mod streams;
 mod launch;
 mod namespaces;
 mod child;

@@ -10,14 +10,16 @@ use crate::launch::{self, Blueprint, INSIDE, Started};
 use crate::layout::{self, DEVICES, WORK};
 use crate::namespaces::Namespaces;
 use crate::report::{LayerReport, SandboxReport};
+use crate::scratch::{Scratch, empty, write_files};
+use crate::streams::{above_two, input, pipe};
 use crate::supervise;
-use crate::sys::{Errno, last_errno};
-use std::ffi::{CStr, CString};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use crate::sys::Errno;
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// How much isolates a program.
@@ -494,146 +496,6 @@ fn file_rules(version: u32, readable: &[PathBuf], folder: Option<&Path>) -> Resu
         landlock::allow(&rules, folder, Access::Read)?;
     }
     Ok(rules)
-}
-
-/// A folder that is removed with this. One whose engine was killed is removed by the next.
-struct Scratch {
-    path: PathBuf,
-    owner: u32,
-}
-
-static SCRATCHES: AtomicU32 = AtomicU32::new(0);
-const SCRATCH_PREFIX: &str = "plaudit-box-";
-
-impl Scratch {
-    fn new(parent: &Path) -> Result<Self, Errno> {
-        let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
-        sweep(parent);
-        let (engine, number) = (std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed));
-        let path = parent.join(format!("{SCRATCH_PREFIX}{engine}-{number}"));
-        match std::fs::DirBuilder::new().mode(0o711).create(&path) {
-            Ok(()) => Ok(Self { path, owner: engine }),
-            Err(error) => Err(errno(error)),
-        }
-    }
-
-    /// The folder of a slot, for its user alone.
-    fn folder(&self, index: usize, user: Option<u32>) -> Result<PathBuf, Errno> {
-        let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
-        let path = self.path.join(index.to_string());
-        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(errno)?;
-        if let Some(user) = user {
-            std::os::unix::fs::chown(&path, Some(user), Some(user)).map_err(errno)?;
-        }
-        Ok(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Not in a process that a host has forked.
-        if std::process::id() == self.owner {
-            let _ = std::fs::remove_dir_all(&self.path);
-        }
-    }
-}
-
-/// Removes our own folders whose engine is gone.
-fn sweep(parent: &Path) {
-    let own = launch::effective(libc::SYS_geteuid);
-    let Ok(entries) = std::fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(SCRATCH_PREFIX)) else { continue };
-        let Some(engine) = rest.split('-').next().and_then(|engine| engine.parse::<u32>().ok()) else {
-            continue;
-        };
-        let ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own);
-        if ours && !Path::new(&format!("/proc/{engine}")).exists() {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-fn write_files(folder: &Path, job: &Job) -> Result<(), Errno> {
-    for (name, content, executable) in &job.files {
-        let path = folder.join(name);
-        let write = || {
-            std::fs::write(&path, content)?;
-            let mode = if *executable { 0o755 } else { 0o644 };
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
-        };
-        write().map_err(|error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO))?;
-    }
-    Ok(())
-}
-
-fn empty(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let _ = std::fs::remove_file(entry.path()).or_else(|_| std::fs::remove_dir_all(entry.path()));
-    }
-}
-
-/// The standard input as a sealed file: all of it is there before the program starts, and nobody can change it.
-fn input(content: &[u8]) -> Result<OwnedFd, Errno> {
-    use std::io::{Seek, Write};
-    let fd = create_memory_file(c"stdin")?;
-    let mut file = std::fs::File::from(fd);
-    let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
-    file.write_all(content).map_err(errno)?;
-    file.rewind().map_err(errno)?;
-    let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
-    // SAFETY: takes numbers alone.
-    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
-        return Err(last_errno());
-    }
-    above_two(OwnedFd::from(file))
-}
-
-fn create_memory_file(name: &CStr) -> Result<OwnedFd, Errno> {
-    // SAFETY: the name outlives the call.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    if fd < 0 {
-        return Err(last_errno());
-    }
-    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// A pipe whose reading end does not block, and whose writing end the box's user may open again.
-fn pipe(user: Option<u32>) -> Result<(OwnedFd, OwnedFd), Errno> {
-    let mut ends = [0; 2];
-    // SAFETY: the array has room for the two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(last_errno());
-    }
-    // SAFETY: the kernel has just made these descriptors, and nobody else knows them.
-    let [read, write] = ends.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-    let write = above_two(write)?;
-    // SAFETY: takes numbers alone.
-    if unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
-        return Err(last_errno());
-    }
-    if let Some(user) = user {
-        // SAFETY: takes numbers alone.
-        let _ = unsafe { libc::fchown(write.as_raw_fd(), user, user) };
-    }
-    Ok((read, write))
-}
-
-/// The same descriptor with a number above 2, so that the box can put it where it belongs.
-fn above_two(fd: OwnedFd) -> Result<OwnedFd, Errno> {
-    if fd.as_raw_fd() > 2 {
-        return Ok(fd);
-    }
-    // SAFETY: takes numbers alone.
-    let copy = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) };
-    if copy < 0 {
-        return Err(last_errno());
-    }
-    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
 fn is_dumpable() -> bool {

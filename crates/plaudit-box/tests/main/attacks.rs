@@ -1,6 +1,6 @@
 //! Every attack of `golden/abuse/code_programs.jsonl`, in each tier: none escapes, and none passes its tests.
 
-use crate::{open, passed, python};
+use crate::{open, passed, python, run};
 use plaudit_box::{LimitHit, Tier};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn run_all(tier: Tier, wrong: &mut Vec<String>) {
         let (mut passes, mut notes) = (0, Vec::new());
         for test in case["tests"].as_array().unwrap() {
             let job = python(case["program"].as_str().unwrap()).stdin(test["input"].as_str().unwrap());
-            let run = match sandbox.run(&job) {
+            let run = match run(&sandbox, &job) {
                 Ok(run) => run,
                 Err(failure) => {
                     wrong.push(format!("{id} in tier {tier}: {failure}"));

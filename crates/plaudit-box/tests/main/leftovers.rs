@@ -135,7 +135,12 @@ fn engine_to_be_killed() {
             let (sandbox, marker, limits): (&Sandbox, &str, &Limits) = (&sandbox, &marker, &limits);
             scope.spawn(move || sandbox.run(&marked(code, marker, limits)));
         }
-        std::thread::sleep(Duration::from_millis(1000));
+        let started = Instant::now();
+        while boxes(&marker).len() < 3 && started.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Until one of them has lost its death signal.
+        std::thread::sleep(Duration::from_millis(500));
         println!("\nup");
     });
 }

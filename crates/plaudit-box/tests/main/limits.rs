@@ -1,6 +1,6 @@
 //! Each limit ends the program that breaks it, and says which it was; results of programs that break none.
 
-use crate::{open, passed, python, quick};
+use crate::{open, passed, python, quick, run};
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, Options, Sandbox, Tier};
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn exit_codes_and_signals_are_told() {
 #[test]
 fn every_limit_is_named() {
     each_tier(|sandbox| {
-        let hit = |code: &str| sandbox.run(&python(code)).unwrap().hit;
+        let hit = |code: &str| run(sandbox, &python(code)).unwrap().hit;
         assert_eq!(hit("while True: pass"), Some(LimitHit::Cpu));
         assert_eq!(hit("import time; time.sleep(100)"), Some(LimitHit::Wall));
         assert_eq!(hit("while True: print('x' * 1000)"), Some(LimitHit::Output));
@@ -46,7 +46,7 @@ fn every_limit_is_named() {
 fn cpu_of_all_processes_counts() {
     let Some(sandbox) = open(Tier::A, 1) else { return };
     let job = python("import os\nfor _ in range(3): os.fork()\nwhile True: pass");
-    let run = sandbox.run(&job).unwrap();
+    let run = run(&sandbox, &job).unwrap();
     assert_eq!(run.hit, Some(LimitHit::Cpu));
     assert!(run.cpu < Duration::from_secs(3), "{run:?}");
 }
