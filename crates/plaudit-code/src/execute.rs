@@ -59,7 +59,7 @@ pub struct TestResult {
     pub verdict: Verdict,
     /// CPU time.
     pub cpu: Duration,
-    /// The end of what the program wrote to standard error, or why the sandbox failed.
+    /// The end of what the program wrote to standard error, the start of a wrong output, or why the sandbox failed.
     pub message: String,
 }
 
@@ -73,15 +73,24 @@ pub struct Execution {
 }
 
 impl Execution {
+    /// What came of a program with so many tests, of which the first have been run.
+    pub fn new(results: Vec<TestResult>, tests: usize, credit: Credit) -> Self {
+        Self { results, tests, credit }
+    }
+
+    /// How many tests passed.
+    pub fn passed(&self) -> usize {
+        self.results.iter().filter(|result| result.verdict == Verdict::Passed).count()
+    }
+
     /// The score, or none where the sandbox failed.
     pub fn score(&self) -> Option<f64> {
         if self.results.iter().any(|result| result.verdict == Verdict::Infrastructure) {
             return None;
         }
-        let passed = self.results.iter().filter(|result| result.verdict == Verdict::Passed).count();
         Some(match self.credit {
-            Credit::Partial => passed as f64 / self.tests as f64,
-            Credit::AllOrNothing => f64::from(u8::from(passed == self.tests)),
+            Credit::Partial => self.passed() as f64 / self.tests as f64,
+            Credit::AllOrNothing => f64::from(u8::from(self.passed() == self.tests)),
         })
     }
 }
@@ -103,7 +112,7 @@ fn compile_limits() -> Limits {
     }
 }
 
-/// Runs a program against its tests.
+/// Runs a program against its tests, one after the other.
 pub fn execute(
     sandbox: &Sandbox,
     language: &Language,
@@ -112,89 +121,97 @@ pub fn execute(
     limits: &Limits,
     credit: Credit,
 ) -> Execution {
-    let mut execution = Execution { results: Vec::new(), tests: tests.cases().len(), credit };
-    let mut limits = limits.clone();
-    if language.reserves_memory {
-        limits.address_space = Some(u64::MAX);
-    }
-    let program = match compile(sandbox, language, code) {
+    let count = tests.cases().len();
+    let program = match Program::prepare(sandbox, language, code, limits) {
         Ok(program) => program,
-        Err(result) => {
-            execution.results = vec![result; execution.tests];
-            return execution;
-        }
+        Err(result) => return Execution::new(vec![result; count], count, credit),
     };
+    let mut results = Vec::new();
     for case in tests.cases() {
-        let result = run_case(sandbox, language, &program, code, case, &limits);
+        let result = program.run(sandbox, case);
         let passed = result.verdict == Verdict::Passed;
-        execution.results.push(result);
+        results.push(result);
         if credit == Credit::AllOrNothing && !passed {
             break;
         }
     }
-    execution
+    Execution::new(results, count, credit)
 }
 
-/// The file that is run: the program as it is written, or what the compiler made of it.
-type Program = (String, Vec<u8>, bool);
-
-fn compile(sandbox: &Sandbox, language: &Language, code: &str) -> Result<Program, TestResult> {
-    let (Some(command), Some(artifact)) = (&language.compile, &language.artifact) else {
-        return Ok((language.file.clone(), code.as_bytes().to_vec(), false));
-    };
-    let mut job =
-        Job::new(["/bin/sh", "-c", command.as_str()]).file(&language.file, code).limits(compile_limits());
-    job.environment.clone_from(&language.environment);
-    match run(sandbox, &job) {
-        Ok(run) if run.exit == Exit::Code(0) && run.hit.is_none() && !run.stdout.is_empty() => {
-            Ok((artifact.clone(), run.stdout, true))
-        }
-        Ok(run) => {
-            let verdict = failed(&run).unwrap_or(Verdict::Error);
-            // A compiler says the cause first.
-            let start = run.stderr.len().min(MESSAGE);
-            Err(TestResult {
-                verdict,
-                cpu: run.cpu,
-                message: String::from_utf8_lossy(&run.stderr[..start]).into_owned(),
-            })
-        }
-        Err(failure) => Err(infrastructure(&failure)),
-    }
+/// A program that is ready to run: as it is written, or compiled.
+#[derive(Debug)]
+pub struct Program<'p> {
+    language: &'p Language,
+    code: &'p str,
+    /// The file that is run: its name, its content, and whether it can be executed.
+    file: (String, Vec<u8>, bool),
+    limits: Limits,
 }
 
-fn run_case(
-    sandbox: &Sandbox,
-    language: &Language,
-    program: &Program,
-    code: &str,
-    case: &Case,
-    limits: &Limits,
-) -> TestResult {
-    let mut job = Job::new(language.run.clone()).limits(limits.clone());
-    job.environment.clone_from(&language.environment);
-    let token = random_token();
-    match case {
-        Case::Stdin { input, .. } => {
-            job.files.push(program.clone());
-            job.stdin = input.clone().into_bytes();
+impl<'p> Program<'p> {
+    /// Compiles a program where its language needs that. A failure is the result of every test.
+    pub fn prepare(
+        sandbox: &Sandbox,
+        language: &'p Language,
+        code: &'p str,
+        limits: &Limits,
+    ) -> Result<Self, TestResult> {
+        let mut limits = limits.clone();
+        if language.reserves_memory {
+            limits.address_space = Some(u64::MAX);
         }
-        _ if language.name != "python" => {
-            let message = "tests that call functions are for Python".to_owned();
-            return TestResult { verdict: Verdict::Infrastructure, cpu: Duration::ZERO, message };
-        }
-        _ => {
-            job.files.push((language.file.clone(), HARNESS.as_bytes().to_vec(), false));
-            job.files.push(("solution.py".to_owned(), code.as_bytes().to_vec(), false));
-            job.stdin = format!("{}\n", request(case, code, &token)).into_bytes();
+        let (Some(command), Some(artifact)) = (&language.compile, &language.artifact) else {
+            let file = (language.file.clone(), code.as_bytes().to_vec(), false);
+            return Ok(Self { language, code, file, limits });
+        };
+        let mut job =
+            Job::new(["/bin/sh", "-c", command.as_str()]).file(&language.file, code).limits(compile_limits());
+        job.environment.clone_from(&language.environment);
+        match run(sandbox, &job) {
+            Ok(run) if run.exit == Exit::Code(0) && run.hit.is_none() && !run.stdout.is_empty() => {
+                Ok(Self { language, code, file: (artifact.clone(), run.stdout, true), limits })
+            }
+            Ok(run) => {
+                let verdict = failed(&run).unwrap_or(Verdict::Error);
+                // A compiler says the cause first.
+                Err(TestResult { verdict, cpu: run.cpu, message: start(&run.stderr) })
+            }
+            Err(failure) => Err(infrastructure(&failure)),
         }
     }
-    match run(sandbox, &job) {
-        Ok(run) => {
-            let verdict = failed(&run).unwrap_or_else(|| judge(case, &run.stdout, &token));
-            TestResult { verdict, cpu: run.cpu, message: message(&run.stderr) }
+
+    /// Runs one test in a box of its own.
+    pub fn run(&self, sandbox: &Sandbox, case: &Case) -> TestResult {
+        let Self { language, code, file, limits } = self;
+        let mut job = Job::new(language.run.clone()).limits(limits.clone());
+        job.environment.clone_from(&language.environment);
+        let token = random_token();
+        match case {
+            Case::Stdin { input, .. } => {
+                job.files.push(file.clone());
+                job.stdin = input.clone().into_bytes();
+            }
+            _ if language.name != "python" => {
+                let message = "tests that call functions are for Python".to_owned();
+                return TestResult { verdict: Verdict::Infrastructure, cpu: Duration::ZERO, message };
+            }
+            _ => {
+                job.files.push((language.file.clone(), HARNESS.as_bytes().to_vec(), false));
+                job.files.push(("solution.py".to_owned(), code.as_bytes().to_vec(), false));
+                job.stdin = format!("{}\n", request(case, code, &token)).into_bytes();
+            }
         }
-        Err(failure) => infrastructure(&failure),
+        match run(sandbox, &job) {
+            Ok(run) => {
+                let verdict = failed(&run).unwrap_or_else(|| judge(case, &run.stdout, &token));
+                let message = match verdict {
+                    Verdict::Wrong if run.stderr.is_empty() => start(&run.stdout),
+                    _ => message(&run.stderr),
+                };
+                TestResult { verdict, cpu: run.cpu, message }
+            }
+            Err(failure) => infrastructure(&failure),
+        }
     }
 }
 
@@ -300,6 +317,11 @@ fn judge(case: &Case, stdout: &[u8], token: &str) -> Verdict {
 fn message(stderr: &[u8]) -> String {
     let start = stderr.len().saturating_sub(MESSAGE);
     String::from_utf8_lossy(&stderr[start..]).into_owned()
+}
+
+/// The start of a text.
+fn start(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(MESSAGE)]).into_owned()
 }
 
 fn infrastructure(failure: &BoxFailure) -> TestResult {

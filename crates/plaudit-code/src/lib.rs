@@ -36,7 +36,7 @@ mod value;
 
 pub use cases::{Case, Expected, Tests, TestsError};
 pub use compare::same_output;
-pub use execute::{Credit, Execution, TestResult, Verdict, execute};
+pub use execute::{Credit, Execution, Program, TestResult, Verdict, execute};
 pub use extract::extract;
 pub use language::{Language, Languages};
 pub use value::{Equality, PyValue};
