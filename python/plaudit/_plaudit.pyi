@@ -82,6 +82,7 @@ class Engine:
         share: int,
         functions: Sequence[_Function],
         dry: bool,
+        unsafe_no_sandbox: bool,
     ) -> Engine: ...
     @property
     def warnings(self) -> list[str]: ...

@@ -46,6 +46,8 @@ class Engine:
         share: How many engines together keep to the recipe's limits of calls and money.
         on_error: `"raise"`, for development: `score` raises what a registered reward raises, in place of making its
             rollouts invalid.
+        unsafe_no_sandbox: Run the programs of responses without a sandbox where this machine has none. They can then do
+            what this process can, and every result says so.
 
     Raises:
         RecipeError: The recipe cannot be loaded; `mistakes` lists everything that is wrong with it.
@@ -65,8 +67,9 @@ class Engine:
         state: str | os.PathLike[str] | None = None,
         share: int = 1,
         on_error: OnError = "invalid",
+        unsafe_no_sandbox: bool = False,
     ) -> None:
-        self._load(recipe, overrides, state, share, on_error, custom.registered())
+        self._load(recipe, overrides, state, share, on_error, custom.registered(), unsafe_no_sandbox)
 
     def _load(
         self,
@@ -76,6 +79,7 @@ class Engine:
         share: Any,
         on_error: Any,
         functions: dict[str, custom.CustomReward],
+        unsafe_no_sandbox: bool,
     ) -> None:
         self._name, self._text = _recipe(recipe)
         self._overrides = _overrides(overrides)
@@ -84,6 +88,7 @@ class Engine:
         if on_error not in ("invalid", "raise"):
             raise ArgumentError(f"on_error is 'invalid' or 'raise', not {on_error!r:.80}")
         self._on_error: OnError = on_error
+        self._unsafe_no_sandbox = bool(unsafe_no_sandbox)
         self._raised: custom.Raised = {}
         self._functions = functions
         self._joins: weakref.WeakSet[Join] = weakref.WeakSet()
@@ -97,7 +102,8 @@ class Engine:
         functions = [reward.kind(raised) for reward in self._functions.values()]
         # A closed engine still has its properties, without its state.
         state = None if self._closed else self._state
-        inner = _plaudit.Engine(self._name, self._text, self._overrides, state, self._share, functions, dry)
+        unsafe = self._unsafe_no_sandbox
+        inner = _plaudit.Engine(self._name, self._text, self._overrides, state, self._share, functions, dry, unsafe)
         for warning in [] if dry else inner.warnings:
             warnings.warn(warning, stacklevel=6)
         if self._closed:
@@ -112,12 +118,13 @@ class Engine:
         recipe = json.loads(self._text) if self._text is not None else self._name
         overrides = {key: json.loads(value) for key, value in self._overrides}
         functions = list(self._functions.values())
-        return _rebuild, (recipe, overrides, self._state, self._share, self._on_error, functions)
+        unsafe = self._unsafe_no_sandbox
+        return _rebuild, (recipe, overrides, self._state, self._share, self._on_error, functions, unsafe)
 
     def _again(self, *, state: str | os.PathLike[str] | None, share: int) -> Engine:
         """Another engine of the same recipe and functions, for adapters that choose the state where it is used."""
-        rebuild, (recipe, overrides, _, _, on_error, functions) = self.__reduce__()
-        return rebuild(recipe, overrides, state, share, on_error, functions)
+        rebuild, (recipe, overrides, _, _, on_error, functions, unsafe) = self.__reduce__()
+        return rebuild(recipe, overrides, state, share, on_error, functions, unsafe)
 
     def __repr__(self) -> str:
         if not hasattr(self, "_properties"):
@@ -520,10 +527,12 @@ def _rebuild(
     share: int,
     on_error: OnError,
     functions: list[custom.CustomReward],
+    unsafe_no_sandbox: bool = False,
 ) -> Engine:
     """An engine that was pickled, with the functions that it was made with and none of this process."""
     engine = Engine.__new__(Engine)
-    engine._load(recipe, overrides, state, share, on_error, {each.name: each for each in functions})
+    named = {each.name: each for each in functions}
+    engine._load(recipe, overrides, state, share, on_error, named, unsafe_no_sandbox)
     return engine
 
 

@@ -15,6 +15,8 @@ pub struct LayerReport {
     pub works: bool,
     /// Whether the tier goes on without it.
     pub optional: bool,
+    /// Whether it is an attack that was made, and not a layer.
+    pub attack: bool,
     /// What was tried, and what came of it.
     pub detail: String,
     /// What to do where it does not work.
@@ -106,17 +108,17 @@ impl LayerReport {
             _ => ("program", 0),
         };
         let detail = format!("refused: {}", std::io::Error::from_raw_os_error(errno));
-        Self { tier, name, works: false, optional: false, detail, remedy: remedy(name, errno) }
+        Self { tier, name, works: false, optional: false, attack: false, detail, remedy: remedy(name, errno) }
     }
 
     /// A layer that is on.
     pub(crate) fn on(tier: Tier, name: &'static str, detail: impl Into<String>) -> Self {
-        Self { tier, name, works: true, optional: false, detail: detail.into(), remedy: None }
+        Self { tier, name, works: true, optional: false, attack: false, detail: detail.into(), remedy: None }
     }
 
     /// A layer that the tier goes on without.
     pub(crate) fn missing(tier: Tier, name: &'static str, errno: i32) -> Self {
         let detail = format!("left out: {}", std::io::Error::from_raw_os_error(errno));
-        Self { tier, name, works: false, optional: true, detail, remedy: remedy(name, errno) }
+        Self { tier, name, works: false, optional: true, attack: false, detail, remedy: remedy(name, errno) }
     }
 }

@@ -436,7 +436,15 @@ impl Sandbox {
                 libc::ENOTSUP => "not made: this tier allows it".to_owned(),
                 errno => format!("stopped: {}", std::io::Error::from_raw_os_error(errno)),
             };
-            layers.push(LayerReport { tier, name, works: errno > 0, optional: false, detail, remedy: None });
+            layers.push(LayerReport {
+                tier,
+                name,
+                works: errno > 0,
+                optional: false,
+                attack: true,
+                detail,
+                remedy: None,
+            });
         }
         Ok(layers)
     }

@@ -9,6 +9,7 @@ use crate::stream::{Done, Sink, Stream};
 use crate::summary::{self, Summary};
 use crate::{GOOD, PARTLY};
 use clap::Args;
+use plaudit::code::{SandboxPolicy, Tier};
 use plaudit::engine::{Engine, EngineOptions};
 use plaudit::input::{FIELDS, Fields};
 use plaudit::outcome::OutcomeKind;
@@ -52,6 +53,9 @@ pub(crate) struct ScoringArgs {
     /// Tell only errors: no summary, no progress bar
     #[arg(long, short)]
     quiet: bool,
+    /// Run programs of responses without a sandbox where this machine has none; every result says so
+    #[arg(long)]
+    unsafe_no_sandbox: bool,
 }
 
 /// Which recipe, with what changed.
@@ -113,9 +117,14 @@ impl ScoringArgs {
         let state = self.state.as_deref().map(|place| State::open(place, &console)).transpose()?;
         let journal = state.as_ref().map(|state| state.journal.clone());
         let keys = |name: &str| std::env::var(name).ok();
-        let setup = EngineOptions { journal, keys: &keys, ..EngineOptions::default() };
+        let sandbox = SandboxPolicy { allow_none: self.unsafe_no_sandbox, ..SandboxPolicy::default() };
+        let setup = EngineOptions { journal, keys: &keys, sandbox, ..EngineOptions::default() };
+        let engine = Engine::open(plan, &setup)?;
+        if engine.sandbox_tier() == Some(Tier::None) {
+            console.warning("nothing isolates the programs of responses: --unsafe-no-sandbox");
+        }
         Ok(Run {
-            engine: Arc::new(Engine::open(plan, &setup)?),
+            engine: Arc::new(engine),
             state,
             manifest,
             source: Source::open(&self.rollouts)?,

@@ -6,6 +6,7 @@ use crate::scoring::pair;
 use crate::signals::Signals;
 use crate::{FAILED, GOOD};
 use clap::Args;
+use plaudit::code::SandboxPolicy;
 use plaudit_serve::config::Config;
 use plaudit_serve::error::ServeError;
 use plaudit_serve::{Listener, Service, ServiceOptions, logging};
@@ -61,6 +62,9 @@ pub(crate) struct Serve {
     /// A name under which the service may be asked, beside those of this machine
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+    /// Run programs of responses without a sandbox where this machine has none; every result says so
+    #[arg(long)]
+    unsafe_no_sandbox: bool,
 }
 
 impl Serve {
@@ -101,6 +105,7 @@ impl Serve {
             state: self.state.clone(),
             journal: self.journal.clone(),
             token_file: self.token_file.clone(),
+            sandbox: SandboxPolicy { allow_none: self.unsafe_no_sandbox, ..SandboxPolicy::default() },
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::assertion;
 use crate::value::PyValue;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// One test.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,40 +112,67 @@ impl Tests {
         match given {
             Value::Null => Err(TestsError::Empty),
             Value::Array(tests) => Self::of_list(tests, None, ""),
-            Value::Object(fields) => {
-                let text =
-                    |key: &str| fields.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-                let function = text("fn_name").or_else(|| text("func_name"));
-                if let (Some(inputs), Some(outputs)) = (fields.get("inputs"), fields.get("outputs")) {
-                    return Self::of_columns(inputs, outputs, function);
-                }
-                if let Some(test) = text("test") {
-                    return Self::of_cases(assertion::cases(test, "", text("entry_point")));
-                }
-                let setup = match fields.get("test_imports") {
-                    Some(Value::Array(lines)) => {
-                        lines.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
-                    }
-                    _ => text("test_setup_code").unwrap_or("").to_owned(),
-                };
-                for key in ["tests", "test_list", "public_test_cases", "test_cases"] {
-                    match fields.get(key) {
-                        Some(Value::Array(tests)) => return Self::of_list(tests, function, &setup),
-                        Some(Value::String(text)) => {
-                            let tests: Vec<Value> = serde_json::from_str(text)
-                                .map_err(|error| form(format!("`{key}` is no list as JSON: {error}")))?;
-                            return Self::of_list(&tests, function, &setup);
-                        }
-                        _ => {}
-                    }
-                }
-                if fields.is_empty() {
-                    return Err(TestsError::Empty);
-                }
-                Err(form("none of `inputs` with `outputs`, `tests`, `test_list` and `test` is there"))
-            }
+            Value::Object(fields) => Self::of_fields(fields),
             _ => Err(form("neither an object nor a list")),
         }
+    }
+
+    /// The fields that [`Tests::of_fields`] reads.
+    pub const FIELDS: [&'static str; 14] = [
+        "inputs",
+        "outputs",
+        "fn_name",
+        "func_name",
+        "test",
+        "entry_point",
+        "tests",
+        "test_list",
+        "public_test_cases",
+        "private_test_cases",
+        "test_cases",
+        "test_imports",
+        "test_setup_code",
+        "metadata",
+    ];
+
+    /// Reads tests from the fields of a row: an object of [`Tests::parse`], among other fields.
+    pub fn of_fields(fields: &Map<String, Value>) -> Result<Self, TestsError> {
+        let text = |key: &str| fields.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let function = text("fn_name").or_else(|| text("func_name"));
+        if let (Some(inputs), Some(outputs)) = (fields.get("inputs"), fields.get("outputs")) {
+            return Self::of_columns(inputs, outputs, function);
+        }
+        if let Some(test) = text("test") {
+            return Self::of_cases(assertion::cases(test, "", text("entry_point")));
+        }
+        let setup = match fields.get("test_imports") {
+            Some(Value::Array(lines)) => {
+                lines.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+            }
+            _ => text("test_setup_code").unwrap_or("").to_owned(),
+        };
+        for key in ["tests", "test_list", "public_test_cases", "test_cases"] {
+            match fields.get(key) {
+                Some(Value::Array(tests)) => return Self::of_list(tests, function, &setup),
+                Some(Value::String(text)) => {
+                    let tests: Vec<Value> = serde_json::from_str(text)
+                        .map_err(|error| form(format!("`{key}` is no list as JSON: {error}")))?;
+                    return Self::of_list(&tests, function, &setup);
+                }
+                _ => {}
+            }
+        }
+        if fields.is_empty() {
+            return Err(TestsError::Empty);
+        }
+        Err(form("none of `inputs` with `outputs`, `tests`, `test_list` and `test` is there"))
+    }
+
+    /// The same with the first tests alone.
+    #[must_use]
+    pub fn first(mut self, most: usize) -> Self {
+        self.cases.truncate(most.max(1));
+        self
     }
 
     /// The tests.

@@ -7,6 +7,7 @@ use crate::value::{Equality, PyValue};
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What came of one test.
@@ -29,6 +30,22 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All verdicts.
+    pub const ALL: [Self; 7] = [
+        Self::Passed,
+        Self::Wrong,
+        Self::Error,
+        Self::Time,
+        Self::Memory,
+        Self::Output,
+        Self::Infrastructure,
+    ];
+
+    /// The verdict of that word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == word)
+    }
+
     /// The verdict as a word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -122,7 +139,8 @@ pub fn execute(
     credit: Credit,
 ) -> Execution {
     let count = tests.cases().len();
-    let program = match Program::prepare(sandbox, language, code, limits) {
+    let (language, code) = (Arc::new(language.clone()), Arc::from(code));
+    let program = match Program::prepare(sandbox, &language, &code, limits) {
         Ok(program) => program,
         Err(result) => return Execution::new(vec![result; count], count, credit),
     };
@@ -140,20 +158,20 @@ pub fn execute(
 
 /// A program that is ready to run: as it is written, or compiled.
 #[derive(Debug)]
-pub struct Program<'p> {
-    language: &'p Language,
-    code: &'p str,
+pub struct Program {
+    language: Arc<Language>,
+    code: Arc<str>,
     /// The file that is run: its name, its content, and whether it can be executed.
     file: (String, Vec<u8>, bool),
     limits: Limits,
 }
 
-impl<'p> Program<'p> {
+impl Program {
     /// Compiles a program where its language needs that. A failure is the result of every test.
     pub fn prepare(
         sandbox: &Sandbox,
-        language: &'p Language,
-        code: &'p str,
+        language: &Arc<Language>,
+        code: &Arc<str>,
         limits: &Limits,
     ) -> Result<Self, TestResult> {
         let mut limits = limits.clone();
@@ -162,14 +180,16 @@ impl<'p> Program<'p> {
         }
         let (Some(command), Some(artifact)) = (&language.compile, &language.artifact) else {
             let file = (language.file.clone(), code.as_bytes().to_vec(), false);
-            return Ok(Self { language, code, file, limits });
+            return Ok(Self { language: Arc::clone(language), code: Arc::clone(code), file, limits });
         };
-        let mut job =
-            Job::new(["/bin/sh", "-c", command.as_str()]).file(&language.file, code).limits(compile_limits());
+        let mut job = Job::new(["/bin/sh", "-c", command.as_str()])
+            .file(&language.file, code.as_bytes())
+            .limits(compile_limits());
         job.environment.clone_from(&language.environment);
         match run(sandbox, &job) {
             Ok(run) if run.exit == Exit::Code(0) && run.hit.is_none() && !run.stdout.is_empty() => {
-                Ok(Self { language, code, file: (artifact.clone(), run.stdout, true), limits })
+                let file = (artifact.clone(), run.stdout, true);
+                Ok(Self { language: Arc::clone(language), code: Arc::clone(code), file, limits })
             }
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or(Verdict::Error);

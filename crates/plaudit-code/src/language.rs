@@ -33,14 +33,52 @@ const PYTHON_START: &str = "import builtins, sys\n\
     builtins.exit = builtins.quit = sys.exit\n\
     exec(compile(open('main.py', 'rb').read(), 'main.py', 'exec'))";
 
+/// The languages of the table, and the words after a fence that mean them.
+const FENCES: [(&str, &[&str]); 6] = [
+    ("python", &["python", "py", "python3"]),
+    ("cpp", &["cpp", "c++", "cc", "cxx"]),
+    ("javascript", &["javascript", "js", "node"]),
+    ("java", &["java"]),
+    ("go", &["go", "golang"]),
+    ("rust", &["rust", "rs"]),
+];
+
 impl Language {
+    /// The names of the languages of the table.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FENCES.iter().map(|(name, _)| *name)
+    }
+
+    /// A language of the table, or any other, by what is written after its fences: enough to find its code, and not to run it.
+    pub fn written(name: &str) -> Self {
+        let known = FENCES.iter().find(|(known, fences)| *known == name || fences.contains(&name));
+        let mut language = Self::new(known.map_or(name, |(known, _)| known), "", Vec::new());
+        if known.is_none() {
+            language.fences.push(name.to_owned());
+        }
+        language
+    }
+
     /// Python with this interpreter.
     pub fn python(interpreter: &str) -> Self {
         let run = [interpreter, "-I", "-S", "-c", PYTHON_START].map(str::to_owned).to_vec();
-        Self::new("python", &["python", "py", "python3"], "main.py", run)
+        Self::new("python", "main.py", run)
     }
 
-    fn new(name: &str, fences: &[&str], file: &str, run: Vec<String>) -> Self {
+    /// Whether it can be used in this sandbox: its user may read the interpreter, and a compiler has more than one process.
+    pub fn is_usable_in(&self, sandbox: &Sandbox) -> bool {
+        if self.compile.is_some() {
+            return sandbox.tier() != Tier::B;
+        }
+        let mut job = Job::new(self.run.clone()).file(&self.file, "");
+        job.environment.clone_from(&self.environment);
+        job.limits.address_space = self.reserves_memory.then_some(u64::MAX);
+        sandbox.run(&job).is_ok_and(|run| run.exit == Exit::Code(0))
+    }
+
+    fn new(name: &str, file: &str, run: Vec<String>) -> Self {
+        let fences =
+            FENCES.iter().find(|(known, _)| *known == name).map_or(&[] as &[&str], |(_, fences)| fences);
         Self {
             name: name.to_owned(),
             fences: fences.iter().map(|fence| (*fence).to_owned()).collect(),
@@ -77,7 +115,7 @@ impl Languages {
             found.missing.push(("python", "python3"));
         }
         let run = || vec!["./program".to_owned()];
-        let cpp = Language::new("cpp", &["cpp", "c++", "cc", "cxx"], "main.cpp", run())
+        let cpp = Language::new("cpp", "main.cpp", run())
             .compiled("g++ -O2 -std=c++20 -o program main.cpp && cat program", "program");
         found.add("cpp", "g++", tool("g++").map(|_| cpp));
         found.add(
@@ -85,7 +123,7 @@ impl Languages {
             "node",
             tool("node").map(|path| {
                 let run = vec![path.to_string_lossy().into_owned(), "main.js".to_owned()];
-                let mut node = Language::new("javascript", &["javascript", "js", "node"], "main.js", run);
+                let mut node = Language::new("javascript", "main.js", run);
                 node.reserves_memory = true;
                 // It ends where it may not read this; where it is not there, it goes on.
                 node.folders = vec![PathBuf::from("/etc/ssl/openssl.cnf")];
@@ -97,21 +135,21 @@ impl Languages {
             let options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss64m", "-cp", "program.jar", "Main"];
             let run = std::iter::once(home.to_string_lossy().into_owned()).chain(options.map(str::to_owned)).collect();
             let compile = "javac -J-XX:+UseSerialGC -encoding UTF-8 Main.java 1>&2 && jar cf program.jar *.class && cat program.jar";
-            let mut java = Language::new("java", &["java"], "Main.java", run).compiled(compile, "program.jar");
+            let mut java = Language::new("java", "Main.java", run).compiled(compile, "program.jar");
             java.reserves_memory = true;
             java.folders = std::fs::read_dir("/etc").into_iter().flatten().flatten().map(|entry| entry.path())
                 .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java")))
                 .collect();
             java
         }));
-        let go = Language::new("go", &["go", "golang"], "main.go", run()).compiled(
+        let go = Language::new("go", "main.go", run()).compiled(
             "HOME=$PWD GOCACHE=$PWD/.cache GOFLAGS=-mod=mod GOTOOLCHAIN=local go build -o program main.go 1>&2 && cat program", "program");
         found.add(
             "go",
             "go",
             tool("go").map(|path| with_tool(Language { reserves_memory: true, ..go }, &path)),
         );
-        let rust = Language::new("rust", &["rust", "rs"], "main.rs", run())
+        let rust = Language::new("rust", "main.rs", run())
             .compiled("rustc -O --edition 2021 -o program main.rs && cat program", "program");
         found.add("rust", "rustc", rustc().map(|path| with_tool(rust, &path)));
         found
@@ -124,18 +162,9 @@ impl Languages {
         }
     }
 
-    /// The same without what cannot be used in this sandbox: an interpreter that its user may not read, or a compiler where
-    /// there is one process alone.
+    /// The same without what cannot be used in this sandbox.
     pub fn usable_in(&self, sandbox: &Sandbox) -> Self {
-        let usable = |language: &&Language| match &language.compile {
-            Some(_) => sandbox.tier() != Tier::B,
-            None => {
-                let mut job = Job::new(language.run.clone()).file(&language.file, "");
-                job.environment.clone_from(&language.environment);
-                job.limits.address_space = language.reserves_memory.then_some(u64::MAX);
-                sandbox.run(&job).is_ok_and(|run| run.exit == Exit::Code(0))
-            }
-        };
+        let usable = |language: &&Language| language.is_usable_in(sandbox);
         Self { all: self.all.iter().filter(usable).cloned().collect(), missing: self.missing.clone() }
     }
 

@@ -6,6 +6,7 @@ use crate::error;
 use crate::journals::{self, JournalHandle};
 use crate::report::{Freeing, PyReport};
 use crate::value::{from_value, json};
+use plaudit::code::{SandboxPolicy, Tier};
 use plaudit::compose::Combine;
 use plaudit::engine::{Engine, EngineOptions, ScoreOptions};
 use plaudit::error::RunError;
@@ -81,6 +82,7 @@ impl PyEngine {
         share: usize,
         functions: Vec<Function<'_>>,
         dry: bool,
+        unsafe_no_sandbox: bool,
     ) -> PyResult<Self> {
         let has_lines = text.is_none();
         let functions = kinds(functions)?;
@@ -101,12 +103,15 @@ impl PyEngine {
         let engine = py.detach(|| {
             let network = if dry { Network::Replay } else { Network::Live };
             let keys = |name: &str| std::env::var(name).ok();
-            Engine::open(
-                plan,
-                &EngineOptions { journal, network, dry, keys: &keys, ..EngineOptions::default() },
-            )
+            let sandbox = SandboxPolicy { allow_none: unsafe_no_sandbox, ..SandboxPolicy::default() };
+            let keys: &dyn Fn(&str) -> Option<String> = &keys;
+            let options = EngineOptions { journal, network, dry, keys, sandbox, ..EngineOptions::default() };
+            Engine::open(plan, &options)
         });
         let engine = engine.map_err(|error| error::run(py, &error))?;
+        if engine.sandbox_tier() == Some(Tier::None) {
+            warnings.push("nothing isolates the programs of responses: unsafe_no_sandbox".to_owned());
+        }
         Ok(Self {
             engine: Arc::new(engine),
             warnings,

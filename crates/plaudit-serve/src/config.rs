@@ -56,6 +56,10 @@ pub struct Limits {
     /// The most runs that are scored for at once.
     #[schemars(range(min = 1, max = 10_000))]
     pub runs: usize,
+    /// The most programs of responses that one token runs at once; as many as there are cores where nothing is said. Tokens take
+    /// turns in any case.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub programs: Option<usize>,
 }
 
 impl Default for Limits {
@@ -68,6 +72,7 @@ impl Default for Limits {
             texts: 1 << 30,
             body: 64 << 20,
             bodies: 192 << 20,
+            programs: None,
             jobs: 1000,
             runs: 256,
         }

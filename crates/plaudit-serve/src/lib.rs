@@ -26,6 +26,7 @@ pub use http::listener::Listener;
 
 use config::Config;
 use error::ServeError;
+use plaudit::code::SandboxPolicy;
 use plaudit::journal::{Recovered, Store};
 use recipes::RecipeCatalog;
 use state::AppState;
@@ -56,6 +57,8 @@ pub struct ServiceOptions {
     pub journal: Option<String>,
     /// The file of tokens; without one, everybody is let in.
     pub token_file: Option<PathBuf>,
+    /// What programs of responses may run in.
+    pub sandbox: SandboxPolicy,
 }
 
 /// A service with its state folder open.
@@ -67,7 +70,7 @@ pub struct Service {
 impl Service {
     /// Opens the state folder, the journal and the recipes. `recovered` gets what was found in the journal.
     pub fn open(options: ServiceOptions, recovered: impl FnOnce(&Recovered)) -> Result<Self, ServeError> {
-        let ServiceOptions { bind, config, overrides, state, journal, token_file } = options;
+        let ServiceOptions { bind, config, overrides, state, journal, token_file, sandbox } = options;
         let tokens = http::auth::Tokens::open(token_file.as_deref())?;
         let name = state.to_string_lossy();
         Store::check(&name)?;
@@ -80,7 +83,7 @@ impl Service {
         let journal = journal.unwrap_or_else(|| state.join("judgments").display().to_string());
         let (journal, found) = Store::open(&journal)?;
         recovered(&found);
-        let (recipes, warnings) = RecipeCatalog::load(&config, &overrides, journal)?;
+        let (recipes, warnings) = RecipeCatalog::load(&config, &overrides, journal, sandbox)?;
         for warning in warnings {
             tracing::warn!("{warning}");
         }

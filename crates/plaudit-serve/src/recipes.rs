@@ -3,7 +3,10 @@
 use crate::config::Config;
 use crate::error::ServeError;
 use crate::http::response::ApiError;
+use hyper::StatusCode;
+use plaudit::code::SandboxPolicy;
 use plaudit::engine::{Engine, EngineOptions, SharedResources};
+use plaudit::error::RunError;
 use plaudit::exec::lock;
 use plaudit::journal::Store;
 use plaudit::judge::client::{ErrorSink, Network};
@@ -27,6 +30,11 @@ pub(crate) struct RecipeCatalog {
     /// The same for engines that only replay the journal, whose lookups are not counted.
     replayed: Arc<SharedResources>,
     journal: Store,
+    /// The shipped recipes that cannot be used here, and why.
+    left_out: BTreeMap<String, RunError>,
+    sandbox: SandboxPolicy,
+    /// The most programs of one owner that run at once.
+    programs: usize,
 }
 
 #[derive(Debug)]
@@ -63,11 +71,20 @@ impl RecipeCatalog {
         config: &Config,
         set: &[(String, String)],
         journal: Store,
+        sandbox: SandboxPolicy,
     ) -> Result<(Self, Vec<String>), ServeError> {
         let shared = Arc::new(SharedResources::redacted(error_sink()));
         // A replay has no errors to log: they were logged when the judge was asked.
         let replayed = Arc::new(SharedResources::redacted(Arc::new(|_, _| ())));
-        let mut recipes = Self { entries: BTreeMap::new(), shared, replayed, journal };
+        let mut recipes = Self {
+            entries: BTreeMap::new(),
+            left_out: BTreeMap::new(),
+            shared,
+            replayed,
+            journal,
+            sandbox,
+            programs: config.limits.programs.unwrap_or(usize::MAX),
+        };
         let mut warnings = Vec::new();
         let all: Vec<String> = shipped().iter().map(|(name, _)| (*name).to_owned()).collect();
         let names = if config.recipes.is_empty() { &all } else { &config.recipes };
@@ -86,9 +103,10 @@ impl RecipeCatalog {
             let entry = CatalogEntry { reply: describe(&plan, &value), judges: judges(&plan), recipe };
             let named = plan.name.clone();
             warnings.extend(plan.warnings.iter().map(|warning| format!("{named}: {warning}")));
-            if let Err(error) = recipes.open(plan, Network::Live) {
+            if let Err(error) = recipes.open(plan, Network::Live, None) {
                 if config.recipes.is_empty() {
                     warnings.push(format!("{named} is left out: {error}"));
+                    recipes.left_out.insert(named, error);
                     continue;
                 }
                 return Err(error.into());
@@ -132,6 +150,9 @@ impl RecipeCatalog {
                 }
             };
         };
+        if let Some(error) = self.left_out.get(name) {
+            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error.code(), error.to_string()));
+        }
         let found = self.entries.get_key_value(name).map(|(name, _)| name.as_str());
         found.ok_or_else(|| {
             let hint = match closest(name, names()) {
@@ -154,16 +175,17 @@ impl RecipeCatalog {
         self.entries.get(name).map(|entry| entry.judges.as_str())
     }
 
-    /// An engine for a recipe, which shares judge clients and threads with all others.
-    pub(crate) fn engine(&self, name: &str, network: Network) -> Result<Engine, ApiError> {
+    /// An engine for a recipe, which shares judge clients and threads with all others, and the turns of its programs with those
+    /// of the same owner.
+    pub(crate) fn engine(&self, name: &str, network: Network, owner: &str) -> Result<Engine, ApiError> {
         let entry = self.entries.get(name).ok_or_else(|| {
             ApiError::not_found("recipe.unknown", "the recipe of this run is not offered any more")
         })?;
         let plan = entry.recipe.plan().map_err(|mistakes| ApiError::internal(mistakes.to_string()))?;
-        self.open(plan, network).map_err(|error| ApiError::internal(error.to_string()))
+        self.open(plan, network, Some(owner)).map_err(|error| ApiError::internal(error.to_string()))
     }
 
-    fn open(&self, plan: Plan, network: Network) -> Result<Engine, plaudit::error::RunError> {
+    fn open(&self, plan: Plan, network: Network, owner: Option<&str>) -> Result<Engine, RunError> {
         let keys = |name: &str| std::env::var(name).ok();
         let shared = match network {
             Network::Live => Arc::clone(&self.shared),
@@ -175,6 +197,8 @@ impl RecipeCatalog {
             keys: &keys,
             shared: Some(shared),
             dry: false,
+            sandbox: self.sandbox,
+            owner: owner.map(|owner| (owner, self.programs)),
         };
         Engine::open(plan, &options)
     }

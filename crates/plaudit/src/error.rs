@@ -19,6 +19,10 @@ pub enum RunError {
         /// The variable that should hold the key.
         variable: String,
     },
+    /// Programs cannot be isolated here, so code rewards are refused; what was tried.
+    NoSandbox(String),
+    /// The programs of a recipe cannot be run here: the host has no tool for their language.
+    NoLanguage(String),
     /// The connections to the judges cannot be set up.
     NoConnections(String),
     /// The system gives no random numbers, without which responses cannot be fenced.
@@ -40,6 +44,8 @@ impl RunError {
         match self {
             Self::UnevenGroups { .. } => "group.uneven",
             Self::MissingKey { .. } => "judge.missing_key",
+            Self::NoSandbox(_) => "sandbox.unavailable",
+            Self::NoLanguage(_) => "sandbox.no_language",
             Self::NoConnections(_) => "judge.no_connections",
             Self::NoRandomness(_) => "engine.no_randomness",
             Self::Panicked => "engine.panic",
@@ -69,6 +75,12 @@ impl fmt::Display for RunError {
                 "the judge {judge:?} needs a key, and the environment variable {variable} is not set: export it, or \
                  leave api_key_env out of the recipe"
             )?,
+            Self::NoSandbox(tried) => write!(
+                out,
+                "the recipe runs programs of responses, and nothing isolates them here; `plaudit doctor` tells the remedies\n{}\n",
+                tried.trim_end()
+            )?,
+            Self::NoLanguage(why) => write!(out, "the recipe runs programs, but {why}")?,
             Self::NoConnections(why) => write!(out, "judges cannot be asked: {why}")?,
             Self::NoRandomness(why) => write!(out, "the system gives no random numbers: {why}")?,
             Self::Panicked => write!(out, "the engine failed as it must not; please report it")?,

@@ -68,6 +68,9 @@ pub mod text;
 /// Token counts by the tokenizers of models.
 pub mod tokenizer;
 
+/// Runs the programs of responses against their tests in a sandbox.
+pub mod code;
+
 /// LLM judges: rewards, prompts, answers, client and runner.
 pub mod judge;
 

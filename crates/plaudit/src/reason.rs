@@ -65,6 +65,10 @@ codes! {
     MissingTokens = "input.missing_tokens",
     /// A field of `extra` that the component needs is absent or of the wrong type.
     MissingExtra = "input.missing_extra",
+    /// The rollout has no tests, and the component needs them.
+    MissingTests = "input.missing_tests",
+    /// The tests of the rollout cannot be read, or there is none that expects something.
+    BadTests = "input.tests",
     /// The rollout declares no tools, and the component needs them.
     MissingTools = "input.missing_tools",
     /// The schema of a tool uses a keyword that the component does not check.
@@ -169,6 +173,10 @@ codes! {
     JudgeNotRecorded = "judge.not_recorded",
     /// No comparison of the response with another one succeeded.
     JudgeNoVerdicts = "judge.no_verdicts",
+    /// The sandbox failed, so nothing is known of the program.
+    SandboxFailed = "sandbox.failed",
+    /// The journal holds no run of this program, and none may be started.
+    SandboxNotRecorded = "sandbox.not_recorded",
     /// The journal cannot be written, so nothing more is bought.
     JournalFull = "engine.journal_full",
     /// The journal that is shared with other machines cannot be reached, so nothing more is bought.

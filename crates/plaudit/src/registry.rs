@@ -1,5 +1,6 @@
-//! The registry of rewards: rules, judged rewards and the caller's custom rewards, found by name or alias.
+//! The registry of rewards: rules, code rewards, judged rewards and the caller's custom rewards, found by name or alias.
 
+use crate::code::{self, CodeReward};
 use crate::judge::{self, JudgedReward};
 use crate::plan::first_of::FirstOf;
 use crate::reward::{ParamError, Properties, Registration, ResourceCache};
@@ -14,6 +15,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub enum RewardEntry<'k> {
     /// A rule.
     Rule(&'static Registration<Rule>),
+    /// A code reward.
+    Code(&'static Registration<CodeReward>),
     /// A judged reward.
     Judged(&'static Registration<JudgedReward>),
     /// A reward of the caller's.
@@ -24,6 +27,8 @@ pub enum RewardEntry<'k> {
 pub enum Scorer {
     /// A rule.
     Rule(Rule),
+    /// A code reward.
+    Code(Arc<CodeReward>),
     /// A judged reward.
     Judged(Arc<JudgedReward>),
     /// A reward of the caller's, which sees many groups in one call.
@@ -36,6 +41,7 @@ impl fmt::Debug for Scorer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Rule(_) => "Rule",
+            Self::Code(_) => "Code",
             Self::Judged(_) => "Judged",
             Self::Custom(_) => "Custom",
             Self::FirstOf(_) => "FirstOf",
@@ -48,6 +54,7 @@ impl Scorer {
     pub fn properties(&self) -> Properties {
         match self {
             Self::Rule(rule) => *rule.properties(),
+            Self::Code(reward) => reward.properties(),
             Self::Judged(question) => Properties::new(question.range),
             Self::Custom(custom) => custom.properties(),
             Self::FirstOf(first) => first.properties(),
@@ -60,7 +67,7 @@ impl Scorer {
             Self::Rule(rule) => matches!(rule, Rule::Group(_)),
             Self::Judged(question) => question.compares(),
             Self::Custom(custom) => custom.compares(),
-            Self::FirstOf(_) => false,
+            Self::Code(_) | Self::FirstOf(_) => false,
         }
     }
 }
@@ -86,6 +93,7 @@ macro_rules! registered {
     ($entry:expr, $found:ident => $what:expr, $custom:ident => $other:expr) => {
         match $entry {
             RewardEntry::Rule($found) => $what,
+            RewardEntry::Code($found) => $what,
             RewardEntry::Judged($found) => $what,
             RewardEntry::Custom($custom) => $other,
         }
@@ -95,10 +103,15 @@ macro_rules! registered {
 impl RewardEntry<'static> {
     /// Every built-in reward, rules first.
     fn built_in() -> impl Iterator<Item = Self> + Clone {
-        rule::RULES.iter().map(RewardEntry::Rule).chain(judge::REWARDS.iter().map(RewardEntry::Judged))
+        let code = code::REWARDS.iter().map(RewardEntry::Code);
+        rule::RULES
+            .iter()
+            .map(RewardEntry::Rule)
+            .chain(code)
+            .chain(judge::REWARDS.iter().map(RewardEntry::Judged))
     }
 
-    /// Every reward: rules, judged rewards, and the custom rewards of this process.
+    /// Every reward: rules, code rewards, judged rewards, and the custom rewards of this process.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         let custom = CUSTOM.read().unwrap_or_else(PoisonError::into_inner).clone();
         Self::built_in().chain(custom.into_iter().map(RewardEntry::Custom))
@@ -166,6 +179,7 @@ impl<'k> RewardEntry<'k> {
     pub fn build(self, parameters: Value, cache: &mut ResourceCache) -> Result<Scorer, Vec<ParamError>> {
         match self {
             Self::Rule(found) => Ok(Scorer::Rule((found.build)(parameters, cache)?)),
+            Self::Code(found) => Ok(Scorer::Code(Arc::new((found.build)(parameters, cache)?))),
             Self::Judged(found) => Ok(Scorer::Judged(Arc::new((found.build)(parameters, cache)?))),
             Self::Custom(kind) => Ok(Scorer::Custom((kind.build)(parameters)?)),
         }

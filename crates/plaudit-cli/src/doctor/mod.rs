@@ -2,6 +2,7 @@
 //! fault.
 
 mod data;
+mod sandbox;
 
 use crate::console::{Style, printable};
 use crate::error::CliError;
@@ -109,6 +110,7 @@ impl Doctor {
 
     fn machine(&self) -> Vec<DoctorCheck> {
         let mut checks = machine();
+        checks.extend(sandbox::checks());
         if let Some(place) = &self.state {
             checks.push(state(place));
         }

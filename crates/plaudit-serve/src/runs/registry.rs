@@ -140,9 +140,9 @@ impl RunRegistry {
             LeftoverSteps::read(&folder)
         });
         // Opened without the lock, since this loads a recipe. The first of several callers wins.
-        let engine = self.recipes.engine(recipe, Network::Live)?;
+        let engine = self.recipes.engine(recipe, Network::Live, owner)?;
         let is_judged = !engine.plan().judges.is_empty();
-        let replay = is_judged.then(|| self.recipes.engine(recipe, Network::Replay)).transpose()?;
+        let replay = is_judged.then(|| self.recipes.engine(recipe, Network::Replay, owner)).transpose()?;
         // Checked before room is made: no run is put away for one that is there.
         if let Some(run) = lock(&self.index).live_run(&key) {
             return Ok(run);

@@ -1,6 +1,8 @@
 //! Builds judge tasks for a group, and writes their results back into the rows.
 
+use super::code::CodeTarget;
 use super::rules::{GroupScorer, with_floor};
+use crate::code::task::CodeTask;
 use crate::group::{Group, Key};
 use crate::judge::JudgedReward;
 use crate::judge::group_view::{GroupView, Member};
@@ -13,13 +15,18 @@ use crate::plan::{Component, Plan, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
 use crate::rollout::Rollout;
+use crate::statistics::testing::TestStats;
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-/// A group with every outcome that needs no judge, and the tasks for judges.
+/// A group with every outcome that needs no judge, and the tasks for judges; or, before its programs are run, with those.
 pub(super) struct RuleResults {
     pub(super) rows: Vec<Row>,
     pub(super) tasks: Vec<(TaskTarget, JudgeTask)>,
+    /// Programs that are to be run before anything else is known.
+    pub(super) programs: Vec<(CodeTarget, CodeTask)>,
+    /// Statistics of their tests, each with its component.
+    pub(super) tests: Vec<(String, TestStats)>,
 }
 
 impl RuleResults {
@@ -29,7 +36,19 @@ impl RuleResults {
             let rollout: &Rollout<'_> = rollouts[*member].borrow();
             Row::refused(rollout.response.chars().count(), Code::Panic)
         };
-        Self { rows: group.members.iter().map(row).collect(), tasks: Vec::new() }
+        Self::of(group.members.iter().map(row).collect())
+    }
+
+    /// Rows of which nothing more is to be asked.
+    pub(super) fn of(rows: Vec<Row>) -> Self {
+        Self { rows, tasks: Vec::new(), programs: Vec::new(), tests: Vec::new() }
+    }
+}
+
+impl RuleResults {
+    /// Takes in what followed once the programs of the group had been run.
+    pub(super) fn completed(&mut self, other: Self) {
+        (self.rows, self.tasks) = (other.rows, other.tasks);
     }
 }
 
@@ -143,6 +162,7 @@ pub(super) struct PendingJudgments {
     rows: Vec<Vec<Row>>,
     /// The group and the target of each task.
     targets: Vec<(usize, TaskTarget)>,
+    tests: Vec<(String, TestStats)>,
 }
 
 /// Rows with every outcome, group by group.
@@ -151,6 +171,8 @@ pub(super) struct JudgedRows {
     pub(super) rows: Vec<Vec<Row>>,
     /// Statistics of verdicts, each with its component.
     pub(super) stats: Vec<(String, JudgeStats)>,
+    /// Statistics of tests, each with its component.
+    pub(super) tests: Vec<(String, TestStats)>,
     /// The calls, where they were asked for.
     pub(super) transcripts: Vec<CallTranscript>,
 }
@@ -158,10 +180,12 @@ pub(super) struct JudgedRows {
 impl PendingJudgments {
     /// Takes the tasks out of the groups, so that all run at once.
     pub(super) fn split(rule_results: Vec<RuleResults>) -> (Self, Vec<JudgeTask>) {
-        let mut pending = Self { rows: Vec::with_capacity(rule_results.len()), targets: Vec::new() };
+        let rows = Vec::with_capacity(rule_results.len());
+        let mut pending = Self { rows, targets: Vec::new(), tests: Vec::new() };
         let mut tasks = Vec::new();
         for (group, results) in rule_results.into_iter().enumerate() {
             pending.rows.push(results.rows);
+            pending.tests.extend(results.tests);
             for (target, task) in results.tasks {
                 pending.targets.push((group, target));
                 tasks.push(task);
@@ -172,7 +196,7 @@ impl PendingJudgments {
 
     /// Writes what came of the tasks into the rows. A task of which nothing is known has panicked.
     pub(super) fn apply(self, plan: &Plan, finished: Vec<Option<TaskOutcomes>>) -> JudgedRows {
-        let Self { mut rows, targets } = self;
+        let Self { mut rows, targets, tests } = self;
         let mut stats = Vec::with_capacity(targets.len());
         for ((group, target), finished) in targets.into_iter().zip(finished) {
             let failed =
@@ -190,6 +214,6 @@ impl PendingJudgments {
                 stats.push((plan.branches[branch].components[target.component].name.clone(), found));
             }
         }
-        JudgedRows { rows, stats, transcripts: Vec::new() }
+        JudgedRows { rows, stats, tests, transcripts: Vec::new() }
     }
 }

@@ -1,9 +1,10 @@
-//! The engine: rollouts in, a report out. The path is groups > rules > custom rewards > judges > totals > report.
+//! The engine: rollouts in, a report out. The path is groups > rules > programs > custom rewards > judges > totals > report.
 //!
 //! `score` borrows its rollouts and blocks; `submit` owns them and calls back. They need two entries, because rules read
 //! the texts on other threads: borrowed text allows that only while the caller blocks (`Pool::map`), and a batch without a
 //! waiting thread must own its text (`Pool::map_then`). From [`Engine::judge`] on, both take the same path.
 
+mod code;
 mod custom;
 mod judged;
 mod options;
@@ -26,7 +27,9 @@ use crate::plan::{Branch, Gate, GroupLimit, Plan};
 use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
+use code::{CodeRunner, Programs};
 use judged::{JudgedRows, PendingJudgments, RuleResults, TaskOutcomes};
+use plaudit_box::Tier;
 use rules::GroupScorer;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,6 +42,7 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     pool: Arc<Pool>,
     runner: Option<Arc<JudgeRunner>>,
+    code: Option<Arc<CodeRunner>>,
 }
 
 type Done<R> = Box<dyn FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send>;
@@ -81,8 +85,10 @@ impl Engine {
     pub fn open(plan: Plan, options: &EngineOptions<'_>) -> Result<Self, RunError> {
         let own = || Arc::new(Pool::new(plan.groups.parallel));
         let pool = options.shared.as_ref().map_or_else(own, |shared| shared.pool());
-        let runner = options.runner(&plan, &pool)?;
-        Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, runner })
+        let shared = options.shared.clone().unwrap_or_else(|| Arc::new(SharedResources::default()));
+        let runner = options.runner(&plan, &pool, &shared)?;
+        let code = options.code_runner(&plan, &shared)?;
+        Ok(Self { plan: Arc::new(plan), clock: Arc::new(Monotonic::start()), pool, runner, code })
     }
 
     /// The same engine, which takes its time from a clock of the caller's.
@@ -102,9 +108,14 @@ impl Engine {
         self.plan.group_limit()
     }
 
-    /// Whether rules alone decide every total: no judge and no function of the caller's is asked.
+    /// Whether rules alone decide every total: no judge and no function of the caller's is asked, and no program is run.
     pub fn is_rules_only(&self) -> bool {
         is_rules_only(&self.plan)
+    }
+
+    /// The tier of the sandbox that programs run in, where the recipe has some and they may be run.
+    pub fn sandbox_tier(&self) -> Option<Tier> {
+        self.code.as_ref().and_then(|code| code.tier())
     }
 
     /// The plan, shared.
@@ -230,7 +241,10 @@ impl Engine {
             if cancelled || !prescored.is_awaited() {
                 return;
             }
-            let tasks = prescored.fill(&engine.scorer(&options), rollout.borrow());
+            let (tasks, programs) = prescored.fill(&engine.scorer(&options), rollout.borrow());
+            if let (Some(code), false) = (&engine.code, programs.is_empty()) {
+                code.spawn(vec![programs], options.cancel.as_ref(), drop);
+            }
             let runner = engine.runner.as_ref().filter(|runner| !runner.is_dry() && !tasks.is_empty());
             if let Some(runner) = runner {
                 let options = RunOptions { cancel: options.cancel, ..RunOptions::default() };
@@ -254,6 +268,7 @@ impl Engine {
         let groups = self.gather(rollouts)?;
         let scorer = self.scorer(options);
         let mut rule_results = self.pool.map(&groups, |group| scorer.score_group(rollouts, &[], group));
+        self.run_programs(rollouts, options, &groups, &mut rule_results)?;
         custom::score_custom(&self.plan, rollouts, &groups, &mut rule_results);
         let options = RunOptions { cancel: options.cancel.clone(), transcripts, rescore: false };
         let (send, receive) = mpsc::sync_channel(1);
@@ -261,6 +276,30 @@ impl Engine {
         let mut judged = self.pool.wait(&receive).ok_or(RunError::Panicked)?;
         let transcripts = std::mem::take(&mut judged.transcripts);
         Ok((self.report(rollouts, groups, judged)?, transcripts))
+    }
+
+    /// Runs the programs of borrowed rollouts, and completes the groups that have some.
+    fn run_programs(
+        &self,
+        rollouts: &[Rollout<'_>],
+        options: &ScoreOptions,
+        groups: &[Group],
+        rule_results: &mut [RuleResults],
+    ) -> Result<(), RunError> {
+        let (Some(code), Some(programs)) = (&self.code, Programs::take(rule_results)) else { return Ok(()) };
+        let (send, receive) = mpsc::sync_channel(1);
+        code.spawn(programs.tasks.clone(), options.cancel.as_ref(), move |found| drop(send.send(found)));
+        let found = self.pool.wait(&receive).ok_or(RunError::Panicked)?;
+        let open = programs.groups();
+        programs.apply(&self.plan, rule_results, found);
+        let scorer = self.scorer(options);
+        let complete =
+            |at: &usize| scorer.complete_group(rollouts, &groups[*at], rule_results[*at].rows.clone());
+        let completed = self.pool.map(&open, complete);
+        for (at, results) in open.into_iter().zip(completed) {
+            rule_results[at].completed(results);
+        }
+        Ok(())
     }
 
     /// The path of owned rollouts, up to the judges. Each step hands over to the next.
@@ -285,18 +324,62 @@ impl Engine {
                 let rule_results = rule_results.into_iter().zip(groups.iter()).map(|(results, group)| {
                     results.unwrap_or_else(|| RuleResults::panicked(&submission.rollouts, group))
                 });
-                let mut rule_results: Vec<RuleResults> = rule_results.collect();
-                if !custom::has_custom(&engine.plan) {
-                    return engine.judge_submission(submission, groups, rule_results);
-                }
-                // On a thread of its own, because nobody knows how long a caller's function takes. Where the system
-                // gives none, the submission is dropped, which reports that it has failed.
-                let thread = std::thread::Builder::new().name("plaudit-custom".to_owned());
-                let _ = thread.spawn(move || {
-                    custom::score_custom(&engine.plan, &submission.rollouts, &groups, &mut rule_results);
-                    engine.judge_submission(submission, groups, rule_results);
-                });
+                let rule_results: Vec<RuleResults> = rule_results.collect();
+                engine.run_submitted_programs(submission, groups, rule_results);
             });
+        });
+    }
+
+    /// The same for owned rollouts, which then go on to custom rewards and judges.
+    fn run_submitted_programs<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: Arc<Self>,
+        submission: Submission<R>,
+        groups: Arc<Vec<Group>>,
+        mut rule_results: Vec<RuleResults>,
+    ) {
+        let (Some(code), Some(programs)) = (self.code.clone(), Programs::take(&mut rule_results)) else {
+            return self.ask_custom(submission, groups, rule_results);
+        };
+        let (tasks, cancel) = (programs.tasks.clone(), submission.options.cancel.clone());
+        let engine = self;
+        code.spawn(tasks, cancel.as_ref(), move |found| {
+            let open = programs.groups();
+            programs.apply(&engine.plan, &mut rule_results, found);
+            let rows: Vec<Vec<Row>> = open.iter().map(|at| rule_results[*at].rows.clone()).collect();
+            let complete = {
+                let (engine, groups, open) = (Arc::clone(&engine), Arc::clone(&groups), open.clone());
+                let (rollouts, options) = (Arc::clone(&submission.rollouts), Arc::clone(&submission.options));
+                move |at: usize| {
+                    engine.scorer(&options).complete_group(&rollouts, &groups[open[at]], rows[at].clone())
+                }
+            };
+            let (pool, count) = (Arc::clone(&engine.pool), open.len());
+            pool.map_then(count, complete, move |completed| {
+                for (at, results) in open.into_iter().zip(completed) {
+                    let panicked = || RuleResults::panicked(&submission.rollouts, &groups[at]);
+                    rule_results[at].completed(results.unwrap_or_else(panicked));
+                }
+                engine.ask_custom(submission, groups, rule_results);
+            });
+        });
+    }
+
+    /// Asks the caller's rewards about owned rollouts, then the judges.
+    fn ask_custom<R: Borrow<Rollout<'static>> + Send + Sync + 'static>(
+        self: Arc<Self>,
+        submission: Submission<R>,
+        groups: Arc<Vec<Group>>,
+        mut rule_results: Vec<RuleResults>,
+    ) {
+        if !custom::has_custom(&self.plan) {
+            return self.judge_submission(submission, groups, rule_results);
+        }
+        // On a thread of its own, because nobody knows how long a caller's function takes. Where the system gives none,
+        // the submission is dropped, which reports that it has failed.
+        let thread = std::thread::Builder::new().name("plaudit-custom".to_owned());
+        let _ = thread.spawn(move || {
+            custom::score_custom(&self.plan, &submission.rollouts, &groups, &mut rule_results);
+            self.judge_submission(submission, groups, rule_results);
         });
     }
 
@@ -370,13 +453,18 @@ impl Engine {
         if !self.is_rules_only() {
             judged.rows.iter_mut().for_each(|rows| set_totals(&self.plan, rows));
         }
-        Report::new(Arc::clone(&self.plan), &self.pool, rollouts, groups, judged.rows, &judged.stats)
+        let plan = Arc::clone(&self.plan);
+        let mut report = Report::new(plan, &self.pool, rollouts, groups, judged.rows, &judged.stats)?;
+        for (component, found) in &judged.tests {
+            report.statistics.observe_tests(component, found);
+        }
+        Ok(report)
     }
 }
 
 /// Whether rules alone decide every total.
 fn is_rules_only(plan: &Plan) -> bool {
-    plan.judges.is_empty() && !custom::has_custom(plan)
+    plan.judges.is_empty() && !custom::has_custom(plan) && plan.code_rewards().next().is_none()
 }
 
 /// Makes the totals of a group.

@@ -1,5 +1,7 @@
 //! Options of an engine, and of one scoring call.
 
+use super::code::CodeRunner;
+use crate::code::SandboxPolicy;
 use crate::error::RunError;
 use crate::exec::{CancelToken, Pool};
 use crate::journal::Store;
@@ -22,17 +24,34 @@ pub struct EngineOptions<'s> {
     pub keys: &'s dyn Fn(&str) -> Option<String>,
     /// What the engine shares with others.
     pub shared: Option<Arc<SharedResources>>,
+    /// What programs may run in.
+    pub sandbox: SandboxPolicy,
+    /// Whose programs these are, where several engines have one owner, and how many of them may run at once.
+    pub owner: Option<(&'s str, usize)>,
 }
 
 impl Default for EngineOptions<'_> {
     fn default() -> Self {
-        Self { journal: None, network: Network::Live, dry: false, keys: &|_| None, shared: None }
+        Self {
+            journal: None,
+            network: Network::Live,
+            dry: false,
+            keys: &|_| None,
+            shared: None,
+            sandbox: SandboxPolicy::default(),
+            owner: None,
+        }
     }
 }
 
 impl EngineOptions<'_> {
     /// The runner of a plan's judges; none where the plan asks no judge.
-    pub(super) fn runner(&self, plan: &Plan, pool: &Pool) -> Result<Option<Arc<JudgeRunner>>, RunError> {
+    pub(super) fn runner(
+        &self,
+        plan: &Plan,
+        pool: &Pool,
+        shared: &Arc<SharedResources>,
+    ) -> Result<Option<Arc<JudgeRunner>>, RunError> {
         if plan.judges.is_empty() {
             return Ok(None);
         }
@@ -45,11 +64,23 @@ impl EngineOptions<'_> {
             secret: self.journal.as_ref().map_or_else(random, |journal| Ok(journal.secret()))?,
             network: self.network,
             dry: self.dry,
-            shared: self.shared.clone().unwrap_or_else(|| Arc::new(SharedResources::default())),
+            shared: Arc::clone(shared),
             timeout: plan.groups.timeout,
             threads: pool.threads(),
         };
         Ok(Some(Arc::new(JudgeRunner::new(judges, options)?)))
+    }
+
+    /// What the plan's programs run on; none where it has none.
+    pub(super) fn code_runner(
+        &self,
+        plan: &Plan,
+        shared: &Arc<SharedResources>,
+    ) -> Result<Option<Arc<CodeRunner>>, RunError> {
+        // What is only counted is not run either.
+        let network = if self.dry { Network::Replay } else { self.network };
+        let record = self.journal.as_ref().map(Store::record);
+        CodeRunner::open(plan, (self.sandbox, self.owner), network, record, shared)
     }
 
     /// The API key of a judge, where it has one and may be asked.

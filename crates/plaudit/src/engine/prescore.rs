@@ -1,10 +1,11 @@
 //! Prescoring: scores what looks at one rollout alone when it arrives, before its group is complete.
 //!
-//! Rule outcomes are kept in the row. Pointwise judges are asked too; the later request of the group has an identical
-//! prompt, so it is a cache hit or joins the in-flight call. Prescoring does not change results.
+//! Rule outcomes are kept in the row. Pointwise judges are asked too, and programs are run; the later request of the group has
+//! an identical prompt or program, so it is a cache hit or joins the call in flight. Prescoring does not change results.
 
 use super::judged::build_judge_tasks;
 use super::rules::GroupScorer;
+use crate::code::task::CodeTask;
 use crate::judge::group_view::Member;
 use crate::judge::runner::JudgeTask;
 use crate::plan::{Component, Plan, Scorer};
@@ -34,24 +35,30 @@ impl Prescored {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// Scores a rollout alone, and returns the judge tasks that need no group.
-    pub(super) fn fill(&self, scorer: &GroupScorer<'_>, rollout: &Rollout<'_>) -> Vec<JudgeTask> {
+    /// Scores a rollout alone, and returns the judge tasks and the programs, which need no group.
+    pub(super) fn fill(
+        &self,
+        scorer: &GroupScorer<'_>,
+        rollout: &Rollout<'_>,
+    ) -> (Vec<JudgeTask>, Vec<CodeTask>) {
         let text = Text::of(rollout);
         let reference = rollout.reference.as_deref().map(Text::new);
         let sample = Sample::of(rollout, &text, reference.as_ref());
         let limit = scorer.limit();
         let row = scorer.score_alone(rollout, &sample, &limit);
+        let none = || (Vec::new(), Vec::new());
         if limit.reached().is_some() {
-            return Vec::new();
+            return none();
         }
         let mut rows = [row.clone()];
         // It cannot have been set before, because only this job holds it to be filled.
         let _ = self.0.set(row);
-        let Some(index) = rows[0].branch else { return Vec::new() };
+        let Some(index) = rows[0].branch else { return none() };
+        let programs = scorer.programs(&[sample], &mut rows).into_iter().map(|(_, task)| task).collect();
         let members = [Member { rollout, text: &text }];
         let alone = |component: &Component| asks_alone(scorer.plan, component);
         let tasks = build_judge_tasks(scorer, index, &members, &mut rows, alone);
-        tasks.into_iter().map(|(_, task)| task).collect()
+        (tasks.into_iter().map(|(_, task)| task).collect(), programs)
     }
 }
 

@@ -34,7 +34,8 @@ impl GroupScorer<'_> {
     }
 
     /// The rows of one group, in the order of its members, with every outcome that needs no judge, and the tasks for
-    /// judges. `prescored` goes side by side with the rollouts, or is empty.
+    /// judges; or, where there are programs to be run first, what is known before that. `prescored` goes side by side with
+    /// the rollouts, or is empty.
     pub(super) fn score_group<'r, R: Borrow<Rollout<'r>>>(
         &self,
         rollouts: &[R],
@@ -42,6 +43,69 @@ impl GroupScorer<'_> {
         group: &Group,
     ) -> RuleResults {
         let limit = self.limit();
+        self.with_samples(rollouts, group, |samples, originals| {
+            let mut rows: Vec<Row> = Vec::with_capacity(samples.len());
+            for (at, sample) in samples.iter().enumerate() {
+                let row = match originals[at] {
+                    original if original < at => Row { duplicate: true, ..rows[original].clone() },
+                    _ => match prescored.get(group.members[at]).and_then(Prescored::row) {
+                        Some(row) => row.clone(),
+                        None => self.score_alone(rollouts[group.members[at]].borrow(), sample, &limit),
+                    },
+                };
+                rows.push(row);
+            }
+            let programs = self.programs(samples, &mut rows);
+            if programs.is_empty() {
+                return self.score_rest(rollouts, group, samples, rows, &limit);
+            }
+            RuleResults { programs, ..RuleResults::of(rows) }
+        })
+    }
+
+    /// The same group once its programs have been run.
+    pub(super) fn complete_group<'r, R: Borrow<Rollout<'r>>>(
+        &self,
+        rollouts: &[R],
+        group: &Group,
+        rows: Vec<Row>,
+    ) -> RuleResults {
+        let limit = self.limit();
+        self.with_samples(rollouts, group, |samples, _| {
+            self.score_rest(rollouts, group, samples, rows, &limit)
+        })
+    }
+
+    /// What compares the members, and the tasks for judges.
+    fn score_rest<'r, R: Borrow<Rollout<'r>>>(
+        &self,
+        rollouts: &[R],
+        group: &Group,
+        samples: &[Sample<'_>],
+        mut rows: Vec<Row>,
+        limit: &WorkLimit<'_>,
+    ) -> RuleResults {
+        let mut tasks = Vec::new();
+        for (index, branch) in self.plan.branches.iter().enumerate() {
+            self.score_together(index, branch, samples, &mut rows, limit);
+            let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
+                .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
+                .collect();
+            tasks.extend(build_judge_tasks(self, index, &members, &mut rows, |_| true));
+        }
+        if super::is_rules_only(self.plan) {
+            super::set_totals(self.plan, &mut rows);
+        }
+        RuleResults { tasks, ..RuleResults::of(rows) }
+    }
+
+    /// What rules see of the members of a group, and for each the first member with the same words.
+    fn with_samples<'r, R: Borrow<Rollout<'r>>, T>(
+        &self,
+        rollouts: &[R],
+        group: &Group,
+        work: impl FnOnce(&[Sample<'_>], &[usize]) -> T,
+    ) -> T {
         let originals = group::originals(rollouts, &group.members);
         let references = References::prepare(rollouts, &group.members);
         let texts: Vec<Option<Text<'_>>> = (group.members.iter().zip(&originals).enumerate())
@@ -56,29 +120,7 @@ impl GroupScorer<'_> {
                 Some(Sample::of(rollout, texts[*original].as_ref()?, references.of(at)))
             })
             .collect();
-        let mut rows: Vec<Row> = Vec::with_capacity(samples.len());
-        for (at, sample) in samples.iter().enumerate() {
-            let row = match originals[at] {
-                original if original < at => Row { duplicate: true, ..rows[original].clone() },
-                _ => match prescored.get(group.members[at]).and_then(Prescored::row) {
-                    Some(row) => row.clone(),
-                    None => self.score_alone(rollouts[group.members[at]].borrow(), sample, &limit),
-                },
-            };
-            rows.push(row);
-        }
-        let mut tasks = Vec::new();
-        for (index, branch) in self.plan.branches.iter().enumerate() {
-            self.score_together(index, branch, &samples, &mut rows, &limit);
-            let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
-                .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
-                .collect();
-            tasks.extend(build_judge_tasks(self, index, &members, &mut rows, |_| true));
-        }
-        if super::is_rules_only(self.plan) {
-            super::set_totals(self.plan, &mut rows);
-        }
-        RuleResults { rows, tasks }
+        work(&samples, &originals)
     }
 
     /// Scores a rollout without its group.

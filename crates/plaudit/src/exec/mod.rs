@@ -1,6 +1,7 @@
 //! Execution primitives of the engine: the thread pool, clocks, durations, deadlines and cancellation tokens.
 
 mod pool;
+pub(crate) mod single_flight;
 
 pub use pool::Pool;
 

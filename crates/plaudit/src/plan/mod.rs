@@ -6,6 +6,7 @@ mod judges;
 mod resolve;
 mod resolve_first_of;
 
+use crate::code::CodeReward;
 use crate::compose::turn_rewards::TurnRewards;
 use crate::compose::{Combine, Part};
 use crate::group::Partial;
@@ -15,6 +16,7 @@ pub use crate::recipe::file::GateConfig as Gate;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A resolved recipe.
@@ -134,6 +136,15 @@ impl Plan {
         let components = self.branches.iter().flat_map(|branch| &branch.components);
         components.into_iter().any(|component| component.scorer.compares())
             || self.branches.iter().any(normalizes)
+    }
+
+    /// The rewards that run programs.
+    pub fn code_rewards(&self) -> impl Iterator<Item = &Arc<CodeReward>> {
+        let components = self.branches.iter().flat_map(|branch| &branch.components);
+        components.filter_map(|component| match &component.scorer {
+            Scorer::Code(reward) => Some(reward),
+            _ => None,
+        })
     }
 
     /// The component that takes the smallest groups, where there is a limit.

@@ -220,7 +220,7 @@ impl<'r> Resolver<'r> {
             let path = format!("{path}.{}", warning.key);
             self.warnings.push(RecipeError::new("recipe.no_fence", path, warning.message).at(line));
         }
-        if common.gate.is_some() && !matches!(scorer, Scorer::Rule(Rule::Each(_))) {
+        if common.gate.is_some() && !matches!(scorer, Scorer::Rule(Rule::Each(_)) | Scorer::Code(_)) {
             let message = match scorer {
                 Scorer::Judged(_) => "a judged reward cannot be a gate, because gates decide who is judged",
                 Scorer::Custom(_) => {

@@ -81,7 +81,7 @@ fn linked(
         let is_last = place + 1 == first.names.len();
         match &branch.components[at].scorer {
             Scorer::FirstOf(_) => return wrong(format!("{name:?} is made of others itself")),
-            Scorer::Rule(Rule::Each(_)) => {}
+            Scorer::Rule(Rule::Each(_)) | Scorer::Code(_) => {}
             Scorer::Rule(Rule::Group(_)) => {
                 return wrong(format!("{name:?} compares a group, and the others would be missing from it"));
             }

@@ -18,6 +18,7 @@ pub mod breakdown;
 pub mod distribution;
 pub mod judging;
 pub mod steps;
+pub mod testing;
 
 use crate::error::RunError;
 use crate::judge::stats::JudgeStats;
@@ -30,6 +31,7 @@ use judging::Judging;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
+use testing::TestStats;
 
 /// How many outcomes of each kind, and why they were not simply scored.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -121,6 +123,9 @@ pub struct ComponentStatistics {
     /// What the judge's verdicts look like, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judging: Option<Judging>,
+    /// The tests of programs, where some were run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestStats>,
 }
 
 /// The groups of a run.
@@ -311,6 +316,13 @@ impl Statistics {
         }
     }
 
+    /// Takes in the tests of a component's programs in one group.
+    pub(crate) fn observe_tests(&mut self, component: &str, found: &TestStats) {
+        if let Some((_, column)) = self.components.iter_mut().find(|(name, _)| name == component) {
+            column.tests.get_or_insert_default().merge(found);
+        }
+    }
+
     /// Takes one group in, given all its rows.
     pub(crate) fn observe_group<'r>(&mut self, rows: impl ExactSizeIterator<Item = &'r Row> + Clone) {
         self.groups.count += 1;
@@ -355,6 +367,9 @@ impl Statistics {
             }
             if let Some(judging) = &theirs.judging {
                 ours.judging.get_or_insert_default().0.merge(&judging.0);
+            }
+            if let Some(tests) = &theirs.tests {
+                ours.tests.get_or_insert_default().merge(tests);
             }
         }
         self.groups.count += other.groups.count;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 4] = [
     &["reason", "error", "exec", "outcome", "conversation", "rollout", "statistics::distribution"],
     &["text", "tokenizer", "input", "aggregate", "reward"],
-    &["group", "rule", "judge", "compose"],
+    &["group", "rule", "code", "judge", "compose"],
     &["registry", "recipe", "plan", "journal", "report", "statistics", "engine", "join"],
 ];
 

@@ -14,7 +14,6 @@ mod rate_limit;
 mod record;
 mod registry;
 mod request;
-mod single_flight;
 mod tally;
 #[cfg(test)]
 mod tests;

@@ -51,8 +51,13 @@ impl SharedResources {
         Arc::clone(self.pool.get_or_init(|| Arc::new(Pool::new(None))))
     }
 
+    /// What was asked lately, for engines without a journal.
+    pub(crate) fn memory(&self) -> Arc<MemoryRecord> {
+        Arc::clone(&self.record)
+    }
+
     /// What judges are asked on, which starts with so many threads; none where the system gives no threads.
-    pub(super) fn runtime(&self, threads: usize) -> Option<&Runtime> {
+    pub(crate) fn runtime(&self, threads: usize) -> Option<&Runtime> {
         self.runtime.get_or_init(|| start(threads)).as_ref()
     }
 }

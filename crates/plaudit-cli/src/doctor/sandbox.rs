@@ -1,0 +1,46 @@
+//! What `plaudit doctor` tells about the sandbox for programs: every layer of each tier, the attacks on it, and the languages.
+
+use super::CheckResult::{Bad, Doubtful, Good};
+use super::DoctorCheck;
+use plaudit::code::{LayerReport, Tier, probe};
+
+/// One line for the sandbox, one for each layer that was tried, and one for each language.
+pub(super) fn checks() -> Vec<DoctorCheck> {
+    let host = probe();
+    let mut checks = vec![match host.sandbox.tier {
+        Some(Tier::A) => DoctorCheck::new(Good, "sandbox", "tier A: namespaces, seccomp, Landlock, limits"),
+        Some(tier) => {
+            let said =
+                format!("tier {tier}: one process without files for each program; see below for tier A");
+            DoctorCheck::new(Good, "sandbox", said)
+        }
+        None => DoctorCheck::new(Doubtful, "sandbox", "none: rewards that run programs are refused"),
+    }];
+    for tier in [Tier::A, Tier::B] {
+        let layers: Vec<&LayerReport> =
+            host.sandbox.layers.iter().filter(|layer| layer.tier == tier).collect();
+        let attacks = layers.iter().filter(|layer| layer.attack).count();
+        let stopped = layers.iter().filter(|layer| layer.attack && layer.works).count();
+        checks.extend(layers.iter().filter(|layer| !layer.attack || !layer.works).map(|layer| line(layer)));
+        if attacks > 0 {
+            let verdict = if stopped == attacks { Good } else { Bad };
+            let said = format!("{stopped} of {attacks} stopped");
+            checks.push(DoctorCheck::new(verdict, &format!("tier {tier}, attacks"), said));
+        }
+    }
+    checks.extend(host.languages.into_iter().map(|(name, found)| match found {
+        Ok(command) => DoctorCheck::new(Good, &name, command),
+        Err(why) => DoctorCheck::new(Good, &name, format!("left out: {why}")),
+    }));
+    checks
+}
+
+fn line(layer: &LayerReport) -> DoctorCheck {
+    let verdict = if layer.works { Good } else { Doubtful };
+    let remedy = layer.remedy.map_or_else(String::new, |remedy| format!("\n{remedy}"));
+    DoctorCheck::new(
+        verdict,
+        &format!("tier {}, {}", layer.tier, layer.name),
+        format!("{}{remedy}", layer.detail),
+    )
+}

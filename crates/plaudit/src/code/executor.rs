@@ -1,0 +1,445 @@
+//! The executor: threads that run programs in boxes, fair between engines and between the groups of one.
+//!
+//! Tests are handed out one by one. Engines take turns, and so do the groups of an engine; inside a group the first program
+//! comes first, so that its tests run side by side and it is done soon. What is found does not depend on who was faster: the
+//! tests that count are decided by their order.
+
+use super::task::{CodeTask, StoredRun};
+use super::{CodeReward, executor_queue::FairQueue};
+use crate::exec::single_flight::SingleFlight;
+use crate::exec::{CancelToken, lock};
+use crate::reason::{Code, Reason};
+use plaudit_box::{Options, Sandbox, SandboxReport, Tier};
+use plaudit_code::{Credit, Language, Languages, Program, TestResult, Verdict};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// What an operator allows programs to run in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SandboxPolicy {
+    /// The tier; without it the best one that withstands the attacks.
+    pub tier: Option<Tier>,
+    /// Whether programs run without a sandbox where there is none. Every result says so.
+    pub allow_none: bool,
+}
+
+/// Whose programs take turns together, and how many of them run at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProgramLane {
+    pub(crate) id: u64,
+    pub(crate) most: usize,
+}
+
+/// Why programs cannot be run here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SandboxUnavailable {
+    /// No tier withstands the attacks; what was tried.
+    NoTier(String),
+    /// The host has no tool for a language, or the sandbox cannot use it.
+    NoLanguage(String),
+}
+
+/// What comes of a task: how the program was run, or why nothing is known of it.
+pub(crate) type CodeResult = Result<StoredRun, Reason>;
+
+/// A task under way.
+struct CodeRun {
+    task: CodeTask,
+    language: Arc<Language>,
+    /// How long it may take from its first test on.
+    timeout: Duration,
+    cancel: Option<CancelToken>,
+    state: Mutex<RunState>,
+}
+
+struct RunState {
+    program: Option<Result<Arc<Program>, TestResult>>,
+    started: Option<Instant>,
+    results: Vec<Option<TestResult>>,
+    /// The next test to be handed out.
+    next: usize,
+    /// How many tests count, as far as that is known: those after it are not needed.
+    needed: usize,
+    done: Option<Box<dyn FnOnce(CodeResult) + Send>>,
+}
+
+/// What a thread does next for a run.
+enum Step {
+    Compile,
+    Test(usize),
+}
+
+impl CodeRun {
+    /// Takes the next step out, and says whether there are more to be handed out now.
+    fn take(&self) -> (Option<Step>, bool) {
+        let mut state = lock(&self.state);
+        state.started.get_or_insert_with(Instant::now);
+        if state.program.is_none() {
+            // The tests follow when it is compiled.
+            return (Some(Step::Compile), false);
+        }
+        let test = state.next;
+        if test >= state.needed || state.done.is_none() {
+            return (None, false);
+        }
+        state.next += 1;
+        (Some(Step::Test(test)), state.next < state.needed)
+    }
+
+    /// Why it goes no further, where that is so.
+    fn ended(&self) -> Option<Code> {
+        if self.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+            return Some(Code::Stopped);
+        }
+        let started = lock(&self.state).started;
+        started.is_some_and(|started| started.elapsed() > self.timeout).then_some(Code::GroupDeadline)
+    }
+
+    /// Takes the result of a test, and reports where it was the last one.
+    fn finish(&self, test: usize, result: TestResult, tier: Tier) {
+        let mut state = lock(&self.state);
+        state.results[test] = Some(result);
+        state.needed = self.needed(&state.results).min(state.needed);
+        let known = state.results.iter().take(state.needed).map_while(Clone::clone).collect::<Vec<_>>();
+        if known.len() < state.needed {
+            return;
+        }
+        let Some(done) = state.done.take() else { return };
+        let count = state.results.len();
+        drop(state);
+        let failed = known.iter().find(|result| result.verdict == Verdict::Infrastructure);
+        done(match failed {
+            Some(failed) => Err(Reason::new(Code::SandboxFailed, failed.message.clone())),
+            None => Ok(StoredRun::new(tier, count, &known)),
+        });
+    }
+
+    /// How many tests count, from the first on: up to one that decides.
+    fn needed(&self, results: &[Option<TestResult>]) -> usize {
+        let reward = &self.task.reward;
+        let mut timeouts = 0;
+        for (at, result) in results.iter().enumerate() {
+            let Some(result) = result else { continue };
+            timeouts += usize::from(result.verdict == Verdict::Time);
+            let decides = match result.verdict {
+                Verdict::Passed => false,
+                Verdict::Infrastructure => true,
+                _ => reward.credit == Credit::AllOrNothing || timeouts >= reward.most_timeouts,
+            };
+            if decides {
+                return at + 1;
+            }
+        }
+        results.len()
+    }
+
+    fn fail(&self, reason: impl Into<Reason>) {
+        let done = lock(&self.state).done.take();
+        if let Some(done) = done {
+            done(Err(reason.into()));
+        }
+    }
+}
+
+impl Drop for CodeRun {
+    fn drop(&mut self) {
+        self.fail(Code::Stopped);
+    }
+}
+
+struct ExecutorState {
+    queue: FairQueue<Arc<CodeRun>>,
+    /// How many programs of each lane run just now.
+    running: BTreeMap<u64, usize>,
+    /// How many may.
+    most: BTreeMap<u64, usize>,
+    closing: bool,
+}
+
+struct ExecutorCore {
+    sandbox: Sandbox,
+    state: Mutex<ExecutorState>,
+    work: Condvar,
+}
+
+/// Runs programs, for all engines of a process that ask for the same sandbox.
+pub(crate) struct Executor {
+    core: Arc<ExecutorCore>,
+    languages: Languages,
+    /// The process that has the threads.
+    owner: u32,
+    /// Programs that are looked for or run just now.
+    pub(crate) flights: SingleFlight,
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Executor").field("sandbox", &self.core.sandbox).finish_non_exhaustive()
+    }
+}
+
+/// The process, the policy and the folders that an executor is for.
+type ExecutorKey = (u32, SandboxPolicy, Vec<PathBuf>);
+
+/// The executors that are in use. A child of `fork` makes its own.
+static EXECUTORS: Mutex<Vec<(ExecutorKey, Weak<Executor>)>> = Mutex::new(Vec::new());
+
+/// The languages of this host, which are looked for once.
+fn installed() -> &'static Languages {
+    static INSTALLED: OnceLock<Languages> = OnceLock::new();
+    INSTALLED.get_or_init(Languages::installed)
+}
+
+/// What isolates programs on this host, and which languages it can run.
+#[derive(Debug, Clone)]
+pub struct HostReport {
+    /// Every layer of every tier.
+    pub sandbox: SandboxReport,
+    /// The languages of the table: what runs each, or why it cannot be run.
+    pub languages: Vec<(String, Result<String, String>)>,
+}
+
+/// What runs or compiles the programs of a language.
+fn tool(language: &Language) -> String {
+    // Of a shell command, what comes after its assignments.
+    let compiler = language
+        .compile
+        .as_deref()
+        .and_then(|command| command.split_ascii_whitespace().find(|word| !word.contains('=')));
+    compiler.or(language.run.first().map(String::as_str)).unwrap_or("").to_owned()
+}
+
+/// Tries all tiers and all languages.
+pub fn probe() -> HostReport {
+    let options = Options { read_only: installed().folders(), slots: 1, ..Options::default() };
+    let sandbox = Sandbox::open(options.clone()).ok();
+    let language = |name: &str| {
+        let mut found = installed().all().iter().filter(|language| language.name == name).peekable();
+        let missing = installed().missing().iter().find(|(missing, _)| *missing == name);
+        let found = match (found.peek(), missing, &sandbox) {
+            (None, Some((_, tool)), _) => Err(format!("{tool} is not installed")),
+            (_, _, None) => Err("there is no sandbox".to_owned()),
+            (_, _, Some(sandbox)) => match found.find(|language| language.is_usable_in(sandbox)) {
+                Some(language) => Ok(tool(language)),
+                None if sandbox.tier() == Tier::B => {
+                    Err("needs more than the one process of tier B".to_owned())
+                }
+                None => Err("the sandbox cannot read its tools".to_owned()),
+            },
+        };
+        (name.to_owned(), found)
+    };
+    HostReport { sandbox: Sandbox::probe(&options), languages: Language::names().map(language).collect() }
+}
+
+impl Executor {
+    /// An executor whose boxes can read what the languages of these rewards need.
+    pub(crate) fn open(
+        policy: SandboxPolicy,
+        rewards: &[&CodeReward],
+    ) -> Result<Arc<Self>, SandboxUnavailable> {
+        let mut folders = installed().folders();
+        folders.extend(
+            rewards.iter().filter_map(|reward| reward.defined.as_ref()).flat_map(|one| one.folders.clone()),
+        );
+        let key = (std::process::id(), policy, folders);
+        let mut known = lock(&EXECUTORS);
+        known.retain(|(_, executor)| executor.strong_count() > 0);
+        let same = known.iter().find(|(known, _)| *known == key);
+        if let Some(executor) = same.and_then(|(_, executor)| executor.upgrade()) {
+            return Ok(executor);
+        }
+        let executor = Arc::new(Self::start(policy, &key.2)?);
+        known.push((key, Arc::downgrade(&executor)));
+        Ok(executor)
+    }
+
+    fn start(policy: SandboxPolicy, folders: &[PathBuf]) -> Result<Self, SandboxUnavailable> {
+        let options = Options { tier: policy.tier, read_only: folders.to_vec(), ..Options::default() };
+        let unavailable = |report: SandboxReport| SandboxUnavailable::NoTier(report.to_string());
+        let sandbox = match Sandbox::open(options.clone()) {
+            Err(_) if policy.allow_none => {
+                Sandbox::open(Options { tier: Some(Tier::None), ..options }).map_err(unavailable)?
+            }
+            other => other.map_err(unavailable)?,
+        };
+        let languages = installed().clone();
+        let state = Mutex::new(ExecutorState {
+            queue: FairQueue::default(),
+            running: BTreeMap::new(),
+            most: BTreeMap::new(),
+            closing: false,
+        });
+        let core = Arc::new(ExecutorCore { sandbox, state, work: Condvar::new() });
+        let start = |_| {
+            let core = Arc::clone(&core);
+            std::thread::Builder::new().name("plaudit-code".to_owned()).spawn(move || core.work()).is_ok()
+        };
+        if (0..core.sandbox.slots()).map(start).filter(|started| *started).count() == 0 {
+            return Err(SandboxUnavailable::NoTier("the system gives no thread".to_owned()));
+        }
+        Ok(Self { core, languages, owner: std::process::id(), flights: SingleFlight::default() })
+    }
+
+    /// The tier of its boxes.
+    pub(crate) fn tier(&self) -> Tier {
+        self.core.sandbox.tier()
+    }
+
+    /// The language of a reward, which the sandbox can use.
+    pub(crate) fn language(&self, reward: &CodeReward) -> Result<Arc<Language>, SandboxUnavailable> {
+        let name = reward.language();
+        let candidates: Vec<Language> = match &reward.defined {
+            Some(defined) => vec![defined.clone()],
+            None => self.languages.all().iter().filter(|one| one.name == name).cloned().collect(),
+        };
+        let usable = candidates.iter().find(|language| language.is_usable_in(&self.core.sandbox));
+        usable.map(|language| Arc::new(language.clone())).ok_or_else(|| {
+            let missing = self.languages.missing().iter().find(|(language, _)| *language == name);
+            SandboxUnavailable::NoLanguage(match missing {
+                Some((_, tool)) => format!("{name:?} needs {tool}, which is not installed"),
+                None if self.tier() == Tier::B => {
+                    format!("{name:?} cannot be run in tier B, which has one process and no files")
+                }
+                None => {
+                    format!("the sandbox cannot run {name:?}: may its user read the folder of its tools?")
+                }
+            })
+        })
+    }
+
+    /// Runs a program in its turn; `done` is called exactly once, on a thread that it must not hold up.
+    pub(crate) fn submit(
+        &self,
+        task: CodeTask,
+        language: Arc<Language>,
+        (lane, group): (ProgramLane, u64),
+        (timeout, cancel): (Duration, Option<CancelToken>),
+        done: impl FnOnce(CodeResult) + Send + 'static,
+    ) {
+        if std::process::id() != self.owner {
+            return done(Err(Reason::new(
+                Code::SandboxFailed,
+                "The engine belongs to the process that forked this one.",
+            )));
+        }
+        let count = task.tests.tests.cases().len();
+        let state = RunState {
+            program: None,
+            started: None,
+            results: vec![None; count],
+            next: 0,
+            needed: count,
+            done: Some(Box::new(done)),
+        };
+        let run = CodeRun { task, language, timeout, cancel, state: Mutex::new(state) };
+        let mut core = lock(&self.core.state);
+        core.queue.push((lane.id, group), Arc::new(run));
+        core.most.insert(lane.id, lane.most);
+        drop(core);
+        self.core.work.notify_one();
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        // Not waited for: a thread ends with the test that it runs, and the last one takes the sandbox along.
+        lock(&self.core.state).closing = true;
+        self.core.work.notify_all();
+    }
+}
+
+impl ExecutorCore {
+    /// The life of a thread: the next step of whoever's turn it is.
+    fn work(&self) {
+        while let Some((turn, run, step)) = self.next() {
+            let ended = run.ended();
+            match step {
+                _ if ended.is_some() => run.fail(ended.unwrap_or(Code::Stopped)),
+                Step::Compile => self.compile(turn, &run),
+                Step::Test(test) => {
+                    let result = catch_unwind(AssertUnwindSafe(|| self.test(&run, test)));
+                    let result = result.unwrap_or_else(|_| panicked());
+                    run.finish(test, result, self.sandbox.tier());
+                }
+            }
+            self.leave(turn.0);
+        }
+    }
+
+    fn next(&self) -> Option<((u64, u64), Arc<CodeRun>, Step)> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.closing {
+                return None;
+            }
+            let mut step = None;
+            let ExecutorState { queue, running, most, .. } = &mut *state;
+            let has_room = |lane| {
+                let running = running.get(&lane).copied().unwrap_or(0);
+                most.get(&lane).is_none_or(|most| running < *most)
+            };
+            let turn = queue.turn(has_room, |run| {
+                let (taken, more) = run.take();
+                step = taken.map(|step| (Arc::clone(run), step));
+                more
+            });
+            match (turn, step) {
+                (Some(turn), Some((run, step))) => {
+                    *running.entry(turn.0).or_insert(0) += 1;
+                    if !queue.is_empty() {
+                        self.work.notify_one();
+                    }
+                    return Some((turn, run, step));
+                }
+                // Its other tests are not needed any more.
+                (Some(_), None) => {}
+                (None, _) => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Makes room for another program of a lane.
+    fn leave(&self, lane: u64) {
+        let mut state = lock(&self.state);
+        if let Some(running) = state.running.get_mut(&lane) {
+            *running -= 1;
+            if *running == 0 {
+                state.running.remove(&lane);
+            }
+        }
+        if !state.queue.has_lane(lane) {
+            state.most.remove(&lane);
+        }
+        if !state.queue.is_empty() {
+            self.work.notify_one();
+        }
+    }
+
+    fn compile(&self, turn: (u64, u64), run: &Arc<CodeRun>) {
+        let CodeTask { reward, program, .. } = &run.task;
+        let made = || Program::prepare(&self.sandbox, &run.language, program, &reward.limits);
+        let made = catch_unwind(AssertUnwindSafe(made)).unwrap_or_else(|_| Err(panicked()));
+        lock(&run.state).program = Some(made.map(Arc::new));
+        lock(&self.state).queue.push_first(turn, Arc::clone(run));
+        self.work.notify_one();
+    }
+
+    fn test(&self, run: &CodeRun, test: usize) -> TestResult {
+        let program = lock(&run.state).program.clone();
+        match program {
+            Some(Ok(program)) => program.run(&self.sandbox, &run.task.tests.tests.cases()[test]),
+            Some(Err(result)) => result,
+            None => panicked(),
+        }
+    }
+}
+
+fn panicked() -> TestResult {
+    let message = Code::Panic.meaning().trim_start().to_owned();
+    TestResult { verdict: Verdict::Infrastructure, cpu: Duration::ZERO, message }
+}

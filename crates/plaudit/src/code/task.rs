@@ -1,0 +1,268 @@
+//! One program with its tests: made of a rollout, named by a key, and read back as an outcome.
+
+use super::code_execution::{CodeReward, TestsAt};
+use crate::outcome::{Fact, Info, Outcome};
+use crate::reason::{Code, Reason};
+use crate::text::Text;
+use plaudit_box::Tier;
+use plaudit_code::{Execution, Language, TestResult, Tests, Verdict, extract};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the keys of results begin with. It changes when the meaning of a result does.
+const PROTOCOL: &[u8] = b"plaudit execution 1";
+
+/// A program and its tests, to be run or to be found in the journal.
+#[derive(Debug, Clone)]
+pub struct CodeTask {
+    pub(super) reward: Arc<CodeReward>,
+    pub(super) program: Arc<str>,
+    pub(super) tests: Arc<RowTests>,
+}
+
+/// The tests of a row, with the hash of what they were read from.
+#[derive(Debug)]
+pub struct RowTests {
+    pub(super) tests: Tests,
+    hash: [u8; 32],
+}
+
+/// What a code reward sees of one rollout.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeSample<'s> {
+    /// The response.
+    pub text: &'s Text<'s>,
+    /// The reference.
+    pub reference: Option<&'s str>,
+    /// Everything else that the caller gave.
+    pub extra: &'s Map<String, Value>,
+}
+
+/// Where a row has its tests.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source<'s> {
+    /// One value: a text, a list or an object.
+    Value(&'s Value),
+    /// A text.
+    Text(&'s str),
+    /// Fields of `extra` beside others.
+    Fields(&'s Map<String, Value>),
+}
+
+/// The names in `extra` that hold all tests of a row.
+const WHOLE: [&str; 2] = ["inputs_outputs", "input_output"];
+
+impl<'s> Source<'s> {
+    fn of(sample: &CodeSample<'s>, at: &TestsAt) -> Option<Self> {
+        let reference = || sample.reference.map(Self::Text);
+        match at {
+            TestsAt::Reference => reference(),
+            TestsAt::Extra(keys) => {
+                let (first, rest) = keys.split_first()?;
+                rest.iter().try_fold(sample.extra.get(first)?, |value, key| value.get(key)).map(Self::Value)
+            }
+            TestsAt::Usual => {
+                let whole = WHOLE.iter().find_map(|key| sample.extra.get(*key));
+                let fields = || Tests::FIELDS.iter().any(|key| sample.extra.contains_key(*key));
+                whole
+                    .map(Self::Value)
+                    .or_else(|| fields().then_some(Self::Fields(sample.extra)))
+                    .or_else(reference)
+            }
+        }
+    }
+
+    /// Whether both hold the same tests.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Fields(ours), Self::Fields(theirs)) => {
+                Tests::FIELDS.iter().all(|key| ours.get(*key) == theirs.get(*key))
+            }
+            _ => self == other,
+        }
+    }
+
+    fn read(&self, most: Option<usize>) -> Result<RowTests, Reason> {
+        let (tests, written) = match self {
+            Self::Value(value) => (parse(value), serde_json::to_vec(value)),
+            Self::Text(text) => (parse(&Value::String((*text).to_owned())), Ok(text.as_bytes().to_vec())),
+            Self::Fields(extra) => {
+                let fields: BTreeMap<&str, &Value> =
+                    Tests::FIELDS.iter().filter_map(|key| Some((*key, extra.get(*key)?))).collect();
+                (Tests::of_fields(extra), serde_json::to_vec(&fields))
+            }
+        };
+        let bad = |error: &dyn std::fmt::Display| {
+            Reason::new(Code::BadTests, format!("The tests of this rollout are of no use: {error}."))
+        };
+        let tests = tests.map_err(|error| bad(&error))?;
+        let hash = *blake3::hash(&written.map_err(|error| bad(&error))?).as_bytes();
+        let tests = match most {
+            Some(most) => tests.first(most),
+            None => tests,
+        };
+        Ok(RowTests { tests, hash })
+    }
+}
+
+/// Tests by themselves, or below the key that RM-Gallery's labels have.
+fn parse(value: &Value) -> Result<Tests, plaudit_code::TestsError> {
+    let inner = match value {
+        Value::Object(fields) => WHOLE.iter().find_map(|key| fields.get(*key)).map(Cow::Borrowed),
+        Value::String(text) if WHOLE.iter().any(|key| text.contains(key)) => {
+            let fields = serde_json::from_str::<Map<String, Value>>(text).ok();
+            fields.and_then(|mut fields| WHOLE.iter().find_map(|key| fields.remove(*key))).map(Cow::Owned)
+        }
+        _ => None,
+    };
+    Tests::parse(inner.as_deref().unwrap_or(value))
+}
+
+/// Makes the tasks of one group, whose members mostly have the same tests.
+#[derive(Debug, Default)]
+pub struct TaskMaker<'s> {
+    last: Option<(Source<'s>, Result<Arc<RowTests>, Reason>)>,
+}
+
+impl<'s> TaskMaker<'s> {
+    /// The task of a rollout, or the outcome that it has without one.
+    pub fn task(&mut self, reward: &Arc<CodeReward>, sample: &CodeSample<'s>) -> Result<CodeTask, Outcome> {
+        let source = Source::of(sample, &reward.tests).ok_or_else(|| Outcome::skipped(Code::MissingTests))?;
+        let known = self.last.as_ref().filter(|(last, _)| last.is_same(&source));
+        let tests = match known {
+            Some((_, tests)) => tests.clone(),
+            None => {
+                let tests = source.read(reward.most_tests).map(Arc::new);
+                self.last = Some((source, tests.clone()));
+                tests
+            }
+        };
+        let tests = tests.map_err(Outcome::invalid)?;
+        let response = reward.scope.of(sample.text);
+        match program(response, &reward.written, reward.unfenced) {
+            Some(program) => Ok(CodeTask { reward: Arc::clone(reward), program: Arc::from(program), tests }),
+            None => {
+                let count = tests.tests.cases().len() as u64;
+                Err(Outcome::scored(
+                    0.0,
+                    Info::of([
+                        ("why", Fact::Word("no_code")),
+                        ("tests", Fact::Count(count)),
+                        ("passed", Fact::Count(0)),
+                    ]),
+                ))
+            }
+        }
+    }
+}
+
+fn program<'r>(response: &'r str, language: &Language, unfenced: bool) -> Option<&'r str> {
+    let fenced = || response.contains("```") || response.contains("~~~");
+    let whole = || (unfenced && !fenced() && !response.trim().is_empty()).then_some(response);
+    extract(response, language).or_else(whole)
+}
+
+/// How a program was run, as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredRun {
+    /// The tier of the sandbox: `A`, `B` or `none`.
+    pub sandbox: String,
+    /// How many tests there are.
+    pub tests: usize,
+    /// Of each test that was run: the verdict, microseconds of CPU time, and what there is to say.
+    results: Vec<(String, u64, String)>,
+}
+
+/// How much of a message is kept, for the first test that failed; of the others, none is.
+const MESSAGE: usize = 1000;
+
+impl StoredRun {
+    /// What a sandbox of that tier found.
+    pub(super) fn new(tier: Tier, tests: usize, results: &[TestResult]) -> Self {
+        let mut failed = false;
+        let results = results.iter().map(|result| {
+            let message = match result.verdict != Verdict::Passed && !failed {
+                true => end(&result.message),
+                false => "",
+            };
+            failed |= result.verdict != Verdict::Passed;
+            let cpu = u64::try_from(result.cpu.as_micros()).unwrap_or(u64::MAX);
+            (result.verdict.name().to_owned(), cpu, message.to_owned())
+        });
+        Self { sandbox: tier.to_string(), tests, results: results.collect() }
+    }
+
+    /// The verdict and the CPU time of each test that was run; nothing where it was not written by this program.
+    pub fn results(&self) -> Option<Vec<(Verdict, Duration)>> {
+        let one = |(verdict, cpu, _): &(String, u64, String)| {
+            Some((Verdict::named(verdict)?, Duration::from_micros(*cpu)))
+        };
+        self.results.iter().map(one).collect()
+    }
+}
+
+/// The end of a text, which says what an error is.
+fn end(text: &str) -> &str {
+    let mut start = text.len().saturating_sub(MESSAGE);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+impl CodeTask {
+    /// The reward that asks.
+    pub fn reward(&self) -> &CodeReward {
+        &self.reward
+    }
+
+    /// The key under which the journal keeps its result. Results of programs that nothing isolated have keys of their own.
+    pub fn key(&self, isolated: bool) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        let parts: [&[u8]; 5] = [
+            PROTOCOL,
+            &[u8::from(isolated)],
+            &self.reward.identity,
+            &self.tests.hash,
+            self.program.as_bytes(),
+        ];
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    /// What a stored run says.
+    pub fn outcome(&self, stored: &StoredRun) -> Outcome {
+        let damaged =
+            || Outcome::invalid(Reason::new(Code::SandboxFailed, "What the journal holds cannot be read."));
+        let Some(results) = stored.results() else { return damaged() };
+        let result = |(verdict, cpu): &(Verdict, Duration)| TestResult {
+            verdict: *verdict,
+            cpu: *cpu,
+            message: String::new(),
+        };
+        let execution =
+            Execution::new(results.iter().map(result).collect(), stored.tests, self.reward.credit);
+        let Some(score) = execution.score() else { return damaged() };
+        let failed = results.iter().position(|(verdict, _)| *verdict != Verdict::Passed);
+        let verdicts = results.iter().map(|(verdict, _)| verdict.name().to_owned()).collect();
+        let mut info = Info::of([
+            ("why", Fact::Word(failed.map_or("passed", |at| results[at].0.name()))),
+            ("tests", Fact::Count(stored.tests as u64)),
+            ("passed", Fact::Count(execution.passed() as u64)),
+            ("verdicts", Fact::Texts(verdicts)),
+        ]);
+        if let Some(at) = failed {
+            info.push("failed_test", Fact::Count(at as u64 + 1));
+            info.push("message", Fact::Text(stored.results[at].2.clone()));
+        }
+        info.push("sandbox", Fact::Text(stored.sandbox.clone()));
+        Outcome::scored(score, info)
+    }
+}
