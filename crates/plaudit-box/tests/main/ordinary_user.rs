@@ -33,7 +33,9 @@ fn as_an_ordinary_user(arguments: &[&str]) {
     std::fs::create_dir(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
     let program = folder.join("tests");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // By another process: a box of another test that is just being made would hold our descriptor, and the file be busy.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success());
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&program).current_dir("/");
     command.args(["--nocapture", "--test-threads=2"]).args(arguments).env(INSIDE, "1");

@@ -68,26 +68,26 @@ struct RunState {
 }
 
 /// What a thread does next for a run.
-enum Step {
+enum CodeStep {
     Compile,
     Test(usize),
 }
 
 impl CodeRun {
     /// Takes the next step out, and says whether there are more to be handed out now.
-    fn take(&self) -> (Option<Step>, bool) {
+    fn take(&self) -> (Option<CodeStep>, bool) {
         let mut state = lock(&self.state);
         state.started.get_or_insert_with(Instant::now);
         if state.program.is_none() {
             // The tests follow when it is compiled.
-            return (Some(Step::Compile), false);
+            return (Some(CodeStep::Compile), false);
         }
         let test = state.next;
         if test >= state.needed || state.done.is_none() {
             return (None, false);
         }
         state.next += 1;
-        (Some(Step::Test(test)), state.next < state.needed)
+        (Some(CodeStep::Test(test)), state.next < state.needed)
     }
 
     /// Why it goes no further, where that is so.
@@ -360,8 +360,8 @@ impl ExecutorCore {
             let ended = run.ended();
             match step {
                 _ if ended.is_some() => run.fail(ended.unwrap_or(Code::Stopped)),
-                Step::Compile => self.compile(turn, &run),
-                Step::Test(test) => {
+                CodeStep::Compile => self.compile(turn, &run),
+                CodeStep::Test(test) => {
                     let result = catch_unwind(AssertUnwindSafe(|| self.test(&run, test)));
                     let result = result.unwrap_or_else(|_| panicked());
                     run.finish(test, result, self.sandbox.tier());
@@ -371,7 +371,7 @@ impl ExecutorCore {
         }
     }
 
-    fn next(&self) -> Option<((u64, u64), Arc<CodeRun>, Step)> {
+    fn next(&self) -> Option<((u64, u64), Arc<CodeRun>, CodeStep)> {
         let mut state = lock(&self.state);
         loop {
             if state.closing {

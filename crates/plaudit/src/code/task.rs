@@ -44,7 +44,7 @@ pub struct CodeSample<'s> {
 
 /// Where a row has its tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Source<'s> {
+enum TestsSource<'s> {
     /// One value: a text, a list or an object.
     Value(&'s Value),
     /// A text.
@@ -56,7 +56,7 @@ enum Source<'s> {
 /// The names in `extra` that hold all tests of a row.
 const WHOLE: [&str; 2] = ["inputs_outputs", "input_output"];
 
-impl<'s> Source<'s> {
+impl<'s> TestsSource<'s> {
     fn of(sample: &CodeSample<'s>, at: &TestsAt) -> Option<Self> {
         let reference = || sample.reference.map(Self::Text);
         match at {
@@ -125,13 +125,14 @@ fn parse(value: &Value) -> Result<Tests, plaudit_code::TestsError> {
 /// Makes the tasks of one group, whose members mostly have the same tests.
 #[derive(Debug, Default)]
 pub struct TaskMaker<'s> {
-    last: Option<(Source<'s>, Result<Arc<RowTests>, Reason>)>,
+    last: Option<(TestsSource<'s>, Result<Arc<RowTests>, Reason>)>,
 }
 
 impl<'s> TaskMaker<'s> {
     /// The task of a rollout, or the outcome that it has without one.
     pub fn task(&mut self, reward: &Arc<CodeReward>, sample: &CodeSample<'s>) -> Result<CodeTask, Outcome> {
-        let source = Source::of(sample, &reward.tests).ok_or_else(|| Outcome::skipped(Code::MissingTests))?;
+        let source =
+            TestsSource::of(sample, &reward.tests).ok_or_else(|| Outcome::skipped(Code::MissingTests))?;
         let known = self.last.as_ref().filter(|(last, _)| last.is_same(&source));
         let tests = match known {
             Some((_, tests)) => tests.clone(),

@@ -23,7 +23,7 @@ fn score(yaml: &str, rollouts: &[Rollout<'_>]) -> Report {
     Engine::new(plan(yaml)).unwrap().score(rollouts).unwrap()
 }
 
-fn lines(report: &Report, rollouts: &[Rollout<'_>]) -> Vec<String> {
+pub(crate) fn lines(report: &Report, rollouts: &[Rollout<'_>]) -> Vec<String> {
     let line =
         |at: usize| serde_json::to_string(&report.result(at, &format!("r{at}"), &rollouts[at])).unwrap();
     (0..rollouts.len()).map(line).collect()

@@ -5,6 +5,7 @@
 mod aggregate;
 mod architecture;
 mod caller;
+mod code;
 mod composition;
 mod conversation_vectors;
 mod engine;
