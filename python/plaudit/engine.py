@@ -103,7 +103,9 @@ class Engine:
         # A closed engine still has its properties, without its state.
         state = None if self._closed else self._state
         unsafe = self._unsafe_no_sandbox
-        inner = _plaudit.Engine(self._name, self._text, self._overrides, state, self._share, functions, dry, unsafe)
+        inner = _plaudit.Engine(
+            self._name, self._text, self._overrides, state, self._share, functions, dry, unsafe
+        )
         for warning in [] if dry else inner.warnings:
             warnings.warn(warning, stacklevel=6)
         if self._closed:

@@ -61,7 +61,9 @@ fn list(style: Style) -> String {
     let row = |entry: RewardEntry<'static>| {
         let group = entry.with_defaults().is_some_and(|scorer| scorer.compares());
         let judge = matches!(entry, RewardEntry::Judged(_));
-        let needs = [(entry.needs_reference(), "reference"), (group, "group"), (judge, "judge")];
+        let sandbox = matches!(entry, RewardEntry::Code(_));
+        let reference = entry.needs_reference();
+        let needs = [(reference, "reference"), (group, "group"), (judge, "judge"), (sandbox, "sandbox")];
         let needs: Vec<&str> =
             needs.into_iter().filter(|(needed, _)| *needed).map(|(_, word)| word).collect();
         let needs = if needs.is_empty() { String::new() } else { format!(" [{}]", needs.join(", ")) };
@@ -70,7 +72,7 @@ fn list(style: Style) -> String {
         format!("{}  {summary}", style.bold(format!("{:width$}", entry.name())))
     };
     let rows: Vec<String> = RewardEntry::all().map(row).collect();
-    let hint = "[reference]: needs a reference; [group]: compares the rollouts of a group; [judge]: asks one. `plaudit rewards NAME` explains one.";
+    let hint = "[reference]: needs a reference; [group]: compares the rollouts of a group; [judge]: asks one; [sandbox]: runs programs. `plaudit rewards NAME` explains one.";
     format!(
         "{}\n\n{}",
         rows.join("\n"),

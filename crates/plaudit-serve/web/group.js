@@ -32,9 +32,26 @@
 
   const fact = ([name, value]) =>
     `${name.replace(/_/g, ' ')} ${typeof value === 'number' ? plain(value) : value === true ? 'yes' : value === false ? 'no' : typeof value === 'string' ? value : JSON.stringify(value)}`;
+  // The tests of a program as a strip, one mark for each verdict, and what the first that failed had to say.
+  const VERDICTS = { passed: '✓', wrong: '✗', error: '!', time: 't', memory: 'm', output: 'o' };
+  const MOST_TESTS = 400;
+  const tests = (part) => (part.info && Array.isArray(part.info.verdicts) && part.info.verdicts.length ? part.info.verdicts.map(String) : null);
+  const strip = (part) => {
+    const verdicts = tests(part);
+    if (!verdicts) return null;
+    const kind = (verdict) => (Object.hasOwn(VERDICTS, verdict) ? verdict : 'error');
+    const mark = (verdict, place) => el('li', { class: kind(verdict), title: `test ${place + 1}: ${kind(verdict)}` }, VERDICTS[kind(verdict)]);
+    const passed = verdicts.filter((verdict) => verdict === 'passed').length;
+    return [
+      el('ol', { class: 'tests', 'aria-label': `${count(passed)} of ${P.format.plural(part.info.tests, 'test')} passed` }, verdicts.slice(0, MOST_TESTS).map(mark)),
+      verdicts.length > MOST_TESTS ? el('p', { class: 'note' }, `${count(verdicts.length - MOST_TESTS)} more tests are not shown.`) : null,
+      P.absent(part.info.message) || part.info.message === '' ? null : folded(`test ${count(part.info.failed_test)} says`, String(part.info.message))];
+  };
+
   const why = (part) => {
     if (part.reason) return P.said(`${part.reason.code}: ${part.reason.message || ''}`);
-    const facts = Object.entries(part.info || {}).map(fact).join(', ');
+    const shown = tests(part) ? ['verdicts', 'message'] : [];
+    const facts = Object.entries(part.info || {}).filter(([name]) => !shown.includes(name)).map(fact).join(', ');
     return facts ? P.said(facts.length > 400 ? `${facts.slice(0, 400)}…` : facts) : null;
   };
 
@@ -52,7 +69,7 @@
         el('td', { class: 'n' }, number(part.value)),
         el('td', { class: 'n' }, `× ${plain(part.weight)}`),
         el('td', { class: 'n sum' }, adds === null ? P.format.NONE : `= ${number(adds)}`)),
-      because || words || scope ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, because, ' ', scope, ' ', words)) : null];
+      because || words || scope ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, strip(part), because, ' ', scope, ' ', words)) : null];
   };
 
   const card = (rollout, place, exchanges, recipe, reads) => {

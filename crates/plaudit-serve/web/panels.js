@@ -93,6 +93,28 @@
     }));
   };
 
+  // Of programs, what their tests came to, and how long one takes.
+  const tests = (steps) => {
+    const pick = (name) => (step) => component(name)(step).tests;
+    const run = names(steps, (step) => step.statistics.components).filter((name) => steps.some(pick(name)));
+    return run.flatMap((name) => {
+      const verdicts = (step) => (pick(name)(step) || {}).verdicts;
+      const sum = (step) => Object.values(verdicts(step) || {}).reduce((left, right) => left + right, 0);
+      return [
+        {
+          id: `tests-${name}`,
+          title: `${name}, verdicts of tests`,
+          model: lines(
+            steps,
+            names(steps, verdicts).map((word) => ({ name: word, pick: (step) => ratio((verdicts(step) || {})[word] || 0, sum(step)) })),
+            { format: share, bounds: [0, 1], include: [0] },
+          ),
+        },
+        { id: `cpu-${name}`, title: `${name}, CPU milliseconds of a test`, model: distribution(steps, (step) => (pick(name)(step) || {}).cpu_ms, { bounds: [0, Infinity] }) },
+      ];
+    });
+  };
+
   const outcomes = (steps) => {
     const reasons = (kind) => (step) => (step.statistics.outcomes.reasons || {})[kind];
     const all = (step) => step.statistics.rollouts;
@@ -168,7 +190,7 @@
 
   const sections = (run, steps) => [
     { id: 'totals', title: 'Totals', make: totals },
-    { id: 'components', title: 'Components', make: () => [...components(run, steps), ...why(steps)] },
+    { id: 'components', title: 'Components', make: () => [...components(run, steps), ...why(steps), ...tests(steps)] },
     { id: 'signal', title: 'Signal', make: signal },
     { id: 'outcomes', title: 'Invalid and floored', make: outcomes },
     { id: 'judging', title: 'Judges', make: judging },

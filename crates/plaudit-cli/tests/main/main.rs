@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod abuse;
+mod code;
 mod crash;
 mod docs;
 mod journal_fixture;

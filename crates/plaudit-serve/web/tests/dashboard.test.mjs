@@ -211,6 +211,31 @@ test('a conversation is shown turn by turn, its texts as texts', async () => {
   assert.deepEqual(page.faults, []);
 });
 
+test('the tests of a program are a strip of verdicts, and its words are text', async () => {
+  const code = (text) => `\`\`\`python\n${text}\n\`\`\``;
+  const extra = { inputs_outputs: { inputs: ['1 2', '3 4'], outputs: ['3', '7'] } };
+  const responses = ['print(sum(map(int, input().split())))', 'print(3)', `raise ValueError(${JSON.stringify(HOSTILE[0])})`].map(code);
+  const rollouts = responses.map((response, place) => ({ id: `c-${place}`, group: 'programs', prompt: 'Add.', response, extra }));
+  const { run } = await service.score('programs', 0, rollouts, { recipe: 'code' });
+  const page = await open(browser, `${service.url}/#run=${run}&step=0`);
+  await page.getByRole('link', { name: 'programs', exact: true }).click();
+  const card = (place) => page.locator(`article[data-place="${place}"]`);
+  await card(0).locator('.tests').waitFor();
+  const strip = (place) => card(place).locator('.tests li').evaluateAll((all) => all.map((one) => one.className));
+  assert.deepEqual(await strip(0), ['passed', 'passed']);
+  assert.deepEqual(await strip(1), ['passed', 'wrong']);
+  assert.deepEqual(await strip(2), ['error', 'error']);
+  assert.equal(await card(1).locator('.tests').getAttribute('aria-label'), '1 of 2 tests passed');
+  assert.equal(await card(0).locator('details').count(), 0);
+  await card(2).locator('summary').click();
+  assert.match(await card(2).locator('details').textContent(), /ValueError/);
+  assert.equal(await page.locator('main img, main script, main iframe, main style, main link').count(), 0);
+  assert.equal(await wide(page), 0);
+  await page.goto(`${service.url}/#run=${run}`);
+  await page.getByText('tests, verdicts of tests').waitFor();
+  assert.deepEqual(page.faults, []);
+});
+
 test('a judge that fails is seen to fail, and nothing stands in for its verdicts', async () => {
   const broken = await Service.start({ judge: ['--latency', '1ms', '--invalid-rate', '1'] });
   try {

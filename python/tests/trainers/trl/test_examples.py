@@ -13,7 +13,8 @@ EXAMPLES = Path(__file__).parents[4] / "examples" / "trl"
 
 
 @pytest.mark.parametrize(
-    ("command", "rise"), [("grpo_tiny.py", 0.3), ("grpo_tiny.py --math", 0.4), ("grpo_tools.py", 0.6)]
+    ("command", "rise"),
+    [("grpo_tiny.py", 0.3), ("grpo_tiny.py --math", 0.4), ("grpo_tools.py", 0.6), ("grpo_code.py", 0.4)],
 )
 def test_the_reward_of_an_example_rises(command: str, rise: float) -> None:
     script, *options = command.split()
