@@ -215,10 +215,10 @@ test('the tests of a program are a strip of verdicts, and its words are text', a
   const code = (text) => `\`\`\`python\n${text}\n\`\`\``;
   const extra = { inputs_outputs: { inputs: ['1 2', '3 4'], outputs: ['3', '7'] } };
   const responses = ['print(sum(map(int, input().split())))', 'print(3)', `raise ValueError(${JSON.stringify(HOSTILE[0])})`].map(code);
-  const rollouts = responses.map((response, place) => ({ id: `c-${place}`, group: 'programs', prompt: 'Add.', response, extra }));
+  const rollouts = responses.map((response, place) => ({ id: `c-${place}`, group: 'sums', prompt: 'Add.', response, extra }));
   const { run } = await service.score('programs', 0, rollouts, { recipe: 'code' });
   const page = await open(browser, `${service.url}/#run=${run}&step=0`);
-  await page.getByRole('link', { name: 'programs', exact: true }).click();
+  await page.getByRole('link', { name: 'sums', exact: true }).click();
   const card = (place) => page.locator(`article[data-place="${place}"]`);
   await card(0).locator('.tests').waitFor();
   const strip = (place) => card(place).locator('.tests li').evaluateAll((all) => all.map((one) => one.className));

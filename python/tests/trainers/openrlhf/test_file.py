@@ -60,6 +60,15 @@ def ask(samples: list[tuple[str, str]]) -> list[Any]:
     return [each if isinstance(each, Exception) else each[0] for each in asyncio.run(all_of_them())]
 
 
+def test_labels_may_be_tests_of_a_program(make_rewards: Any) -> None:
+    make_rewards({"name": "programs", "components": {"tests": {"reward": "code"}}})
+    tests = '{"inputs": ["7", "8"], "outputs": ["7", "8"]}'
+    programs = ["print(input())", "print(7)", "while"]
+    said = [f"```python\n{program}\n```" for program in programs]
+    answers = openrlhf.reward_func([f"Echo.{one}" for one in said], ["Echo."] * 3, [tests] * 3)
+    assert [float(reward) for reward in answers["rewards"]] == [1.0, 0.5, 0.0]
+
+
 def test_invalid_samples_get_the_mean_of_their_siblings(make_rewards: Any) -> None:
     make_rewards(PICKY, GROUP_SIZE="4")
     got = ask([("q ", "1"), ("q ", "nan"), ("q ", "2"), ("q ", "6")])

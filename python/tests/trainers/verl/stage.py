@@ -26,6 +26,7 @@ WORDS = (
     "one",
     "cat",
     "dog",
+    "print(input())",
 )
 MARKS = ("<pad>", "<unk>", "</s>", "<think>", "</think>", "<answer>", "</answer>")
 
