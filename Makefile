@@ -112,6 +112,7 @@ bench:
 	$(PYTHON) bench/run.py
 	$(CARGO) run --release --locked -p plaudit --example turns -- bench/data
 	$(PYTHON) bench/mathematics.py
+	$(PYTHON) bench/code.py
 	$(PYTHON) bench/judges.py
 	$(PYTHON) bench/stream.py
 	python/venv.sh openrlhf

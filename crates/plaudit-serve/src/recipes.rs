@@ -175,8 +175,8 @@ impl RecipeCatalog {
         self.entries.get(name).map(|entry| entry.judges.as_str())
     }
 
-    /// An engine for a recipe, which shares judge clients and threads with all others, and the turns of its programs with those
-    /// of the same owner.
+    /// An engine for a recipe, which shares judge clients and threads with all others, and a limit of programs with those of the
+    /// same owner.
     pub(crate) fn engine(&self, name: &str, network: Network, owner: &str) -> Result<Engine, ApiError> {
         let entry = self.entries.get(name).ok_or_else(|| {
             ApiError::not_found("recipe.unknown", "the recipe of this run is not offered any more")

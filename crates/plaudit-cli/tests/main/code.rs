@@ -24,7 +24,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 fn without_sandbox(folder: &Folder, arguments: &[&str]) -> Option<std::process::Output> {
     let simulated = Command::new("unshare").args(["-Urm", "true"]).output();
     if !installed("python3") || !simulated.is_ok_and(|run| run.status.success()) {
-        println!("== left out: a host without a sandbox, for want of unshare or of user namespaces");
+        eprintln!("== left out: a host without a sandbox, for want of unshare or of user namespaces");
         return None;
     }
     let script = folder.file("refuse.py", REFUSE_LANDLOCK);

@@ -1,7 +1,7 @@
 //! The executor: threads that run programs in boxes, fair between engines and between the groups of one.
 //!
-//! Tests are handed out one by one. Engines take turns, and so do the groups of an engine; inside a group the first program
-//! comes first, so that its tests run side by side and it is done soon. What is found does not depend on who was faster: the
+//! Tests are handed out one by one. The engine that has had the least time comes next, and so does the group of an engine; inside a
+//! group the first program comes first, so that its tests run side by side and it is done soon. What is found does not depend on who was faster: the
 //! tests that count are decided by their order.
 
 use super::task::{CodeTask, StoredRun};
@@ -27,10 +27,11 @@ pub struct SandboxPolicy {
     pub allow_none: bool,
 }
 
-/// Whose programs take turns together, and how many of them run at once.
+/// The programs of one engine, whose they are, and how many of that owner run at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProgramLane {
     pub(crate) id: u64,
+    pub(crate) owner: u64,
     pub(crate) most: usize,
 }
 
@@ -49,6 +50,7 @@ pub(crate) type CodeResult = Result<StoredRun, Reason>;
 /// A task under way.
 struct CodeRun {
     task: CodeTask,
+    lane: ProgramLane,
     language: Arc<Language>,
     /// How long it may take from its first test on.
     timeout: Duration,
@@ -153,10 +155,10 @@ impl Drop for CodeRun {
 
 struct ExecutorState {
     queue: FairQueue<Arc<CodeRun>>,
-    /// How many programs of each lane run just now.
+    /// How many programs of each owner run just now.
     running: BTreeMap<u64, usize>,
-    /// How many may.
-    most: BTreeMap<u64, usize>,
+    /// The lanes under way.
+    lanes: BTreeMap<u64, ProgramLane>,
     closing: bool,
 }
 
@@ -271,7 +273,7 @@ impl Executor {
         let state = Mutex::new(ExecutorState {
             queue: FairQueue::default(),
             running: BTreeMap::new(),
-            most: BTreeMap::new(),
+            lanes: BTreeMap::new(),
             closing: false,
         });
         let core = Arc::new(ExecutorCore { sandbox, state, work: Condvar::new() });
@@ -336,12 +338,19 @@ impl Executor {
             needed: count,
             done: Some(Box::new(done)),
         };
-        let run = CodeRun { task, language, timeout, cancel, state: Mutex::new(state) };
+        let run = CodeRun { task, lane, language, timeout, cancel, state: Mutex::new(state) };
         let mut core = lock(&self.core.state);
         core.queue.push((lane.id, group), Arc::new(run));
-        core.most.insert(lane.id, lane.most);
+        core.lanes.insert(lane.id, lane);
         drop(core);
         self.core.work.notify_one();
+    }
+}
+
+impl Executor {
+    /// Forgets the lane of an engine that has ended.
+    pub(crate) fn forget(&self, lane: u64) {
+        lock(&self.core.state).lanes.remove(&lane);
     }
 }
 
@@ -357,7 +366,7 @@ impl ExecutorCore {
     /// The life of a thread: the next step of whoever's turn it is.
     fn work(&self) {
         while let Some((turn, run, step)) = self.next() {
-            let ended = run.ended();
+            let (ended, started) = (run.ended(), Instant::now());
             match step {
                 _ if ended.is_some() => run.fail(ended.unwrap_or(Code::Stopped)),
                 CodeStep::Compile => self.compile(turn, &run),
@@ -367,7 +376,7 @@ impl ExecutorCore {
                     run.finish(test, result, self.sandbox.tier());
                 }
             }
-            self.leave(turn.0);
+            self.leave(turn, run.lane.owner, started.elapsed());
         }
     }
 
@@ -378,10 +387,10 @@ impl ExecutorCore {
                 return None;
             }
             let mut step = None;
-            let ExecutorState { queue, running, most, .. } = &mut *state;
+            let ExecutorState { queue, running, lanes, .. } = &mut *state;
             let has_room = |lane| {
-                let running = running.get(&lane).copied().unwrap_or(0);
-                most.get(&lane).is_none_or(|most| running < *most)
+                let Some(ProgramLane { owner, most, .. }) = lanes.get(&lane) else { return true };
+                running.get(owner).copied().unwrap_or(0) < *most
             };
             let turn = queue.turn(has_room, |run| {
                 let (taken, more) = run.take();
@@ -390,7 +399,7 @@ impl ExecutorCore {
             });
             match (turn, step) {
                 (Some(turn), Some((run, step))) => {
-                    *running.entry(turn.0).or_insert(0) += 1;
+                    *running.entry(run.lane.owner).or_insert(0) += 1;
                     if !queue.is_empty() {
                         self.work.notify_one();
                     }
@@ -403,17 +412,15 @@ impl ExecutorCore {
         }
     }
 
-    /// Makes room for another program of a lane.
-    fn leave(&self, lane: u64) {
+    /// Makes room for another program of an owner.
+    fn leave(&self, turn: (u64, u64), owner: u64, time: Duration) {
         let mut state = lock(&self.state);
-        if let Some(running) = state.running.get_mut(&lane) {
+        state.queue.charge(turn, time);
+        if let Some(running) = state.running.get_mut(&owner) {
             *running -= 1;
             if *running == 0 {
-                state.running.remove(&lane);
+                state.running.remove(&owner);
             }
-        }
-        if !state.queue.has_lane(lane) {
-            state.most.remove(&lane);
         }
         if !state.queue.is_empty() {
             self.work.notify_one();

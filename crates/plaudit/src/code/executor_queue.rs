@@ -1,34 +1,50 @@
-//! A fair queue: lanes take turns, the groups of a lane take turns, and inside a group the first comes first.
+//! A fair queue: the lane that has had the least time comes next, in it the group that has had the least, and of that the first
+//! item. So short work of one is not kept waiting by long work of another.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-/// The waiting items of a group, by its number.
-type GroupItems<T> = (u64, VecDeque<T>);
+/// The waiting items of a group, and the time that it has had.
+struct GroupTurn<T> {
+    id: u64,
+    used: Duration,
+    items: VecDeque<T>,
+}
+
+/// The groups of a lane, and the time that it has had.
+struct LaneTurn<T> {
+    id: u64,
+    used: Duration,
+    groups: Vec<GroupTurn<T>>,
+}
 
 /// Waiting items by lane and group.
 pub(super) struct FairQueue<T> {
-    lanes: VecDeque<(u64, VecDeque<GroupItems<T>>)>,
+    lanes: Vec<LaneTurn<T>>,
 }
 
 impl<T> Default for FairQueue<T> {
     fn default() -> Self {
-        Self { lanes: VecDeque::new() }
+        Self { lanes: Vec::new() }
     }
 }
 
 impl<T> FairQueue<T> {
+    /// The items of a group. Who is new has had as much time as whoever has had the least.
     fn items(&mut self, (lane, group): (u64, u64)) -> Option<&mut VecDeque<T>> {
-        let at = self.lanes.iter().position(|(known, _)| *known == lane).unwrap_or_else(|| {
-            self.lanes.push_back((lane, VecDeque::new()));
+        let at = self.lanes.iter().position(|known| known.id == lane).unwrap_or_else(|| {
+            let used = least(self.lanes.iter().map(|lane| lane.used));
+            self.lanes.push(LaneTurn { id: lane, used, groups: Vec::new() });
             self.lanes.len() - 1
         });
-        let groups = &mut self.lanes.get_mut(at)?.1;
+        let groups = &mut self.lanes.get_mut(at)?.groups;
         // The latest group is the likely one.
-        let at = groups.iter().rposition(|(known, _)| *known == group).unwrap_or_else(|| {
-            groups.push_back((group, VecDeque::new()));
+        let at = groups.iter().rposition(|known| known.id == group).unwrap_or_else(|| {
+            let used = least(groups.iter().map(|group| group.used));
+            groups.push(GroupTurn { id: group, used, items: VecDeque::new() });
             groups.len() - 1
         });
-        Some(&mut groups.get_mut(at)?.1)
+        Some(&mut groups.get_mut(at)?.items)
     }
 
     /// Adds an item behind those of its group.
@@ -45,14 +61,18 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Whether something of a lane waits.
-    pub(super) fn has_lane(&self, lane: u64) -> bool {
-        self.lanes.iter().any(|(known, _)| *known == lane)
-    }
-
     /// Whether nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.lanes.is_empty()
+    }
+
+    /// Counts the time that a turn took.
+    pub(super) fn charge(&mut self, (lane, group): (u64, u64), time: Duration) {
+        let Some(lane) = self.lanes.iter_mut().find(|known| known.id == lane) else { return };
+        lane.used += time;
+        if let Some(group) = lane.groups.iter_mut().find(|known| known.id == group) {
+            group.used += time;
+        }
     }
 
     /// Shows the item whose turn it is, of the lanes that may go on, to `take`, which says whether it stays for another turn.
@@ -62,26 +82,55 @@ impl<T> FairQueue<T> {
         may_go_on: impl Fn(u64) -> bool,
         take: impl FnOnce(&T) -> bool,
     ) -> Option<(u64, u64)> {
-        let at = self.lanes.iter().position(|(lane, _)| may_go_on(*lane))?;
-        let (lane, mut groups) = self.lanes.remove(at)?;
-        let (group, mut items) = groups.pop_front()?;
-        if items.front().is_some_and(|item| !take(item)) {
-            items.pop_front();
+        // Of several that have had as little, the first; who has had a turn goes behind them.
+        let open = self.lanes.iter().enumerate().filter(|(_, lane)| may_go_on(lane.id));
+        let at = open.min_by_key(|(_, lane)| lane.used)?.0;
+        let mut lane = self.lanes.remove(at);
+        let at = lane.groups.iter().enumerate().min_by_key(|(_, group)| group.used)?.0;
+        let mut group = lane.groups.remove(at);
+        let turn = (lane.id, group.id);
+        if group.items.front().is_some_and(|item| !take(item)) {
+            group.items.pop_front();
         }
-        if !items.is_empty() {
-            groups.push_back((group, items));
+        if !group.items.is_empty() {
+            lane.groups.push(group);
         }
-        if !groups.is_empty() {
-            self.lanes.push_back((lane, groups));
+        if !lane.groups.is_empty() {
+            self.lanes.push(lane);
         }
-        Some((lane, group))
+        Some(turn)
     }
+}
+
+fn least(times: impl Iterator<Item = Duration>) -> Duration {
+    times.min().unwrap_or(Duration::ZERO)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::cell::Cell;
+
+    type Item = (&'static str, Cell<usize>);
+
+    /// The order in which items get their turns, each of which takes a time.
+    fn order(queue: &mut FairQueue<Item>, time: impl Fn(&str) -> Duration) -> String {
+        let mut order = String::new();
+        loop {
+            let mut name = "";
+            let turn = queue.turn(
+                |_| true,
+                |item| {
+                    name = item.0;
+                    item.1.set(item.1.get() - 1);
+                    item.1.get() > 0
+                },
+            );
+            let Some(turn) = turn else { return order };
+            order.push_str(name);
+            queue.charge(turn, time(name));
+        }
+    }
 
     #[test]
     fn lanes_and_groups_take_turns() {
@@ -92,15 +141,17 @@ mod tests {
         queue.push((1, 1), item("b", 1));
         queue.push((1, 2), item("c", 2));
         queue.push((2, 1), item("d", 2));
-        let mut order = String::new();
-        let take = |order: &mut String, (name, left): &(&str, Cell<usize>)| {
-            order.push_str(name);
-            left.set(left.get() - 1);
-            left.get() > 0
-        };
-        assert_eq!(queue.turn(|_| false, |one| take(&mut order, one)), None);
-        while queue.turn(|_| true, |one| take(&mut order, one)).is_some() {}
-        assert_eq!(order, "adcdacab");
+        assert_eq!(queue.turn(|_| false, |_| true), None);
+        assert_eq!(order(&mut queue, |_| Duration::from_secs(1)), "adcdacab");
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn short_work_does_not_wait_for_long_work() {
+        let mut queue = FairQueue::default();
+        queue.push((1, 1), ("l", Cell::new(4)));
+        queue.push((2, 1), ("s", Cell::new(6)));
+        let time = |name: &str| Duration::from_secs(if name == "l" { 10 } else { 1 });
+        assert_eq!(order(&mut queue, time), "lsssssslll");
     }
 }

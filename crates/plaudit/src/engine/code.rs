@@ -68,9 +68,12 @@ impl CodeRunner {
         shared: &Arc<SharedResources>,
     ) -> Result<Option<Arc<Self>>, RunError> {
         static NEXT_LANE: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT_LANE.fetch_add(1, Ordering::Relaxed);
         let lane = match owner {
-            Some((name, most)) => ProgramLane { id: rapidhash::v3::rapidhash_v3(name.as_bytes()), most },
-            None => ProgramLane { id: NEXT_LANE.fetch_add(1, Ordering::Relaxed), most: usize::MAX },
+            Some((name, most)) => {
+                ProgramLane { id, owner: rapidhash::v3::rapidhash_v3(name.as_bytes()), most }
+            }
+            None => ProgramLane { id, owner: id, most: usize::MAX },
         };
         let rewards: Vec<&CodeReward> = plan.code_rewards().map(Arc::as_ref).collect();
         if rewards.is_empty() {
@@ -198,6 +201,14 @@ impl CodeRunner {
         let claim = Claim { key, judge: SANDBOX, request_id: u64::MAX };
         self.record.store(claim, &body, started.elapsed()).await?;
         Ok(Arc::from(body))
+    }
+}
+
+impl Drop for CodeRunner {
+    fn drop(&mut self) {
+        if let Some(executor) = &self.executor {
+            executor.forget(self.lane.id);
+        }
     }
 }
 

@@ -352,3 +352,32 @@ fn a_language_of_the_recipe_is_run() {
         assert!(errors.contains(at), "{wrong}: {errors}");
     }
 }
+
+/// An owner may have fewer programs at once than there is room for, over all its engines.
+#[test]
+fn programs_of_an_owner_are_limited() {
+    let open = |most: usize| {
+        let options = EngineOptions { owner: Some(("somebody", most)), ..EngineOptions::default() };
+        Arc::new(Engine::open(plan(TESTS), &options).unwrap())
+    };
+    let (one, other) = (open(1), open(1));
+    let extra = json!({"tests": [{"input": "1", "output": "1"}, {"input": "2", "output": "2"}]});
+    let sleeps = |name: &str| {
+        vec![rollout(
+            0,
+            fenced(&format!("import time\ntime.sleep(0.5)  # {name}\nprint(input())")),
+            extra.clone(),
+        )]
+    };
+    let started = Instant::now();
+    let (send, receive) = mpsc::channel();
+    for (engine, rollouts) in [(&one, sleeps("one")), (&other, sleeps("other"))] {
+        let send = send.clone();
+        engine
+            .submit(rollouts, ScoreOptions::default(), move |_, report| send.send(report.unwrap()).unwrap());
+    }
+    for _ in 0..2 {
+        assert_eq!(outcome(&receive.recv().unwrap().rows[0]).value(), Some(1.0));
+    }
+    assert!(started.elapsed() >= Duration::from_secs(2), "four half seconds, one after the other");
+}

@@ -239,3 +239,27 @@ fn who_is_refused_takes_nothing_from_others() {
         assert_eq!(answer.status, 200, "{}", answer.text());
     }
 }
+
+/// Endless programs keep neither rules nor the programs of others waiting.
+#[test]
+fn endless_programs_of_one_run_starve_no_other() {
+    let folder = Folder::new("serve-programs");
+    let recipe = "name: programs\ncomponents:\n  tests: { reward: code, timeout: 2, most_timeouts: 50 }\n";
+    let (length, programs) = (folder.file("length.yaml", LENGTH), folder.file("programs.yaml", recipe));
+    let service = Service::start(&folder, &["--recipe", &length, "--recipe", &programs]);
+    let fenced = |code: &str| format!("```python\n{code}\n```");
+    let tests: Vec<Value> =
+        (0..50).map(|at| json!({"input": at.to_string(), "output": at.to_string()})).collect();
+    let rollout = |group: String, code: &str| json!({"group": group, "response": fenced(code), "extra": {"tests": tests}});
+    let endless: Vec<Value> =
+        (0..32).map(|at| rollout(format!("e{at}"), &format!("while True: pass  # {at}"))).collect();
+    // 32 x 50 x 2 s of work, which nobody waits for.
+    let job = service.post("/v1/jobs", &json!({"recipe": "programs", "run": "endless", "rollouts": endless}));
+    assert_eq!(job.status, 202, "{job:?}");
+    let modest = json!({"recipe": "programs", "run": "modest", "rollouts": [rollout("m".to_owned(), "print(input())")]});
+    let scored = service.post("/v1/score", &modest).json();
+    assert_eq!(scored["results"][0]["total"], 1.0, "{scored}");
+    let rules = service.post("/v1/score", &json!({"recipe": "length", "rollouts": [{"response": "abc"}]}));
+    assert_eq!(rules.status, 200);
+    assert_eq!(service.get("/healthz").status, 200);
+}
