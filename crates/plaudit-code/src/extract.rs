@@ -1,57 +1,107 @@
-//! The program of a response: the last fenced code block of a language.
+//! Fenced code blocks of a response by their language, and the program among them: the last one.
 
 use crate::language::Language;
+use std::borrow::Cow;
+
+/// A fenced code block that is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FencedBlock<'r> {
+    /// Everything between the two fences.
+    pub text: &'r str,
+    /// Whether the fence names the language; otherwise it names none.
+    pub named: bool,
+    /// By how many spaces the fence is indented.
+    pub indent: usize,
+}
+
+impl<'r> FencedBlock<'r> {
+    /// The code: of each line, as many spaces less as the fence is indented by.
+    pub fn code(&self) -> Cow<'r, str> {
+        if self.indent == 0 {
+            return Cow::Borrowed(self.text);
+        }
+        let lines = self.text.split_inclusive('\n');
+        let spaces = |line: &str| line.bytes().take(self.indent).take_while(|byte| *byte == b' ').count();
+        Cow::Owned(lines.map(|line| &line[spaces(line)..]).collect())
+    }
+}
 
 /// The last closed block that names the language, or else the last closed block that names none.
 pub fn extract<'r>(response: &'r str, language: &Language) -> Option<&'r str> {
     let (mut named, mut bare) = (None, None);
-    // The fence that is open: its character, its length, its kind, and where its content starts.
-    let mut open: Option<(u8, usize, Kind, usize)> = None;
+    each_block(response, &language.fences, |block| {
+        *(if block.named { &mut named } else { &mut bare }) = Some(block.text);
+    });
+    named.or(bare).filter(|block| !block.trim().is_empty())
+}
+
+/// All closed blocks whose fences name the language by one of these words, or name none.
+pub fn fenced_blocks<'r>(response: &'r str, names: &[&str]) -> Vec<FencedBlock<'r>> {
+    let mut blocks = Vec::new();
+    each_block(response, names, |block| blocks.push(block));
+    blocks
+}
+
+fn each_block<'r>(response: &'r str, names: &[impl AsRef<str>], mut each: impl FnMut(FencedBlock<'r>)) {
+    // The fence that is open, its kind, and where its content starts.
+    let mut open: Option<(Fence<'_>, Kind, usize)> = None;
     let mut at = 0;
     for line in response.split_inclusive('\n') {
         let start = at;
         at += line.len();
-        let Some((mark, length, rest)) = fence(line) else { continue };
+        let Some(fence) = fence(line) else { continue };
         match open {
-            None => open = Some((mark, length, kind(rest, language), at)),
-            Some((known, least, kind, content)) if known == mark && length >= least && rest.is_empty() => {
-                let block = &response[content..start];
-                match kind {
-                    Kind::Named => named = Some(block),
-                    Kind::Bare => bare = Some(block),
-                    Kind::Other => {}
+            None => open = Some((fence, kind(fence.info, names), at)),
+            Some((opened, kind, content)) if opened.is_closed_by(&fence) => {
+                if kind != Kind::Other {
+                    let text = &response[content..start];
+                    each(FencedBlock { text, named: kind == Kind::Named, indent: opened.indent });
                 }
                 open = None;
             }
             Some(_) => {}
         }
     }
-    named.or(bare).filter(|block| !block.trim().is_empty())
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Named,
     Bare,
     Other,
 }
 
-/// The character and the length of a fence, and what follows it on its line.
-fn fence(line: &str) -> Option<(u8, usize, &str)> {
-    let text = line.trim_start_matches(' ');
-    if line.len() - text.len() > 3 {
-        return None;
-    }
-    let mark = *text.as_bytes().first().filter(|mark| matches!(mark, b'`' | b'~'))?;
-    let length = text.bytes().take_while(|byte| *byte == mark).count();
-    (length >= 3).then(|| (mark, length, text[length..].trim()))
+/// A line of at least three backticks or tildes, as CommonMark has it.
+#[derive(Clone, Copy)]
+struct Fence<'l> {
+    mark: u8,
+    length: usize,
+    indent: usize,
+    /// What follows on the line.
+    info: &'l str,
 }
 
-fn kind(info: &str, language: &Language) -> Kind {
+impl Fence<'_> {
+    fn is_closed_by(&self, other: &Fence<'_>) -> bool {
+        other.mark == self.mark && other.length >= self.length && other.info.is_empty()
+    }
+}
+
+fn fence(line: &str) -> Option<Fence<'_>> {
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    let mark = *text.as_bytes().first().filter(|mark| indent <= 3 && matches!(mark, b'`' | b'~'))?;
+    let length = text.bytes().take_while(|byte| *byte == mark).count();
+    let info = text[length..].trim();
+    // Backticks after backticks are code within a line.
+    (length >= 3 && (mark == b'~' || !info.contains('`'))).then_some(Fence { mark, length, indent, info })
+}
+
+fn kind(info: &str, names: &[impl AsRef<str>]) -> Kind {
     let word = info.split([' ', '\t', '{', ',', ':']).next().unwrap_or("");
     if info.is_empty() {
         Kind::Bare
-    } else if language.fences.iter().any(|name| name.eq_ignore_ascii_case(word)) {
+    } else if names.iter().any(|name| name.as_ref().eq_ignore_ascii_case(word)) {
         Kind::Named
     } else {
         Kind::Other
@@ -77,11 +127,22 @@ mod tests {
             ("```python\n\n```", None),
             ("The answer is 7.", None),
             ("    ```python\n    a\n    ```", None),
+            ("```python a``` is code\n```python\nb\n```", Some("b\n")),
             ("", None),
         ] {
             assert_eq!(extract(response, &python), wanted, "{response:?}");
         }
         let many = "```python\nx\n```\n".repeat(50_000);
         assert_eq!(extract(&many, &python), Some("x\n"));
+    }
+
+    #[test]
+    fn every_closed_block_of_the_language_is_found() {
+        let response =
+            "```py\na\n```\n```json\n{}\n```\n~~~\nb\n~~~\n  ```PYTHON3\n   c\n d\n  ```\n```python\ne";
+        let blocks = fenced_blocks(response, &["python", "py", "python3"]);
+        let found: Vec<(Cow<'_, str>, bool)> =
+            blocks.iter().map(|block| (block.code(), block.named)).collect();
+        assert_eq!(found, [("a\n".into(), true), ("b\n".into(), false), (" c\nd\n".into(), true)]);
     }
 }

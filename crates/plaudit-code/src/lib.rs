@@ -33,10 +33,14 @@ mod language;
 mod execute;
 mod compare;
 mod value;
+mod python;
+mod names;
 
 pub use cases::{Case, Expected, Tests, TestsError};
 pub use compare::same_output;
 pub use execute::{Credit, Execution, Program, TestResult, Verdict, execute};
-pub use extract::extract;
+pub use extract::{FencedBlock, extract, fenced_blocks};
 pub use language::{Language, Languages};
+pub use names::{BoundName, NameKind};
+pub use python::{PythonParser, Syntax};
 pub use value::{Equality, PyValue};
