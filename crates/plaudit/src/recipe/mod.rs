@@ -28,6 +28,7 @@ pub fn shipped() -> &'static [(&'static str, &'static str)] {
         "quickstart",
         "math",
         "code",
+        "code_text",
         "safety",
         "writing",
         "tools",

@@ -10,6 +10,10 @@ pub mod accuracy;
 pub mod action_loop;
 pub mod arguments;
 mod assignment;
+mod code_blocks;
+pub mod code_patch_similarity;
+pub mod code_style;
+pub mod code_syntax_check;
 pub mod correct;
 pub mod custom;
 pub mod dapo_overlong;
@@ -61,6 +65,9 @@ use std::sync::Arc;
 pub const RULES: &[Registration<Rule>] = &[
     Registration::of::<accuracy::Accuracy>(),
     Registration::of::<action_loop::ActionLoop>(),
+    Registration::of::<code_patch_similarity::CodePatchSimilarity>(),
+    Registration::of::<code_style::CodeStyle>(),
+    Registration::of::<code_syntax_check::CodeSyntaxCheck>(),
     Registration::of::<dapo_overlong::DapoOverlong>(),
     Registration::of::<f1_score::F1Score>(),
     Registration::of::<kimi_length::KimiLength>(),

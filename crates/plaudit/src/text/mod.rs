@@ -9,6 +9,7 @@ pub mod lower;
 pub mod ngrams;
 pub mod pii;
 pub mod scope;
+pub mod sequence_matcher;
 pub mod space;
 pub mod tags;
 pub mod thought;

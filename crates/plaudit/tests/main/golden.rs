@@ -140,3 +140,18 @@ fn every_reward_agrees_with_its_vectors_or_differs_on_purpose() {
     assert!(stale.is_empty(), "differences that no vector has: {stale:?}");
     assert!(wrong.is_empty(), "{} of {count} vectors differ:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn autojunk_gives_the_answers_of_difflib() {
+    let kind = plaudit::rule::find("code_patch_similarity").expect("the rule");
+    let mut count = 0;
+    for mut vector in lines("code_patch_similarity.jsonl") {
+        vector["params"] = serde_json::json!({"autojunk": true});
+        if vector["reference"].as_str().is_some_and(|reference| !reference.is_empty()) {
+            // To the last bit.
+            assert_eq!(answer(kind, &vector), [vector["expected"]["score"].clone()], "{}", vector["id"]);
+            count += 1;
+        }
+    }
+    assert!(count >= 50);
+}

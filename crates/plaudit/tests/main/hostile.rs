@@ -108,7 +108,43 @@ fn texts() -> Vec<(&'static str, String)> {
         ("a long domain", around("a@", "b.", "com")),
         ("a long number", around("-", "1", ".5")),
         ("a step without end", around("Step ", "1", "")),
+        ("small blocks", fill(&format!("```python\n{}\n```\n", "(".repeat(4000)))),
+        ("blocks of f-strings", fill(&format!("```python\n{}\n```\n", "f'{".repeat(1300)))),
+        ("empty blocks", fill("```\n```\n")),
+        ("fences", fill("```python\n")),
     ]);
+    // What makes parsers of Python recurse, lose track or repeat themselves.
+    let code = [
+        "(",
+        "[",
+        "-",
+        "not ",
+        "lambda:",
+        "lambda a=",
+        "1**",
+        "a if b else ",
+        "a.",
+        "a()",
+        "1+",
+        "f'{",
+        "f'{'\n}' \"' (",
+        "a;",
+        "x=",
+        "a b ",
+        "if x:\n ",
+        "with (",
+        "$",
+        "f'{a}' ",
+        "def f(a:",
+        "a:b:",
+        "'",
+        "\\",
+        "match a:\n case (",
+        "é",
+        "#",
+        "pass\n",
+    ];
+    texts.extend(code.map(|unit| (unit, around("```python\n", unit, "\n```"))));
     texts
 }
 
@@ -144,6 +180,9 @@ fn variants() -> Vec<(&'static str, Value)> {
         ("tool_call_validity", json!({"score": "all", "no_calls": 0.0})),
         ("action_loop", json!({"repeats": "consecutive", "penalty": "count", "ignore": ["g", "h"]})),
         ("turn_count", json!({"unit": "call"})),
+        ("code_style", json!({"names": "bound"})),
+        ("code_syntax_check", json!({"python": "3.8", "bare": false})),
+        ("code_patch_similarity", json!({"autojunk": true})),
         ("accuracy", json!({"scope": "all"})),
         ("number_accuracy", json!({"scope": "assistant"})),
     ]
@@ -286,6 +325,48 @@ fn no_conversation_makes_a_rule_slow() {
     }
     println!("the longest of all: {longest:?}");
     assert!(slow.is_empty(), "longer than {LIMIT:?}: {slow:?}");
+}
+
+/// The longest texts that the rule compares, which share much, little, or the same few characters.
+#[test]
+fn no_patch_makes_a_comparison_slow() {
+    const LENGTH: usize = 1 << 15;
+    let cut = |text: String| text.chars().take(LENGTH).collect::<String>();
+    let mut seed = 1_u64;
+    let mut random = |letters: u64| -> String {
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(b'a' + ((seed >> 33) % letters) as u8)
+        };
+        (0..LENGTH).map(|_| next()).collect()
+    };
+    let texts: Vec<String> = vec![
+        cut("a".repeat(LENGTH)),
+        cut("ab".repeat(LENGTH)),
+        cut("aab".repeat(LENGTH)),
+        cut("- a = b\n+ a = c\n".repeat(LENGTH)),
+        cut((0..LENGTH).map(|at| format!("line {at}\n")).collect()),
+        cut((0..LENGTH).rev().map(|at| format!("line {at}\n")).collect()),
+        cut((0..LENGTH as u32).filter_map(|at| char::from_u32(0x4e00 + at)).collect()),
+        random(2),
+        random(4),
+        random(26),
+        random(26),
+    ];
+    let (extra, mut longest) = (Map::new(), (Duration::ZERO, (0, 0)));
+    for parameters in [json!({}), json!({"autojunk": true})] {
+        let rule = rule::find("code_patch_similarity").unwrap();
+        let scorer = (rule.build)(parameters, &mut ResourceCache::default()).unwrap();
+        for (i, first) in texts.iter().enumerate() {
+            for (j, second) in texts.iter().enumerate() {
+                // A reference of which nothing is prepared yet, each time.
+                let took = shortest(LIMIT, || measure(&scorer, first, &Text::new(second.as_str()), &extra));
+                longest = longest.max((took, (i, j)));
+            }
+        }
+    }
+    println!("the longest of all: {longest:?}");
+    assert!(longest.0 <= LIMIT, "{longest:?}");
 }
 
 /// How long a rule works on a text of which nothing has been looked at yet.
