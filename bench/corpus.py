@@ -200,14 +200,72 @@ def math_rows(seed=11):
         yield {"id": f"m{index}", "group": f"g{index // GROUP}", "prompt": "?", "response": text, "reference": reference}
 
 
+def code_block(rng, size):
+    """About `size` bytes of a Python module, in functions."""
+    pieces, written = ["import math\nfrom collections import defaultdict\n"], 0
+    while written < size:
+        name, noun, verb = rng.choice(NOUNS), rng.choice(NOUNS), rng.choice(("find", "count", "merge", "check", "update"))
+        a, b = rng.randint(2, 99), rng.randint(2, 99)
+        text = rng.choice((
+            f"""
+def {verb}_{name}(values, limit={a}):
+    result = defaultdict(list)
+    for index, value in enumerate(sorted(values)):
+        if value % {b} == 0 and index < limit:
+            result[value // {b}].append((index, value))
+        elif not value:
+            continue
+    return {{key: max(items) for key, items in result.items() if len(items) > 1}}
+""",
+            f"""
+class {name.capitalize()}{noun.capitalize()}:
+    def __init__(self, {noun}, size={a}):
+        self.{noun} = {noun}
+        self.items = [None] * size
+
+    def {verb}(self, key):
+        try:
+            return self.items[hash(key) % len(self.items)]
+        except (TypeError, IndexError) as error:
+            raise ValueError(f"no {name}: {{key!r}} of {{self.{noun}:>{a}}}") from error
+""",
+            f"""
+def {verb}_{noun}(left, right):
+    # The {name} of both, with the smaller one first.
+    low, high = min(left, right), max(left, right)
+    while low:
+        low, high = high % low, low
+    total = math.sqrt(high ** 2 + {a}) * {b} - sum(x * y for x, y in zip(range({a}), [1, 2, {b}]))
+    return round(total, {rng.randint(1, 9)}) if total > {a} else -high
+""",
+        ))
+        pieces.append(text)
+        written += len(text)
+    return "".join(pieces)
+
+
+def code_rows(seed=13):
+    """Responses with one block of about 2 KB of Python, every eighth with a mistake; the reference has a few lines changed."""
+    rng = random.Random(seed)
+    for index in range(ROLLOUTS):
+        code = code_block(rng, 1900)
+        lines = code.splitlines()
+        for _ in range(5):
+            lines[rng.randrange(len(lines))] = f"    {rng.choice(NOUNS)} = {number(rng)}"
+        if rng.random() < 0.125:
+            code = code.replace(rng.choice((":", ")", "=")), "", 1)
+        text = f"{sentence(rng)}\n\n```python\n{code}```\n\n{sentence(rng)}"
+        yield {"id": f"c{index}", "group": f"g{index // GROUP}", "prompt": "?", "response": text, "reference": "\n".join(lines)}
+
+
 def encode(row):
     return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
 def write_corpus(folder):
     folder.mkdir(parents=True, exist_ok=True)
-    names = ("responses.jsonl", "responses_short.jsonl", "responses_tools.jsonl", "math.jsonl")
-    columns = [*zip(*rows()), list(math_rows())]
+    names = ("responses.jsonl", "responses_short.jsonl", "responses_tools.jsonl", "math.jsonl", "responses_code.jsonl")
+    columns = [*zip(*rows()), list(math_rows()), list(code_rows())]
     for name, column in zip(names, columns):
         partial = folder / (name + ".part")
         partial.write_bytes(b"".join(map(encode, column)))
