@@ -1,8 +1,9 @@
 //! Landlock rulesets: which files a boxed program may open, and that it reaches no network and no other process.
 
+use crate::layout::DEVICES;
 use crate::sys::{Errno, call, last_errno};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;
@@ -65,4 +66,23 @@ pub(crate) fn allow(rules: &OwnedFd, path: &Path, access: Access) -> Result<(), 
     const PATH_BENEATH: usize = 1;
     let arguments = [rules.as_raw_fd() as usize, PATH_BENEATH, attributes.as_ptr() as usize, 0, 0, 0];
     call(libc::SYS_landlock_add_rule, arguments).map(|_| ())
+}
+
+/// The rules of tier B: read the system and the box's folder, write nothing but devices.
+pub(crate) fn file_rules(
+    version: u32,
+    readable: &[PathBuf],
+    folder: Option<&Path>,
+) -> Result<OwnedFd, Errno> {
+    let allowed = rules(version, true)?;
+    for path in readable {
+        allow(&allowed, path, Access::Read)?;
+    }
+    for device in DEVICES {
+        allow(&allowed, Path::new(device), Access::Device)?;
+    }
+    if let Some(folder) = folder {
+        allow(&allowed, folder, Access::Read)?;
+    }
+    Ok(allowed)
 }

@@ -35,6 +35,7 @@
 
 // In the order of the path of a job.
 mod sandbox;
+mod slot;
 mod job;
 mod report;
 mod layout;

@@ -4,23 +4,23 @@ use crate::attack::{ATTACKS, AttackTable};
 use crate::child::{BoxFile, MountStep};
 use crate::filter::Filter;
 use crate::guard::{BoxTable, Guard};
-use crate::job::{BoxFailure, Exit, Job, Limits, RunResult};
-use crate::landlock::{self, Access};
+use crate::job::{BoxFailure, Job, Limits, RunResult};
+use crate::landlock;
 use crate::launch::{self, Blueprint, INSIDE, Started};
-use crate::layout::{self, DEVICES, WORK};
+use crate::layout::{self, WORK};
 use crate::namespaces::Namespaces;
 use crate::report::{LayerReport, SandboxReport};
-use crate::scratch::{Scratch, empty, write_files};
-use crate::streams::{above_two, input, pipe};
-use crate::supervise;
-use crate::sys::Errno;
+use crate::scratch::{Scratch, write_files};
+use crate::slot::{Seat, Slot, Slots};
+use crate::streams::{above_two, input, joint, pipe};
+use crate::supervise::{self, Running};
+use crate::sys::{self, Errno};
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 
 /// How much isolates a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,11 +48,11 @@ impl std::fmt::Display for Tier {
 pub struct Options {
     /// The tier; without it the best one that withstands the attacks. [`Tier::None`] is used only when it is named here.
     pub tier: Option<Tier>,
-    /// How many boxes exist at once; more jobs wait.
+    /// How many programs run at once; more jobs wait. A pair counts as one.
     pub slots: usize,
     /// Folders and files that programs may read besides the system's own, such as that of an interpreter.
     pub read_only: Vec<PathBuf>,
-    /// As root, boxes belong to this user and those after it, one for each slot. They should own nothing.
+    /// As root, boxes belong to this user and those after it, two for each slot. They should own nothing.
     pub first_user: u32,
     /// Where tier B keeps the files of its boxes.
     pub scratch: PathBuf,
@@ -71,18 +71,6 @@ impl Default for Options {
     }
 }
 
-/// A place for one box at a time.
-struct Slot {
-    index: usize,
-    /// The user of its boxes, where the engine is root.
-    user: Option<u32>,
-    /// The folder of its boxes in tier B.
-    folder: Option<PathBuf>,
-    landlock: Option<OwnedFd>,
-    /// The namespaces that its boxes start from in tier A.
-    namespaces: Option<Namespaces>,
-}
-
 /// Runs programs in boxes of one tier. Any thread may use it.
 pub struct Sandbox {
     report: SandboxReport,
@@ -90,8 +78,7 @@ pub struct Sandbox {
     mounts: Vec<MountStep>,
     filter: Filter,
     boxes: BoxTable,
-    free: Mutex<Vec<Slot>>,
-    freed: Condvar,
+    slots: Slots,
     /// Whether the engine could be debugged before a box made it otherwise.
     dumpable: bool,
     owner: u32,
@@ -102,7 +89,7 @@ pub struct Sandbox {
 
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sandbox").field("tier", &self.tier).field("slots", &self.boxes.len()).finish()
+        f.debug_struct("Sandbox").field("tier", &self.tier).field("slots", &self.slots()).finish()
     }
 }
 
@@ -146,68 +133,98 @@ impl Sandbox {
         self.tier
     }
 
-    /// How many boxes can exist at once.
+    /// How many programs, or pairs of them, can run at once.
     pub fn slots(&self) -> usize {
-        self.boxes.len()
+        self.slots.count
     }
 
     /// Runs a job in a box of its own. Waits for a free slot, then for the end of the program.
     pub fn run(&self, job: &Job) -> Result<RunResult, BoxFailure> {
-        if std::process::id() != self.owner {
-            return Err(BoxFailure::Lost(
-                "the sandbox belongs to the process that forked this one",
-                libc::ECHILD,
-            ));
-        }
-        let slot = self.take_slot();
-        let result = self.run_in(&slot, job);
-        self.give_back(slot);
+        self.check_owner()?;
+        let slot = self.slots.take();
+        let result = self.run_in(&slot.first, job);
+        self.slots.give_back(slot);
         result
     }
 
-    fn take_slot(&self) -> Slot {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match free.pop() {
-                Some(slot) => return slot,
-                None => free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner),
-            }
+    /// Runs two jobs at once in boxes of their own: the standard output of each is the standard input of the other, by pipes
+    /// that nobody else holds. Where one is ended for a limit, so is the other; the result of the latter says that it was
+    /// killed. Takes one slot, since one of the two mostly waits for the other.
+    pub fn run_pair(&self, jobs: [&Job; 2]) -> Result<[RunResult; 2], BoxFailure> {
+        self.check_owner()?;
+        if jobs.iter().any(|job| !job.stdin.is_empty()) {
+            return Err(BoxFailure::Request("the input of a pair is the other's output".into()));
         }
+        let slot = self.slots.take();
+        let result = self.run_pair_in([&slot.first, &slot.second], jobs);
+        self.slots.give_back(slot);
+        result
     }
 
-    fn give_back(&self, slot: Slot) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
-        self.freed.notify_one();
+    fn check_owner(&self) -> Result<(), BoxFailure> {
+        if std::process::id() == self.owner {
+            return Ok(());
+        }
+        Err(BoxFailure::Lost("the sandbox belongs to the process that forked this one", libc::ECHILD))
     }
 
-    fn run_in(&self, slot: &Slot, job: &Job) -> Result<RunResult, BoxFailure> {
-        let lost = |what| move |errno| BoxFailure::Lost(what, errno);
+    fn run_in(&self, seat: &Seat, job: &Job) -> Result<RunResult, BoxFailure> {
         let stdin = input(&job.stdin).map_err(lost("memfd_create"))?;
-        let (stdout, stdout_end) = pipe(slot.user).map_err(lost("pipe2"))?;
-        let (stderr, stderr_end) = pipe(slot.user).map_err(lost("pipe2"))?;
+        let (stdout, stdout_end) = pipe(seat.user).map_err(lost("pipe2"))?;
+        let (stderr, stderr_end) = pipe(seat.user).map_err(lost("pipe2"))?;
         let descriptors = [stdin.as_raw_fd(), stdout_end.as_raw_fd(), stderr_end.as_raw_fd()];
-        let started = self.start(slot, job, descriptors, None)?;
+        let started = self.start(seat, job, descriptors, None);
         drop((stdin, stdout_end, stderr_end));
-        let place = &self.boxes[slot.index];
-        let mut result = supervise::watch(started.process, place, &job.limits, stdout, stderr);
-        // The first process of a PID namespace cannot be killed from inside.
-        let killed = |run: &RunResult| run.exit == Exit::Signal(libc::SIGKILL) && run.hit.is_none();
-        if self.tier == Tier::A && result.as_ref().is_ok_and(killed) {
-            result = Err(BoxFailure::Lost(
-                "killed from outside, perhaps because the host has no memory left",
-                libc::ENOMEM,
-            ));
-        }
-        if let Some(folder) = &slot.folder {
-            empty(folder);
-        }
+        let result = started.and_then(|started| {
+            let limits = &job.limits;
+            let place = &self.boxes[seat.index];
+            let running = Running { process: started.process, place, limits, stdout: Some(stdout), stderr };
+            let [result] = supervise::watch([running], self.tier == Tier::A)?;
+            Ok(result)
+        });
+        seat.empty();
+        result
+    }
+
+    fn run_pair_in(&self, seats: [&Seat; 2], jobs: [&Job; 2]) -> Result<[RunResult; 2], BoxFailure> {
+        let (first_input, second_output) = joint().map_err(lost("pipe2"))?;
+        let (second_input, first_output) = joint().map_err(lost("pipe2"))?;
+        let (first_errors, first_end) = pipe(seats[0].user).map_err(lost("pipe2"))?;
+        let (second_errors, second_end) = pipe(seats[1].user).map_err(lost("pipe2"))?;
+        let ends = [(first_input, first_output, first_end), (second_input, second_output, second_end)];
+        let descriptors = ends
+            .each_ref()
+            .map(|(input, output, errors)| [input.as_raw_fd(), output.as_raw_fd(), errors.as_raw_fd()]);
+        let running = |index: usize, started: &Started, stderr: OwnedFd| Running {
+            process: started.process,
+            place: &self.boxes[seats[index].index],
+            limits: &jobs[index].limits,
+            stdout: None,
+            stderr,
+        };
+        let result = self.start(seats[0], jobs[0], descriptors[0], None).and_then(|started| {
+            let first = running(0, &started, first_errors);
+            match self.start(seats[1], jobs[1], descriptors[1], None) {
+                Ok(started) => {
+                    // So that each sees the end of the other.
+                    drop(ends);
+                    let second = running(1, &started, second_errors);
+                    supervise::watch([first, second], self.tier == Tier::A)
+                }
+                Err(failure) => {
+                    first.end();
+                    Err(failure)
+                }
+            }
+        });
+        seats.iter().for_each(|seat| seat.empty());
         result
     }
 
     /// Builds the box of a job and starts its program, or the attacks.
     fn start(
         &self,
-        slot: &Slot,
+        seat: &Seat,
         job: &Job,
         descriptors: [i32; 3],
         attacks: Option<&AttackTable>,
@@ -227,7 +244,7 @@ impl Sandbox {
             }
         }
         let mut files = Vec::new();
-        let work = match &slot.folder {
+        let work = match &seat.folder {
             Some(folder) => {
                 write_files(folder, job).map_err(|errno| BoxFailure::Lost("the box's folder", errno))?;
                 CString::new(folder.as_os_str().as_bytes())
@@ -247,24 +264,24 @@ impl Sandbox {
         let options = format!("mode=755,uid={INSIDE},gid={INSIDE},size={bytes},nr_inodes={count}");
         let plan = Blueprint {
             tier: self.tier,
-            namespaces: slot.namespaces.as_ref(),
+            namespaces: seat.namespaces.as_ref(),
             mounts: &self.mounts,
             files: &files,
             work: &work,
             work_options: &text(&options)?,
             descriptors,
-            user: slot.user,
-            limits: &resource_limits(limits, self.tier == Tier::A || slot.user.is_some()),
-            landlock: slot.landlock.as_ref(),
+            user: seat.user,
+            limits: &resource_limits(limits, self.tier == Tier::A || seat.user.is_some()),
+            landlock: seat.landlock.as_ref(),
             filter: &self.filter,
             arguments: &arguments,
             environment: &environment,
             attacks,
             engine_dead: &self.guard.engine_dead,
         };
-        let started = launch::start(&plan, &self.boxes[slot.index]);
-        if self.dumpable && slot.user.is_some() {
-            set_dumpable();
+        let started = launch::start(&plan, &self.boxes[seat.index]);
+        if self.dumpable && seat.user.is_some() {
+            sys::set_dumpable();
         }
         started
     }
@@ -310,25 +327,19 @@ impl Sandbox {
         let root = launch::effective(libc::SYS_geteuid) == 0 && is_mapped(options);
         let scratch = match tier {
             Tier::A => None,
-            _ => Some(
-                Scratch::new(&options.scratch)
-                    .map_err(|errno| BoxFailure::Lost("the folder for boxes", errno))?,
-            ),
+            _ => Some(Scratch::new(&options.scratch).map_err(lost("the folder for boxes"))?),
         };
         let mounts = if tier == Tier::A { layout::fixed_mounts(&readable) } else { Vec::new() };
-        let dumpable = is_dumpable();
-        let mut slots = Vec::new();
-        for index in 0..options.slots.max(1) {
+        let dumpable = sys::is_dumpable();
+        let seat = |index: usize| -> Result<Seat, BoxFailure> {
             let user = root.then(|| options.first_user.saturating_add(index as u32));
             let folder = match &scratch {
-                Some(scratch) => Some(
-                    scratch.folder(index, user).map_err(|errno| BoxFailure::Lost("a box's folder", errno))?,
-                ),
+                Some(scratch) => Some(scratch.folder(index, user).map_err(lost("a box's folder"))?),
                 None => None,
             };
             let landlock = match (tier, &version) {
                 (Tier::A, Ok(version)) if *version >= 4 => Some(landlock::rules(*version, false)),
-                (Tier::B, Ok(version)) => Some(file_rules(*version, &readable, folder.as_deref())),
+                (Tier::B, Ok(version)) => Some(landlock::file_rules(*version, &readable, folder.as_deref())),
                 (Tier::B, Err(errno)) => return Err(landlock_failure(*errno)),
                 _ => None,
             };
@@ -337,11 +348,12 @@ impl Sandbox {
                 Tier::A => Some(Namespaces::new(&mounts, user)?),
                 _ => None,
             };
-            slots.push(Slot { index, user, folder, landlock, namespaces });
-        }
-        // The first slot is taken first.
-        slots.reverse();
-        let boxes: BoxTable = slots.iter().map(|_| AtomicI32::new(0)).collect();
+            Ok(Seat { index, user, folder, landlock, namespaces })
+        };
+        let count = options.slots.max(1);
+        let slot = |index| Ok(Slot { first: seat(2 * index)?, second: seat(2 * index + 1)? });
+        let slots = Slots::new((0..count).map(slot).collect::<Result<Vec<_>, _>>()?);
+        let boxes: BoxTable = (0..2 * count).map(|_| AtomicI32::new(0)).collect();
         let guard =
             Guard::start(BoxTable::clone(&boxes)).map_err(|errno| BoxFailure::Lost("the guard", errno))?;
         Ok(Self {
@@ -350,8 +362,7 @@ impl Sandbox {
             mounts: if tier == Tier::A { layout::own_mounts() } else { Vec::new() },
             filter: Filter::new(tier, version.unwrap_or(0)),
             boxes,
-            free: Mutex::new(slots),
-            freed: Condvar::new(),
+            slots,
             dumpable,
             owner: std::process::id(),
             _scratch: scratch,
@@ -361,7 +372,6 @@ impl Sandbox {
 
     /// Builds one box and makes the attacks in it.
     fn attack(&self, scratch: &Path) -> Result<Vec<LayerReport>, BoxFailure> {
-        let lost = |what| move |errno| BoxFailure::Lost(what, errno);
         let target = Scratch::new(scratch).map_err(lost("the folder for the self-test"))?;
         let secret = target.path.join("secret");
         let io = |error: std::io::Error| {
@@ -385,18 +395,19 @@ impl Sandbox {
         };
         let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(io)?;
         let null = above_two(OwnedFd::from(null)).map_err(lost("dup"))?;
-        let slot = self.take_slot();
+        let slot = self.slots.take();
+        let seat = &slot.first;
         let job = Job::new(["attacks"]);
-        let started = self.start(&slot, &job, [null.as_raw_fd(); 3], Some(&table));
+        let started = self.start(seat, &job, [null.as_raw_fd(); 3], Some(&table));
         let (tier, mut layers) = (self.tier, Vec::new());
         let started = match started {
             Ok(started) => started,
             Err(failure) => {
-                self.give_back(slot);
+                self.slots.give_back(slot);
                 return Err(failure);
             }
         };
-        self.boxes[slot.index].store(0, Ordering::Release);
+        self.boxes[seat.index].store(0, Ordering::Release);
         launch::reap(started.process).map_err(lost("wait4 (does the host ignore SIGCHLD?)"))?;
         if tier == Tier::A {
             layers.push(LayerReport::on(
@@ -414,20 +425,20 @@ impl Sandbox {
                 errno => LayerReport::missing(tier, "/proc", errno),
             });
         }
-        layers.push(match slot.user {
+        layers.push(match seat.user {
             Some(user) => {
                 LayerReport::on(tier, "user", format!("boxes belong to user {user} and those after it"))
             }
             None => LayerReport::on(tier, "user", "boxes belong to the engine's user"),
         });
-        layers.push(match (&slot.landlock, landlock::version()) {
+        layers.push(match (&seat.landlock, landlock::version()) {
             (Some(_), Ok(version)) => LayerReport::on(tier, "Landlock", format!("version {version}")),
             (_, Ok(_)) => LayerReport::missing(tier, "Landlock", libc::EOPNOTSUPP),
             (_, Err(errno)) => LayerReport::missing(tier, "Landlock", errno),
         });
         layers.push(LayerReport::on(tier, "seccomp", format!("{} instructions", self.filter.program.len())));
         layers.push(LayerReport::on(tier, "limits", "CPU, memory, files, processes, output"));
-        self.give_back(slot);
+        self.slots.give_back(slot);
         for ((name, _), result) in ATTACKS.iter().zip(&table.results) {
             let errno = result.load(Ordering::Acquire);
             let detail = match errno {
@@ -450,11 +461,15 @@ impl Sandbox {
     }
 }
 
+fn lost(what: &'static str) -> impl Fn(Errno) -> BoxFailure {
+    move |errno| BoxFailure::Lost(what, errno)
+}
+
 /// Whether the users of the boxes exist here. The root of a container that has no other user is an ordinary user outside, and
 /// cannot become another.
 fn is_mapped(options: &Options) -> bool {
     let first = u64::from(options.first_user);
-    let last = first + options.slots.max(1) as u64 - 1;
+    let last = first + 2 * options.slots.max(1) as u64 - 1;
     ["/proc/self/uid_map", "/proc/self/gid_map"].iter().all(|path| {
         let Ok(text) = std::fs::read_to_string(path) else { return false };
         text.lines().any(|line| {
@@ -489,30 +504,4 @@ fn resource_limits(limits: &Limits, counts_processes: bool) -> Vec<(u32, u64)> {
         list.push((libc::RLIMIT_NPROC, u64::from(limits.processes)));
     }
     list
-}
-
-/// The rules of tier B: read the system and the box's folder, write nothing but devices.
-fn file_rules(version: u32, readable: &[PathBuf], folder: Option<&Path>) -> Result<OwnedFd, Errno> {
-    let rules = landlock::rules(version, true)?;
-    for path in readable {
-        landlock::allow(&rules, path, Access::Read)?;
-    }
-    for device in DEVICES {
-        landlock::allow(&rules, Path::new(device), Access::Device)?;
-    }
-    if let Some(folder) = folder {
-        landlock::allow(&rules, folder, Access::Read)?;
-    }
-    Ok(rules)
-}
-
-fn is_dumpable() -> bool {
-    // SAFETY: takes numbers alone.
-    unsafe { libc::prctl(libc::PR_GET_DUMPABLE) == 1 }
-}
-
-/// A child that changes its user while it shares our memory takes away that we can be debugged; this gives it back.
-fn set_dumpable() {
-    // SAFETY: takes numbers alone.
-    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
 }

@@ -1,4 +1,4 @@
-//! The standard streams of a box: a sealed file for input, pipes for output and errors.
+//! The standard streams of a box: a sealed file for input, pipes for output and errors, pipes between two boxes.
 
 use crate::sys::{Errno, last_errno};
 use std::ffi::CStr;
@@ -30,8 +30,8 @@ fn create_memory_file(name: &CStr) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A pipe whose reading end does not block, and whose writing end the box's user may open again.
-pub(crate) fn pipe(user: Option<u32>) -> Result<(OwnedFd, OwnedFd), Errno> {
+/// A pipe between two boxes: its reading end and its writing end.
+pub(crate) fn joint() -> Result<(OwnedFd, OwnedFd), Errno> {
     let mut ends = [0; 2];
     // SAFETY: the array has room for the two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
@@ -39,7 +39,12 @@ pub(crate) fn pipe(user: Option<u32>) -> Result<(OwnedFd, OwnedFd), Errno> {
     }
     // SAFETY: the kernel has just made these descriptors, and nobody else knows them.
     let [read, write] = ends.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-    let write = above_two(write)?;
+    Ok((above_two(read)?, above_two(write)?))
+}
+
+/// A pipe whose reading end does not block, and whose writing end the box's user may open again.
+pub(crate) fn pipe(user: Option<u32>) -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (read, write) = joint()?;
     // SAFETY: takes numbers alone.
     if unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
         return Err(last_errno());

@@ -1,4 +1,4 @@
-//! Watches a running box: reads its output, enforces the limits of time, memory and processes, and waits for its end.
+//! Watches running boxes: reads their output, enforces the limits of time, memory and processes, and waits for their end.
 
 use crate::job::{BoxFailure, Exit, LimitHit, Limits, RunResult};
 use crate::sys::{call, last_errno};
@@ -51,71 +51,90 @@ impl Stream {
     }
 }
 
-/// What was seen of a box while it ran.
-#[derive(Default)]
-struct Samples {
-    count: u32,
-    runnable: u32,
-    peak: Option<u64>,
-    last: Usage,
+/// A box that was started, and what is kept of its output.
+pub(crate) struct Running<'a> {
+    pub(crate) process: i32,
+    /// Its entry in the guard's table.
+    pub(crate) place: &'a AtomicI32,
+    pub(crate) limits: &'a Limits,
+    /// None where the output goes to another box.
+    pub(crate) stdout: Option<OwnedFd>,
+    pub(crate) stderr: OwnedFd,
 }
 
-impl Samples {
-    fn take(&mut self, process: i32) {
-        self.last = usage::of_tree(process);
-        self.count += 1;
-        self.runnable += u32::from(self.last.runnable);
-        self.peak = self.peak.max(Some(self.last.resident));
-    }
-
-    /// Whether the program wanted a processor for most of its time and got next to none of it.
-    fn starved(&self, limits: &Limits) -> bool {
-        self.runnable * 2 >= self.count && self.last.cpu * 2 < limits.cpu
+impl Running<'_> {
+    /// Kills the box and waits for its end.
+    pub(crate) fn end(&self) {
+        launch::kill(self.process);
+        // While it is not reaped, its number is its own: so the guard forgets it first.
+        self.place.store(0, Ordering::Release);
+        let _ = launch::reap(self.process);
     }
 }
 
-/// Watches a box until its end. `place` is its entry in the guard's table.
-pub(crate) fn watch(
+/// A box that is watched.
+struct Watched<'a> {
     process: i32,
-    place: &AtomicI32,
-    limits: &Limits,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-) -> Result<RunResult, BoxFailure> {
-    let started = Instant::now();
-    let ended = match call(libc::SYS_pidfd_open, [process as usize, 0, 0, 0, 0, 0]) {
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
-        Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd as i32) },
-        Err(errno) => {
-            launch::kill(process);
-            place.store(0, Ordering::Release);
-            let _ = launch::reap(process);
-            return Err(BoxFailure::Lost("pidfd_open", errno));
+    place: &'a AtomicI32,
+    limits: &'a Limits,
+    deadline: Instant,
+    /// Can be read when the box has ended.
+    end: OwnedFd,
+    /// Standard output, unless another box reads it, and standard error.
+    streams: [Option<Stream>; 2],
+    last: Usage,
+    peak: Option<u64>,
+    hit: Option<LimitHit>,
+    /// Whether it was killed for a limit, of its own or of the other.
+    killed: bool,
+    ended: bool,
+    wall: Duration,
+}
+
+impl<'a> Watched<'a> {
+    fn new(running: Running<'a>, started: Instant) -> Result<Self, BoxFailure> {
+        let end = match call(libc::SYS_pidfd_open, [running.process as usize, 0, 0, 0, 0, 0]) {
+            // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+            Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd as i32) },
+            Err(errno) => {
+                running.end();
+                return Err(BoxFailure::Lost("pidfd_open", errno));
+            }
+        };
+        let Running { process, place, limits, stdout, stderr } = running;
+        Ok(Self {
+            process,
+            place,
+            limits,
+            deadline: started + limits.wall(),
+            end,
+            streams: [
+                stdout.map(|fd| Stream::new(fd, limits.output)),
+                Some(Stream::new(stderr, limits.errors)),
+            ],
+            last: Usage::default(),
+            peak: None,
+            hit: None,
+            killed: false,
+            ended: false,
+            wall: Duration::ZERO,
+        })
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) {
+        for stream in self.streams.iter_mut().flatten() {
+            stream.read(buffer);
         }
-    };
-    let mut streams = [Stream::new(stdout, limits.output), Stream::new(stderr, limits.errors)];
-    let mut buffer = vec![0_u8; CHUNK];
-    let mut samples = Samples::default();
-    let mut hit = None;
-    let mut starved = false;
-    let deadline = started + limits.wall();
-    let mut next = started + PERIOD;
-    loop {
-        let now = Instant::now();
-        let wait = next.min(deadline).saturating_duration_since(now);
-        if poll(&streams, &ended, wait.as_millis() as i32 + 1) {
-            break;
-        }
-        for stream in &mut streams {
-            stream.read(&mut buffer);
-        }
-        let now = Instant::now();
-        if now >= next || now >= deadline {
-            samples.take(process);
-            next = now + PERIOD;
-        }
-        let last = &samples.last;
-        hit = if streams[0].over {
+    }
+
+    fn output_over(&self) -> bool {
+        self.streams[0].as_ref().is_some_and(|stream| stream.over)
+    }
+
+    /// The limit that the box is over.
+    fn over(&self, now: Instant) -> Option<LimitHit> {
+        let (last, limits) = (&self.last, self.limits);
+        if self.output_over() {
             Some(LimitHit::Output)
         } else if last.cpu >= limits.cpu {
             Some(LimitHit::Cpu)
@@ -123,63 +142,172 @@ pub(crate) fn watch(
             Some(LimitHit::Memory)
         } else if last.tasks > limits.processes {
             Some(LimitHit::Processes)
-        } else if now >= deadline {
-            starved = samples.starved(limits);
-            Some(LimitHit::Wall)
         } else {
-            None
-        };
-        if hit.is_some() {
-            launch::kill(process);
-            poll(&[], &ended, -1);
-            break;
+            (now >= self.deadline).then_some(LimitHit::Wall)
         }
     }
-    let wall = started.elapsed();
-    // While it is not reaped, its number is its own: so the guard forgets it first.
-    place.store(0, Ordering::Release);
-    let (status, cpu) = launch::reap(process).map_err(|errno| BoxFailure::Lost("wait4", errno))?;
-    // All writers are dead, so that everything is in the pipes: no need to wait for their end.
-    for stream in &mut streams {
-        stream.read(&mut buffer);
+
+    fn kill(&mut self) {
+        launch::kill(self.process);
+        self.killed = true;
     }
-    if starved {
-        return Err(BoxFailure::HostOverloaded);
+
+    /// Waits for the end, and reads what is left.
+    fn finish(mut self, buffer: &mut [u8], first_process: bool) -> Result<RunResult, BoxFailure> {
+        // While it is not reaped, its number is its own: so the guard forgets it first.
+        self.place.store(0, Ordering::Release);
+        let (status, cpu) = launch::reap(self.process).map_err(|errno| BoxFailure::Lost("wait4", errno))?;
+        // All writers are dead, so that everything is in the pipes: no need to wait for their end.
+        self.read(buffer);
+        let hit = self
+            .hit
+            .or_else(|| self.output_over().then_some(LimitHit::Output))
+            .or_else(|| (cpu > self.limits.cpu).then_some(LimitHit::Cpu));
+        let exit = if libc::WIFSIGNALED(status) {
+            Exit::Signal(libc::WTERMSIG(status))
+        } else {
+            Exit::Code(libc::WEXITSTATUS(status))
+        };
+        // The first process of a PID namespace cannot be killed from inside.
+        if first_process && exit == Exit::Signal(libc::SIGKILL) && hit.is_none() && !self.killed {
+            let what = "killed from outside, perhaps because the host has no memory left";
+            return Err(BoxFailure::Lost(what, libc::ENOMEM));
+        }
+        let [stdout, stderr] = self.streams.map(|stream| stream.map_or_else(Vec::new, |stream| stream.text));
+        Ok(RunResult { exit, hit, stdout, stderr, cpu, wall: self.wall, peak_resident: self.peak })
     }
-    let [stdout, stderr] = streams;
-    let hit = hit
-        .or_else(|| stdout.over.then_some(LimitHit::Output))
-        .or_else(|| (cpu > limits.cpu).then_some(LimitHit::Cpu));
-    let exit = if libc::WIFSIGNALED(status) {
-        Exit::Signal(libc::WTERMSIG(status))
-    } else {
-        Exit::Code(libc::WEXITSTATUS(status))
-    };
-    Ok(RunResult {
-        exit,
-        hit,
-        stdout: stdout.text,
-        stderr: stderr.text,
-        cpu,
-        wall,
-        peak_resident: samples.peak,
-    })
 }
 
-/// Waits for output or for the end; tells whether the end has come.
-fn poll(streams: &[Stream], ended: &OwnedFd, milliseconds: i32) -> bool {
+/// How often a box was looked at, and how often one of them wanted a processor.
+#[derive(Default)]
+struct Samples {
+    count: u32,
+    runnable: u32,
+}
+
+impl Samples {
+    fn take(&mut self, boxes: &mut [Watched<'_>]) {
+        let mut runnable = false;
+        for watched in boxes.iter_mut().filter(|watched| !watched.ended) {
+            watched.last = usage::of_tree(watched.process);
+            watched.peak = watched.peak.max(Some(watched.last.resident));
+            runnable |= watched.last.runnable;
+        }
+        self.count += 1;
+        self.runnable += u32::from(runnable);
+    }
+
+    /// Whether a program wanted a processor for most of the time and got next to none of it.
+    fn starved(&self, cpu: Duration, limit: Duration) -> bool {
+        self.runnable * 2 >= self.count && cpu * 2 < limit
+    }
+}
+
+/// Watches boxes that belong together until the end of all. Where one is over a limit, all are ended. `first_process` says
+/// whether each is the first process of its PID namespace.
+pub(crate) fn watch<const N: usize>(
+    running: [Running<'_>; N],
+    first_process: bool,
+) -> Result<[RunResult; N], BoxFailure> {
+    let started = Instant::now();
+    let mut boxes = Vec::with_capacity(N);
+    let mut failure = None;
+    for one in running {
+        match &failure {
+            None => match Watched::new(one, started) {
+                Ok(watched) => boxes.push(watched),
+                Err(error) => failure = Some(error),
+            },
+            Some(_) => one.end(),
+        }
+    }
+    let mut starved = false;
+    if failure.is_some() {
+        boxes.iter_mut().for_each(Watched::kill);
+    } else {
+        starved = wait(&mut boxes, started);
+    }
+    let mut buffer = vec![0_u8; CHUNK];
+    let mut results = Vec::with_capacity(N);
+    for watched in boxes {
+        match watched.finish(&mut buffer, first_process) {
+            Ok(result) => results.push(result),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    match (failure, starved) {
+        (Some(failure), _) => Err(failure),
+        (None, true) => Err(BoxFailure::HostOverloaded),
+        (None, false) => {
+            results.try_into().map_err(|_| BoxFailure::Lost("a result is missing", libc::ECHILD))
+        }
+    }
+}
+
+/// Waits until all boxes have ended, by themselves or for a limit; tells whether they were kept from running.
+fn wait(boxes: &mut [Watched<'_>], started: Instant) -> bool {
+    let mut buffer = vec![0_u8; CHUNK];
+    let mut samples = Samples::default();
+    let mut next = started + PERIOD;
+    loop {
+        let open = boxes.iter().filter(|watched| !watched.ended);
+        let Some(deadline) = open.map(|watched| watched.deadline).min() else { return false };
+        let wait = next.min(deadline).saturating_duration_since(Instant::now());
+        poll(boxes, wait.as_millis() as i32 + 1);
+        let now = Instant::now();
+        for watched in boxes.iter_mut().filter(|watched| watched.ended && watched.wall.is_zero()) {
+            watched.wall = now - started;
+        }
+        for watched in boxes.iter_mut().filter(|watched| !watched.ended) {
+            watched.read(&mut buffer);
+        }
+        if now >= next || now >= deadline {
+            samples.take(boxes);
+            next = now + PERIOD;
+        }
+        let mut hit = false;
+        for watched in boxes.iter_mut().filter(|watched| !watched.ended) {
+            watched.hit = watched.over(now);
+            hit |= watched.hit.is_some();
+        }
+        if hit {
+            let late = boxes.iter().any(|watched| watched.hit == Some(LimitHit::Wall));
+            let starved = boxes.iter().all(|watched| samples.starved(watched.last.cpu, watched.limits.cpu));
+            for watched in boxes.iter_mut().filter(|watched| !watched.ended) {
+                watched.kill();
+            }
+            while boxes.iter().any(|watched| !watched.ended) {
+                poll(boxes, -1);
+            }
+            for watched in boxes.iter_mut().filter(|watched| watched.wall.is_zero()) {
+                watched.wall = started.elapsed();
+            }
+            return late && starved;
+        }
+    }
+}
+
+/// Waits for output or for the end of a box, and notes who has ended. Once a box is killed, its output is of no interest.
+fn poll(boxes: &mut [Watched<'_>], milliseconds: i32) {
     let entry = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // A negative descriptor is left out.
-    let mut entries = [entry(ended.as_raw_fd()), entry(-1), entry(-1)];
-    for (entry, stream) in entries[1..].iter_mut().zip(streams) {
-        entry.fd = if stream.open { stream.fd.as_raw_fd() } else { -1 };
+    let mut entries = Vec::with_capacity(3 * boxes.len());
+    for watched in boxes.iter() {
+        // A negative descriptor is left out.
+        entries.push(entry(if watched.ended { -1 } else { watched.end.as_raw_fd() }));
+        for stream in &watched.streams {
+            let open = stream.as_ref().filter(|stream| stream.open && !watched.killed && !watched.ended);
+            entries.push(entry(open.map_or(-1, |stream| stream.fd.as_raw_fd())));
+        }
     }
     loop {
         // SAFETY: the array outlives the call, and its length is told.
         let count = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, milliseconds) };
         if count >= 0 || sys::last_errno() != libc::EINTR {
-            return entries[0].revents != 0;
+            break;
         }
+    }
+    for (watched, entries) in boxes.iter_mut().zip(entries.chunks(3)) {
+        watched.ended |= entries[0].revents != 0;
     }
 }
 
@@ -189,15 +317,11 @@ mod tests {
 
     #[test]
     fn a_sleeper_is_told_from_a_starved_program() {
-        let limits = Limits { cpu: Duration::from_secs(2), ..Limits::default() };
-        let seen = |runnable, cpu| Samples {
-            count: 200,
-            runnable,
-            peak: None,
-            last: Usage { cpu: Duration::from_millis(cpu), ..Usage::default() },
-        };
-        assert!(!seen(0, 10).starved(&limits), "it slept");
-        assert!(seen(190, 300).starved(&limits), "it wanted to run and could not");
-        assert!(!seen(190, 1500).starved(&limits), "it has had most of its time");
+        let limit = Duration::from_secs(2);
+        let starved =
+            |runnable, cpu| Samples { count: 200, runnable }.starved(Duration::from_millis(cpu), limit);
+        assert!(!starved(0, 10), "it slept");
+        assert!(starved(190, 300), "it wanted to run and could not");
+        assert!(!starved(190, 1500), "it has had most of its time");
     }
 }

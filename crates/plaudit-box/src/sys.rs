@@ -156,3 +156,15 @@ pub(crate) fn exit(code: i32) -> ! {
 pub(crate) fn last_errno() -> Errno {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
+
+/// Whether this process can be debugged.
+pub(crate) fn is_dumpable() -> bool {
+    // SAFETY: takes numbers alone.
+    unsafe { libc::prctl(libc::PR_GET_DUMPABLE) == 1 }
+}
+
+/// A child that changes its user while it shares our memory takes away that we can be debugged; this gives it back.
+pub(crate) fn set_dumpable() {
+    // SAFETY: takes numbers alone.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
+}

@@ -8,6 +8,7 @@ mod hosts;
 mod leftovers;
 mod limits;
 mod ordinary_user;
+mod pairs;
 
 use plaudit_box::{BoxFailure, Exit, Job, Limits, Options, RunResult, Sandbox, Tier};
 use std::path::PathBuf;
