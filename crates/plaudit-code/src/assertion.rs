@@ -1,31 +1,30 @@
-//! Assert statements of MBPP and HumanEval, taken apart: the expression goes into the box, what it must equal stays outside.
+//! Assert statements of MBPP and HumanEval, taken apart: the call goes into the box, what it must return stays outside.
 
-use crate::cases::{Case, Expected};
+use crate::cases::{Case, TestsError};
+use crate::script;
 use crate::value::PyValue;
 
-/// The cases of a test that is Python: one for each assert where all can be taken apart, else one script.
-pub(crate) fn cases(test: &str, setup: &str, entry_point: Option<&str>) -> Vec<Case> {
-    let candidate = entry_point.map(str::to_owned);
-    let script = || {
-        let call = if test.contains("def check(") { "\ncheck(candidate)\n" } else { "\n" };
-        vec![Case::Script {
-            setup: setup.to_owned(),
-            source: format!("{test}{call}"),
-            candidate: candidate.clone(),
-        }]
-    };
+/// The cases of a test that is Python: one for each assert where all can be taken apart, else scripts.
+pub(crate) fn cases(
+    test: &str,
+    setup: &str,
+    entry_point: Option<&str>,
+    prompt: &str,
+) -> Result<Vec<Case>, TestsError> {
+    let script = || script::cases(test, setup, entry_point, prompt);
     let Some((imports, asserts)) = statements(test) else { return script() };
     if asserts.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let setup =
         if imports.is_empty() { setup.to_owned() } else { format!("{setup}\n{}", imports.join("\n")) };
     let mut cases = Vec::new();
     for assert in asserts {
-        let Some((source, expected)) = take_apart(&assert) else { return script() };
-        cases.push(Case::Expression { setup: setup.clone(), source, expected, candidate: candidate.clone() });
+        let Some((source, expected)) = take_apart(&assert, &setup) else { return script() };
+        let candidate = entry_point.map(str::to_owned);
+        cases.push(Case::Expression { setup: setup.clone(), source, expected, candidate });
     }
-    cases
+    Ok(cases)
 }
 
 /// A statement over several lines is scanned again with each of them; a longer one is not taken apart.
@@ -54,7 +53,7 @@ fn statements(test: &str) -> Option<(Vec<String>, Vec<String>)> {
         match first {
             "" | "pass" => {}
             "import" | "from" => imports.push(statement),
-            _ if first.starts_with('#') || statement.starts_with("def check(") => {}
+            _ if first.starts_with('#') || statement == "def check(candidate):" => {}
             _ if first == "METADATA" || statement == "check(candidate)" => {}
             _ if statement.starts_with("assert") => {
                 let rest = &statement["assert".len()..];
@@ -147,9 +146,9 @@ fn after_quote(bytes: &[u8], start: usize, quote: u8, triple: bool) -> usize {
     bytes.len() + 1
 }
 
-/// The expression of a condition and what it must be, where that is a literal. A condition that holds its expected value
-/// elsewhere, such as in a call of `isclose`, cannot be taken apart.
-fn take_apart(condition: &str) -> Option<(String, Expected)> {
+/// The call of a condition and what it must return, where that is a literal. A condition that is more than one call of the
+/// program's function is not taken apart: it could hold what is expected, and the program's interpreter would decide about it.
+fn take_apart(condition: &str, setup: &str) -> Option<(String, PyValue)> {
     let scan = Scan::of(condition);
     let end = [scan.comma, scan.comment].into_iter().flatten().min().unwrap_or(condition.len());
     let mut condition = condition[..end].trim();
@@ -160,49 +159,78 @@ fn take_apart(condition: &str) -> Option<(String, Expected)> {
         }
     }
     let scan = Scan::of(condition);
-    if scan.other && !condition.starts_with("not ") {
+    if scan.other {
         return None;
     }
     let value = |source: &str, literal: &str| {
         let expected = PyValue::literal(literal.trim())?;
-        Some((source.trim().to_owned(), Expected::Value(expected)))
+        is_call(source.trim(), setup).then(|| (source.trim().to_owned(), expected))
     };
     match (scan.equals.as_slice(), scan.is) {
         ([at], None) => {
             let (left, right) = (&condition[..*at], &condition[at + 2..]);
-            // A literal on both sides would say nothing of the program.
-            if PyValue::literal(left.trim()).is_some() && PyValue::literal(right.trim()).is_some() {
-                return None;
-            }
             value(left, right).or_else(|| value(right, left))
         }
         ([], Some(at)) => value(&condition[..at], &condition[at + 4..]),
-        ([], None) => {
-            let (source, truth) = match condition.strip_prefix("not ") {
-                Some(rest) if !Scan::of(rest).other => (rest.trim(), false),
-                Some(_) => return None,
-                None => (condition, true),
-            };
-            // One call of one function; more could hold an expected value.
-            let simple = source.ends_with(')') && !source.starts_with(['(', '[', '{', '"', '\'']);
-            let name = source.split('(').next().unwrap_or("");
-            let known = [
-                "all",
-                "any",
-                "abs",
-                "isinstance",
-                "math.isclose",
-                "isclose",
-                "np.allclose",
-                "len",
-                "set",
-                "sorted",
-            ];
-            let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
-            (simple && plain && !known.contains(&name)).then(|| (source.to_owned(), Expected::Truth(truth)))
-        }
         _ => None,
     }
+}
+
+/// Functions that stand around the call of a program's function. One of them with no call inside is the program's own.
+const BUILT_IN: [&str; 34] = [
+    "abs",
+    "all",
+    "any",
+    "bool",
+    "bytes",
+    "callable",
+    "dict",
+    "enumerate",
+    "filter",
+    "float",
+    "frozenset",
+    "getattr",
+    "hasattr",
+    "hash",
+    "id",
+    "int",
+    "isinstance",
+    "issubclass",
+    "iter",
+    "len",
+    "list",
+    "map",
+    "max",
+    "min",
+    "next",
+    "ord",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "sorted",
+    "str",
+    "sum",
+];
+const MORE_BUILT_IN: [&str; 10] =
+    ["tuple", "type", "zip", "divmod", "pow", "eval", "exec", "format", "isclose", "print"];
+
+/// Whether a source is one call of a function of the program.
+fn is_call(source: &str, setup: &str) -> bool {
+    let Some(at) = source.find('(') else { return false };
+    let (name, arguments) = source.split_at(at);
+    let word = !name.is_empty()
+        && !name.starts_with(|letter: char| letter.is_ascii_digit())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    // What the test brings along is not the program's, and the program could change it.
+    let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let brought = setup.contains("import *") || setup.split(|other| !letter(other)).any(|word| word == name);
+    if !word || brought || !closes_at_end(arguments) {
+        return false;
+    }
+    let built_in = BUILT_IN.contains(&name) || MORE_BUILT_IN.contains(&name);
+    !built_in || !arguments[1..].contains('(')
 }
 
 /// Whether the bracket that opens a text is closed by its last character.
@@ -242,14 +270,13 @@ mod tests {
             ("(f(1) == (1, 2))", "f(1)", "(1, 2)"),
             ("3 == f(1)", "f(1)", "3"),
             ("f(1) is None", "f(1)", "None"),
-            ("set(f(1)) == {1, 2}  # any order", "set(f(1))", "{1, 2}"),
-            ("f([1, 2])[0] == -1.5", "f([1, 2])[0]", "-1.5"),
+            ("f(1) == {1, 2}  # any order", "f(1)", "{1, 2}"),
+            ("sum(10, 15) == 6", "sum(10, 15)", "6"),
+            ("height(Node(1, Node(2))) == 2", "height(Node(1, Node(2)))", "2"),
         ] {
-            let wanted = (source.to_owned(), Expected::Value(PyValue::literal(literal).unwrap()));
-            assert_eq!(take_apart(condition), Some(wanted), "{condition}");
+            let wanted = (source.to_owned(), PyValue::literal(literal).unwrap());
+            assert_eq!(take_apart(condition, "import math"), Some(wanted), "{condition}");
         }
-        assert_eq!(take_apart("f(1)"), Some(("f(1)".into(), Expected::Truth(true))));
-        assert_eq!(take_apart("not f(1)"), Some(("f(1)".into(), Expected::Truth(false))));
         for condition in [
             "f(1) == g(2)",
             "math.isclose(f(1), 2.0)",
@@ -261,15 +288,31 @@ mod tests {
             "f(1) != 2",
             "f(1) in [1]",
             "all(f(x) for x in y)",
+            "f(1)",
+            "not f(1)",
+            "f([1, 2])[0] == -1.5",
+            "set(f(1)) == {1, 2}",
+            "isclose(f(1), 2.0) == True",
+            "math.isclose(f(1), 2.0) == True",
+            "near(f(1), 2.0) == True",
+            "f(1) - 3 == 0",
+            "f(1)(2) == 3",
+            "(f(1) == 2) == True",
+            "len(f(1)) == 0",
         ] {
-            assert_eq!(take_apart(condition), None, "{condition}");
+            assert_eq!(take_apart(condition, "from x import near"), None, "{condition}");
         }
     }
 
     #[test]
     fn whole_tests_become_cases() {
+        let read = |test: &str, setup: &str, entry: Option<&str>| cases(test, setup, entry, "").unwrap();
+        assert!(matches!(
+            cases("def check(candidate): assert candidate(1) > 2", "", None, ""),
+            Err(TestsError::Form(_))
+        ));
         let human = "\n\nMETADATA = {\n    'author': 'x'\n}\n\n\ndef check(candidate):\n    # a\n    assert candidate([1.0,\n        2.0], 0.3) == True\n    assert candidate([1], 0.1) == False, \"m\"\n\n";
-        let found = cases(human, "", Some("near"));
+        let found = read(human, "", Some("near"));
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(
             found
@@ -278,16 +321,16 @@ mod tests {
         );
         let loops = "def check(candidate):\n    for i in range(3):\n        assert candidate(i) == i\n";
         assert!(
-            matches!(cases(loops, "", Some("f")).as_slice(), [Case::Script { source, .. }] if source.ends_with("check(candidate)\n"))
+            matches!(read(loops, "", Some("f")).as_slice(), [Case::Script { source, .. }] if source.ends_with("check(candidate)\n"))
         );
         assert!(matches!(
-            cases("import math\nassert math.isclose(f(1), 1.5)", "", None).as_slice(),
+            read("import math\nassert math.isclose(f(1), 1.5)", "", None).as_slice(),
             [Case::Script { .. }]
         ));
         assert!(
-            matches!(cases("from x import y\nassert f(1) == 2", "import z", None).as_slice(), [Case::Expression { setup, .. }] if setup == "import z\nfrom x import y")
+            matches!(read("from x import y\nassert f(1) == 2", "import z", None).as_slice(), [Case::Expression { setup, .. }] if setup == "import z\nfrom x import y")
         );
-        assert!(cases("# nothing", "", None).is_empty());
+        assert!(read("# nothing", "", None).is_empty());
         for hostile in [
             "assert (",
             "assert '''",
@@ -297,7 +340,7 @@ mod tests {
             &"assert (".repeat(2000),
             &"(".repeat(100_000),
         ] {
-            let _ = cases(hostile, "", None);
+            let _ = cases(hostile, "", None, "");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The tests of a row, in the forms that data sets use: RM-Gallery, APPS, LiveCodeBench, MBPP and HumanEval.
+//! The tests of a row, in the forms that data sets use: RM-Gallery, APPS, LiveCodeBench, MBPP, HumanEval, KodCode.
 
-use crate::assertion;
 use crate::value::PyValue;
+use crate::{assertion, livecodebench, script};
 use serde_json::{Map, Value};
 
 /// One test.
@@ -23,18 +23,18 @@ pub enum Case {
         /// The results that count: a data set may wrap one in a list.
         expected: Vec<PyValue>,
     },
-    /// An expression is evaluated beside the program; its value is compared outside the box.
+    /// A call is evaluated beside the program; its value is compared outside the box.
     Expression {
         /// Statements before it, such as imports.
         setup: String,
-        /// The expression.
+        /// The call.
         source: String,
-        /// What it must be.
-        expected: Expected,
-        /// The function that the expression calls `candidate`.
+        /// What it must return.
+        expected: PyValue,
+        /// The function that the call names `candidate`.
         candidate: Option<String>,
     },
-    /// A test that is a program and cannot be taken apart. It runs beside the program, which could find it: the weakest form.
+    /// A test that is a program. It runs in a box of its own, and calls the functions of the program in another.
     Script {
         /// Statements before it, such as imports.
         setup: String,
@@ -42,16 +42,11 @@ pub enum Case {
         source: String,
         /// The function that the test calls `candidate`.
         candidate: Option<String>,
+        /// The task as code, for functions of it that the test calls; prose is left out.
+        prompt: String,
+        /// The function of the test to run, as `test_name` or `TestClass.test_name`; without it the script is all.
+        function: Option<String>,
     },
-}
-
-/// What the value of an expression must be.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Expected {
-    /// Equal to this.
-    Value(PyValue),
-    /// True, or false, as a condition.
-    Truth(bool),
 }
 
 /// The tests of a row; at least one.
@@ -92,8 +87,10 @@ impl Tests {
     /// |---|---|
     /// | `{"inputs": [...], "outputs": [...], "fn_name": ...}` | RM-Gallery, APPS, TACO |
     /// | `[{"input": ..., "output": ..., "testtype": ...}]`, or that as `tests` beside `fn_name` or `func_name` | LiveCodeBench |
+    /// | `{"public_test_cases": ..., "private_test_cases": ..., "metadata": {"func_name": ...}}`, both lists together | LiveCodeBench |
     /// | `["assert f(1) == 2", ...]`, or that as `test_list` beside `test_setup_code` or `test_imports` | MBPP |
-    /// | `{"test": "def check(candidate): ...", "entry_point": ...}` | HumanEval |
+    /// | `{"test": "def check(candidate): ...", "entry_point": ...}`, with `prompt` where the test uses its functions | HumanEval, HumanEval+ |
+    /// | `{"test": "from solution import f\ndef test_f(): ..."}`, or the text alone | KodCode |
     pub fn parse(given: &Value) -> Result<Self, TestsError> {
         let read;
         let given = match given {
@@ -102,17 +99,19 @@ impl Tests {
                     read = value;
                     &read
                 }
-                _ if text.trim_start().starts_with("assert ") => {
-                    return Self::of_cases(assertion::cases(text, "", None));
+                _ if script::is_script(text) => {
+                    return Self::of_cases(assertion::cases(text, "", None, "")?);
                 }
-                _ => return Err(form("a text that is neither JSON nor asserts")),
+                _ => return Err(form("a text that is neither JSON nor asserts nor a test script")),
             },
             other => other,
         };
         match given {
             Value::Null => Err(TestsError::Empty),
             Value::Array(tests) => Self::of_list(tests, None, ""),
-            Value::Object(fields) => Self::of_fields(fields),
+            Value::Object(fields) => {
+                Self::of_row(fields, fields.get("prompt").and_then(Value::as_str).unwrap_or(""))
+            }
             _ => Err(form("neither an object nor a list")),
         }
     }
@@ -135,15 +134,19 @@ impl Tests {
         "metadata",
     ];
 
-    /// Reads tests from the fields of a row: an object of [`Tests::parse`], among other fields.
+    /// Reads tests from the fields of a row: an object of [`Tests::parse`], among other fields. Its prompt is not read.
     pub fn of_fields(fields: &Map<String, Value>) -> Result<Self, TestsError> {
+        Self::of_row(fields, "")
+    }
+
+    fn of_row(fields: &Map<String, Value>, prompt: &str) -> Result<Self, TestsError> {
         let text = |key: &str| fields.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let function = text("fn_name").or_else(|| text("func_name"));
         if let (Some(inputs), Some(outputs)) = (fields.get("inputs"), fields.get("outputs")) {
             return Self::of_columns(inputs, outputs, function);
         }
         if let Some(test) = text("test") {
-            return Self::of_cases(assertion::cases(test, "", text("entry_point")));
+            return Self::of_cases(assertion::cases(test, "", text("entry_point"), prompt)?);
         }
         let setup = match fields.get("test_imports") {
             Some(Value::Array(lines)) => {
@@ -151,16 +154,25 @@ impl Tests {
             }
             _ => text("test_setup_code").unwrap_or("").to_owned(),
         };
-        for key in ["tests", "test_list", "public_test_cases", "test_cases"] {
-            match fields.get(key) {
-                Some(Value::Array(tests)) => return Self::of_list(tests, function, &setup),
-                Some(Value::String(text)) => {
-                    let tests: Vec<Value> = serde_json::from_str(text)
-                        .map_err(|error| form(format!("`{key}` is no list as JSON: {error}")))?;
-                    return Self::of_list(&tests, function, &setup);
-                }
-                _ => {}
+        // LiveCodeBench keeps the function's name in a JSON text, and its tests in two lists that count together.
+        let metadata: Option<Value> =
+            text("metadata").and_then(|metadata| serde_json::from_str(metadata).ok());
+        let metadata = metadata.as_ref().or_else(|| fields.get("metadata"));
+        let function = function.or_else(|| metadata.and_then(|metadata| metadata.get("func_name")?.as_str()));
+        let mut found = None;
+        for key in ["tests", "test_list", "public_test_cases", "private_test_cases", "test_cases"] {
+            let tests = match fields.get(key) {
+                Some(Value::Array(tests)) => tests.clone(),
+                Some(Value::String(text)) if !text.is_empty() => livecodebench::tests(key, text)?,
+                _ => continue,
+            };
+            found.get_or_insert_with(Vec::new).extend(tests);
+            if !key.ends_with("_test_cases") {
+                break;
             }
+        }
+        if let Some(tests) = found {
+            return Self::of_list(&tests, function, &setup);
         }
         if fields.is_empty() {
             return Err(TestsError::Empty);
@@ -208,7 +220,7 @@ impl Tests {
         let mut cases = Vec::new();
         for test in tests {
             match test {
-                Value::String(text) => cases.extend(assertion::cases(text, setup, None)),
+                Value::String(text) => cases.extend(assertion::cases(text, setup, None, "")?),
                 Value::Object(fields) => {
                     let (Some(input), Some(output)) = (fields.get("input"), fields.get("output")) else {
                         return Err(form("a test without `input` and `output`"));
@@ -298,6 +310,7 @@ mod tests {
             json!({"inputs": [["1 2"]], "outputs": [[3]]}),
             json!([{"input": "1 2", "output": "3", "testtype": "stdin"}]),
             json!({"public_test_cases": "[{\"input\": \"1 2\", \"output\": \"3\"}]"}),
+            json!({"public_test_cases": "[]", "private_test_cases": "[{\"input\": \"1 2\", \"output\": \"3\"}]", "metadata": "{}"}),
         ] {
             assert_eq!(Tests::parse(&given).unwrap().cases(), [stdin("1 2", "3")], "{given}");
         }
@@ -315,9 +328,23 @@ mod tests {
                 json!({"tests": [{"input": "1\n[2]", "output": "\"a\"", "testtype": "functional"}], "func_name": "f"}),
                 json!("a"),
             ),
+            (
+                json!({"private_test_cases": [{"input": "1\n[2]", "output": "3", "testtype": "functional"}], "metadata": "{\"func_name\": \"f\"}"}),
+                json!(3),
+            ),
         ] {
             assert_eq!(Tests::parse(&given).unwrap().cases(), [call(expected)], "{given}");
         }
+    }
+
+    #[test]
+    fn public_and_hidden_tests_count_together() {
+        let test = |input: &str| json!({"input": input, "output": "1", "testtype": "stdin"});
+        let hidden = json!([test("b"), test("c")]).to_string();
+        let both = json!({"public_test_cases": [test("a")], "private_test_cases": hidden, "metadata": "{}"});
+        assert_eq!(Tests::parse(&both).unwrap().cases().len(), 3);
+        let broken = json!({"public_test_cases": [test("a")], "private_test_cases": "eJx="});
+        assert!(matches!(Tests::parse(&broken), Err(TestsError::Form(_))));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Runs a program against its tests, each in a box of its own, and gives a verdict for each.
 
-use crate::cases::{Case, Expected, Tests};
+use crate::cases::{Case, Tests};
 use crate::compare::same_output;
 use crate::language::Language;
 use crate::value::{Equality, PyValue};
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
-use serde_json::json;
-use std::hash::{BuildHasher, Hasher};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,6 +115,10 @@ impl Execution {
 /// How much of standard error is kept.
 const MESSAGE: usize = 2000;
 
+/// The longest program that is run, in bytes. The longest of a contest are a tenth of it, and what is longer takes seconds to
+/// compile.
+const SOURCE: usize = 1 << 20;
+
 /// The limits of a compiler.
 fn compile_limits() -> Limits {
     Limits {
@@ -174,6 +178,10 @@ impl Program {
         code: &Arc<str>,
         limits: &Limits,
     ) -> Result<Self, TestResult> {
+        if code.len() > SOURCE {
+            let message = format!("the program is too long: {} bytes, at most {SOURCE}", code.len());
+            return Err(TestResult { verdict: Verdict::Error, cpu: Duration::ZERO, message });
+        }
         let mut limits = limits.clone();
         if language.reserves_memory {
             limits.address_space = Some(u64::MAX);
@@ -186,7 +194,7 @@ impl Program {
             .file(&language.file, code.as_bytes())
             .limits(compile_limits());
         job.environment.clone_from(&language.environment);
-        match run(sandbox, &job) {
+        match again(|| sandbox.run(&job)) {
             Ok(run) if run.exit == Exit::Code(0) && run.hit.is_none() && !run.stdout.is_empty() => {
                 let file = (artifact.clone(), run.stdout, true);
                 Ok(Self { language: Arc::clone(language), code: Arc::clone(code), file, limits })
@@ -200,30 +208,52 @@ impl Program {
         }
     }
 
-    /// Runs one test in a box of its own.
+    /// Runs one test in a box of its own; a script and the program in two.
     pub fn run(&self, sandbox: &Sandbox, case: &Case) -> TestResult {
-        let Self { language, code, file, limits } = self;
-        let mut job = Job::new(language.run.clone()).limits(limits.clone());
-        job.environment.clone_from(&language.environment);
-        let token = random_token();
-        match case {
+        let mut job = self.job();
+        let request = match case {
             Case::Stdin { input, .. } => {
-                job.files.push(file.clone());
+                job.files.push(self.file.clone());
                 job.stdin = input.clone().into_bytes();
+                return self.run_alone(sandbox, case, &job);
             }
-            _ if language.name != "python" => {
+            _ if self.language.name != "python" => {
                 let message = "tests that call functions are for Python".to_owned();
                 return TestResult { verdict: Verdict::Infrastructure, cpu: Duration::ZERO, message };
             }
-            _ => {
-                job.files.push((language.file.clone(), HARNESS.as_bytes().to_vec(), false));
-                job.files.push(("solution.py".to_owned(), code.as_bytes().to_vec(), false));
-                job.stdin = format!("{}\n", request(case, code, &token)).into_bytes();
+            Case::Call { function, arguments, .. } => json!({"function": function, "arguments": arguments}),
+            Case::Expression { setup, source, candidate, .. } => {
+                json!({"setup": setup, "expression": source, "candidate": candidate})
             }
+            Case::Script { .. } => json!({}),
+        };
+        add_harness(&mut job, &self.language, &[WIRE, PROGRAM_SIDE], &with_prelude(request, &self.code));
+        job.files.push(("solution.py".to_owned(), self.code.as_bytes().to_vec(), false));
+        if let Case::Script { setup, source, candidate, prompt, function } = case {
+            let mut test = self.job();
+            test.limits.errors = test.limits.errors.max(VERDICT);
+            let needed = |(name, _): &&(&str, &str)| source.contains(name) || setup.contains(name);
+            let libraries: BTreeMap<_, _> = LIBRARIES.iter().filter(needed).copied().collect();
+            let request = json!({
+                "setup": setup, "source": source, "candidate": candidate, "prompt": prompt, "function": function,
+                "libraries": libraries,
+            });
+            add_harness(&mut test, &self.language, &[WIRE, TEST_SIDE], &request);
+            return run_script(sandbox, &job, &test);
         }
-        match run(sandbox, &job) {
+        self.run_alone(sandbox, case, &job)
+    }
+
+    fn job(&self) -> Job {
+        let mut job = Job::new(self.language.run.clone()).limits(self.limits.clone());
+        job.environment.clone_from(&self.language.environment);
+        job
+    }
+
+    fn run_alone(&self, sandbox: &Sandbox, case: &Case, job: &Job) -> TestResult {
+        match again(|| sandbox.run(job)) {
             Ok(run) => {
-                let verdict = failed(&run).unwrap_or_else(|| judge(case, &run.stdout, &token));
+                let verdict = failed(&run).unwrap_or_else(|| judge(case, &run.stdout));
                 let message = match verdict {
                     Verdict::Wrong if run.stderr.is_empty() => start(&run.stdout),
                     _ => message(&run.stderr),
@@ -235,15 +265,58 @@ impl Program {
     }
 }
 
-/// Runs a job, and again where the host was overloaded.
-fn run(sandbox: &Sandbox, job: &Job) -> Result<RunResult, BoxFailure> {
-    match sandbox.run(job) {
-        Err(BoxFailure::HostOverloaded) => sandbox.run(job),
+/// Runs a program and its test, which talk to each other. What happens to the program decides first; then the test does.
+fn run_script(sandbox: &Sandbox, program: &Job, test: &Job) -> TestResult {
+    let [program, test] = match again(|| sandbox.run_pair([program, test])) {
+        Ok(runs) => runs,
+        Err(failure) => return infrastructure(&failure),
+    };
+    let cpu = program.cpu + test.cpu;
+    // One that was over a limit takes the other along, which is then not to blame for its end.
+    let limit = program.hit.and_then(|_| failed(&program)).or_else(|| test.hit.and_then(|_| failed(&test)));
+    if let Some(verdict) = limit.or_else(|| failed(&program)) {
+        return TestResult { verdict, cpu, message: message(&program.stderr) };
+    }
+    let told: Option<Value> = serde_json::from_slice(&test.stderr).ok().filter(|_| failed(&test).is_none());
+    let text = |key: &str| told.as_ref().and_then(|told| told[key].as_str()).unwrap_or("");
+    let verdict = match text("verdict") {
+        "passed" => Verdict::Passed,
+        "wrong" => Verdict::Wrong,
+        "memory" => Verdict::Memory,
+        // The program has had no part in it.
+        "invalid" => Verdict::Infrastructure,
+        _ => Verdict::Error,
+    };
+    let message = match text("message") {
+        "" => message(&program.stderr),
+        told => start(told.as_bytes()),
+    };
+    TestResult { verdict, cpu, message }
+}
+
+/// Puts the harness and what it is asked into a box.
+fn add_harness(job: &mut Job, language: &Language, parts: &[&str], request: &Value) {
+    job.files.push((language.file.clone(), parts.concat().into_bytes(), false));
+    job.files.push(("request.json".to_owned(), request.to_string().into_bytes(), false));
+}
+
+/// Runs something, and again where the host was overloaded.
+fn again<T>(run: impl Fn() -> Result<T, BoxFailure>) -> Result<T, BoxFailure> {
+    match run() {
+        Err(BoxFailure::HostOverloaded) => run(),
         other => other,
     }
 }
 
-const HARNESS: &str = include_str!("harness.py");
+/// The harness: what both sides need, the side of the program, that of the test, and the libraries that tests use.
+const WIRE: &str = include_str!("python/wire.py");
+const PROGRAM_SIDE: &str = include_str!("python/program.py");
+const TEST_SIDE: &str = include_str!("python/test.py");
+const LIBRARIES: [(&str, &str); 2] =
+    [("pytest", include_str!("python/pytest.py")), ("numpy", include_str!("python/numpy.py"))];
+
+/// Bytes for the verdict of a test with its message.
+const VERDICT: usize = 64 << 10;
 
 /// Names that solutions use without importing them, and where they come from.
 const PRELUDE: [(&[&str], &str); 9] = [
@@ -270,23 +343,11 @@ const PRELUDE: [(&[&str], &str); 9] = [
     (&["dataclass"], "from dataclasses import *"),
 ];
 
-/// What the harness is asked.
-fn request(case: &Case, code: &str, token: &str) -> serde_json::Value {
+/// A request with the imports that the program takes for granted.
+fn with_prelude(mut request: Value, code: &str) -> Value {
     let needed = PRELUDE.iter().filter(|(names, _)| names.iter().any(|name| code.contains(name)));
-    let prelude = needed.map(|(_, lines)| *lines).collect::<Vec<_>>().join("\n");
-    match case {
-        Case::Call { function, arguments, .. } => {
-            json!({"prelude": prelude, "function": function, "arguments": arguments})
-        }
-        Case::Expression { setup, source, expected, candidate } => {
-            let truth = matches!(expected, Expected::Truth(_));
-            json!({"prelude": prelude, "setup": setup, "expression": source, "truth": truth, "candidate": candidate})
-        }
-        Case::Script { setup, source, candidate } => {
-            json!({"prelude": prelude, "setup": setup, "script": source, "token": token, "candidate": candidate})
-        }
-        Case::Stdin { .. } => json!(null),
-    }
+    request["prelude"] = needed.map(|(_, lines)| *lines).collect::<Vec<_>>().join("\n").into();
+    request
 }
 
 /// The verdict of a run that did not end well.
@@ -309,26 +370,21 @@ fn failed(run: &RunResult) -> Option<Verdict> {
 }
 
 /// Whether what came out of the box is what the test expects.
-fn judge(case: &Case, stdout: &[u8], token: &str) -> Verdict {
+fn judge(case: &Case, stdout: &[u8]) -> Verdict {
+    // Nothing but the harness writes here, and it writes one line.
+    let received = || serde_json::from_slice(stdout).ok().and_then(|json| PyValue::received(&json));
     let passed = match case {
         Case::Stdin { output, .. } => same_output(stdout, output),
-        _ => {
-            // Nothing but the harness writes here, and it writes one line.
-            let received = serde_json::from_slice(stdout).ok().and_then(|json| PyValue::received(&json));
-            let Some(received) = received else { return Verdict::Error };
-            match case {
-                Case::Call { expected, .. } => {
-                    expected.iter().any(|value| received.equals(value, Equality::Json))
-                }
-                Case::Expression { expected: Expected::Value(value), .. } => {
-                    received.equals(value, Equality::Python)
-                }
-                Case::Expression { expected: Expected::Truth(truth), .. } => {
-                    received == PyValue::Bool(*truth)
-                }
-                _ => received == PyValue::Str(token.to_owned()),
-            }
+        Case::Call { expected, .. } => {
+            let Some(received) = received() else { return Verdict::Error };
+            expected.iter().any(|value| received.equals(value, Equality::Json))
         }
+        Case::Expression { expected, .. } => {
+            let Some(received) = received() else { return Verdict::Error };
+            received.equals(expected, Equality::Python)
+        }
+        // Its verdict comes from its own box.
+        Case::Script { .. } => return Verdict::Error,
     };
     if passed { Verdict::Passed } else { Verdict::Wrong }
 }
@@ -346,10 +402,4 @@ fn start(text: &[u8]) -> String {
 
 fn infrastructure(failure: &BoxFailure) -> TestResult {
     TestResult { verdict: Verdict::Infrastructure, cpu: Duration::ZERO, message: failure.to_string() }
-}
-
-/// A text that a program cannot know before it runs.
-fn random_token() -> String {
-    let part = || std::collections::hash_map::RandomState::new().build_hasher().finish();
-    format!("{:016x}{:016x}", part(), part())
 }

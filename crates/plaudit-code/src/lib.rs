@@ -18,8 +18,9 @@
 //!
 //! What must hold:
 //!
-//! - What a test expects never enters the box: a program's output, or the result of its function as data, is compared outside.
-//!   The exception is told apart: a test that is itself a program ([`Case::Script`]).
+//! - What a test expects never enters the program's box: a program's output, or the result of its function as data, is compared
+//!   outside. A test that is itself a program ([`Case::Script`]) has a box of its own: it calls the program by typed data over
+//!   pipes, and what comes back is made of built-in classes alone. No code of the model runs where a verdict is made.
 //! - A test proves nothing by absence. A program that ends without output passes no test, an empty list of tests is an error,
 //!   and a test that expects nothing is left out.
 //! - A failure of the sandbox is [`Verdict::Infrastructure`], and then there is no score.
@@ -29,6 +30,8 @@
 mod extract;
 mod cases;
 mod assertion;
+mod script;
+mod livecodebench;
 mod language;
 mod execute;
 mod compare;
@@ -36,7 +39,7 @@ mod value;
 mod python;
 mod names;
 
-pub use cases::{Case, Expected, Tests, TestsError};
+pub use cases::{Case, Tests, TestsError};
 pub use compare::same_output;
 pub use execute::{Credit, Execution, Program, TestResult, Verdict, execute};
 pub use extract::{FencedBlock, extract, fenced_blocks};

@@ -48,22 +48,26 @@ impl PyValue {
     }
 
     fn received_at(json: &Json, depth: usize) -> Option<Self> {
-        let parts = json.as_array().filter(|_| depth <= 2 * DEPTH)?;
+        let parts = match json {
+            Json::Array(parts) if depth <= 2 * DEPTH => parts,
+            Json::Null => return Some(Self::None),
+            Json::Bool(value) => return Some(Self::Bool(*value)),
+            Json::String(text) => return Some(Self::Str(text.clone())),
+            Json::Number(number) => return number.as_i64().map(|value| Self::Int(value.to_string())),
+            _ => return None,
+        };
         let content = parts.get(1);
         let text = || content.and_then(Json::as_str);
         let items = || -> Option<Vec<Self>> {
             content?.as_array()?.iter().map(|item| Self::received_at(item, depth + 1)).collect()
         };
         Some(match parts.first()?.as_str()? {
-            "n" => Self::None,
-            "b" => Self::Bool(content?.as_bool()?),
             "i" => Self::Int(decimal_of_hex(text()?)?),
             "f" => Self::Float(float_of_hex(text()?)?),
-            "s" => Self::Str(text()?.to_owned()),
             "y" => Self::Bytes(text()?.to_owned()),
-            "l" => Self::List(items()?),
+            "l" | "q" => Self::List(items()?),
             "t" => Self::Tuple(items()?),
-            "e" => Self::Set(items()?),
+            "e" | "z" => Self::Set(items()?),
             "d" => {
                 let pair = |entry: &Json| {
                     let (key, value) = (entry.get(0)?, entry.get(1)?);
@@ -108,16 +112,21 @@ impl PyValue {
             (Self::List(one), Self::Tuple(other)) | (Self::Tuple(one), Self::List(other)) => {
                 equality == Equality::Json && all(one, other)
             }
+            // What the box sends may name an item twice: so each side must hold the other.
             (Self::Set(one), Self::Set(other)) => {
-                one.len() == other.len()
-                    && one.iter().all(|item| other.iter().any(|known| item.equals(known, equality)))
+                let within = |one: &[Self], other: &[Self]| {
+                    one.iter().all(|item| other.iter().any(|known| item.equals(known, equality)))
+                };
+                one.len() == other.len() && within(one, other) && within(other, one)
             }
             (Self::Dict(one), Self::Dict(other)) => {
-                one.len() == other.len()
-                    && one.iter().all(|(key, value)| {
+                let within = |one: &[(Self, Self)], other: &[(Self, Self)]| {
+                    one.iter().all(|(key, value)| {
                         let same = |(known, _): &&(Self, Self)| key.equals_key(known, equality);
                         other.iter().find(same).is_some_and(|(_, known)| value.equals(known, equality))
                     })
+                };
+                one.len() == other.len() && within(one, other) && within(other, one)
             }
             _ => self.equals_number(other),
         }
@@ -463,12 +472,27 @@ mod tests {
         assert_eq!(read(r#"["f","0x0.0000000000001p-1022"]"#), PyValue::Float(f64::from_bits(1)));
         assert_eq!(read(r#"["f","-inf"]"#), PyValue::Float(f64::NEG_INFINITY));
         assert_eq!(
-            read(r#"["d",[[["s","a"],["l",[["n"],["b",true],["o"]]]]]]"#).clone(),
+            read(r#"["d",[["a",["l",[null,true,["o"],-7]]]]]"#).clone(),
             PyValue::Dict(vec![(
                 PyValue::Str("a".into()),
-                PyValue::List(vec![PyValue::None, PyValue::Bool(true), PyValue::Object]),
+                PyValue::List(vec![
+                    PyValue::None,
+                    PyValue::Bool(true),
+                    PyValue::Object,
+                    PyValue::Int("-7".into())
+                ]),
             )])
         );
         assert!(!PyValue::Object.equals(&PyValue::Object, Equality::Python));
+        let python = Equality::Python;
+        for (forged, wanted) in
+            [(r#"["e",[1,1]]"#, "{1, 2}"), (r#"["d",[["a",1],["a",1]]]"#, "{'a': 1, 'b': 2}")]
+        {
+            assert!(!read(forged).equals(&PyValue::literal(wanted).unwrap(), python), "{forged}");
+            assert!(!PyValue::literal(wanted).unwrap().equals(&read(forged), python), "{forged}");
+        }
+        for text in ["{}", "1.5", "[]", "[1]", r#"["l"]"#, r#"["i", 1]"#] {
+            assert_eq!(PyValue::received(&serde_json::from_str(text).unwrap()), None, "{text}");
+        }
     }
 }

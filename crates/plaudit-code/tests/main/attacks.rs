@@ -2,6 +2,7 @@
 
 use crate::{python, verdicts};
 use plaudit_code::Verdict::{self, Error, Memory, Output, Passed, Time, Wrong};
+use plaudit_code::{Language, Tests, TestsError, extract};
 use serde_json::{Value, json};
 
 #[test]
@@ -13,6 +14,8 @@ fn every_form_of_tests_tells_right_from_wrong() {
         json!(["assert add(1, 2) == 3"]),
         json!({"test_list": ["assert add(1, 2) == 3"], "test_setup_code": "import math"}),
         json!({"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"}),
+        json!(["assert add(1, 2) == 3 and add(2, 2) == 4"]),
+        json!("from solution import add\n\ndef test_add():\n    assert add(1, 2) == 3\n"),
         json!({"test": "def check(candidate):\n    for i in range(3):\n        assert candidate(i, 1) == i + 1\n", "entry_point": "add"}),
     ];
     for form in forms {
@@ -26,11 +29,7 @@ fn every_form_of_tests_tells_right_from_wrong() {
             ("def other(a, b): return a + b", Error),
         ] {
             for execution in python(code, &form) {
-                let found = verdicts(&execution);
-                // A script tells an assert that failed from an error by its message alone.
-                let script = form["test"].as_str().is_some_and(|test| test.contains("for "));
-                let wanted = if script && wanted == Wrong { Error } else { wanted };
-                assert_eq!(found, [wanted], "{form} {code}: {execution:?}");
+                assert_eq!(verdicts(&execution), [wanted], "{form} {code}: {execution:?}");
             }
         }
     }
@@ -72,6 +71,31 @@ fn tricks_do_not_pass() {
         for execution in python(code, tests) {
             assert!(execution.results.iter().all(|result| result.verdict != Passed), "{code}: {execution:?}");
             assert_eq!(execution.score(), Some(0.0), "{code}: {execution:?}");
+        }
+    }
+}
+
+/// The attacks that are none on the box: on the extraction of the program, on its length, and on the list of its tests.
+#[test]
+fn attacks_before_the_box() {
+    let tests = json!({"inputs": ["3 4\n", "10 20\n"], "outputs": ["7\n", "30\n"]});
+    let language = Language::python("/usr/bin/python3");
+    // C44: the last block is the answer. C45: prose is none.
+    let two = "```python\nprint(0)\n```\n```python\na,b=map(int,input().split());print(a+b)\n```";
+    for execution in python(extract(two, &language).unwrap(), &tests) {
+        assert_eq!(verdicts(&execution), [Passed, Passed], "{execution:?}");
+    }
+    assert_eq!(extract("The answer is 7.", &language), None);
+    // C46: nothing is proven by an empty list.
+    for empty in [json!([]), json!({"inputs": [], "outputs": []}), json!({"test_list": []})] {
+        assert_eq!(Tests::parse(&empty), Err(TestsError::Empty));
+    }
+    // C39: five megabytes. C40: nesting that a parser may crash at; that is the program's fault.
+    let giant = "a,b=map(int,input().split());print(a+b)\n".repeat(130_000);
+    let deep = format!("x = {}{}", "[".repeat(200_000), "]".repeat(200_000));
+    for code in [giant, deep] {
+        for execution in python(&code, &tests) {
+            assert_eq!(verdicts(&execution), [Error, Error], "{execution:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! RM-Gallery's vectors of `code_execution`, with the differences that are meant.
 
-use crate::{SANDBOXES, limits};
+use crate::{SANDBOXES, limits, patiently};
 use plaudit_box::{Limits, Sandbox};
 use plaudit_code::{Credit, Language, Tests, TestsError, execute, extract};
 use serde_json::Value;
@@ -34,9 +34,11 @@ const DIFFERENCES: [(&str, Option<f64>, &str); 22] = [
 
 #[test]
 fn vectors_of_rm_gallery() {
-    for (sandbox, languages) in SANDBOXES.iter() {
-        vectors_in(sandbox, languages.find("python").unwrap());
-    }
+    std::thread::scope(|scope| {
+        for (sandbox, languages) in SANDBOXES.iter() {
+            scope.spawn(|| vectors_in(sandbox, languages.find("python").unwrap()));
+        }
+    });
 }
 
 fn vectors_in(sandbox: &Sandbox, python: &Language) {
@@ -51,7 +53,7 @@ fn vectors_in(sandbox: &Sandbox, python: &Language) {
         let score = match Tests::parse(&vector["inputs_outputs"]) {
             Err(TestsError::Empty | TestsError::Form(_)) => None,
             Ok(tests) => match extract(vector["response"].as_str().unwrap(), python) {
-                Some(code) => execute(sandbox, python, code, &tests, &limits, credit).score(),
+                Some(code) => patiently(|| execute(sandbox, python, code, &tests, &limits, credit)).score(),
                 None => Some(0.0),
             },
         };

@@ -8,16 +8,19 @@
 )]
 
 mod attacks;
+mod forgeries;
 mod golden;
 mod languages;
+mod ordinary_user;
+mod scripts;
 
 use plaudit_box::{Limits, Options, Sandbox, Tier};
-use plaudit_code::{Credit, Execution, Languages, Tests, Verdict, execute};
+use plaudit_code::{Credit, Execution, Languages, TestResult, Tests, Verdict, execute};
 use serde_json::Value;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-static LANGUAGES: LazyLock<Languages> = LazyLock::new(Languages::installed);
+pub(crate) static LANGUAGES: LazyLock<Languages> = LazyLock::new(Languages::installed);
 
 /// A sandbox of each tier that this host has, with its languages. Says which it has not, and fails if nothing may be left out.
 pub(crate) static SANDBOXES: LazyLock<Vec<(Sandbox, Languages)>> = LazyLock::new(|| {
@@ -37,16 +40,28 @@ pub(crate) static SANDBOXES: LazyLock<Vec<(Sandbox, Languages)>> = LazyLock::new
 });
 
 pub(crate) fn limits() -> Limits {
-    Limits { cpu: Duration::from_secs(2), wall: Some(Duration::from_secs(10)), ..Limits::default() }
+    Limits { cpu: Duration::from_secs(2), wall: Some(Duration::from_secs(20)), ..Limits::default() }
 }
 
 /// Runs a Python program against tests in each tier.
 pub(crate) fn python(code: &str, tests: &Value) -> Vec<Execution> {
+    python_within(&limits(), code, tests)
+}
+
+/// The same, with limits.
+pub(crate) fn python_within(limits: &Limits, code: &str, tests: &Value) -> Vec<Execution> {
     let tests = Tests::parse(tests).unwrap();
     let run = |(sandbox, languages): &(Sandbox, Languages)| {
-        execute(sandbox, languages.find("python").unwrap(), code, &tests, &limits(), Credit::Partial)
+        let python = languages.find("python").unwrap();
+        patiently(|| execute(sandbox, python, code, &tests, limits, Credit::Partial))
     };
     SANDBOXES.iter().map(run).collect()
+}
+
+/// Runs something again while the host is overloaded, as it is where all tests of the workspace run at once.
+pub(crate) fn patiently(run: impl Fn() -> Execution) -> Execution {
+    let overloaded = |result: &TestResult| result.message.contains("the host was overloaded");
+    (0..5).map(|_| run()).find(|execution| !execution.results.iter().any(overloaded)).unwrap_or_else(run)
 }
 
 pub(crate) fn verdicts(execution: &Execution) -> Vec<Verdict> {

@@ -1,0 +1,66 @@
+"""The part of pytest that tests of single functions use: `raises`, `approx`, `fail` and `mark.parametrize`."""
+
+
+class raises:
+    def __init__(self, kinds, *call, match=None, **keywords):
+        self.kinds, self.match = kinds, match
+        if call:
+            with self:
+                call[0](*call[1:], **keywords)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        assert kind is not None, "nothing was raised"
+        if not issubclass(kind, self.kinds):
+            return False
+        if self.match is not None:
+            import re
+
+            assert re.search(self.match, str(error)), f"{error} does not match {self.match}"
+        self.type, self.value = kind, error
+        return True
+
+
+class approx:
+    def __init__(self, expected, rel=None, abs=None, nan_ok=False):
+        self.expected, self.nan_ok = expected, nan_ok
+        self.absolute = 1e-12 if abs is None else abs
+        self.relative = (1e-6 if abs is None else 0) if rel is None else rel
+
+    def __eq__(self, value):
+        return self.close(value, self.expected)
+
+    def close(self, value, expected):
+        if isinstance(expected, dict):
+            same = isinstance(value, dict) and value.keys() == expected.keys()
+            return same and all(self.close(value[key], item) for key, item in expected.items())
+        if isinstance(expected, (list, tuple)):
+            same = type(value) is type(expected) and len(value) == len(expected)
+            return same and all(map(self.close, value, expected))
+        if isinstance(value, (int, float, complex)) and isinstance(expected, (int, float, complex)):
+            if value == expected or self.nan_ok and value != value and expected != expected:
+                return True
+            distance = abs(value - expected)
+            infinite = abs(expected) == float("inf")
+            return not infinite and distance <= max(self.relative * abs(expected), self.absolute)
+        return value == expected
+
+
+def fail(reason="", pytrace=True):
+    raise AssertionError(reason)
+
+
+class mark:
+    @staticmethod
+    def parametrize(names, values, ids=None):
+        names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+        def marked(test):
+            rows = getattr(test, "rows", [{}])
+            pairs = [dict(zip(names, value if len(names) > 1 else (value,), strict=True)) for value in values]
+            test.rows = [{**row, **pair} for row in rows for pair in pairs]
+            return test
+
+        return marked

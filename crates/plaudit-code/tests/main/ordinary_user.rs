@@ -1,0 +1,39 @@
+//! The same attacks as an ordinary user, where they are run by root.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+/// Set for the process that runs as an ordinary user.
+const INSIDE: &str = "PLAUDIT_CODE_ORDINARY_USER";
+
+#[test]
+fn attacks_as_an_ordinary_user() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    if !root || std::env::var(INSIDE).is_ok() {
+        return;
+    }
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        println!("== left out: the tests as an ordinary user, for want of setpriv");
+        assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "no setpriv");
+        return;
+    }
+    // Where it can be read by everybody, unlike the folder it was built in.
+    let folder = std::env::temp_dir().join(format!("plaudit-code-test-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.join("tests");
+    // By another process: a box of another test that is just being made would hold our descriptor, and the file be busy.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success());
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&program).current_dir("/");
+    command
+        .args(["--nocapture", "--test-threads=2", "attacks::", "forgeries::", "scripts::"])
+        .env(INSIDE, "1");
+    let output = command.output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success());
+}

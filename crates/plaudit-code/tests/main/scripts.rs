@@ -1,0 +1,134 @@
+//! Test scripts of data sets with right and wrong programs: HumanEval, HumanEval+, KodCode; in two boxes, in each tier.
+
+use crate::{python, verdicts};
+use plaudit_code::Verdict::{self, Error, Infrastructure, Memory, Passed, Time, Wrong};
+use plaudit_code::{Tests, TestsError};
+use serde_json::{Value, json};
+
+fn all_give(form: &Value, code: &str, wanted: &[Verdict]) {
+    for execution in python(code, form) {
+        assert_eq!(verdicts(&execution), wanted, "{form} {code}: {execution:?}");
+    }
+}
+
+#[test]
+fn pytest_functions_are_tests_of_their_own() {
+    let form = json!({"test": "import pytest\nfrom solution import halve\n\n\
+        def test_even():\n    assert halve(4) == 2\n\n\
+        def test_error():\n    with pytest.raises(ValueError, match='odd') as caught:\n        halve(3)\n    assert 'odd' in str(caught.value)\n\n\
+        @pytest.mark.parametrize('given, wanted', [(2, 1), (8, 4)])\ndef test_many(given, wanted):\n    assert halve(given) == pytest.approx(wanted)\n\n\
+        class TestMore:\n    def test_zero(self):\n        assert not halve(0)\n"});
+    let right = "def halve(x):\n    if x % 2: raise ValueError('odd number')\n    return x // 2";
+    all_give(&form, right, &[Passed; 4]);
+    all_give(&form, "def halve(x): return x / 2", &[Passed, Wrong, Passed, Passed]);
+    all_give(&form, "def halve(x): raise KeyError('odd')", &[Error; 4]);
+    all_give(&form, "def halve(x): return x // 2 if x else 7", &[Passed, Wrong, Passed, Wrong]);
+    all_give(&form, "def half(x): return x // 2", &[Error; 4]);
+    all_give(&form, "def halve(x) return x", &[Error; 4]);
+    let one = json!("from solution import halve\ndef test_one():\n    assert halve(4) == 2\n");
+    all_give(&one, "def halve(x):\n    while True: pass", &[Time]);
+    all_give(&one, "def halve(x): return bytearray(64 << 30)", &[Memory]);
+}
+
+/// The form of HumanEval+: loops over inputs, a function that compares, numpy by its name.
+#[test]
+fn tests_of_evalplus_compare_numbers() {
+    let form = json!({"entry_point": "mean", "test": "import numpy as np\n\n\
+        def is_floats(x):\n    if isinstance(x, float):\n        return True\n    if isinstance(x, np.ndarray):\n        return x.dtype == np.float64\n    return False\n\n\
+        def assertion(out, exp, atol):\n    exact_match = out == exp\n    if atol == 0 and is_floats(exp):\n        atol = 1e-6\n    if not exact_match and atol != 0:\n        assert np.allclose(out, exp, rtol=1e-07, atol=atol)\n    else:\n        assert exact_match\n\n\
+        def check(candidate):\n    inputs = [[[1.0, 2.0]], [[0.1, 0.2, 0.3]]]\n    results = [1.5, 0.2]\n    for inp, exp in zip(inputs, results):\n        assertion(candidate(*inp), exp, 0)\n"});
+    all_give(&form, "def mean(xs): return sum(xs) / len(xs)", &[Passed]);
+    all_give(&form, "def mean(xs): return sum(xs)", &[Wrong]);
+    all_give(&form, "def mean(xs): return str(sum(xs) / len(xs))", &[Error]);
+}
+
+#[test]
+fn functions_of_the_prompt_are_the_data_sets_own() {
+    let prompt = "import math\n\ndef poly(xs, x):\n    return sum(c * x ** i for i, c in enumerate(xs))\n\ndef zero(xs):\n    \"\"\" Finds a zero. \"\"\"\n";
+    let test = "def check(candidate):\n    for xs in ([-1, 1], [-6, 2]):\n        assert math.fabs(poly(xs, candidate(xs))) < 1e-4\n";
+    let form = json!({"prompt": prompt, "test": test, "entry_point": "zero"});
+    all_give(&form, "def zero(xs): return -xs[0] / xs[1]", &[Passed]);
+    // The program's own `poly` does not count.
+    let forged = "def poly(xs, x): return 0\ndef zero(xs): return 0";
+    all_give(&form, forged, &[Wrong]);
+    all_give(&json!({"test": test, "entry_point": "zero"}), forged, &[Infrastructure]);
+    // Prose is no code.
+    let prose = json!({"prompt": "Write zero.", "test": "def check(f):\n    for i in [1]: assert f([-i, i]) == 1\n", "entry_point": "zero"});
+    all_give(&prose, "def zero(xs): return -xs[0] / xs[1]", &[Passed]);
+}
+
+#[test]
+fn every_kind_of_value_goes_both_ways() {
+    let test = "import collections, datetime, decimal, fractions\nfrom solution import same\n\
+        def test_values():\n    values = [None, True, 0, -7, 1 << 80, 0.1, float('inf'), 1 + 2j, 'é\\ud800', b'\\x00', bytearray(b'x'), [1, [2]], (1,), {1, 'a'}, frozenset([1]), {1: {'a': (2,)}}, collections.deque([1]), range(0, 9, 2), decimal.Decimal('1.10'), fractions.Fraction(1, 3), datetime.date(2020, 2, 29)]\n\
+        \x20   for value in values:\n        found = same(value)\n        assert found == value and type(found) is type(value), value\n\
+        \x20   assert same(value=3) == 3\n    assert same(float('nan')) != same(float('nan'))\n\
+        \x20   assert list(same(iter([1, 2]))) == [1, 2]\n    assert same({frozenset([1]): 2})[frozenset([1])] == 2\n    assert same('x' * 3000000) == 'x' * 3000000\n";
+    all_give(&json!(test), "def same(value): return value", &[Passed]);
+}
+
+#[test]
+fn arguments_that_were_changed_are_seen() {
+    let form = json!(
+        "from solution import change\n\
+        def test_change():\n    xs, d, s = [3, 1, [2]], {'a': 1}, {1}\n    inner = xs[2]\n    assert change(xs, d, s) is None\n\
+        \x20   assert xs == [1, 3, [2, 9]] and d == {'b': 2} and s == {2} and inner == [2, 9]\n"
+    );
+    let right = "def change(xs, d, s):\n    xs[:2] = sorted(xs[:2]); xs[2].append(9)\n    del d['a']; d['b'] = 2\n    s.clear(); s.add(2)";
+    all_give(&form, right, &[Passed]);
+    all_give(&form, "def change(xs, d, s): pass", &[Wrong]);
+    // A function that returns a value cannot change what it is compared with.
+    let sorts = json!(
+        "from solution import order\ndef test_order():\n    xs = [3, 1, 2]\n    assert order(xs) == sorted(xs)\n"
+    );
+    all_give(&sorts, "def order(xs): return sorted(xs)", &[Passed]);
+    all_give(&sorts, "def order(xs):\n    xs.clear()\n    return []", &[Wrong]);
+}
+
+#[test]
+fn classes_answer_by_their_methods() {
+    let form = json!(
+        "from solution import Stack, LIMIT\n\
+        def test_stack():\n    stack = Stack()\n    stack.push(1)\n    stack.push([2])\n    assert isinstance(stack, Stack) and len(stack) == 2 and stack.top == [2]\n\
+        \x20   assert stack.pop() == [2] and stack.pop() == 1 and LIMIT == 5\n    stack.name = 'a'\n    assert stack.name == 'a'\n\
+        \x20   try:\n        stack.pop()\n        assert False\n    except IndexError:\n        pass\n"
+    );
+    let right = "LIMIT = 5\nclass Stack:\n    def __init__(self): self.items = []\n    def push(self, x): self.items.append(x)\n    def pop(self): return self.items.pop()\n    def __len__(self): return len(self.items)\n    @property\n    def top(self): return self.items[-1]";
+    all_give(&form, right, &[Passed]);
+    all_give(&form, &right.replace("items[-1]", "items[0]"), &[Wrong]);
+    let method = json!(["assert Solution().add(1, 2) in (3, 4)"]);
+    all_give(&method, "class Solution:\n    def add(self, a, b): return a + b", &[Passed]);
+    all_give(&method, "class Solution:\n    def add(self, a, b): return a - b", &[Wrong]);
+}
+
+/// Where the test is at fault there is no score, whatever the program does.
+#[test]
+fn tests_at_fault_are_no_wrong_answers() {
+    for test in [
+        "from solution import f\ndef test_f():\n    assert f(1 == 1",
+        "import no_such_module\nfrom solution import f\ndef test_f():\n    assert f(1) == 1",
+        "from solution import f\ndef test_f():\n    assert 1 == 1",
+        "from solution import f\ndef test_f(capsys):\n    assert f(1) == 1",
+        "from solution import f\ndef test_f():\n    assert f(lambda x: x) == 1",
+        "from solution import f\ndef test_f():\n    assert helper(f(1)) == 1",
+        "from solution import f, OwnError\ndef test_f():\n    assert f(1) == 1",
+        "import pytest\nfrom solution import f\nclass TestF:\n    def setup_method(self): self.x = 1\n    def test_f(self):\n        assert f(self.x) == 1",
+        "from solution import f\nasync def helper(): pass\nassert 1 == 1 if f else 0",
+    ] {
+        for code in ["def f(x): return 1", "def f(x): return 2", "import os\nos._exit(0)"] {
+            for execution in python(code, &json!(test)) {
+                let found = verdicts(&execution);
+                assert_eq!(found, [Infrastructure], "{test} {code}: {execution:?}");
+                assert_eq!(execution.score(), None);
+            }
+        }
+    }
+    for test in [
+        "import pytest\nfrom solution import f\n@pytest.fixture\ndef x(): return 1\ndef test_f(x):\n    assert f(x) == 1",
+        "import numpy as np\nfrom solution import f\ndef test_f():\n    assert f(np.array([1])) == 1",
+        "import unittest\nfrom solution import f\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(1), 1)",
+        "def check(candidate):\n    assert candidate(1) > 1",
+    ] {
+        assert!(matches!(Tests::parse(&json!(test)), Err(TestsError::Form(_))), "{test}");
+    }
+}
