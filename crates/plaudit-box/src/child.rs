@@ -78,6 +78,8 @@ pub(crate) enum MountStep {
     Proc(CString),
     /// Makes a mount the root, and lets go of all others.
     Root(CString),
+    /// Gives the box a name of its own instead of the host's.
+    HostName(CString),
 }
 
 /// What the steps of building need besides: for the folder of a box, and to tell why it has no `/proc`.
@@ -294,12 +296,15 @@ pub(crate) fn build(step: &MountStep, options: &BuildOptions<'_>) -> Result<(), 
         MountStep::Bind { from, at } => sys::mount(Some(from), at, None, libc::MS_BIND | libc::MS_REC, None),
         MountStep::Protect(at) => sys::protect(at),
         MountStep::Proc(at) => {
-            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+            // Read-only: a write to `/proc/self/autogroup` would slow down the session of the engine, which the box shares.
+            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RDONLY;
             let mount = |options| sys::mount(Some(c"proc"), at, Some(c"proc"), flags, options);
             let Err(errno) = mount(Some(c"subset=pid")).or_else(|_| mount(None)) else { return Ok(()) };
             options.proc_errno.store(errno, Ordering::Release);
-            let flags = flags | libc::MS_RDONLY;
             sys::mount(Some(c"tmpfs"), at, Some(c"tmpfs"), flags, Some(c"size=4k,nr_inodes=1,mode=555"))
+        }
+        MountStep::HostName(name) => {
+            call_path(libc::SYS_sethostname, name, [name.count_bytes(), 0, 0, 0, 0]).map(|_| ())
         }
         MountStep::Root(at) => {
             call_path(libc::SYS_chdir, at, [0; 5])?;

@@ -82,6 +82,9 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
     libc::SYS_syslog,
+    // They make the host write all that it has to write.
+    libc::SYS_sync,
+    libc::SYS_syncfs,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
     libc::SYS_adjtimex,

@@ -37,9 +37,9 @@ pub(crate) fn readable(extra: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().filter(|path| !below(path)).cloned().collect()
 }
 
-/// The steps that build what a box of tier A adds: its folder and its processes.
+/// The steps that build what a box of tier A adds: its name, its folder and its processes.
 pub(crate) fn own_mounts() -> Vec<MountStep> {
-    vec![MountStep::Work(text(WORK)), MountStep::Proc(text("/proc"))]
+    vec![MountStep::HostName(text("box")), MountStep::Work(text(WORK)), MountStep::Proc(text("/proc"))]
 }
 
 /// The steps that build the part of the file system that all boxes of tier A have alike.

@@ -108,6 +108,8 @@ fn ordinary_programs_find_what_they_need() {
         assert!(passed(&run, "7"), "{run:?} {}", String::from_utf8_lossy(&run.stderr));
     });
     let Some(sandbox) = open(Tier::A, 1) else { return };
+    let named = sandbox.run(&python("import os; print(os.uname().nodename)")).unwrap();
+    assert!(passed(&named, "box"), "{named:?}");
     let code = "import tempfile, multiprocessing, subprocess\n\
                 with tempfile.NamedTemporaryFile('w+') as file: file.write('x')\n\
                 import os\n\

@@ -212,8 +212,9 @@ fn pairs_on_one_slot_do_not_wait_for_each_other() {
                 scope.spawn(|| {
                     let language = languages.find("python").unwrap();
                     let code = "def f(x): return x";
-                    let execution =
-                        patiently(|| execute(&sandbox, language, code, &tests, &limits, Credit::Partial));
+                    let execution = patiently(&limits, |limits| {
+                        execute(&sandbox, language, code, &tests, limits, Credit::Partial)
+                    });
                     assert_eq!(verdicts(&execution), [Passed], "{execution:?}");
                 });
             }

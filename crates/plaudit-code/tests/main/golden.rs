@@ -53,7 +53,10 @@ fn vectors_in(sandbox: &Sandbox, python: &Language) {
         let score = match Tests::parse(&vector["inputs_outputs"]) {
             Err(TestsError::Empty | TestsError::Form(_)) => None,
             Ok(tests) => match extract(vector["response"].as_str().unwrap(), python) {
-                Some(code) => patiently(|| execute(sandbox, python, code, &tests, &limits, credit)).score(),
+                Some(code) => {
+                    patiently(&limits, |limits| execute(sandbox, python, code, &tests, limits, credit))
+                        .score()
+                }
                 None => Some(0.0),
             },
         };

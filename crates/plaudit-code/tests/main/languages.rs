@@ -40,8 +40,9 @@ fn each_installed_language_runs() {
             println!("== left out: {name} in tier {}", sandbox.tier());
             continue;
         };
-        let run =
-            |program| patiently(|| execute(sandbox, language, program, &tests, &limits, Credit::Partial));
+        let run = |program| {
+            patiently(&limits, |limits| execute(sandbox, language, program, &tests, limits, Credit::Partial))
+        };
         let good = run(program);
         assert_eq!(verdicts(&good), [Verdict::Passed, Verdict::Wrong], "{name}: {good:?}");
         let bad = run("this is no program {");
