@@ -49,7 +49,7 @@ fn vectors_in(sandbox: &Sandbox, python: &Language) {
         let tag = vector["tag"].as_str().unwrap();
         let credit =
             if vector["params"]["continuous"] == false { Credit::AllOrNothing } else { Credit::Partial };
-        let limits = Limits { wall: Some(Duration::from_secs(12)), ..limits() };
+        let limits = Limits { wall: Some(Duration::from_secs(60)), ..limits() };
         let score = match Tests::parse(&vector["inputs_outputs"]) {
             Err(TestsError::Empty | TestsError::Form(_)) => None,
             Ok(tests) => match extract(vector["response"].as_str().unwrap(), python) {
