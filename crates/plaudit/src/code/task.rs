@@ -56,6 +56,10 @@ enum TestsSource<'s> {
 /// The names in `extra` that hold all tests of a row.
 const WHOLE: [&str; 2] = ["inputs_outputs", "input_output"];
 
+/// The fields of `extra` of which one must be there; the others only say more about them.
+const HOLDING: [&str; 7] =
+    ["inputs", "test", "tests", "test_list", "test_cases", "public_test_cases", "private_test_cases"];
+
 impl<'s> TestsSource<'s> {
     fn of(sample: &CodeSample<'s>, at: &TestsAt) -> Option<Self> {
         let reference = || sample.reference.map(Self::Text);
@@ -67,7 +71,7 @@ impl<'s> TestsSource<'s> {
             }
             TestsAt::Usual => {
                 let whole = WHOLE.iter().find_map(|key| sample.extra.get(*key));
-                let fields = || Tests::FIELDS.iter().any(|key| sample.extra.contains_key(*key));
+                let fields = || HOLDING.iter().any(|key| sample.extra.contains_key(*key));
                 whole
                     .map(Self::Value)
                     .or_else(|| fields().then_some(Self::Fields(sample.extra)))

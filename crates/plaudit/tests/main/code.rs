@@ -150,8 +150,10 @@ fn rows_without_usable_tests_get_no_number() {
         assert_eq!(outcome(&report.rows[0]).kind(), OutcomeKind::Invalid, "{extra}");
         assert_eq!(reason.code, Code::BadTests, "{extra}");
     }
-    let report = engine.score(&[rollout(0, fenced(ADD), json!({}))]).unwrap();
-    assert_eq!(outcome(&report.rows[0]), &Outcome::skipped(Code::MissingTests));
+    for extra in [json!({}), json!({"metadata": {"source": "x"}, "entry_point": "f"})] {
+        let report = engine.score(&[rollout(0, fenced(ADD), extra)]).unwrap();
+        assert_eq!(outcome(&report.rows[0]), &Outcome::skipped(Code::MissingTests));
+    }
     let prose = rollout(0, fenced(ADD), json!({})).with_reference("42");
     assert_eq!(outcome(&engine.score(&[prose]).unwrap().rows[0]).kind(), OutcomeKind::Invalid);
 }
