@@ -15,15 +15,16 @@ use std::time::Duration;
 /// ## What it scores
 /// The program is the last fenced block of the language, or else the last block that names none. Each test runs in a box of its
 /// own, without a network, without the host's files, with limits on time, memory, processes, files and output. What a test
-/// expects stays outside: outputs and results are compared there. The tests are those of the row:
+/// expects stays outside: outputs and results are compared there, and a test that is a program runs in a second box. The tests are
+/// those of the row:
 ///
 /// | Where | Form |
 /// |---|---|
 /// | `extra.inputs_outputs`, `extra.input_output`, or the reference | `{"inputs": [...], "outputs": [...], "fn_name": ...}` as in RM-Gallery, APPS, TACO and verl's `prime_code`, also as JSON text |
-/// | `extra.tests`, or the reference | a list of `{"input": ..., "output": ...}`, or of asserts |
+/// | `extra.tests`, or the reference | a list of `{"input": ..., "output": ...}`, or of asserts; test functions as text, as in KodCode |
 /// | `extra.test_list` with `extra.test_setup_code` | asserts, as in MBPP |
 /// | `extra.test` with `extra.entry_point` | a function `check`, as in HumanEval |
-/// | `extra.public_test_cases` | as in LiveCodeBench |
+/// | `extra.public_test_cases`, `extra.private_test_cases` | as in LiveCodeBench |
 ///
 /// Outputs are compared line by line without space at the ends; decimals must be close. Every test gets a verdict: `passed`,
 /// `wrong`, `error`, `time`, `memory` or `output`. CPU time decides about the limit of time, so that a busy host does not make a
