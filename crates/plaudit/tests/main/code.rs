@@ -108,10 +108,6 @@ fn tests_are_found_where_data_sets_have_them() {
         ),
         (call, json!({"tests": ["assert add(1, 2) == 3"]})),
         (call, json!({"tests": "from solution import add\n\ndef test_add():\n    assert add(1, 2) == 3\n"})),
-        (
-            call,
-            json!({"tests": {"test": "def check(candidate):\n    assert candidate(two() - 1, 2) == 3\n", "entry_point": "add", "prompt": "def two():\n    return 2\n\ndef add(a, b):\n"}}),
-        ),
         (call, json!({"test_list": ["assert add(1, 2) == 3"], "test_setup_code": ""})),
         (
             call,
