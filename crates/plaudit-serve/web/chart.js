@@ -190,9 +190,10 @@
       return { node: el('span', { class: 'key' }, swatch, P.said(one.name), ' ', value), value };
     }
 
+    // A closed table holds no rows: the browser tells of its opening a moment after it is seen, and rows of before would be seen until then.
     fillTable() {
-      if (!this.table.open || !this.model) return;
-      const { head, rows } = this.model.table(this.model.kind === 'bars' ? this.current() : null);
+      if (!this.model) return;
+      const { head, rows } = this.table.open ? this.model.table(this.model.kind === 'bars' ? this.current() : null) : { head: [], rows: [] };
       this.head.replaceChildren(...head.map((name) => el('th', { scope: 'col' }, P.visible(name))));
       P.keyed(this.body, rows, (row) => row.join('\u0000'), (row) => ({
         node: el('tr', {}, row.map((cell, index) => (index ? el('td', {}, cell) : el('th', { scope: 'row' }, cell)))),
