@@ -28,7 +28,7 @@ type Attack = fn(&AttackTable) -> Result<usize, Errno>;
 pub(crate) const ATTACKS: [(&str, Attack); 20] = [
     ("read /etc/passwd", |_| read(c"/etc/passwd")),
     ("read a file outside", |table| read(&table.secret)),
-    ("read the engine's environment", |table| read(&table.environment)),
+    ("read the engine's environment", |table| number_of_engine(table).and_then(|_| read(&table.environment))),
     ("write outside", |table| {
         sys::open(&table.escape, libc::O_WRONLY | libc::O_CREAT, 0o600).map(|fd| fd as usize)
     }),
@@ -48,12 +48,16 @@ pub(crate) const ATTACKS: [(&str, Attack); 20] = [
     ("open an internet socket", |_| socket(libc::AF_INET)),
     ("open a Unix socket", |_| socket(libc::AF_UNIX)),
     ("open a netlink socket", |_| socket(libc::AF_NETLINK)),
-    ("signal the engine", |table| call(libc::SYS_kill, [table.engine as usize, 0, 0, 0, 0, 0])),
+    ("signal the engine", |table| {
+        number_of_engine(table).and_then(|engine| call(libc::SYS_kill, [engine, 0, 0, 0, 0, 0]))
+    }),
     ("trace the engine", |table| {
         let seize = libc::PTRACE_SEIZE as usize;
-        call(libc::SYS_ptrace, [seize, table.engine as usize, 0, 0, 0, 0])
+        number_of_engine(table).and_then(|engine| call(libc::SYS_ptrace, [seize, engine, 0, 0, 0, 0]))
     }),
-    ("slow the engine down", |table| call(libc::SYS_setpriority, [0, table.engine as usize, 19, 0, 0, 0])),
+    ("slow the engine down", |table| {
+        number_of_engine(table).and_then(|engine| call(libc::SYS_setpriority, [0, engine, 19, 0, 0, 0]))
+    }),
     ("make a user namespace", |_| call(libc::SYS_unshare, [libc::CLONE_NEWUSER as usize, 0, 0, 0, 0, 0])),
     ("mount", |_| sys::mount(Some(c"tmpfs"), c"/", Some(c"tmpfs"), 0, None).map(|()| 0)),
     ("use io_uring", |_| call(libc::SYS_io_uring_setup, [0; 6]).or_else(refused)),
@@ -85,6 +89,13 @@ pub(crate) fn make(table: &AttackTable) {
         };
         result.store(errno, Ordering::Release);
     }
+}
+
+/// The number of the engine. An engine that is process 1 of a container has the number that a box of tier A has for itself: there it is
+/// nobody else's.
+fn number_of_engine(table: &AttackTable) -> Result<usize, Errno> {
+    let engine = table.engine as usize;
+    if call(libc::SYS_getpid, [0; 6])? == engine { Err(libc::ESRCH) } else { Ok(engine) }
 }
 
 fn read(path: &CStr) -> Result<usize, Errno> {

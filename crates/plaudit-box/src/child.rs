@@ -5,7 +5,7 @@
 
 use crate::attack::{self, AttackTable};
 use crate::filter;
-use crate::sys::{self, Errno, call, call_path};
+use crate::sys::{self, Errno, Resource, call, call_path};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
@@ -114,7 +114,7 @@ pub(crate) struct Birth<'a> {
     pub(crate) place: &'a AtomicI32,
     /// Whether the engine is known to be dead.
     pub(crate) engine_dead: &'a AtomicBool,
-    pub(crate) limits: &'a [(u32, u64)],
+    pub(crate) limits: &'a [(Resource, u64)],
     pub(crate) landlock: Option<i32>,
     pub(crate) program: *mut libc::sock_filter,
     pub(crate) program_length: usize,
@@ -326,7 +326,7 @@ fn drop_capabilities() -> Result<(), Errno> {
 }
 
 /// Sets both limits, or the soft one alone where the hard one is lower already.
-fn limit_to(resource: u32, limit: u64) -> Result<(), Errno> {
+fn limit_to(resource: Resource, limit: u64) -> Result<(), Errno> {
     sys::set_limit(resource, limit, limit).or_else(|errno| {
         let mut now: [u64; 2] = [0; 2];
         let arguments = [0, resource as usize, 0, now.as_mut_ptr() as usize, 0, 0];

@@ -4,7 +4,7 @@ use crate::attack::AttackTable;
 use crate::child::{BOX_FLAGS, Birth, BoxFile, BuildOptions, MountStep, Step, enter, join};
 use crate::filter::Filter;
 use crate::namespaces::Namespaces;
-use crate::sys::{self, Errno, call};
+use crate::sys::{self, Errno, Resource, call};
 use crate::{BoxFailure, Tier};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -31,7 +31,7 @@ pub(crate) struct Blueprint<'a> {
     pub(crate) descriptors: [i32; 3],
     /// The user and group outside that the box belongs to, where the engine is root.
     pub(crate) user: Option<u32>,
-    pub(crate) limits: &'a [(u32, u64)],
+    pub(crate) limits: &'a [(Resource, u64)],
     pub(crate) landlock: Option<&'a OwnedFd>,
     pub(crate) filter: &'a Filter,
     pub(crate) arguments: &'a [CString],

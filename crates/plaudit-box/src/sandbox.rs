@@ -14,13 +14,13 @@ use crate::scratch::{Scratch, write_files};
 use crate::slot::{Seat, Slot, Slots};
 use crate::streams::{above_two, input, joint, pipe};
 use crate::supervise::{self, Running};
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Resource};
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 /// How much isolates a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,8 @@ pub struct Options {
     pub slots: usize,
     /// Folders and files that programs may read besides the system's own, such as that of an interpreter.
     pub read_only: Vec<PathBuf>,
-    /// As root, boxes belong to this user and those after it, two for each slot. They should own nothing.
+    /// As root, boxes belong to this user and the 999 after it, one for each slot of each sandbox of the host as far as they reach: the
+    /// kernel counts processes by their user, and one box must not use up the number of another. They should own nothing.
     pub first_user: u32,
     /// Where tier B keeps the files of its boxes.
     pub scratch: PathBuf,
@@ -332,7 +333,7 @@ impl Sandbox {
         let mounts = if tier == Tier::A { layout::fixed_mounts(&readable) } else { Vec::new() };
         let dumpable = sys::is_dumpable();
         let seat = |index: usize| -> Result<Seat, BoxFailure> {
-            let user = root.then(|| options.first_user.saturating_add(index as u32));
+            let user = root.then(|| box_user(options.first_user));
             let folder = match &scratch {
                 Some(scratch) => Some(scratch.folder(index, user).map_err(lost("a box's folder"))?),
                 None => None,
@@ -426,9 +427,7 @@ impl Sandbox {
             });
         }
         layers.push(match seat.user {
-            Some(user) => {
-                LayerReport::on(tier, "user", format!("boxes belong to user {user} and those after it"))
-            }
+            Some(user) => LayerReport::on(tier, "user", format!("boxes belong to users from {user} on")),
             None => LayerReport::on(tier, "user", "boxes belong to the engine's user"),
         });
         layers.push(match (&seat.landlock, landlock::version()) {
@@ -465,11 +464,21 @@ fn lost(what: &'static str) -> impl Fn(Errno) -> BoxFailure {
     move |errno| BoxFailure::Lost(what, errno)
 }
 
+/// How many users the boxes of a host share.
+const USERS: u32 = 1000;
+
+/// The user of the next slot. Sandboxes of one process have users of their own, and processes with near numbers start far apart.
+fn box_user(first: u32) -> u32 {
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let given = GIVEN.fetch_add(1, Ordering::Relaxed);
+    first.saturating_add(std::process::id().wrapping_mul(61).wrapping_add(given) % USERS)
+}
+
 /// Whether the users of the boxes exist here. The root of a container that has no other user is an ordinary user outside, and
 /// cannot become another.
 fn is_mapped(options: &Options) -> bool {
     let first = u64::from(options.first_user);
-    let last = first + 2 * options.slots.max(1) as u64 - 1;
+    let last = first + u64::from(USERS) - 1;
     ["/proc/self/uid_map", "/proc/self/gid_map"].iter().all(|path| {
         let Ok(text) = std::fs::read_to_string(path) else { return false };
         text.lines().any(|line| {
@@ -483,10 +492,10 @@ fn is_mapped(options: &Options) -> bool {
 }
 
 /// The limits that the kernel enforces on each process.
-fn resource_limits(limits: &Limits, counts_processes: bool) -> Vec<(u32, u64)> {
+fn resource_limits(limits: &Limits, counts_processes: bool) -> Vec<(Resource, u64)> {
     // The supervisor ends a box at its limit; the kernel does, a second later, where the supervisor is not there.
     let seconds = limits.cpu.as_secs() + 2;
-    let mut list: Vec<(u32, u64)> = vec![
+    let mut list = vec![
         (libc::RLIMIT_CPU, seconds),
         (libc::RLIMIT_AS, limits.address_space.unwrap_or(limits.memory)),
         (libc::RLIMIT_DATA, limits.memory),

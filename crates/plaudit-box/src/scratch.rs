@@ -3,6 +3,7 @@
 use crate::job::Job;
 use crate::launch;
 use crate::sys::Errno;
+use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,6 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct Scratch {
     pub(crate) path: PathBuf,
     owner: u32,
+    /// Locked for as long as the engine lives. Its number alone does not tell: an engine in another PID namespace sees no other's.
+    _lock: File,
 }
 
 static SCRATCHES: AtomicU32 = AtomicU32::new(0);
@@ -23,10 +26,10 @@ impl Scratch {
         sweep(parent);
         let (engine, number) = (std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed));
         let path = parent.join(format!("{SCRATCH_PREFIX}{engine}-{number}"));
-        match std::fs::DirBuilder::new().mode(0o711).create(&path) {
-            Ok(()) => Ok(Self { path, owner: engine }),
-            Err(error) => Err(errno(error)),
-        }
+        std::fs::DirBuilder::new().mode(0o711).create(&path).map_err(errno)?;
+        let lock = File::open(&path).map_err(errno)?;
+        lock.lock().map_err(errno)?;
+        Ok(Self { path, owner: engine, _lock: lock })
     }
 
     /// The folder of a slot, for its user alone.
@@ -61,7 +64,9 @@ fn sweep(parent: &Path) {
             continue;
         };
         let ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own);
-        if ours && !Path::new(&format!("/proc/{engine}")).exists() {
+        let gone = || !Path::new(&format!("/proc/{engine}")).exists();
+        let unlocked = || File::open(entry.path()).is_ok_and(|folder| folder.try_lock().is_ok());
+        if ours && gone() && unlocked() {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
@@ -86,5 +91,28 @@ pub(crate) fn empty(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let _ = std::fs::remove_file(entry.path()).or_else(|_| std::fs::remove_dir_all(entry.path()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_living_engines_stay() {
+        let parent = std::env::temp_dir().join(format!("plaudit-scratch-test-{}", std::process::id()));
+        std::fs::create_dir(&parent).unwrap();
+        // As an engine of another PID namespace: its number is nobody's here.
+        let living = parent.join("plaudit-box-4000000000-0");
+        std::fs::create_dir(&living).unwrap();
+        let lock = File::open(&living).unwrap();
+        lock.lock().unwrap();
+        let scratch = Scratch::new(&parent).unwrap();
+        assert!(living.exists());
+        drop(lock);
+        let other = Scratch::new(&parent).unwrap();
+        assert!(!living.exists() && scratch.path.exists() && other.path.exists());
+        drop((scratch, other));
+        std::fs::remove_dir(&parent).unwrap();
     }
 }

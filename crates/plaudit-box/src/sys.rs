@@ -9,6 +9,17 @@ use std::sync::atomic::AtomicU32;
 /// The number of an error, as in `errno`.
 pub(crate) type Errno = i32;
 
+/// What a C library takes its `RLIMIT_` for.
+pub(crate) type Resource = resource::Number;
+#[cfg(target_env = "musl")]
+mod resource {
+    pub(crate) use libc::c_int as Number;
+}
+#[cfg(not(target_env = "musl"))]
+mod resource {
+    pub(crate) use libc::__rlimit_resource_t as Number;
+}
+
 /// Makes a system call; a negative result is an error number.
 ///
 /// # Safety
@@ -124,7 +135,7 @@ pub(crate) fn protect(path: &CStr) -> Result<(), Errno> {
     call(libc::SYS_mount_setattr, arguments).map(|_| ())
 }
 
-pub(crate) fn set_limit(resource: u32, soft: u64, hard: u64) -> Result<(), Errno> {
+pub(crate) fn set_limit(resource: Resource, soft: u64, hard: u64) -> Result<(), Errno> {
     let limit: [u64; 2] = [soft, hard];
     let arguments = [0, resource as usize, limit.as_ptr() as usize, 0, 0, 0];
     call(libc::SYS_prlimit64, arguments).map(|_| ())

@@ -2,6 +2,7 @@
 
 use crate::cases::{Case, TestsError};
 use crate::script;
+use crate::task_code::TaskCode;
 use crate::value::PyValue;
 
 /// The cases of a test that is Python: one for each assert where all can be taken apart, else scripts.
@@ -9,9 +10,9 @@ pub(crate) fn cases(
     test: &str,
     setup: &str,
     entry_point: Option<&str>,
-    prompt: &str,
+    task: &TaskCode,
 ) -> Result<Vec<Case>, TestsError> {
-    let script = || script::cases(test, setup, entry_point, prompt);
+    let script = || script::cases(test, setup, entry_point, &task.source);
     let Some((imports, asserts)) = statements(test) else { return script() };
     if asserts.is_empty() {
         return Ok(Vec::new());
@@ -21,6 +22,10 @@ pub(crate) fn cases(
     let mut cases = Vec::new();
     for assert in asserts {
         let Some((source, expected)) = take_apart(&assert, &setup) else { return script() };
+        // The program's box does not have the task's own functions.
+        if task.is_used_by(&source, entry_point) {
+            return script();
+        }
         let candidate = entry_point.map(str::to_owned);
         cases.push(Case::Expression { setup: setup.clone(), source, expected, candidate });
     }
@@ -306,9 +311,11 @@ mod tests {
 
     #[test]
     fn whole_tests_become_cases() {
-        let read = |test: &str, setup: &str, entry: Option<&str>| cases(test, setup, entry, "").unwrap();
+        let read = |test: &str, setup: &str, entry: Option<&str>| {
+            cases(test, setup, entry, &TaskCode::default()).unwrap()
+        };
         assert!(matches!(
-            cases("def check(candidate): assert candidate(1) > 2", "", None, ""),
+            cases("def check(candidate): assert candidate(1) > 2", "", None, &TaskCode::default()),
             Err(TestsError::Form(_))
         ));
         let human = "\n\nMETADATA = {\n    'author': 'x'\n}\n\n\ndef check(candidate):\n    # a\n    assert candidate([1.0,\n        2.0], 0.3) == True\n    assert candidate([1], 0.1) == False, \"m\"\n\n";
@@ -340,7 +347,7 @@ mod tests {
             &"assert (".repeat(2000),
             &"(".repeat(100_000),
         ] {
-            let _ = cases(hostile, "", None, "");
+            let _ = cases(hostile, "", None, &TaskCode::default());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The tests of a row, in the forms that data sets use: RM-Gallery, APPS, LiveCodeBench, MBPP, HumanEval, KodCode.
 
+use crate::task_code::TaskCode;
 use crate::value::PyValue;
 use crate::{assertion, livecodebench, script};
 use serde_json::{Map, Value};
@@ -92,6 +93,12 @@ impl Tests {
     /// | `{"test": "def check(candidate): ...", "entry_point": ...}`, with `prompt` where the test uses its functions | HumanEval, HumanEval+ |
     /// | `{"test": "from solution import f\ndef test_f(): ..."}`, or the text alone | KodCode |
     pub fn parse(given: &Value) -> Result<Self, TestsError> {
+        Self::parse_for(given, "")
+    }
+
+    /// Reads tests from what a row holds, for a task with this text. Its functions count where the tests name an `entry_point`; a
+    /// `prompt` among the tests comes first.
+    pub fn parse_for(given: &Value, prompt: &str) -> Result<Self, TestsError> {
         let read;
         let given = match given {
             Value::String(text) => match serde_json::from_str::<Value>(text) {
@@ -100,7 +107,7 @@ impl Tests {
                     &read
                 }
                 _ if script::is_script(text) => {
-                    return Self::of_cases(assertion::cases(text, "", None, "")?);
+                    return Self::of_cases(assertion::cases(text, "", None, &TaskCode::default())?);
                 }
                 _ => return Err(form("a text that is neither JSON nor asserts nor a test script")),
             },
@@ -110,7 +117,7 @@ impl Tests {
             Value::Null => Err(TestsError::Empty),
             Value::Array(tests) => Self::of_list(tests, None, ""),
             Value::Object(fields) => {
-                Self::of_row(fields, fields.get("prompt").and_then(Value::as_str).unwrap_or(""))
+                Self::of_fields(fields, fields.get("prompt").and_then(Value::as_str).unwrap_or(prompt))
             }
             _ => Err(form("neither an object nor a list")),
         }
@@ -134,19 +141,18 @@ impl Tests {
         "metadata",
     ];
 
-    /// Reads tests from the fields of a row: an object of [`Tests::parse`], among other fields. Its prompt is not read.
-    pub fn of_fields(fields: &Map<String, Value>) -> Result<Self, TestsError> {
-        Self::of_row(fields, "")
-    }
-
-    fn of_row(fields: &Map<String, Value>, prompt: &str) -> Result<Self, TestsError> {
+    /// Reads tests from the fields of a row: an object of [`Tests::parse`], among other fields, and the text of the row's task.
+    pub fn of_fields(fields: &Map<String, Value>, prompt: &str) -> Result<Self, TestsError> {
         let text = |key: &str| fields.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let function = text("fn_name").or_else(|| text("func_name"));
         if let (Some(inputs), Some(outputs)) = (fields.get("inputs"), fields.get("outputs")) {
             return Self::of_columns(inputs, outputs, function);
         }
         if let Some(test) = text("test") {
-            return Self::of_cases(assertion::cases(test, "", text("entry_point"), prompt)?);
+            let entry_point = text("entry_point");
+            // Without it, names of the task could be those that the program is to define.
+            let task = entry_point.map_or_else(TaskCode::default, |_| TaskCode::read(prompt));
+            return Self::of_cases(assertion::cases(test, "", entry_point, &task)?);
         }
         let setup = match fields.get("test_imports") {
             Some(Value::Array(lines)) => {
@@ -192,6 +198,14 @@ impl Tests {
         &self.cases
     }
 
+    /// What the tests take from the text of the task; empty where that is nothing.
+    pub fn task_code(&self) -> &str {
+        match self.cases.first() {
+            Some(Case::Script { prompt, .. }) => prompt,
+            _ => "",
+        }
+    }
+
     /// How many tests were left out because they expect nothing.
     pub fn left_out(&self) -> usize {
         self.left_out
@@ -220,7 +234,9 @@ impl Tests {
         let mut cases = Vec::new();
         for test in tests {
             match test {
-                Value::String(text) => cases.extend(assertion::cases(text, setup, None, "")?),
+                Value::String(text) => {
+                    cases.extend(assertion::cases(text, setup, None, &TaskCode::default())?)
+                }
                 Value::Object(fields) => {
                     let (Some(input), Some(output)) = (fields.get("input"), fields.get("output")) else {
                         return Err(form("a test without `input` and `output`"));

@@ -25,19 +25,27 @@ pub enum Verdict {
     Memory,
     /// It wrote too much.
     Output,
+    /// The test cannot be run, whatever the program is.
+    FaultyTest,
     /// The sandbox failed; the program is not to blame.
     Infrastructure,
 }
 
 impl Verdict {
+    /// Whether it says nothing of the program, so that there is no score.
+    pub const fn is_no_verdict(self) -> bool {
+        matches!(self, Self::FaultyTest | Self::Infrastructure)
+    }
+
     /// All verdicts.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Passed,
         Self::Wrong,
         Self::Error,
         Self::Time,
         Self::Memory,
         Self::Output,
+        Self::FaultyTest,
         Self::Infrastructure,
     ];
 
@@ -55,6 +63,7 @@ impl Verdict {
             Self::Time => "time",
             Self::Memory => "memory",
             Self::Output => "output",
+            Self::FaultyTest => "faulty_test",
             Self::Infrastructure => "infrastructure",
         }
     }
@@ -100,9 +109,9 @@ impl Execution {
         self.results.iter().filter(|result| result.verdict == Verdict::Passed).count()
     }
 
-    /// The score, or none where the sandbox failed.
+    /// The score, or none where the sandbox failed or a test cannot be run.
     pub fn score(&self) -> Option<f64> {
-        if self.results.iter().any(|result| result.verdict == Verdict::Infrastructure) {
+        if self.results.iter().any(|result| result.verdict.is_no_verdict()) {
             return None;
         }
         Some(match self.credit {
@@ -219,7 +228,7 @@ impl Program {
             }
             _ if self.language.name != "python" => {
                 let message = "tests that call functions are for Python".to_owned();
-                return TestResult { verdict: Verdict::Infrastructure, cpu: Duration::ZERO, message };
+                return TestResult { verdict: Verdict::FaultyTest, cpu: Duration::ZERO, message };
             }
             Case::Call { function, arguments, .. } => json!({"function": function, "arguments": arguments}),
             Case::Expression { setup, source, candidate, .. } => {
@@ -284,7 +293,7 @@ fn run_script(sandbox: &Sandbox, program: &Job, test: &Job) -> TestResult {
         "wrong" => Verdict::Wrong,
         "memory" => Verdict::Memory,
         // The program has had no part in it.
-        "invalid" => Verdict::Infrastructure,
+        "invalid" => Verdict::FaultyTest,
         _ => Verdict::Error,
     };
     let message = match text("message") {

@@ -23,12 +23,14 @@
 //!   pipes, and what comes back is made of built-in classes alone. No code of the model runs where a verdict is made.
 //! - A test proves nothing by absence. A program that ends without output passes no test, an empty list of tests is an error,
 //!   and a test that expects nothing is left out.
-//! - A failure of the sandbox is [`Verdict::Infrastructure`], and then there is no score.
+//! - A failure of the sandbox is [`Verdict::Infrastructure`], a test that cannot be run [`Verdict::FaultyTest`], and then there is no
+//!   score.
 //! - All text is untrusted: parsers are linear or bounded, and nothing that a response says is evaluated outside the box.
 
 // In the order of the path of a response.
 mod extract;
 mod cases;
+mod task_code;
 mod assertion;
 mod script;
 mod livecodebench;

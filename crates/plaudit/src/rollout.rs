@@ -25,6 +25,16 @@ impl Prompt<'_> {
         }
     }
 
+    /// The text of the task: the prompt itself, or the first message of a user.
+    pub fn task(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Messages(messages) => {
+                messages.iter().find(|message| message["role"] == "user")?.get("content")?.as_str()
+            }
+        }
+    }
+
     /// The prompt as JSON.
     pub fn to_value(&self) -> Value {
         match self {
@@ -150,10 +160,15 @@ impl<'a> Rollout<'a> {
         self
     }
 
-    /// What stands in `extra` at a path of keys, where it is text, a number, or true or false.
+    /// What stands in `extra` at a path of keys, where it is text, a number, true or false, or a list of one of these.
     pub fn field(&self, path: &[String]) -> Option<Cow<'_, str>> {
         let (first, rest) = path.split_first()?;
-        match rest.iter().try_fold(self.extra.get(first)?, |value, key| value.get(key))? {
+        let value = rest.iter().try_fold(self.extra.get(first)?, |value, key| value.get(key))?;
+        let value = match value.as_array().map(Vec::as_slice) {
+            Some([one]) => one,
+            _ => value,
+        };
+        match value {
             Value::String(text) => Some(Cow::Borrowed(text)),
             value @ (Value::Number(_) | Value::Bool(_)) => Some(Cow::Owned(value.to_string())),
             Value::Null | Value::Array(_) | Value::Object(_) => None,

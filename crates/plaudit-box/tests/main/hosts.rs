@@ -10,8 +10,9 @@ fn report_of_a_simulated_host() {
     println!("{}", Sandbox::probe(&Options::default()));
 }
 
-/// The report on a host that a script of the shell prepares as root of a user namespace, or `None` where there is none.
-fn report_after(script: &str) -> Option<String> {
+/// The report on a host that a script of the shell prepares as root of a user namespace, or `None` where there is none. The
+/// options of unshare are for further namespaces.
+fn report_after(script: &str, options: &[&str]) -> Option<String> {
     let works = |arguments: &[&str]| {
         Command::new("unshare").args(arguments).output().is_ok_and(|run| run.status.success())
     };
@@ -24,7 +25,8 @@ fn report_after(script: &str) -> Option<String> {
         "{script}; exec {} --ignored --exact --nocapture hosts::report_of_a_simulated_host",
         test.display()
     );
-    let output = Command::new("unshare").args(["-Urm", "sh", "-c", &line]).output().unwrap();
+    let output =
+        Command::new("unshare").arg("-Urm").args(options).args(["sh", "-c", &line]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     Some(text)
@@ -32,14 +34,22 @@ fn report_after(script: &str) -> Option<String> {
 
 #[test]
 fn the_only_user_of_a_container_is_ordinary() {
-    let Some(report) = report_after("true") else { return };
+    let Some(report) = report_after("true", &[]) else { return };
     assert!(report.contains("sandbox: tier A"), "{report}");
     assert!(report.contains("boxes belong to the engine's user"), "{report}");
 }
 
+/// As in a container that has no init: a box of tier A is process 1 as well.
+#[test]
+fn an_engine_that_is_process_1_has_tier_a() {
+    let Some(report) = report_after("true", &["--pid", "--fork", "--mount-proc"]) else { return };
+    assert!(report.contains("sandbox: tier A"), "{report}");
+    assert!(report.contains("ok  tier A, signal the engine: stopped"), "{report}");
+}
+
 #[test]
 fn without_namespaces_tier_b_is_taken() {
-    let Some(report) = report_after("echo 0 > /proc/sys/user/max_user_namespaces") else { return };
+    let Some(report) = report_after("echo 0 > /proc/sys/user/max_user_namespaces", &[]) else { return };
     assert!(report.contains("sandbox: tier B"), "{report}");
     assert!(report.contains("no  tier A, namespaces: refused"), "{report}");
     assert!(report.contains("max_user_namespaces"), "{report}");

@@ -41,17 +41,20 @@ const BOMBS: [&str; 3] = [
     "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(99,)).start()",
 ];
 
-/// Runs so many programs on four slots and checks that nothing stays, and that an honest one is answered afterwards.
+/// How many programs run at once. Most wait for their limit of time, so that there are more of them than processors.
+const SLOTS: usize = 12;
+
+/// Runs so many programs and checks that nothing stays, and that an honest one is answered afterwards.
 fn nothing_stays(tier: Tier, programs: &'static [&'static str], count: usize, limits: &Limits) {
     let name = format!("{}-{tier}-{count}-{}", std::process::id(), programs[0].len());
     let marker = format!("plaudit-marker-{name}");
     let scratch = std::env::temp_dir().join(format!("plaudit-left-{name}"));
     std::fs::create_dir(&scratch).unwrap();
-    let Some(sandbox) = open_in(tier, 4, scratch.clone()) else { return };
+    let Some(sandbox) = open_in(tier, SLOTS, scratch.clone()) else { return };
     let before = mounts();
     let next = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..SLOTS {
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

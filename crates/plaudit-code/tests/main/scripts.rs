@@ -1,7 +1,7 @@
 //! Test scripts of data sets with right and wrong programs: HumanEval, HumanEval+, KodCode; in two boxes, in each tier.
 
 use crate::{python, verdicts};
-use plaudit_code::Verdict::{self, Error, Infrastructure, Memory, Passed, Time, Wrong};
+use plaudit_code::Verdict::{self, Error, FaultyTest, Memory, Passed, Time, Wrong};
 use plaudit_code::{Tests, TestsError};
 use serde_json::{Value, json};
 
@@ -51,10 +51,31 @@ fn functions_of_the_prompt_are_the_data_sets_own() {
     // The program's own `poly` does not count.
     let forged = "def poly(xs, x): return 0\ndef zero(xs): return 0";
     all_give(&form, forged, &[Wrong]);
-    all_give(&json!({"test": test, "entry_point": "zero"}), forged, &[Infrastructure]);
+    all_give(&json!({"test": test, "entry_point": "zero"}), forged, &[FaultyTest]);
     // Prose is no code.
     let prose = json!({"prompt": "Write zero.", "test": "def check(f):\n    for i in [1]: assert f([-i, i]) == 1\n", "entry_point": "zero"});
     all_give(&prose, "def zero(xs): return -xs[0] / xs[1]", &[Passed]);
+}
+
+/// Asserts that could be taken apart, were it not for the task's own functions.
+#[test]
+fn asserts_may_use_functions_of_the_task() {
+    let two = "def two():\n    return 2\n\n";
+    let test =
+        "def check(candidate):\n    assert candidate(two(), 2) == 4\n    assert candidate(1, 2) == 3\n";
+    for prompt in [
+        format!("{two}def add(a, b):\n    \"\"\" Adds. \"\"\"\n"),
+        format!("{two}def add(a, b):\n"),
+        format!("Complete:\n```python\n{two}def add(a, b):\n```\n"),
+    ] {
+        let form = json!({"prompt": prompt, "test": test, "entry_point": "add"});
+        all_give(&form, "def add(a, b): return a + b", &[Passed]);
+        all_give(&form, "def two(): return 0\ndef add(a, b): return a + b", &[Passed]);
+        all_give(&form, "def add(a, b): return a - b", &[Wrong]);
+        let alone = json!({"test": test, "entry_point": "add"});
+        let tests = Tests::parse_for(&alone, &prompt).unwrap();
+        assert_eq!(tests, Tests::parse(&form).unwrap());
+    }
 }
 
 #[test]
@@ -118,7 +139,7 @@ fn tests_at_fault_are_no_wrong_answers() {
         for code in ["def f(x): return 1", "def f(x): return 2", "import os\nos._exit(0)"] {
             for execution in python(code, &json!(test)) {
                 let found = verdicts(&execution);
-                assert_eq!(found, [Infrastructure], "{test} {code}: {execution:?}");
+                assert_eq!(found, [FaultyTest], "{test} {code}: {execution:?}");
                 assert_eq!(execution.score(), None);
             }
         }

@@ -113,8 +113,12 @@ impl CodeRun {
         let Some(done) = state.done.take() else { return };
         let count = state.results.len();
         drop(state);
-        let failed = known.iter().find(|result| result.verdict == Verdict::Infrastructure);
+        let failed = known.iter().find(|result| result.verdict.is_no_verdict());
         done(match failed {
+            Some(failed) if failed.verdict == Verdict::FaultyTest => {
+                let message = format!("A test of this rollout cannot be run: {}.", failed.message);
+                Err(Reason::new(Code::BadTests, message))
+            }
             Some(failed) => Err(Reason::new(Code::SandboxFailed, failed.message.clone())),
             None => Ok(StoredRun::new(tier, count, &known)),
         });
@@ -129,7 +133,7 @@ impl CodeRun {
             timeouts += usize::from(result.verdict == Verdict::Time);
             let decides = match result.verdict {
                 Verdict::Passed => false,
-                Verdict::Infrastructure => true,
+                verdict if verdict.is_no_verdict() => true,
                 _ => reward.credit == Credit::AllOrNothing || timeouts >= reward.most_timeouts,
             };
             if decides {

@@ -40,17 +40,19 @@ pub struct CodeSample<'s> {
     pub reference: Option<&'s str>,
     /// Everything else that the caller gave.
     pub extra: &'s Map<String, Value>,
+    /// The text of the task; empty where there is none.
+    pub prompt: &'s str,
 }
 
 /// Where a row has its tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum TestsSource<'s> {
     /// One value: a text, a list or an object.
-    Value(&'s Value),
+    Value(&'s Value, &'s str),
     /// A text.
-    Text(&'s str),
+    Text(&'s str, &'s str),
     /// Fields of `extra` beside others.
-    Fields(&'s Map<String, Value>),
+    Fields(&'s Map<String, Value>, &'s str),
 }
 
 /// The names in `extra` that hold all tests of a row.
@@ -62,12 +64,14 @@ const HOLDING: [&str; 7] =
 
 impl<'s> TestsSource<'s> {
     fn of(sample: &CodeSample<'s>, at: &TestsAt) -> Option<Self> {
-        let reference = || sample.reference.map(Self::Text);
+        let prompt = sample.prompt;
+        let reference = || sample.reference.map(|text| Self::Text(text, prompt));
+        let value = |value| Self::Value(value, prompt);
         match at {
             TestsAt::Reference => reference(),
             TestsAt::Extra(keys) => {
                 let (first, rest) = keys.split_first()?;
-                rest.iter().try_fold(sample.extra.get(first)?, |value, key| value.get(key)).map(Self::Value)
+                rest.iter().try_fold(sample.extra.get(first)?, |value, key| value.get(key)).map(value)
             }
             TestsAt::Usual => {
                 let complete = |tests: &&Value| match tests {
@@ -79,8 +83,8 @@ impl<'s> TestsSource<'s> {
                 let whole = whole.or_else(|| sample.extra.get("tests").filter(complete));
                 let fields = || HOLDING.iter().any(|key| sample.extra.contains_key(*key));
                 whole
-                    .map(Self::Value)
-                    .or_else(|| fields().then_some(Self::Fields(sample.extra)))
+                    .map(value)
+                    .or_else(|| fields().then_some(Self::Fields(sample.extra, prompt)))
                     .or_else(reference)
             }
         }
@@ -89,8 +93,9 @@ impl<'s> TestsSource<'s> {
     /// Whether both hold the same tests.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Fields(ours), Self::Fields(theirs)) => {
-                Tests::FIELDS.iter().all(|key| ours.get(*key) == theirs.get(*key))
+            (Self::Fields(ours, our_prompt), Self::Fields(theirs, their_prompt)) => {
+                our_prompt == their_prompt
+                    && Tests::FIELDS.iter().all(|key| ours.get(*key) == theirs.get(*key))
             }
             _ => self == other,
         }
@@ -98,19 +103,25 @@ impl<'s> TestsSource<'s> {
 
     fn read(&self, most: Option<usize>) -> Result<RowTests, Reason> {
         let (tests, written) = match self {
-            Self::Value(value) => (parse(value), serde_json::to_vec(value)),
-            Self::Text(text) => (parse(&Value::String((*text).to_owned())), Ok(text.as_bytes().to_vec())),
-            Self::Fields(extra) => {
+            Self::Value(value, prompt) => (parse(value, prompt), serde_json::to_vec(value)),
+            Self::Text(text, prompt) => {
+                (parse(&Value::String((*text).to_owned()), prompt), Ok(text.as_bytes().to_vec()))
+            }
+            Self::Fields(extra, prompt) => {
                 let fields: BTreeMap<&str, &Value> =
                     Tests::FIELDS.iter().filter_map(|key| Some((*key, extra.get(*key)?))).collect();
-                (Tests::of_fields(extra), serde_json::to_vec(&fields))
+                (Tests::of_fields(extra, prompt), serde_json::to_vec(&fields))
             }
         };
         let bad = |error: &dyn std::fmt::Display| {
             Reason::new(Code::BadTests, format!("The tests of this rollout are of no use: {error}."))
         };
         let tests = tests.map_err(|error| bad(&error))?;
-        let hash = *blake3::hash(&written.map_err(|error| bad(&error))?).as_bytes();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&written.map_err(|error| bad(&error))?);
+        // What the tests take from the text of the task belongs to them.
+        hasher.update(tests.task_code().as_bytes());
+        let hash = *hasher.finalize().as_bytes();
         let tests = match most {
             Some(most) => tests.first(most),
             None => tests,
@@ -120,7 +131,7 @@ impl<'s> TestsSource<'s> {
 }
 
 /// Tests by themselves, or below the key that RM-Gallery's labels have.
-fn parse(value: &Value) -> Result<Tests, plaudit_code::TestsError> {
+fn parse(value: &Value, prompt: &str) -> Result<Tests, plaudit_code::TestsError> {
     let inner = match value {
         Value::Object(fields) => WHOLE.iter().find_map(|key| fields.get(*key)).map(Cow::Borrowed),
         Value::String(text) if WHOLE.iter().any(|key| text.contains(key)) => {
@@ -129,7 +140,7 @@ fn parse(value: &Value) -> Result<Tests, plaudit_code::TestsError> {
         }
         _ => None,
     };
-    Tests::parse(inner.as_deref().unwrap_or(value))
+    Tests::parse_for(inner.as_deref().unwrap_or(value), prompt)
 }
 
 /// Makes the tasks of one group, whose members mostly have the same tests.

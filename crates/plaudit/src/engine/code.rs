@@ -14,6 +14,7 @@ use crate::outcome::Outcome;
 use crate::plan::{Branch, Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::Row;
+use crate::rollout::Prompt;
 use crate::rule::Sample;
 use crate::statistics::testing::TestStats;
 use futures_util::future::join_all;
@@ -233,7 +234,8 @@ impl GroupScorer<'_> {
                         continue;
                     }
                     let reference = sample.reference.map(|text| text.as_str());
-                    let sample = CodeSample { text: sample.text, reference, extra: sample.extra };
+                    let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
+                    let sample = CodeSample { text: sample.text, reference, extra: sample.extra, prompt };
                     match maker.task(reward, &sample) {
                         Ok(task) => tasks.push((CodeTarget { component, member }, task)),
                         Err(outcome) => {

