@@ -86,6 +86,7 @@ def declared(tools: Iterable[list[Any] | None]) -> list[list[Any] | None] | None
 
 def _results(call: Call, rows: Mapping[int, Row], report: plaudit.Report) -> dict[int, Result]:
     """The results by place; those of a group with fewer rows than the trainer's groups have are partial."""
+    call.statistics = report.statistics
     size = call.size or 0
     return {
         place: replace(result, partial=True) if result.group_size < size else result

@@ -44,6 +44,8 @@ class Call:
     log_metric: Callable[[str, float], None] | None
     log_extra: Callable[[str, list[Any]], None] | None
     step: int | None = None
+    statistics: dict[str, Any] | None = None
+    """Those of the rows that an engine of this process has scored."""
 
     @property
     def positions(self) -> range:

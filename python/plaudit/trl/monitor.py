@@ -5,11 +5,13 @@ from __future__ import annotations
 import collections
 import logging
 import math
+import re
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plaudit.log import metrics
 from plaudit.result import Result
 
 from .call import Call
@@ -21,6 +23,9 @@ LOG_INTERVAL_S = 60.0
 _AGAINST_REFERENCE = ("win", "win_and", "comparison_score")
 """The evidence of a comparison with the reference."""
 
+_LOGGED_ANYWAY = re.compile(r"components/[^/]*/values/mean|outcomes/invalid_share|groups/zero_variance_share")
+"""The statistics that every reward logs, as `NAME/COMPONENT`, `NAME/invalid` and `NAME/zero_variance`."""
+
 _log = logging.getLogger("plaudit.trl")
 
 
@@ -28,14 +33,25 @@ class Monitor:
     """Observes the results of one reward, call by call."""
 
     def __init__(
-        self, name: str, components: Sequence[str], *, compares: bool, joins: bool, abort_after: int | None
+        self,
+        name: str,
+        components: Sequence[str],
+        *,
+        compares: bool,
+        joins: bool,
+        abort_after: int | None,
+        statistics: Sequence[str] = (),
     ) -> None:
-        """`joins`: whether something brings groups together that the border between two ranks cuts."""
+        """`joins`: whether something brings groups together that the border between two ranks cuts.
+
+        `statistics`: patterns of the statistics that are logged beside the usual metrics.
+        """
         self._name = name
         self._components = components
         self._compares = compares
         self._joins = joins
         self._abort_after = abort_after
+        self._statistics = tuple(statistics)
         self._reset()
 
     def _reset(self) -> None:
@@ -58,7 +74,8 @@ class Monitor:
             warnings.warn(self._advice(cut, call), RuntimeWarning, stacklevel=2)
         self._log_invalid(list(results.values()))
         if call.log_metric is not None:
-            for name, value in {**self._means(own), **_group_metrics(list(groups.values()), cut)}.items():
+            found = {**self._means(own), **_group_metrics(list(groups.values()), cut)}
+            for name, value in {**found, **self._chosen(call)}.items():
                 call.log_metric(f"{self._name}/{name}", value)
         if call.log_extra is not None:
             call.log_extra(f"{self._name}/outcome", [result.outcome for result in own])
@@ -108,6 +125,13 @@ class Monitor:
             if values := [float(value) for value in column if value is not None]:
                 metrics[name] = sum(values) / len(values)
         return metrics
+
+    def _chosen(self, call: Call) -> dict[str, float]:
+        """The statistics of the call that were asked for, less those that are logged in any case."""
+        if not self._statistics or call.statistics is None:
+            return {}
+        found = metrics(call.statistics, prefix="", only=self._statistics)
+        return {name: value for name, value in found.items() if not _LOGGED_ANYWAY.fullmatch(name)}
 
     def _advice(self, cut: int, call: Call) -> str:
         """What to do about groups of which only a part was here."""

@@ -59,6 +59,9 @@ class Reward:
         run: The name under which the service keeps the figures.
         abort_after: After so many calls in a row in which most completions could not be scored, the training ends with a
             `RuntimeError`. None goes on for ever, without rewards.
+        statistics: Which of `report.statistics` TRL logs beside the usual metrics, by the names of `plaudit.log.metrics`:
+            True for all, or patterns such as `["groups/*", "length_correlation*"]`. For an engine in this process; a
+            service has them on its dashboard.
 
     Raises:
         RecipeError: The recipe cannot be loaded.
@@ -88,6 +91,7 @@ class Reward:
         token_env: str | None = None,
         run: str | None = None,
         abort_after: int | None = None,
+        statistics: bool | Sequence[str] = False,
     ) -> None:
         if join not in (None, "ranks", "ray"):
             raise ArgumentError(f"join is 'ranks', 'ray' or None, not {join!r}")
@@ -97,6 +101,10 @@ class Reward:
             raise ArgumentError(
                 "with url= the service has the recipe, its overrides and its state, and joins cut groups"
             )
+        if statistics and (url is not None or join == "ray"):
+            raise ArgumentError("statistics= is for an engine in this process: without url= and join='ray'")
+        if isinstance(statistics, str):
+            raise ArgumentError(f"statistics is True, False or a list of patterns, not {statistics!r}")
         if abort_after is not None and abort_after < 1:
             raise ArgumentError(f"abort_after is a number of calls from 1, not {abort_after}")
         if size is not None and size < 1:
@@ -133,6 +141,7 @@ class Reward:
             compares=plan.compares_groups,
             joins=self._joins_cut_groups,
             abort_after=abort_after,
+            statistics=(["*"] if statistics is True else statistics or ()),
         )
 
     def __call__(

@@ -78,6 +78,7 @@ def trainer(folder: Any, rewards: Any, data: Dataset, **settings: Any) -> GRPOTr
         "max_steps": 20,
         "logging_steps": 1,
         "seed": 0,
+        "report_to": [],
         **settings,
     }
     return GRPOTrainer(
@@ -87,7 +88,6 @@ def trainer(folder: Any, rewards: Any, data: Dataset, **settings: Any) -> GRPOTr
             output_dir=str(folder),
             use_cpu=True,
             bf16=False,
-            report_to=[],
             save_strategy="no",
             disable_tqdm=True,
             **settings,
