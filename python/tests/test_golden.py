@@ -25,7 +25,11 @@ def lines(name: str) -> list[dict[str, Any]]:
 OURS = {line["id"]: line["ours"] for line in lines("differences.jsonl")}
 # Programs are run by the tests of crates/plaudit-code, in both tiers of the sandbox; from Python by test_code.py.
 PROGRAMS = {"code_execution"}
-RULES = [name for name in plaudit.rewards() if (GOLDEN / f"{name}.jsonl").exists() and name not in PROGRAMS]
+# Rows with several instructions have a form of their own: see below.
+ROWS = {"instructions"}
+RULES = [
+    name for name in plaudit.rewards() if (GOLDEN / f"{name}.jsonl").exists() and name not in PROGRAMS | ROWS
+]
 
 
 def same(ours: Any, theirs: Any) -> bool:
@@ -57,7 +61,8 @@ def rows(vector: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         correct = vector.get("correct")
         if isinstance(correct, list):
             correct = correct[at]
-        yield response, {} if correct is None else {"correct": correct}
+        extra = vector.get("extra", {})
+        yield response, extra if correct is None else {**extra, "correct": correct}
 
 
 def said(outcome: str, value: float | None, reason: dict[str, Any] | None) -> Any:
@@ -133,6 +138,27 @@ def test_rewards_in_an_engine(name: str):
             if not same(ours, theirs):
                 wrong.append((vector["id"], ours, theirs))
     assert not wrong
+
+
+def test_instructions():
+    reward = plaudit.reward("instructions", semantics="original", credit="share")
+    wrong, count = [], 0
+    for row in lines("instructions_rows.jsonl"):
+        if row["credit"]["strict"]["all"] == "error" or any(
+            mark in row["response"] for mark in ("think>", "answer>", "<|assistant|>")
+        ):
+            continue
+        count += 1
+        extra = {"instruction_id_list": row["instruction_id_list"], "kwargs": row["kwargs"]}
+        outcome = reward.score(row["response"], extra=extra)
+        ids = [one["id"] for one in outcome.info["constraints"]]
+        followed = [one["followed"] for one in outcome.info["constraints"]]
+        if not same(outcome.value, row["credit"]["strict"]["share"]) or ids != row["instruction_id_list"]:
+            wrong.append((row["id"], outcome.value))
+        if followed != row["expected"]["strict"]:
+            wrong.append((row["id"], followed))
+    assert not wrong
+    assert count > 400
 
 
 def test_compositions():

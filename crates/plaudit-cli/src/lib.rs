@@ -7,6 +7,7 @@ mod doctor;
 mod error;
 mod explain;
 mod files;
+mod init;
 mod interrupt;
 mod judge_sim;
 mod plan;
@@ -68,6 +69,7 @@ enum Verb {
     Rank(rank::Rank),
     Rewards(rewards::Rewards),
     Recipe(recipe::Recipe),
+    Init(init::Init),
     Plan(plan::Plan),
     Replay(replay::Replay),
     Explain(explain::Explain),
@@ -93,6 +95,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Rank(verb) => verb.run(),
         Verb::Rewards(verb) => verb.run(),
         Verb::Recipe(verb) => verb.run(),
+        Verb::Init(verb) => verb.run(),
         Verb::Plan(verb) => verb.run(),
         Verb::Replay(verb) => verb.run(),
         Verb::Explain(verb) => verb.run(),

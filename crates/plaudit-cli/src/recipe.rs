@@ -122,7 +122,8 @@ fn total_range(branch: &Branch) -> Range {
     }
 }
 
-fn meaning(plan: &Plan, style: Style) -> String {
+/// What a recipe means, as `plaudit recipe check` prints it.
+pub(crate) fn meaning(plan: &Plan, style: Style) -> String {
     let mut lines = vec![format!("ok: {}", style.bold(printable(&plan.name)))];
     for (index, branch) in plan.branches.iter().enumerate() {
         if branch.components.is_empty() {

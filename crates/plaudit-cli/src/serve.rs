@@ -9,7 +9,7 @@ use clap::Args;
 use plaudit::code::SandboxPolicy;
 use plaudit_serve::config::Config;
 use plaudit_serve::error::ServeError;
-use plaudit_serve::{Listener, Service, ServiceOptions, logging};
+use plaudit_serve::{Listener, Service, ServiceOptions, TraceSettings, logging};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -62,6 +62,9 @@ pub(crate) struct Serve {
     /// A name under which the service may be asked, beside those of this machine
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+    /// Export traces over OTLP/HTTP to a collector, such as http://127.0.0.1:4318 [default: OTEL_EXPORTER_OTLP_ENDPOINT, if set]
+    #[arg(long, value_name = "URL")]
+    otlp_endpoint: Option<String>,
     /// Run programs of responses without a sandbox where this machine has none; every result says so
     #[arg(long)]
     unsafe_no_sandbox: bool,
@@ -98,6 +101,9 @@ impl Serve {
         };
         config.recipes.extend(self.recipes.iter().cloned());
         config.hosts.extend(self.hosts.iter().cloned());
+        let variable = |name: &str| std::env::var(name).ok();
+        let traces = TraceSettings::resolve(self.otlp_endpoint.as_deref(), &config.traces, &variable)
+            .map_err(CliError::Arguments)?;
         Ok(ServiceOptions {
             bind: self.bind,
             config,
@@ -106,6 +112,7 @@ impl Serve {
             journal: self.journal.clone(),
             token_file: self.token_file.clone(),
             sandbox: SandboxPolicy { allow_none: self.unsafe_no_sandbox, ..SandboxPolicy::default() },
+            traces,
         })
     }
 

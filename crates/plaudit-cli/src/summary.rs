@@ -10,7 +10,7 @@ use plaudit::judge::client::Tally;
 use plaudit::outcome::OutcomeKind;
 use plaudit::statistics::breakdown::{Breakdown, BreakdownPart};
 use plaudit::statistics::distribution::Distribution;
-use plaudit::statistics::{Counts, Statistics};
+use plaudit::statistics::{ComponentStatistics, ConstraintCounts, Counts, Statistics};
 use serde_json::json;
 use std::io::Write as _;
 
@@ -88,6 +88,9 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
             let shares = component.why.iter().map(|(why, count)| format!("{why} {}", share(*count, all)));
             note(&cut(&printable(name), 11), shares.collect::<Vec<_>>().join(", "));
         }
+        if let Some(text) = constraints(component) {
+            note(&cut(&printable(name), 11), text);
+        }
         if let Some(judging) = &component.judging {
             judging::verdicts(judging).into_iter().for_each(|text| note(&cut(&printable(name), 11), text));
         }
@@ -116,6 +119,20 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
         lines.extend(by(field, &breakdown.parts(), style));
     }
     lines.join("\n")
+}
+
+/// How many kinds of constraints there are, and those that are followed least.
+fn constraints(component: &ComponentStatistics) -> Option<String> {
+    const SHOWN: usize = 3;
+    let mut least: Vec<(&str, ConstraintCounts)> =
+        component.constraints.iter().map(|(id, counts)| (*id, *counts)).collect();
+    least.sort_by(|(_, left), (_, right)| left.share().total_cmp(&right.share()));
+    let shown = least
+        .iter()
+        .take(SHOWN)
+        .map(|(id, counts)| format!("{id} {}", share(counts.followed, counts.checked)));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    (!least.is_empty()).then(|| format!("{} constraints, least followed {shown}", whole(least.len() as u64)))
 }
 
 /// One row a value of a field; of many, the last.

@@ -303,7 +303,7 @@ impl Work {
     }
 
     fn options(&self) -> ScoreOptions {
-        ScoreOptions { validate: self.validate, cancel: Some(self.cancel.clone()) }
+        ScoreOptions { validate: self.validate, cancel: Some(self.cancel.clone()), span: None }
     }
 
     /// The report, and how long the engine took.

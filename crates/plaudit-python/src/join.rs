@@ -216,7 +216,7 @@ fn arrival(
     let mut rollout = batch::rollout(fields)?;
     rollout.id = member.clone().map(Into::into);
     let (group, size) = (batch::name("group", group)?, batch::size("size", size)?);
-    Ok(Arrival { group, member, size, timeout: None, validate: None, rollout })
+    Ok(Arrival { member, ..Arrival::new(group, size, rollout) })
 }
 
 /// Starts the thread that calls back into Python, with all results that there are at a time: a thread waits milliseconds for

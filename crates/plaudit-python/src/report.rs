@@ -302,5 +302,15 @@ pub(crate) fn from_fact<'py>(py: Python<'py>, fact: &Fact) -> PyResult<Bound<'py
         Fact::Text(text) => PyString::new(py, text).into_any(),
         Fact::Numbers(numbers) => PyList::new(py, numbers)?.into_any(),
         Fact::Texts(texts) => PyList::new(py, texts)?.into_any(),
+        Fact::Constraints(verdicts) => {
+            let list = PyList::empty(py);
+            for verdict in verdicts {
+                let dict = PyDict::new(py);
+                dict.set_item("id", verdict.id)?;
+                dict.set_item("followed", verdict.followed)?;
+                list.append(dict)?;
+            }
+            list.into_any()
+        }
     })
 }

@@ -22,6 +22,21 @@ pub struct Config {
     pub limits: Limits,
     /// What is kept of runs and jobs, and for how long.
     pub keep: Keep,
+    /// Where traces are exported to.
+    pub traces: Traces,
+}
+
+/// Where traces are exported to, over OTLP/HTTP. Keys for it stand in the environment: `OTEL_EXPORTER_OTLP_HEADERS`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Traces {
+    /// The collector, such as http://127.0.0.1:4318; `OTEL_EXPORTER_OTLP_ENDPOINT` where nothing is said, and no traces where that is
+    /// not set either.
+    pub endpoint: Option<String>,
+    /// The share of traces that is recorded, from 0 to 1, of those that begin here; all of them where nothing is said. A trace that
+    /// begins with the caller is recorded where its `traceparent` says so.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub sample: Option<f64>,
 }
 
 /// What the service may hold at once.

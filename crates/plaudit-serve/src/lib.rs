@@ -19,10 +19,12 @@ mod recipes;
 pub mod runs;
 mod state;
 pub mod token_file;
+mod traces;
 mod watchdog;
 
 pub use api::catalog::RewardReply;
 pub use http::listener::Listener;
+pub use traces::TraceSettings;
 
 use config::Config;
 use error::ServeError;
@@ -34,6 +36,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use traces::Tracer;
 
 /// How long requests under way may take to finish after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -59,6 +62,8 @@ pub struct ServiceOptions {
     pub token_file: Option<PathBuf>,
     /// What programs of responses may run in.
     pub sandbox: SandboxPolicy,
+    /// Where traces go, if anywhere.
+    pub traces: Option<TraceSettings>,
 }
 
 /// A service with its state folder open.
@@ -70,7 +75,7 @@ pub struct Service {
 impl Service {
     /// Opens the state folder, the journal and the recipes. `recovered` gets what was found in the journal.
     pub fn open(options: ServiceOptions, recovered: impl FnOnce(&Recovered)) -> Result<Self, ServeError> {
-        let ServiceOptions { bind, config, overrides, state, journal, token_file, sandbox } = options;
+        let ServiceOptions { bind, config, overrides, state, journal, token_file, sandbox, traces } = options;
         let tokens = http::auth::Tokens::open(token_file.as_deref())?;
         let name = state.to_string_lossy();
         Store::check(&name)?;
@@ -87,7 +92,8 @@ impl Service {
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        AppState::open(config, (recipes, tokens), &state, bind.ip()).map(|app| Self { app })
+        let tracer = traces.as_ref().map(Tracer::start).transpose().map_err(ServeError::Arguments)?;
+        AppState::open(config, (recipes, tokens), &state, bind.ip(), tracer).map(|app| Self { app })
     }
 
     /// Serves until `stop` resolves, and then for at most ten seconds until requests under way are answered or `stop` resolves again.
@@ -119,9 +125,12 @@ impl Service {
         true
     }
 
-    /// Ends all steps and waits until the runs are on the disk.
+    /// Ends all steps, waits until the runs are on the disk, and sends the last traces.
     pub fn close(&self) {
         self.app.runs.tick(true);
+        if let Some(tracer) = &self.app.tracer {
+            tracer.close();
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::jobs::queue::JobQueue;
 use crate::metrics::Metrics;
 use crate::recipes::RecipeCatalog;
 use crate::runs::registry::RunRegistry;
+use crate::traces::Tracer;
 use crate::watchdog::Watchdog;
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -36,6 +37,8 @@ pub(crate) struct AppState {
     pub(crate) runs: Arc<RunRegistry>,
     pub(crate) jobs: JobQueue,
     pub(crate) watchdog: Watchdog,
+    /// Traces requests, where traces are wanted.
+    pub(crate) tracer: Option<Tracer>,
     /// The names that a Host header may have; any, where there are none.
     pub(crate) hosts: Vec<String>,
     pub(crate) started: Instant,
@@ -51,6 +54,7 @@ impl AppState {
         (recipes, tokens): (RecipeCatalog, Tokens),
         folder: &Path,
         bind: IpAddr,
+        tracer: Option<Tracer>,
     ) -> Result<Arc<Self>, ServeError> {
         let lock = lock(folder)?;
         let recipes = Arc::new(recipes);
@@ -71,6 +75,7 @@ impl AppState {
             runs: Arc::new(runs),
             jobs,
             watchdog: Watchdog::new(),
+            tracer,
             hosts,
             started: Instant::now(),
             draining: AtomicBool::new(false),

@@ -48,9 +48,18 @@
       P.absent(part.info.message) || part.info.message === '' ? null : folded(`test ${count(part.info.failed_test)} says`, String(part.info.message))];
   };
 
+  // The constraints of a response as marks with their names.
+  const constraints = (part) => {
+    const all = part.info && Array.isArray(part.info.constraints) ? part.info.constraints : [];
+    if (!all.length) return null;
+    const mark = (one) => el('li', { class: one.followed ? 'passed' : 'wrong', title: `${one.id}: ${one.followed ? 'followed' : 'not followed'}` }, `${one.followed ? '✓' : '✗'} ${one.id}`);
+    const followed = all.filter((one) => one.followed).length;
+    return el('ol', { class: 'constraints', 'aria-label': `${count(followed)} of ${P.format.plural(all.length, 'constraint')} followed` }, all.slice(0, MOST_TESTS).map(mark));
+  };
+
   const why = (part) => {
     if (part.reason) return P.said(`${part.reason.code}: ${part.reason.message || ''}`);
-    const shown = tests(part) ? ['verdicts', 'message'] : [];
+    const shown = [...(tests(part) ? ['verdicts', 'message'] : []), ...(constraints(part) ? ['constraints'] : [])];
     const facts = Object.entries(part.info || {}).filter(([name]) => !shown.includes(name)).map(fact).join(', ');
     return facts ? P.said(facts.length > 400 ? `${facts.slice(0, 400)}…` : facts) : null;
   };
@@ -69,7 +78,7 @@
         el('td', { class: 'n' }, number(part.value)),
         el('td', { class: 'n' }, `× ${plain(part.weight)}`),
         el('td', { class: 'n sum' }, adds === null ? P.format.NONE : `= ${number(adds)}`)),
-      because || words || scope ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, strip(part), because, ' ', scope, ' ', words)) : null];
+      because || words || scope ? el('tr', { class: 'why' }, el('td', { colspan: 4 }, strip(part), constraints(part), because, ' ', scope, ' ', words)) : null];
   };
 
   const card = (rollout, place, exchanges, recipe, reads) => {

@@ -115,6 +115,32 @@
     });
   };
 
+  // Of instructions, how often each constraint is followed: those that are followed least, which a policy still has to learn.
+  const MOST_CONSTRAINTS = 8;
+  const constraints = (steps) => {
+    const pick = (name) => (step) => component(name)(step).constraints;
+    const said = names(steps, (step) => step.statistics.components).filter((name) => steps.some(pick(name)));
+    return said.map((name) => {
+      const counts = (step, id) => (pick(name)(step) || {})[id] || { checked: 0, followed: 0 };
+      const total = (id) => {
+        const sum = (field) => steps.reduce((all, step) => all + counts(step, id)[field], 0);
+        return sum('followed') / Math.max(1, sum('checked'));
+      };
+      const all = names(steps, pick(name)).sort((left, right) => total(left) - total(right) || (left < right ? -1 : 1));
+      const shown = all.slice(0, MOST_CONSTRAINTS);
+      return {
+        id: `constraints-${name}`,
+        title: `${name}, constraints followed`,
+        note: all.length > shown.length ? `The ${shown.length} that are followed least, of ${all.length}.` : undefined,
+        model: lines(
+          steps,
+          shown.map((id) => ({ name: id, pick: (step) => (counts(step, id).checked ? ratio(counts(step, id).followed, counts(step, id).checked) : null) })),
+          { format: share, bounds: [0, 1], include: [0] },
+        ),
+      };
+    });
+  };
+
   const outcomes = (steps) => {
     const reasons = (kind) => (step) => (step.statistics.outcomes.reasons || {})[kind];
     const all = (step) => step.statistics.rollouts;
@@ -190,7 +216,7 @@
 
   const sections = (run, steps) => [
     { id: 'totals', title: 'Totals', make: totals },
-    { id: 'components', title: 'Components', make: () => [...components(run, steps), ...why(steps), ...tests(steps)] },
+    { id: 'components', title: 'Components', make: () => [...components(run, steps), ...why(steps), ...tests(steps), ...constraints(steps)] },
     { id: 'signal', title: 'Signal', make: signal },
     { id: 'outcomes', title: 'Invalid and floored', make: outcomes },
     { id: 'judging', title: 'Judges', make: judging },

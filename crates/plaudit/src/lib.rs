@@ -101,6 +101,14 @@ pub mod error;
 /// Thread pool, clocks, deadlines and cancellation.
 pub mod exec;
 
+#[cfg(feature = "tls")]
+mod tls;
+
+// The example in the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 #[allow(dead_code, reason = "the unit tests measure, and the integration tests wait as well")]
 #[path = "../tests/main/timing.rs"]

@@ -34,6 +34,16 @@ pub enum Fact {
     Text(String),
     Numbers(Vec<f64>),
     Texts(Vec<String>),
+    Constraints(Vec<ConstraintVerdict>),
+}
+
+/// Whether a response follows one constraint of its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct ConstraintVerdict {
+    /// The public name of the constraint.
+    pub id: &'static str,
+    /// Whether it is followed.
+    pub followed: bool,
 }
 
 /// The evidence beside a score, by name, in the order in which the reward gave it.

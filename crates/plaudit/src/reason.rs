@@ -35,6 +35,8 @@ codes! {
     ModelTooComplex = "model.too_complex",
     /// The response is empty once its thought is taken away, so there is nothing to judge.
     ModelEmpty = "model.empty",
+    /// The language of the response cannot be told: it has too few words beside code, formulas and names.
+    ModelLanguageUnknown = "model.language_unknown",
     /// The response calls no tool, so there is no call to check.
     ModelNoCalls = "model.no_calls",
     /// The answer is larger than the math verifier's stated bounds.
@@ -67,11 +69,23 @@ codes! {
     MissingExtra = "input.missing_extra",
     /// The rollout has no tests, and the component needs them.
     MissingTests = "input.missing_tests",
-    /// The tests of the rollout cannot be read, or there is none that expects something.
+    /// The tests of the rollout cannot be read or run, or there is none that expects something.
     BadTests = "input.tests",
+    /// The options of a question cannot be read, or the right one is not among them.
+    BadOptions = "input.options",
+    /// The rollout has no schema, and the component needs one.
+    MissingSchema = "input.missing_schema",
+    /// The schema of the rollout, or the format that goes with it, cannot be read.
+    BadSchema = "input.schema",
+    /// The rollout has no instructions to follow, and the component needs them.
+    MissingInstructions = "input.missing_instructions",
+    /// The instructions of the rollout cannot be read, or there is none: an unknown id, or an argument that is missing or wrong.
+    BadInstructions = "input.instructions",
+    /// The language that the rollout names is not one that can be told.
+    BadLanguage = "input.language",
     /// The rollout declares no tools, and the component needs them.
     MissingTools = "input.missing_tools",
-    /// The schema of a tool uses a keyword that the component does not check.
+    /// The schema uses a keyword that the component does not check.
     SchemaUnsupported = "input.schema_unsupported",
     /// It is not known why the generation of the response ended, and the component needs that.
     MissingFinishReason = "input.missing_finish_reason",

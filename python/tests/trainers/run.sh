@@ -12,11 +12,12 @@ export RAY_worker_niceness=0 RAY_raylet_start_wait_time_s=300 RAY_worker_registe
 export OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1 RAY_USAGE_STATS_ENABLED=0
 suites() {
     case $1 in
-        verl-0.9) echo verl batch ray ;;
+        verl-0.9 | verl-newest) echo verl batch ray ;;
         verl-0.7) echo verl ;;
         verl-0.6) echo batch ;;
-        trl) echo trl serve/test_trl.py ;;
+        trl | trl-newest) echo trl serve/test_trl.py ;;
         openrlhf) echo openrlhf serve/test_openrlhf.py serve/test_slime.py ;;
+        peers) echo peers ;;
         nemo-gym) echo serve/test_nemo_gym.py ;;
     esac
 }
@@ -30,7 +31,7 @@ newer() {
         fi
     done
 }
-for name in ${@:-verl-0.9 verl-0.7 verl-0.6 trl openrlhf nemo-gym}; do
+for name in ${@:-verl-0.9 verl-0.7 verl-0.6 trl openrlhf peers nemo-gym}; do
     if [ "$name" = nemo-gym ]; then
         found=$(newer)
         if [ -z "$found" ]; then

@@ -15,7 +15,7 @@ use clap::Args;
 use data::DataCheck;
 use plaudit::engine::{Engine, EngineOptions};
 use plaudit::outcome::Outcome;
-use plaudit::plan::{Component, Plan};
+use plaudit::plan::{Component, Plan, Scorer};
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ impl DoctorCheck {
             Bad => style.red("FAIL"),
         };
         let said = self.said.lines().map(printable).collect::<Vec<_>>().join("\n        ");
-        format!("{mark}  {:<24}{said}", printable(&self.what))
+        format!("{mark}  {:<23} {said}", printable(&self.what))
     }
 }
 
@@ -162,9 +162,10 @@ fn recipe(mut plan: Plan) -> Vec<DoctorCheck> {
     let summary = format!("{}, {judges}", plan.name);
     let mut checks = vec![DoctorCheck::new(Good, "recipe", summary)];
     let keys = |name: &str| std::env::var(name).ok();
+    let runs_programs = plan.branches.iter().flat_map(|branch| &branch.components).any(is_code);
     let began = Instant::now();
     let scored = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() })
-        .and_then(|engine| engine.score(&group()).map(|report| (report, engine.tallies())));
+        .and_then(|engine| engine.score(&group(runs_programs)).map(|report| (report, engine.tallies())));
     let (report, tallies) = match scored {
         Ok(scored) => scored,
         Err(error) => {
@@ -201,15 +202,24 @@ fn components(report: &Report) -> Vec<DoctorCheck> {
     branch.components.iter().zip(&row.outcomes).map(check).collect()
 }
 
-fn group() -> Vec<Rollout<'static>> {
-    [
-        "<think>Six sevens are 42.</think>\n<answer>42</answer>",
-        "<think>Let me guess.</think>\n<answer>41</answer>",
-    ]
-    .into_iter()
-    .map(|response| Rollout {
-        tokens: Some(16),
-        ..Rollout::new(response).to_prompt("What is 6 times 7?").with_reference("42").in_group("doctor")
-    })
-    .collect()
+fn is_code(component: &Component) -> bool {
+    matches!(component.scorer, Scorer::Code(_))
+}
+
+/// Two small rollouts; with a program each, and a test for it, where the recipe runs programs.
+fn group(with_programs: bool) -> Vec<Rollout<'static>> {
+    let rollout = |(thought, answer): (&str, &str)| {
+        let program = format!("\n```python\nprint({answer})\n```\n");
+        let answer = if with_programs { &program } else { answer };
+        let response = format!("<think>{thought}</think>\n<answer>{answer}</answer>");
+        let mut rollout =
+            Rollout::new(response).to_prompt("What is 6 times 7?").with_reference("42").in_group("doctor");
+        rollout.tokens = Some(16);
+        if with_programs {
+            let tests = serde_json::json!({"inputs": [""], "outputs": ["42"]});
+            rollout.extra.insert("inputs_outputs".to_owned(), tests);
+        }
+        rollout
+    };
+    [("Six sevens are 42.", "42"), ("Let me guess.", "41")].map(rollout).into()
 }

@@ -19,6 +19,8 @@ fn pages() -> Vec<PathBuf> {
     let guide = std::fs::read_dir(root().join("docs/guide")).unwrap();
     let mut pages: Vec<PathBuf> = guide.map(|entry| entry.unwrap().path()).collect();
     pages.extend(["README.md", "CONTRIBUTING.md", "bench/README.md"].map(|name| root().join(name)));
+    let crates = std::fs::read_dir(root().join("crates")).unwrap();
+    pages.extend(crates.map(|entry| entry.unwrap().path().join("README.md")).filter(|page| page.exists()));
     pages.sort();
     pages
 }
@@ -135,7 +137,9 @@ fn documented_recipes_load() {
 /// Links to files of this repository lead somewhere.
 #[test]
 fn documented_links_lead_somewhere() {
-    for page in pages().into_iter().chain([root().join("ARCHITECTURE.md")]) {
+    let others = ["ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "docs/versioning.md"]
+        .map(|name| root().join(name));
+    for page in pages().into_iter().chain(others) {
         let text = std::fs::read_to_string(&page).unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let file = link.split('#').next().unwrap();

@@ -5,6 +5,7 @@ mod abuse;
 mod code;
 mod crash;
 mod docs;
+mod init;
 mod journal_fixture;
 mod judge_requests;
 mod judge_sim;

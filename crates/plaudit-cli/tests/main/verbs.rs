@@ -167,6 +167,9 @@ fn doctor_checks_a_recipe_its_judges_and_a_state() {
         run(&[&judged[..], &["--set", "judges.main.patience=100ms", "--state", &folder.path("no")]].concat());
     assert_eq!(down.code, 1, "{}{}", down.out, down.talk);
     assert!(down.out.contains("FAIL  principle") && down.out.contains("FAIL  state"), "{}", down.out);
+    let programs = run(&["doctor", "-r", "code"]);
+    assert_eq!(programs.code, 0, "{}{}", programs.out, programs.talk);
+    assert!(programs.out.contains("ok    tests                   1\n"), "{}", programs.out);
     let bad = run(&["doctor", "--set", "components.format.reward=ngram"]);
     assert!(bad.code == 1 && bad.out.contains("did you mean \"ngram_repetition_penalty\"?"), "{}", bad.out);
 }

@@ -8,6 +8,7 @@ use crate::http::auth::{Principal, QuotaPermit};
 use crate::http::response::{ApiError, ok};
 use crate::runs::run::{self, Run};
 use crate::state::AppState;
+use crate::traces;
 use axum::extract::State;
 use axum::response::Response;
 use plaudit::input::{self, Fields};
@@ -123,7 +124,13 @@ pub(crate) async fn join_rollout(
 ) -> Result<Joined, ApiError> {
     let _watched = app.watchdog.begin("its group", &run.id, arrival.group.chars().take(80).collect());
     let (send, receive) = oneshot::channel();
-    run.begin(step)?;
+    let step_begun = run.begin(step)?;
+    let span = traces::current();
+    if let Some(span) = &span {
+        span.set("plaudit.run", (&*run.id).into());
+        span.set("plaudit.step", step_begun.into());
+    }
+    let arrival = Arrival { span, ..arrival };
     let _present = run.join(step).hand_in_watched(arrival, move |joined| {
         drop(permits);
         observe(&joined);
@@ -177,7 +184,7 @@ fn read(body: &[u8]) -> Result<Joining, ApiError> {
     let (1, Some(rollout)) = (read.len(), read.next()) else {
         return Err(ApiError::bad_request("input.response", "one rollout with one response is wanted"));
     };
-    Ok((run, recipe, step, Arrival { group, member, size, timeout, validate, rollout }))
+    Ok((run, recipe, step, Arrival { member, timeout, validate, ..Arrival::new(group, size, rollout) }))
 }
 
 /// `POST /v1/join`.

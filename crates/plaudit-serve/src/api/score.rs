@@ -7,6 +7,7 @@ use crate::http::auth::{Principal, QuotaPermit};
 use crate::http::response::{ApiError, blocking, json_bytes};
 use crate::runs::run::{self, Run};
 use crate::state::AppState;
+use crate::traces;
 use axum::extract::State;
 use axum::response::Response;
 use hyper::StatusCode;
@@ -227,7 +228,12 @@ pub(crate) async fn score(
     let watched = app.watchdog.begin("its judges", &run.id, format!("{count} rollouts of step {step}"));
     let cancel = CancelToken::new();
     let cancel_on_drop = CancelOnDrop(cancel.clone());
-    let options = ScoreOptions { validate, cancel: Some(cancel) };
+    let span = traces::current();
+    if let Some(span) = &span {
+        span.set("plaudit.run", (&*run.id).into());
+        span.set("plaudit.step", step.into());
+    }
+    let options = ScoreOptions { validate, cancel: Some(cancel), span };
     let (send, receive) = oneshot::channel();
     let (state, scored) = (Arc::clone(&app), Arc::clone(&run));
     run.engine.submit(read.rollouts, options, move |rollouts, report| {

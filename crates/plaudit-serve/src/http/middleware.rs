@@ -8,6 +8,7 @@ use super::response::ApiError;
 use crate::compat::basic_auth;
 use crate::state::AppState;
 use crate::token_file::Scope;
+use crate::traces::{ServiceSpan, in_span};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -16,14 +17,15 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
+use plaudit::exec::TraceSpan as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tower_service::Service as _;
 
-/// The route that answered, for metrics; in the extensions of a response.
+/// The route that answered, for metrics, and whether it is traced; in the extensions of a response.
 #[derive(Debug, Clone, Copy)]
-struct RouteLabel(&'static str);
+struct RouteLabel(&'static str, bool);
 
 /// What a route asks of a request before its handler runs.
 #[derive(Debug, Clone)]
@@ -44,10 +46,15 @@ pub(crate) async fn handle(
     request: Request<Incoming>,
 ) -> Response {
     let began = Instant::now();
+    let method = request.method().clone();
+    let span = app.tracer.as_ref().map(|tracer| {
+        let header = request.headers().get("traceparent").and_then(|header| header.to_str().ok());
+        tracer.request(header, method.as_str())
+    });
     let checked = check_headers(app, request.headers()).and_then(|()| check_path(request.uri().path()));
     let mut response = match checked {
         // The router is always ready and never fails.
-        Ok(()) => match router.clone().call(request.map(Body::new)).await {
+        Ok(()) => match in_span(span.clone(), router.clone().call(request.map(Body::new))).await {
             Ok(response) => response,
             Err(never) => match never {},
         },
@@ -60,15 +67,41 @@ pub(crate) async fn handle(
     {
         response.headers_mut().insert(header::ALLOW, methods);
     }
-    let route = response.extensions_mut().remove().map_or("unknown", |RouteLabel(path)| path);
-    if let Some(error) = response.extensions_mut().remove::<ApiError>()
-        && error.is_logged()
-    {
+    let RouteLabel(route, is_traced) =
+        response.extensions_mut().remove().unwrap_or(RouteLabel("unknown", false));
+    let error = response.extensions_mut().remove::<ApiError>();
+    if let Some(error) = error.as_ref().filter(|error| error.is_logged()) {
         let (code, why, client) = (error.code, &*error.message, peer.ip());
         tracing::error!(path = route, code, why, client = %client, "a request failed");
     }
+    match span {
+        Some(span) if is_traced => {
+            end_span(&span, (method.as_str(), route), response.status(), error.as_ref())
+        }
+        Some(span) => span.discard(),
+        None => {}
+    }
     app.metrics.observe_request(route, response.status(), began.elapsed());
     response
+}
+
+/// Ends the span of a request, by the conventions of OpenTelemetry for HTTP: of what goes wrong, only the server's own part is an error.
+fn end_span(
+    span: &ServiceSpan,
+    (method, route): (&str, &'static str),
+    status: StatusCode,
+    error: Option<&ApiError>,
+) {
+    span.rename(format!("{method} {route}"));
+    span.set("http.request.method", method.into());
+    span.set("http.route", route.into());
+    span.set("http.response.status_code", u64::from(status.as_u16()).into());
+    match error {
+        Some(error) if status.is_server_error() => span.fail(error.code),
+        Some(error) => span.set("plaudit.error", error.code.into()),
+        None => {}
+    }
+    span.end();
 }
 
 /// Validates the Host and Origin headers.
@@ -127,7 +160,8 @@ pub(crate) async fn authorize(State(guard): State<RouteGuard>, mut request: Requ
         }
         Err(error) => error.into_response(),
     };
-    response.extensions_mut().insert(RouteLabel(guard.path));
+    // What the page, Prometheus and orchestrators ask every few seconds is not traced.
+    response.extensions_mut().insert(RouteLabel(guard.path, guard.scopes.contains(&Scope::Score)));
     response
 }
 

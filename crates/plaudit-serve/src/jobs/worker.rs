@@ -293,7 +293,14 @@ impl JobRun {
 
     async fn score(self: Arc<Self>, (batch, quota, permit): AdmittedBatch) -> Result<Lines, ApiError> {
         let (places, rollouts): (Vec<usize>, Vec<Rollout<'static>>) = batch.into_iter().unzip();
-        let options = ScoreOptions { validate: self.validate, cancel: Some(self.job.cancel.clone()) };
+        let span = self.app.tracer.as_ref().map(|tracer| {
+            let span = tracer.root("job");
+            span.set("plaudit.run", (&*self.run.id).into());
+            span.set("plaudit.step", self.step.into());
+            span
+        });
+        let cancel = Some(self.job.cancel.clone());
+        let options = ScoreOptions { validate: self.validate, cancel, span };
         let (send, receive) = oneshot::channel();
         let this = Arc::clone(&self);
         self.run.engine.submit(rollouts, options, move |rollouts, report| {

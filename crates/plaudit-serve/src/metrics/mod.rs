@@ -187,6 +187,11 @@ fn service(snapshot: &mut Snapshot, app: &AppState) {
     let jobs = app.jobs.counts();
     let jobs = jobs.iter().map(|(state, count)| gauge(&[("state", state)], *count as f64)).collect();
     snapshot.add("plaudit_jobs", MetricType::GAUGE, "Jobs by state.", jobs);
+    if let Some(tracer) = &app.tracer {
+        let spans = tracer.counts().map(|(outcome, count)| counter(&[("outcome", outcome)], count as f64));
+        let help = "Spans of traces by what became of them.";
+        snapshot.add("plaudit_spans_total", MetricType::COUNTER, help, spans.to_vec());
+    }
     let up = app.started.elapsed().as_secs_f64();
     snapshot.gauge("plaudit_up_seconds", "For how long the service has been up.", up);
 }

@@ -111,6 +111,18 @@ pub(super) fn add(snapshot: &mut Snapshot, runs: &[Arc<Run>]) {
         }
         snapshot.add(name, MetricType::GAUGE, help, samples);
     }
+    let mut samples = Vec::new();
+    for (run, newest) in &runs {
+        for (component, statistics) in &newest.statistics.components {
+            for (id, counts) in &statistics.constraints {
+                let [owner, run, recipe] = labels(run);
+                let labels = [owner, run, recipe, ("component", component), ("constraint", *id)];
+                samples.push(gauge(&labels, counts.share()));
+            }
+        }
+    }
+    let help = "The share of responses that follow a constraint, of those that must.";
+    snapshot.add("plaudit_run_constraint_ratio", MetricType::GAUGE, help, samples);
     let alarms = runs.iter().flat_map(|(run, newest)| {
         CODES.map(|code| {
             let [owner, run, recipe] = labels(run);

@@ -141,7 +141,7 @@ impl GroupSample {
 
     /// The line that is written. Judge calls are derived from the journal; no judge is asked.
     pub(crate) fn line(&self) -> String {
-        let options = ScoreOptions { validate: self.validate, cancel: None };
+        let options = ScoreOptions { validate: self.validate, ..ScoreOptions::default() };
         let explained = self.engine.as_ref().and_then(|engine| engine.explain(&self.rollouts, &options).ok());
         let transcripts = explained.map_or_else(Vec::new, |(_, transcripts)| transcripts);
         let first = self.rollouts.first();

@@ -87,6 +87,23 @@ test('wrong answers and unreadable ones are two curves', async () => {
   assert.deepEqual(page.faults, []);
 });
 
+test('how often each constraint is followed is a curve, and a mark at the response', async () => {
+  const asked = { instruction_id_list: ['punctuation:no_comma', 'keywords:existence'], kwargs: [{}, { keywords: ['lantern'] }] };
+  const said = ['A lantern in the dark', 'A lantern, in the dark', 'Only, the dark', 'Only the dark'];
+  const rollouts = said.map((response, place) => ({ id: `i-${place}`, group: 'i', prompt: 'p', response, extra: asked }));
+  await service.score('follows', 0, rollouts, { recipe: 'instructions' });
+  const { run: follows } = await service.score('follows', 1, rollouts.slice(0, 2), { recipe: 'instructions' });
+  const page = await open(browser, `${service.url}/#run=${follows}`);
+  const shown = await numbers(page, 'constraints-follows');
+  const shares = shown.map((row) => asked.instruction_id_list.map((id) => Math.round(number(row[id]))));
+  assert.deepEqual(shares, [[50, 50], [50, 100]]);
+  await page.locator('.groups a').first().click();
+  const marks = page.locator('[data-component="follows"] + .why .constraints').first();
+  await marks.waitFor();
+  assert.deepEqual(await marks.locator('li').allTextContents(), ['✓ punctuation:no_comma', '✓ keywords:existence']);
+  assert.deepEqual(page.faults, []);
+});
+
 test('of a long run the newest steps are shown, or some of all', async () => {
   const MANY = 1030;
   let long;

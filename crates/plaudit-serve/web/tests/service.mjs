@@ -52,7 +52,7 @@ export class Service {
     service.folder = mkdtempSync(join(tmpdir(), 'plaudit-dashboard-'));
     service.sim = await begin(['judge-sim', '--port', '0', ...judge]);
     writeFileSync(join(service.folder, 'mine.yaml'), recipe(service.sim.url));
-    writeFileSync(join(service.folder, 'config.yaml'), 'recipes: [mine.yaml, quickstart, math, code]\nkeep: { groups: 100 }\n');
+    writeFileSync(join(service.folder, 'config.yaml'), 'recipes: [mine.yaml, quickstart, math, code, instructions]\nkeep: { groups: 100 }\n');
     service.recipe = recipe('').match(/^name: (.*)$/m)[1];
     service.port = await freePort();
     if (token) {

@@ -18,11 +18,11 @@ pub use prescore::Prescored;
 use crate::compose::turn_rewards::TurnRewards;
 use crate::compose::{self, Cause, Combine, Total};
 use crate::error::RunError;
-use crate::exec::{CancelToken, Clock, Monotonic, Pool};
+use crate::exec::{CancelToken, Clock, Monotonic, Pool, SpanKind, TraceSpan};
 use crate::group::{self, Group, Key};
 use crate::judge::client::{JudgeUsage, Tally};
 use crate::judge::runner::{CallTranscript, CostEstimate, JudgeRunner, RunOptions};
-use crate::outcome::{Outcome, Score};
+use crate::outcome::{Outcome, OutcomeKind, Score};
 use crate::plan::{Branch, Gate, GroupLimit, Plan};
 use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
@@ -54,11 +54,13 @@ struct Submission<R> {
     options: Arc<ScoreOptions>,
     /// Whether most of it has been scored before.
     rescore: bool,
+    span: Option<Arc<dyn TraceSpan>>,
     done: Option<Done<R>>,
 }
 
 impl<R> Submission<R> {
     fn finish(mut self, report: Result<Report, RunError>) {
+        end_span(self.span.take(), &report);
         if let Some(done) = self.done.take() {
             done(Arc::clone(&self.rollouts), report);
         }
@@ -69,6 +71,7 @@ impl<R> Drop for Submission<R> {
     fn drop(&mut self) {
         if let Some(done) = self.done.take() {
             let rollouts = Arc::clone(&self.rollouts);
+            end_span(self.span.take(), &Err(RunError::Panicked));
             // A drop may be part of an unwinding, and must not begin another one.
             drop(catch_unwind(AssertUnwindSafe(|| done(rollouts, Err(RunError::Panicked)))));
         }
@@ -209,9 +212,10 @@ impl Engine {
         options: ScoreOptions,
         done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
     ) {
+        let span = self.begin_span(&options, rollouts.len());
         let (rollouts, prescored, options) = (Arc::new(rollouts), Arc::new(prescored), Arc::new(options));
         let done: Option<Done<R>> = Some(Box::new(done));
-        self.run_submission(Submission { rollouts, prescored, options, rescore: false, done });
+        self.run_submission(Submission { rollouts, prescored, options, rescore: false, span, done });
     }
 
     /// Scores a group most of which has been scored before: judgments of then are used, on the sides on which they were
@@ -222,9 +226,10 @@ impl Engine {
         options: ScoreOptions,
         done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
     ) {
+        let span = self.begin_span(&options, rollouts.len());
         let (rollouts, prescored, options) = (Arc::new(rollouts), Arc::new(Vec::new()), Arc::new(options));
         let done: Option<Done<R>> = Some(Box::new(done));
-        self.run_submission(Submission { rollouts, prescored, options, rescore: true, done });
+        self.run_submission(Submission { rollouts, prescored, options, rescore: true, span, done });
     }
 
     /// Scores a rollout alone whose group is not complete yet. The result is put into `prescored`, which goes to
@@ -247,7 +252,8 @@ impl Engine {
             }
             let runner = engine.runner.as_ref().filter(|runner| !runner.is_dry() && !tasks.is_empty());
             if let Some(runner) = runner {
-                let options = RunOptions { cancel: options.cancel, ..RunOptions::default() };
+                let ScoreOptions { cancel, span, .. } = options;
+                let options = RunOptions { cancel, span, ..RunOptions::default() };
                 runner.spawn(tasks, &options, drop);
             }
         });
@@ -265,17 +271,21 @@ impl Engine {
         options: &ScoreOptions,
         transcripts: bool,
     ) -> Result<(Report, Vec<CallTranscript>), RunError> {
+        let span = self.begin_span(options, rollouts.len());
         let groups = self.gather(rollouts)?;
         let scorer = self.scorer(options);
         let mut rule_results = self.pool.map(&groups, |group| scorer.score_group(rollouts, &[], group));
         self.run_programs(rollouts, options, &groups, &mut rule_results)?;
         custom::score_custom(&self.plan, rollouts, &groups, &mut rule_results);
-        let options = RunOptions { cancel: options.cancel.clone(), transcripts, rescore: false };
+        let cancel = options.cancel.clone();
+        let options = RunOptions { cancel, transcripts, rescore: false, span: span.clone() };
         let (send, receive) = mpsc::sync_channel(1);
         self.judge(rule_results, options, move |judged| drop(send.send(judged)));
         let mut judged = self.pool.wait(&receive).ok_or(RunError::Panicked)?;
         let transcripts = std::mem::take(&mut judged.transcripts);
-        Ok((self.report(rollouts, groups, judged)?, transcripts))
+        let report = self.report(rollouts, groups, judged);
+        end_span(span, &report);
+        Ok((report?, transcripts))
     }
 
     /// Runs the programs of borrowed rollouts, and completes the groups that have some.
@@ -390,7 +400,8 @@ impl Engine {
         rule_results: Vec<RuleResults>,
     ) {
         let cancel = submission.options.cancel.clone();
-        let options = RunOptions { cancel, transcripts: false, rescore: submission.rescore };
+        let span = submission.span.clone();
+        let options = RunOptions { cancel, transcripts: false, rescore: submission.rescore, span };
         let engine = Arc::clone(&self);
         self.judge(rule_results, options, move |judged| {
             let report = engine.report(&submission.rollouts, Arc::unwrap_or_clone(groups), judged);
@@ -429,6 +440,14 @@ impl Engine {
         });
     }
 
+    /// Begins the span of a batch, where the caller traces its steps.
+    fn begin_span(&self, options: &ScoreOptions, rollouts: usize) -> Option<Arc<dyn TraceSpan>> {
+        let span = options.span.as_ref()?.child(SpanKind::Internal, &format!("score {}", self.plan.name));
+        span.set("plaudit.recipe", self.plan.name.as_str().into());
+        span.set("plaudit.rollouts", rollouts.into());
+        Some(span)
+    }
+
     /// The groups of a batch, where the recipe takes them as they are.
     fn gather<'r, R: Borrow<Rollout<'r>>>(&self, rollouts: &[R]) -> Result<Vec<Group>, RunError> {
         let groups = group::gather(rollouts);
@@ -460,6 +479,19 @@ impl Engine {
         }
         Ok(report)
     }
+}
+
+/// Ends the span of a batch with what came of it.
+fn end_span(span: Option<Arc<dyn TraceSpan>>, report: &Result<Report, RunError>) {
+    let Some(span) = span else { return };
+    match report {
+        Ok(report) => {
+            span.set("plaudit.groups", report.groups.len().into());
+            span.set("plaudit.invalid", report.statistics.outcomes.of(OutcomeKind::Invalid).into());
+        }
+        Err(error) => span.fail(error.code()),
+    }
+    span.end();
 }
 
 /// Whether rules alone decide every total.

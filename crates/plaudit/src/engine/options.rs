@@ -3,7 +3,7 @@
 use super::code::CodeRunner;
 use crate::code::SandboxPolicy;
 use crate::error::RunError;
-use crate::exec::{CancelToken, Pool};
+use crate::exec::{CancelToken, Pool, TraceSpan};
 use crate::journal::Store;
 use crate::judge::client::Network;
 use crate::judge::config::ResolvedJudge;
@@ -108,4 +108,6 @@ pub struct ScoreOptions {
     /// Cancels the call. Once it is cancelled, the call returns within 100 ms; rollouts without an outcome by then are
     /// invalid.
     pub cancel: Option<CancelToken>,
+    /// The step of the caller's that the call belongs to, where its steps are traced.
+    pub span: Option<Arc<dyn TraceSpan>>,
 }

@@ -2,8 +2,10 @@
 
 mod pool;
 pub(crate) mod single_flight;
+mod span;
 
 pub use pool::Pool;
+pub use span::{SpanKind, SpanValue, TraceSpan};
 
 use crate::reason::Code;
 use std::fmt;

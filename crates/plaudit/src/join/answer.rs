@@ -1,5 +1,6 @@
 //! The answer to one caller of a join, and the guarantee that it is delivered exactly once.
 
+use crate::exec::TraceSpan;
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::{Report, Row, mean_of_known};
@@ -60,6 +61,8 @@ pub type Deliver = Box<dyn FnOnce(Joined) + Send>;
 pub(super) struct Caller {
     deliver: Option<Deliver>,
     plan: Arc<Plan>,
+    /// The step of the caller's, where steps are traced.
+    pub(super) span: Option<Arc<dyn TraceSpan>>,
 }
 
 impl fmt::Debug for Caller {
@@ -69,8 +72,8 @@ impl fmt::Debug for Caller {
 }
 
 impl Caller {
-    pub(super) fn new(plan: &Arc<Plan>, deliver: Deliver) -> Self {
-        Self { deliver: Some(deliver), plan: Arc::clone(plan) }
+    pub(super) fn new(plan: &Arc<Plan>, span: Option<Arc<dyn TraceSpan>>, deliver: Deliver) -> Self {
+        Self { deliver: Some(deliver), plan: Arc::clone(plan), span }
     }
 
     /// Delivers the answer. A panic of the caller's callback is caught.

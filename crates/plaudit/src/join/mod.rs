@@ -43,7 +43,7 @@ pub use policy::{Arrival, Policy, Status};
 
 use crate::engine::{Engine, ScoreOptions};
 use crate::error::RunError;
-use crate::exec::{CancelToken, lock};
+use crate::exec::{CancelToken, TraceSpan, lock};
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Report;
@@ -136,8 +136,8 @@ impl Join {
     }
 
     fn enter(&self, arrival: Arrival, deliver: impl FnOnce(Joined) + Send + 'static) -> (GroupId, u64) {
-        let Arrival { group, member, size, timeout, validate, mut rollout } = arrival;
-        let caller = Caller::new(&self.0.plan, Box::new(deliver));
+        let Arrival { group, member, size, timeout, validate, mut rollout, span } = arrival;
+        let caller = Caller::new(&self.0.plan, span.clone(), Box::new(deliver));
         let (name, number) = (GroupId::of(&group), self.0.callers.fetch_add(1, Ordering::Relaxed));
         let member = member.map(Into::into);
         let request = JoinRequest { group: name, member, size, timeout, validate, caller: number };
@@ -145,10 +145,10 @@ impl Join {
         rollout.shrink();
         let rollout = Arc::new(rollout);
         if !self.start_timer() {
-            self.0.run(vec![Effect::refuse(caller, rollout, Code::Overloaded, JoinInfo::default())]);
+            self.0.run(vec![Effect::refuse(caller, rollout, Code::Overloaded, JoinInfo::default())], None);
             return (name, number);
         }
-        self.0.change(|state, now| state.arrive(now, request, rollout, caller));
+        self.0.change_in(span, |state, now| state.arrive(now, request, rollout, caller));
         (name, number)
     }
 
@@ -244,6 +244,15 @@ impl Inner {
         self: &Arc<Self>,
         change: impl FnOnce(&mut JoinState<Caller>, Duration) -> Vec<Effect<Caller>>,
     ) {
+        self.change_in(None, change);
+    }
+
+    /// The same in a step of a caller.
+    fn change_in(
+        self: &Arc<Self>,
+        span: Option<Arc<dyn TraceSpan>>,
+        change: impl FnOnce(&mut JoinState<Caller>, Duration) -> Vec<Effect<Caller>>,
+    ) {
         let mut state = self.state();
         let before = state.next_due();
         let effects = change(&mut state, self.engine.clock().now());
@@ -252,7 +261,7 @@ impl Inner {
         if earlier {
             self.wake.notify_all();
         }
-        self.run(effects);
+        self.run(effects, span);
     }
 
     /// Closes groups whose time is over, until the join is closed.
@@ -263,7 +272,7 @@ impl Inner {
             let effects = state.tick(now);
             if !effects.is_empty() {
                 drop(state);
-                self.run(effects);
+                self.run(effects, None);
                 state = self.state();
                 continue;
             }
@@ -277,8 +286,9 @@ impl Inner {
         }
     }
 
-    /// Runs effects without holding the lock. Statistics are counted before callers are answered.
-    fn run(self: &Arc<Self>, effects: Vec<Effect<Caller>>) {
+    /// Runs effects without holding the lock. Statistics are counted before callers are answered. `span` is the step of the caller
+    /// that has just arrived.
+    fn run(self: &Arc<Self>, effects: Vec<Effect<Caller>>, span: Option<Arc<dyn TraceSpan>>) {
         for effect in &effects {
             if let Effect::Count(reports) = effect {
                 self.steps().observe_group(reports.iter().map(|report| &report.rows[0]));
@@ -287,7 +297,7 @@ impl Inner {
         for effect in effects {
             match effect {
                 Effect::Prescore(rollout, prescored, validate) => {
-                    self.engine.prescore(rollout, &self.options(validate), &prescored);
+                    self.engine.prescore(rollout, &self.options(validate, span.clone()), &prescored);
                 }
                 Effect::Score(batch) => self.score(batch),
                 Effect::Answer(caller, answer) => caller.answer(self.joined(answer)),
@@ -296,14 +306,15 @@ impl Inner {
         }
     }
 
-    fn options(&self, validate: Option<bool>) -> ScoreOptions {
-        ScoreOptions { validate, cancel: Some(self.cancel.clone()) }
+    fn options(&self, validate: Option<bool>, span: Option<Arc<dyn TraceSpan>>) -> ScoreOptions {
+        ScoreOptions { validate, cancel: Some(self.cancel.clone()), span }
     }
 
     fn score(self: &Arc<Self>, batch: ScoreBatch<Caller>) {
         let ScoreBatch { rollouts, prescored, validate, target } = batch;
         let inner = Arc::clone(self);
         let late = target.kind == BatchKind::Late;
+        let span = target.waiters.last().and_then(|(_, waiter)| waiter.caller.span.clone());
         let done = move |rollouts: Arc<Vec<SharedRollout>>, report: Result<Report, RunError>| {
             let report = report.unwrap_or_else(|_| inner.engine.refuse(&rollouts, Code::Panic));
             let report = Arc::new(report);
@@ -312,11 +323,12 @@ impl Inner {
                 observer(&rollouts, &report);
             }
             let effects = inner.state().scored(target, &report);
-            inner.run(effects);
+            inner.run(effects, None);
         };
+        let options = self.options(validate, span);
         match late {
-            true => self.engine.submit_rescore(rollouts, self.options(validate), done),
-            false => self.engine.submit_prescored(rollouts, prescored, self.options(validate), done),
+            true => self.engine.submit_rescore(rollouts, options, done),
+            false => self.engine.submit_prescored(rollouts, prescored, options, done),
         }
     }
 

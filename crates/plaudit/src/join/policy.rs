@@ -1,9 +1,11 @@
 //! Join policy (timeouts and limits), the input of a caller, and the join's status counters.
 
+use crate::exec::TraceSpan;
 use crate::group::Partial;
 use crate::plan::Plan;
 use crate::rollout::Rollout;
 use serde::Serialize;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a join waits, and what it holds.
@@ -59,12 +61,14 @@ pub struct Arrival {
     pub validate: Option<bool>,
     /// The rollout.
     pub rollout: Rollout<'static>,
+    /// The step of the caller's that it belongs to, where steps are traced. The scoring of a group is a step of the member that came last.
+    pub span: Option<Arc<dyn TraceSpan>>,
 }
 
 impl Arrival {
     /// A rollout without a name of its own, in a group of so many.
     pub fn new(group: impl Into<String>, size: usize, rollout: Rollout<'static>) -> Self {
-        Self { group: group.into(), member: None, size, timeout: None, validate: None, rollout }
+        Self { group: group.into(), member: None, size, timeout: None, validate: None, rollout, span: None }
     }
 }
 

@@ -105,7 +105,7 @@ impl TestHarness {
     pub(super) fn score(&mut self) -> bool {
         let Some(batch) = self.batches.pop_front() else { return false };
         let rollouts: Vec<Rollout<'static>> = batch.rollouts.iter().map(|held| (**held).clone()).collect();
-        let terms = ScoreOptions { validate: batch.validate, cancel: None };
+        let terms = ScoreOptions { validate: batch.validate, ..ScoreOptions::default() };
         let report = Arc::new(self.engine.score_with(&rollouts, &terms).unwrap());
         assert_eq!(report.groups.len(), 1, "a batch is one group");
         let effects = self.state.scored(batch.target, &report);

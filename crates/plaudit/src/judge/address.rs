@@ -6,6 +6,9 @@ use std::net::IpAddr;
 pub(super) fn check(address: &str) -> Result<(), &'static str> {
     let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
     let Some(rest) = rest else { return Err("must begin with http:// or https://") };
+    if cfg!(not(feature = "tls")) && address.starts_with("https://") {
+        return Err("needs TLS, which this plaudit was built without: build it with the feature tls");
+    }
     let authority = rest.split('/').next().unwrap_or(rest);
     if authority.is_empty() || authority.starts_with(':') {
         return Err("has no host");

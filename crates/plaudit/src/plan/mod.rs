@@ -102,9 +102,9 @@ pub struct Component {
 /// Which branch a rollout takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
-    /// The keys that lead from `extra` to the field that decides.
-    pub by: Vec<String>,
-    /// Values of that field and the branches that they lead to.
+    /// The keys that lead from `extra` to each field that may decide, in the order in which they are asked.
+    pub by: Vec<Vec<String>>,
+    /// Values of such a field and the branches that they lead to.
     pub cases: Vec<(String, usize)>,
     /// The branch of every other value; `None` where such a rollout is invalid.
     pub default: Option<usize>,
@@ -125,9 +125,11 @@ impl Plan {
     /// The branch that a rollout takes.
     pub fn branch(&self, rollout: &Rollout<'_>) -> Option<usize> {
         let Some(route) = &self.route else { return Some(0) };
-        let value = rollout.field(&route.by);
-        let view = value.and_then(|value| route.cases.iter().find(|(name, _)| *name == value));
-        view.map(|(_, branch)| *branch).or(route.default)
+        let case = |path: &Vec<String>| {
+            let value = rollout.field(path)?;
+            route.cases.iter().find(|(name, _)| *name == value)
+        };
+        route.by.iter().find_map(case).map(|(_, branch)| *branch).or(route.default)
     }
 
     /// Whether some component looks at the group as a whole.

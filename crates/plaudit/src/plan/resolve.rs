@@ -316,7 +316,12 @@ impl<'r> Resolver<'r> {
         let has_own = !own.components.is_empty();
         let mut branches = vec![own];
         let Some(route) = &written.route else { return (branches, None) };
-        let by = route.by.strip_prefix("extra.").filter(|rest| !rest.split('.').any(str::is_empty));
+        let keys = |field: &String| {
+            let rest = field.strip_prefix("extra.").filter(|rest| !rest.split('.').any(str::is_empty))?;
+            Some(rest.split('.').map(str::to_owned).collect())
+        };
+        let by: Option<Vec<Vec<String>>> = route.by.all().iter().map(keys).collect();
+        let by = by.filter(|by| !by.is_empty());
         if by.is_none() {
             let error =
                 RecipeError::new("recipe.route", "route.by", "rollouts are routed by a field of extra");
@@ -338,7 +343,6 @@ impl<'r> Resolver<'r> {
             Some(name) => self.follow("route.default", name, &mut known, &mut branches),
             None => has_own.then_some(0),
         };
-        let by = by.map(|by| by.split('.').map(str::to_owned).collect());
         (branches, by.map(|by| Route { by, cases, default }))
     }
 

@@ -112,14 +112,35 @@ impl Default for LimitsConfig {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteConfig {
-    /// The field that decides, such as `extra.data_source`.
-    pub by: String,
+    /// The field that decides, such as `extra.data_source`, or a list of such fields: the first one whose value is a case decides.
+    /// A list with one element in it stands for that element.
+    pub by: RouteFields,
     /// Values of that field, and the recipes that they lead to: shipped ones by name, or files beside this one.
     pub cases: BTreeMap<String, String>,
     /// The recipe of every other rollout. Without it they are scored by this recipe's own components, or are invalid
     /// where it has none.
     #[serde(default)]
     pub default: Option<String>,
+}
+
+/// One field, or several of them in the order in which they are asked.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RouteFields {
+    /// One.
+    One(String),
+    /// Several.
+    Several(Vec<String>),
+}
+
+impl RouteFields {
+    /// All of them.
+    pub fn all(&self) -> &[String] {
+        match self {
+            Self::One(field) => std::slice::from_ref(field),
+            Self::Several(fields) => fields,
+        }
+    }
 }
 
 /// What every component may say, whatever its reward; all other keys are the reward's own parameters.

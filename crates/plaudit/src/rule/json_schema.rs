@@ -1,26 +1,48 @@
-//! JSON Schema validator for tool arguments: the keywords that tool declarations use, in bounded time.
+//! JSON Schema validator: the keywords that declarations of tools and of documents use, in bounded time.
 //!
-//! A general validator brings dozens of crates, resolves references over the network or on disk, and matches patterns with
-//! backtracking. This one knows what providers accept in declarations of tools; a keyword beyond that is reported, so that nothing is
-//! taken for valid that was not checked.
+//! A general validator (`jsonschema`) brings dozens of crates, matches patterns with backtracking unless told otherwise, and
+//! has no bound on the work of a schema whose alternatives refer to each other. This one counts its work and searches patterns
+//! in linear time. A keyword that it does not know is reported, so that nothing is taken for valid that was not checked.
 
+use super::pattern::Searcher;
 use serde_json::{Map, Number, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many values and schemas may be looked at for one response: some ten milliseconds.
 const MOST_WORK: u64 = 250_000;
 /// How many references and alternatives may follow one another on the way to one value.
 const DEEPEST: usize = 64;
+/// How many schemas may be open at once. The validator is recursive.
+const MOST_OPEN: usize = 512;
+/// The most patterns of a schema.
+const MOST_PATTERNS: usize = 256;
 
 /// Why a value is not simply valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SchemaFailure {
     /// The value breaks the schema.
-    Wrong,
+    Wrong(Breach),
     /// The schema has a keyword, or a form of one, that is not checked.
     Unsupported(String),
     /// The value takes too long to check.
     TooMuch,
+}
+
+/// Where a value breaks a schema.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Breach {
+    /// The keyword that it breaks.
+    pub(super) keyword: &'static str,
+    /// The keys and places that lead to the value, the last one first.
+    steps: Vec<String>,
+}
+
+impl Breach {
+    /// The JSON pointer of the value: empty for the whole.
+    pub(super) fn path(&self) -> String {
+        let escaped = |step: &String| format!("/{}", step.replace('~', "~0").replace('/', "~1"));
+        self.steps.iter().rev().map(escaped).collect()
+    }
 }
 
 type Checked = Result<(), SchemaFailure>;
@@ -34,37 +56,174 @@ const ANNOTATIONS: &[&str] = &[
     "$schema",
     "contentEncoding",
     "contentMediaType",
+    "contentSchema",
     "default",
     "definitions",
     "deprecated",
     "description",
+    "discriminator",
     "example",
     "examples",
+    "externalDocs",
     "format",
     "readOnly",
     "strict",
     "title",
     "writeOnly",
+    "xml",
 ];
 
-/// Checks the arguments of one response against the schemas of its tools.
+/// The compiled patterns of a schema of which every keyword is known.
+#[derive(Default)]
+pub(super) struct SchemaPatterns(BTreeMap<String, Searcher>);
+
+impl SchemaPatterns {
+    /// Looks through a schema as a whole, so that whether it can be checked does not depend on the value.
+    pub(super) fn of(root: &Value) -> Result<Self, SchemaFailure> {
+        let (mut patterns, mut seen, mut open) = (Self::default(), BTreeSet::new(), vec![root]);
+        while let Some(schema) = open.pop() {
+            match schema {
+                Value::Bool(_) => {}
+                Value::Object(rules) => {
+                    for (key, value) in rules {
+                        let fits = keyword(root, key, value, &mut open, &mut seen);
+                        if !fits || !patterns.compile(key, value)? {
+                            return Err(SchemaFailure::Unsupported(key.clone()));
+                        }
+                    }
+                }
+                _ => return Err(SchemaFailure::Unsupported("something else than an object".to_owned())),
+            }
+        }
+        Ok(patterns)
+    }
+
+    /// Compiles what a keyword has of patterns; false where it has too many.
+    fn compile(&mut self, key: &str, value: &Value) -> Result<bool, SchemaFailure> {
+        let written: Vec<&str> = match (key, value) {
+            ("pattern", Value::String(pattern)) => vec![pattern],
+            ("patternProperties", Value::Object(map)) => map.keys().map(String::as_str).collect(),
+            _ => return Ok(true),
+        };
+        for pattern in written {
+            if !self.0.contains_key(pattern) {
+                let compiled = Searcher::new(pattern).map_err(|cause| {
+                    SchemaFailure::Unsupported(format!("{key} ({})", cause.split(':').next().unwrap_or("")))
+                })?;
+                self.0.insert(pattern.to_owned(), compiled);
+            }
+        }
+        Ok(self.0.len() <= MOST_PATTERNS)
+    }
+
+    fn matches(&self, pattern: &str, text: &str) -> Result<bool, SchemaFailure> {
+        let searcher = self.0.get(pattern).ok_or_else(|| SchemaFailure::Unsupported("pattern".to_owned()))?;
+        searcher.search(text).map(|found| found.is_some()).map_err(|_| SchemaFailure::TooMuch)
+    }
+}
+
+/// Whether a keyword is one that is checked or that restricts nothing; the schemas in it are added to `open`.
+fn keyword<'s>(
+    root: &'s Value,
+    key: &str,
+    value: &'s Value,
+    open: &mut Vec<&'s Value>,
+    seen: &mut BTreeSet<&'s str>,
+) -> bool {
+    let names = |value: &Value| value.as_array().is_some_and(|all| all.iter().all(Value::is_string));
+    match key {
+        "type" => {
+            let known = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
+            known(value) || value.as_array().is_some_and(|all| all.iter().all(known))
+        }
+        "properties" | "patternProperties" | "dependentSchemas" => match value {
+            Value::Object(all) => {
+                open.extend(all.values());
+                true
+            }
+            _ => false,
+        },
+        "dependencies" => match value {
+            Value::Object(all) => {
+                open.extend(all.values().filter(|value| !value.is_array()));
+                all.values().all(|value| !value.is_array() || names(value))
+            }
+            _ => false,
+        },
+        "anyOf" | "oneOf" | "allOf" | "prefixItems" => match value {
+            Value::Array(all) => {
+                open.extend(all);
+                true
+            }
+            _ => false,
+        },
+        // A list is the form of older drafts for `prefixItems`.
+        "items" => {
+            match value {
+                Value::Array(all) => open.extend(all),
+                one => open.push(one),
+            }
+            true
+        }
+        "additionalProperties"
+        | "additionalItems"
+        | "propertyNames"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else" => {
+            open.push(value);
+            true
+        }
+        "$ref" => match (value.as_str(), local(root, value)) {
+            (Some(name), Some(target)) => {
+                if seen.insert(name) {
+                    open.push(target);
+                }
+                true
+            }
+            _ => false,
+        },
+        "required" => names(value),
+        "dependentRequired" => value.as_object().is_some_and(|map| map.values().all(names)),
+        "enum" => value.is_array(),
+        "const" => true,
+        "pattern" => value.is_string(),
+        "nullable" | "uniqueItems" => value.is_boolean(),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
+        "multipleOf" => value.as_f64().is_some_and(|step| step > 0.0),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+        | "minContains" | "maxContains" => {
+            value.as_f64().is_some_and(|size| size >= 0.0 && size.fract() == 0.0)
+        }
+        other => ANNOTATIONS.contains(&other) || other.starts_with("x-"),
+    }
+}
+
+const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
+
+/// Checks the values of one response against schemas.
 pub(super) struct SchemaChecker {
     left: u64,
+    open: usize,
+}
+
+/// A schema with its root and its patterns.
+#[derive(Clone, Copy)]
+struct In<'s> {
+    root: &'s Value,
+    patterns: &'s SchemaPatterns,
 }
 
 impl SchemaChecker {
     pub(super) const fn new() -> Self {
-        Self { left: MOST_WORK }
+        Self { left: MOST_WORK, open: 0 }
     }
 
-    /// Whether a schema can be checked, as a whole, so that this does not depend on the arguments.
-    pub(super) fn support(schema: &Value) -> Checked {
-        supported(schema, schema, &mut BTreeSet::new())
-    }
-
-    /// Whether arguments are valid by a schema that is supported.
-    pub(super) fn check(&mut self, schema: &Value, arguments: &Value) -> Checked {
-        self.value(schema, schema, arguments, 0)
+    /// Whether a value is valid by a schema that was looked through.
+    pub(super) fn check(&mut self, root: &Value, patterns: &SchemaPatterns, value: &Value) -> Checked {
+        self.value(In { root, patterns }, root, value, 0)
     }
 
     fn spend(&mut self, work: usize) -> Checked {
@@ -72,169 +231,248 @@ impl SchemaChecker {
         if self.left == 0 { Err(SchemaFailure::TooMuch) } else { Ok(()) }
     }
 
-    fn value(&mut self, root: &Value, schema: &Value, value: &Value, depth: usize) -> Checked {
+    fn value(&mut self, of: In<'_>, schema: &Value, value: &Value, depth: usize) -> Checked {
         self.spend(0)?;
         if depth > DEEPEST {
             return Err(SchemaFailure::Unsupported("a reference that leads to itself".to_owned()));
         }
+        if self.open == MOST_OPEN {
+            return Err(SchemaFailure::TooMuch);
+        }
+        self.open += 1;
+        let checked = self.by_rules(of, schema, value, depth);
+        self.open -= 1;
+        checked
+    }
+
+    fn by_rules(&mut self, of: In<'_>, schema: &Value, value: &Value, depth: usize) -> Checked {
         let rules = match schema {
             Value::Bool(true) => return Ok(()),
             Value::Object(rules) => rules,
-            _ => return Err(SchemaFailure::Wrong),
+            _ => return wrong("false"),
         };
         if value.is_null() && rules.get("nullable") == Some(&Value::Bool(true)) {
             return Ok(());
         }
-        if let Some(target) = rules.get("$ref").and_then(|target| local(root, target)) {
-            self.value(root, target, value, depth + 1)?;
+        if let Some(target) = rules.get("$ref").and_then(|target| local(of.root, target)) {
+            self.value(of, target, value, depth + 1)?;
         }
-        check(rules.get("type").is_none_or(|types| has_type(types, value)))?;
+        check("type", rules.get("type").is_none_or(|types| has_type(types, value)))?;
         if let Some(Value::Array(choices)) = rules.get("enum") {
             self.spend(choices.len())?;
-            check(choices.iter().any(|choice| equal(choice, value)))?;
+            check("enum", choices.iter().any(|choice| equal(choice, value)))?;
         }
-        check(rules.get("const").is_none_or(|wanted| equal(wanted, value)))?;
-        self.combined(root, rules, value, depth)?;
+        check("const", rules.get("const").is_none_or(|wanted| equal(wanted, value)))?;
+        self.combined(of, rules, value, depth)?;
         match value {
-            Value::Number(number) => check(in_range(rules, number)),
-            Value::String(text) => {
-                self.spend(text.len() / 64)?;
-                let bounded = rules.contains_key("minLength") || rules.contains_key("maxLength");
-                check(!bounded || has_size(rules, text.chars().count(), "minLength", "maxLength"))
-            }
-            Value::Array(items) => self.items(root, rules, items),
-            Value::Object(map) => self.properties(root, rules, map),
+            Value::Number(number) => in_range(rules, number),
+            Value::String(text) => self.text(of, rules, text),
+            Value::Array(items) => self.items(of, rules, items),
+            Value::Object(map) => self.properties(of, rules, map, value, depth),
             Value::Null | Value::Bool(_) => Ok(()),
         }
     }
 
-    fn combined(&mut self, root: &Value, rules: &Map<String, Value>, value: &Value, depth: usize) -> Checked {
+    fn text(&mut self, of: In<'_>, rules: &Map<String, Value>, text: &str) -> Checked {
+        self.spend(text.len() / 64)?;
+        if rules.contains_key("minLength") || rules.contains_key("maxLength") {
+            has_size(rules, text.chars().count(), "minLength", "maxLength")?;
+        }
+        match rules.get("pattern").and_then(Value::as_str) {
+            Some(pattern) => self.pattern(of, pattern, text).and_then(|matches| check("pattern", matches)),
+            None => Ok(()),
+        }
+    }
+
+    fn pattern(&mut self, of: In<'_>, pattern: &str, text: &str) -> Result<bool, SchemaFailure> {
+        self.spend(text.len() / 16)?;
+        of.patterns.matches(pattern, text)
+    }
+
+    /// Whether a value is valid, where that is only a question.
+    fn fits(
+        &mut self,
+        of: In<'_>,
+        schema: &Value,
+        value: &Value,
+        depth: usize,
+    ) -> Result<bool, SchemaFailure> {
+        match self.value(of, schema, value, depth + 1) {
+            Ok(()) => Ok(true),
+            Err(SchemaFailure::Wrong(_)) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn combined(&mut self, of: In<'_>, rules: &Map<String, Value>, value: &Value, depth: usize) -> Checked {
         let schemas = |key: &str| rules.get(key).and_then(Value::as_array);
         for schema in schemas("allOf").into_iter().flatten() {
-            self.value(root, schema, value, depth + 1)?;
+            self.value(of, schema, value, depth + 1)?;
         }
         for (key, most) in [("anyOf", usize::MAX), ("oneOf", 1)] {
             let Some(schemas) = schemas(key) else { continue };
             let mut fitting = 0;
             for schema in schemas {
-                match self.value(root, schema, value, depth + 1) {
-                    Ok(()) => fitting += 1,
-                    Err(SchemaFailure::Wrong) => {}
-                    Err(other) => return Err(other),
-                }
+                fitting += usize::from(self.fits(of, schema, value, depth)?);
             }
-            check((1..=most).contains(&fitting))?;
+            check(key, (1..=most).contains(&fitting))?;
         }
-        match rules.get("not").map(|schema| self.value(root, schema, value, depth + 1)) {
-            None | Some(Err(SchemaFailure::Wrong)) => Ok(()),
-            Some(Ok(())) => Err(SchemaFailure::Wrong),
-            Some(other) => other,
+        if let Some(schema) = rules.get("not") {
+            check("not", !self.fits(of, schema, value, depth)?)?;
         }
+        if let Some(schema) = rules.get("if") {
+            let branch = if self.fits(of, schema, value, depth)? { "then" } else { "else" };
+            if let Some(schema) = rules.get(branch) {
+                self.value(of, schema, value, depth + 1)?;
+            }
+        }
+        Ok(())
     }
 
-    fn items(&mut self, root: &Value, rules: &Map<String, Value>, items: &[Value]) -> Checked {
-        check(has_size(rules, items.len(), "minItems", "maxItems"))?;
-        let first = rules.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    fn items(&mut self, of: In<'_>, rules: &Map<String, Value>, items: &[Value]) -> Checked {
+        has_size(rules, items.len(), "minItems", "maxItems")?;
+        let (first, rest) = match (rules.get("prefixItems"), rules.get("items")) {
+            (_, Some(Value::Array(first))) => (first.as_slice(), rules.get("additionalItems")),
+            (Some(Value::Array(first)), rest) => (first.as_slice(), rest),
+            (_, rest) => (&[][..], rest),
+        };
         for (at, item) in items.iter().enumerate() {
-            if let Some(schema) = first.get(at).or_else(|| rules.get("items")) {
-                self.value(root, schema, item, 0)?;
+            if let Some(schema) = first.get(at).or(rest) {
+                self.value(of, schema, item, 0).map_err(|failure| below(failure, || at.to_string()))?;
             }
+        }
+        if let Some(schema) = rules.get("contains") {
+            let mut found = 0;
+            for item in items {
+                found += usize::from(self.fits(of, schema, item, 0)?);
+            }
+            let bound = |key: &str| rules.get(key).and_then(Value::as_f64);
+            check("contains", found as f64 >= bound("minContains").unwrap_or(1.0))?;
+            check("maxContains", bound("maxContains").is_none_or(|most| found as f64 <= most))?;
         }
         if rules.get("uniqueItems") == Some(&Value::Bool(true)) {
             let mut seen = BTreeSet::new();
             for item in items {
                 let text = canonical(item).to_string();
                 self.spend(text.len())?;
-                check(seen.insert(text))?;
+                check("uniqueItems", seen.insert(text))?;
             }
         }
         Ok(())
     }
 
-    fn properties(&mut self, root: &Value, rules: &Map<String, Value>, map: &Map<String, Value>) -> Checked {
-        check(has_size(rules, map.len(), "minProperties", "maxProperties"))?;
-        let required = rules.get("required").and_then(Value::as_array).into_iter().flatten();
-        for key in required.filter_map(Value::as_str) {
-            self.spend(0)?;
-            check(map.contains_key(key))?;
+    fn properties(
+        &mut self,
+        of: In<'_>,
+        rules: &Map<String, Value>,
+        map: &Map<String, Value>,
+        whole: &Value,
+        depth: usize,
+    ) -> Checked {
+        has_size(rules, map.len(), "minProperties", "maxProperties")?;
+        self.required(rules.get("required"), map, "required")?;
+        for key in ["dependentRequired", "dependentSchemas", "dependencies"] {
+            let dependent = rules.get(key).and_then(Value::as_object).into_iter().flatten();
+            for (_, needs) in dependent.filter(|(name, _)| map.contains_key(*name)) {
+                match needs {
+                    Value::Array(_) => self.required(Some(needs), map, "dependentRequired")?,
+                    schema => self.value(of, schema, whole, depth + 1)?,
+                }
+            }
         }
         let known = rules.get("properties").and_then(Value::as_object);
+        let patterns = rules.get("patternProperties").and_then(Value::as_object);
         for (key, value) in map {
-            let schema = known.and_then(|known| known.get(key)).or_else(|| rules.get("additionalProperties"));
-            match schema {
-                Some(schema) => self.value(root, schema, value, 0)?,
-                None => self.spend(0)?,
+            self.spend(0)?;
+            let inside = |failure| below(failure, || key.clone());
+            if let Some(schema) = rules.get("propertyNames") {
+                let name = Value::String(key.clone());
+                check("propertyNames", self.fits(of, schema, &name, 0)?).map_err(inside)?;
             }
+            let mut described = false;
+            if let Some(schema) = known.and_then(|known| known.get(key)) {
+                described = true;
+                self.value(of, schema, value, 0).map_err(inside)?;
+            }
+            for (pattern, schema) in patterns.into_iter().flatten() {
+                if self.pattern(of, pattern, key)? {
+                    described = true;
+                    self.value(of, schema, value, 0).map_err(inside)?;
+                }
+            }
+            match rules.get("additionalProperties").filter(|_| !described) {
+                Some(Value::Bool(false)) => return Err(inside(failure("additionalProperties"))),
+                Some(schema) => self.value(of, schema, value, 0).map_err(inside)?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn required(
+        &mut self,
+        names: Option<&Value>,
+        map: &Map<String, Value>,
+        keyword: &'static str,
+    ) -> Checked {
+        for key in names.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            self.spend(0)?;
+            check(keyword, map.contains_key(key)).map_err(|failure| below(failure, || key.to_owned()))?;
         }
         Ok(())
     }
 }
 
-fn check(holds: bool) -> Checked {
-    if holds { Ok(()) } else { Err(SchemaFailure::Wrong) }
+fn failure(keyword: &'static str) -> SchemaFailure {
+    SchemaFailure::Wrong(Breach { keyword, steps: Vec::new() })
+}
+
+fn wrong(keyword: &'static str) -> Checked {
+    Err(failure(keyword))
+}
+
+fn check(keyword: &'static str, holds: bool) -> Checked {
+    if holds { Ok(()) } else { wrong(keyword) }
+}
+
+/// A failure of a value, told by one that holds it.
+fn below(mut failure: SchemaFailure, step: impl FnOnce() -> String) -> SchemaFailure {
+    if let SchemaFailure::Wrong(breach) = &mut failure {
+        breach.steps.push(step());
+    }
+    failure
 }
 
 /// The schema that a reference inside the same declaration leads to.
-fn local<'s>(root: &'s Value, target: &Value) -> Option<&'s Value> {
+pub(super) fn local<'s>(root: &'s Value, target: &Value) -> Option<&'s Value> {
     root.pointer(target.as_str()?.strip_prefix('#')?)
 }
 
-/// Whether every keyword of a schema, and of those in it, is one that is checked or that restricts nothing.
-fn supported<'s>(root: &'s Value, schema: &'s Value, seen: &mut BTreeSet<&'s str>) -> Checked {
-    let unsupported = |what: &str| Err(SchemaFailure::Unsupported(what.to_owned()));
-    let rules = match schema {
-        Value::Bool(_) => return Ok(()),
-        Value::Object(rules) => rules,
-        _ => return unsupported("something else than an object"),
-    };
-    for (key, value) in rules {
-        let fits = match key.as_str() {
-            "type" => {
-                let known = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
-                known(value) || value.as_array().is_some_and(|all| all.iter().all(known))
-            }
-            "properties" => {
-                let Value::Object(all) = value else { return unsupported(key) };
-                all.values().try_for_each(|schema| supported(root, schema, seen))?;
-                true
-            }
-            "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
-                let Value::Array(all) = value else { return unsupported(key) };
-                all.iter().try_for_each(|schema| supported(root, schema, seen))?;
-                true
-            }
-            "items" | "additionalProperties" | "not" => {
-                supported(root, value, seen)?;
-                true
-            }
-            "$ref" => match (value.as_str(), local(root, value)) {
-                (Some(name), Some(target)) => {
-                    if seen.insert(name) {
-                        supported(root, target, seen)?;
-                    }
-                    true
+/// The same schema as providers make it strict: where an object has properties, all of them are required, and no others are
+/// allowed. Schemas that only add to another one (`allOf`, `if`, `not`) stay as they are.
+pub(super) fn made_strict(mut schema: Value) -> Value {
+    let mut open = vec![&mut schema];
+    while let Some(schema) = open.pop() {
+        let Value::Object(rules) = schema else { continue };
+        if let Some(Value::Object(properties)) = rules.get("properties") {
+            let names: Vec<Value> = properties.keys().map(|key| Value::from(key.as_str())).collect();
+            rules.insert("required".to_owned(), Value::Array(names));
+            rules.insert("additionalProperties".to_owned(), Value::Bool(false));
+        }
+        for (key, value) in rules.iter_mut() {
+            match (key.as_str(), value) {
+                ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(all)) => {
+                    open.extend(all.values_mut());
                 }
-                _ => false,
-            },
-            "required" => value.as_array().is_some_and(|all| all.iter().all(Value::is_string)),
-            "enum" => value.is_array(),
-            "const" => true,
-            "nullable" | "uniqueItems" => value.is_boolean(),
-            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
-            "multipleOf" => value.as_f64().is_some_and(|step| step > 0.0),
-            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
-                value.as_f64().is_some_and(|size| size >= 0.0 && size.fract() == 0.0)
+                ("anyOf" | "oneOf" | "prefixItems", Value::Array(all)) => open.extend(all),
+                ("items", Value::Array(all)) => open.extend(all),
+                ("items" | "additionalProperties", schema @ Value::Object(_)) => open.push(schema),
+                _ => {}
             }
-            other => ANNOTATIONS.contains(&other) || other.starts_with("x-"),
-        };
-        if !fits {
-            return unsupported(key);
         }
     }
-    Ok(())
+    schema
 }
-
-const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
 
 fn has_type(types: &Value, value: &Value) -> bool {
     let is = |name: &Value| match (name.as_str(), value) {
@@ -256,21 +494,21 @@ fn has_type(types: &Value, value: &Value) -> bool {
     }
 }
 
-fn in_range(rules: &Map<String, Value>, number: &Number) -> bool {
-    let Some(number) = number.as_f64() else { return false };
-    let bound = |key: &str| rules.get(key).and_then(Value::as_f64);
+fn in_range(rules: &Map<String, Value>, number: &Number) -> Checked {
+    let Some(number) = number.as_f64() else { return wrong("type") };
     let whole = |quotient: f64| (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0);
-    bound("minimum").is_none_or(|bound| number >= bound)
-        && bound("maximum").is_none_or(|bound| number <= bound)
-        && bound("exclusiveMinimum").is_none_or(|bound| number > bound)
-        && bound("exclusiveMaximum").is_none_or(|bound| number < bound)
-        && bound("multipleOf").is_none_or(|step| whole(number / step))
+    let bound = |key: &str| rules.get(key).and_then(Value::as_f64);
+    check("minimum", bound("minimum").is_none_or(|bound| number >= bound))?;
+    check("maximum", bound("maximum").is_none_or(|bound| number <= bound))?;
+    check("exclusiveMinimum", bound("exclusiveMinimum").is_none_or(|bound| number > bound))?;
+    check("exclusiveMaximum", bound("exclusiveMaximum").is_none_or(|bound| number < bound))?;
+    check("multipleOf", bound("multipleOf").is_none_or(|step| whole(number / step)))
 }
 
-fn has_size(rules: &Map<String, Value>, size: usize, least: &str, most: &str) -> bool {
+fn has_size(rules: &Map<String, Value>, size: usize, least: &'static str, most: &'static str) -> Checked {
     let bound = |key: &str| rules.get(key).and_then(Value::as_f64);
-    bound(least).is_none_or(|least| size as f64 >= least)
-        && bound(most).is_none_or(|most| size as f64 <= most)
+    check(least, bound(least).is_none_or(|least| size as f64 >= least))?;
+    check(most, bound(most).is_none_or(|most| size as f64 <= most))
 }
 
 /// Whether two values are the same in JSON Schema, where 1 and 1.0 are.
@@ -310,8 +548,7 @@ mod tests {
             "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "additionalProperties": false},
             "circle": {"$ref": "#/$defs/circle"},
         }});
-        SchemaChecker::support(&schema)?;
-        SchemaChecker::new().check(&schema, &json!({ "a": a }))
+        SchemaChecker::new().check(&schema, &SchemaPatterns::of(&schema)?, &json!({ "a": a }))
     }
 
     #[test]
@@ -348,20 +585,91 @@ mod tests {
             (json!({"oneOf": [{"type": "integer"}, {"minimum": 3}]}), json!(2), json!(4)),
             (json!({"allOf": [{"type": "integer"}, {"not": {"const": 3}}]}), json!(4), json!(3)),
             (json!({"$ref": "#/$defs/node"}), json!({"next": {"next": {}}}), json!({"next": {"nxt": {}}})),
+            (json!({"pattern": "^[A-Z]{2}-[0-9]+$"}), json!("AB-12"), json!("ab-12")),
+            (
+                json!({"patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": false}),
+                json!({"x1": 1}),
+                json!({"y1": 1}),
+            ),
+            (json!({"propertyNames": {"maxLength": 2}}), json!({"ab": 1}), json!({"abc": 1})),
+            (json!({"dependentRequired": {"x": ["y"]}}), json!({"y": 1}), json!({"x": 1})),
+            (json!({"dependencies": {"x": {"required": ["y"]}}}), json!({"x": 1, "y": 1}), json!({"x": 1})),
+            (
+                json!({"if": {"properties": {"k": {"const": 1}}}, "then": {"required": ["z"]}, "else": {"maxProperties": 1}}),
+                json!({"k": 2}),
+                json!({"k": 1}),
+            ),
+            (json!({"contains": {"const": 3}, "maxContains": 1}), json!([1, 3]), json!([3, 3])),
+            (json!({"items": [{"type": "string"}], "additionalItems": false}), json!(["a"]), json!(["a", 1])),
         ] {
             assert_eq!(ask(schema.clone(), good), Ok(()), "{schema}");
-            assert_eq!(ask(schema.clone(), bad), Err(SchemaFailure::Wrong), "{schema}");
+            assert!(matches!(ask(schema.clone(), bad), Err(SchemaFailure::Wrong(_))), "{schema}");
         }
-        let missing = SchemaChecker::new().check(&json!({"required": ["a"]}), &json!({}));
-        assert_eq!(missing, Err(SchemaFailure::Wrong));
+    }
+
+    #[test]
+    fn a_breach_has_a_place_and_a_keyword() {
+        let place = |schema: Value, value: Value| match ask(schema, value) {
+            Err(SchemaFailure::Wrong(breach)) => format!("{} {}", breach.path(), breach.keyword),
+            other => format!("{other:?}"),
+        };
+        for (schema, value, told) in [
+            (json!({"items": {"minimum": 1}}), json!([1, 0]), "/a/1 minimum"),
+            (json!({"properties": {"x/y~": {"type": "string"}}}), json!({"x/y~": 1}), "/a/x~1y~0 type"),
+            (json!({"required": ["z"]}), json!({}), "/a/z required"),
+            (json!({"additionalProperties": false}), json!({"k": 1}), "/a/k additionalProperties"),
+            (json!({"anyOf": [{"type": "string"}]}), json!(1), "/a anyOf"),
+            (json!(false), json!(1), "/a false"),
+        ] {
+            assert_eq!(place(schema.clone(), value), told, "{schema}");
+        }
+    }
+
+    #[test]
+    fn strict_schemas_require_all_and_allow_no_others() {
+        let schema = json!({"type": "object", "properties": {
+            "properties": {"type": "string"},
+            "of": {"anyOf": [{"type": "object", "properties": {"x": {"type": "integer"}}}, {"type": "null"}]},
+        }});
+        let strict = made_strict(schema);
+        let valid =
+            |value: Value| SchemaChecker::new().check(&strict, &SchemaPatterns::of(&strict).unwrap(), &value);
+        assert_eq!(valid(json!({"properties": "p", "of": {"x": 1}})), Ok(()));
+        assert_eq!(valid(json!({"properties": "p", "of": null})), Ok(()));
+        for bad in [
+            json!({"properties": "p"}),
+            json!({"properties": "p", "of": {}}),
+            json!({"properties": "p", "of": {"x": 1, "y": 1}}),
+        ] {
+            assert!(matches!(valid(bad.clone()), Err(SchemaFailure::Wrong(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_schema_exhausts_the_stack() {
+        let mut chain = Map::new();
+        for at in 0..100_000 {
+            chain.insert(format!("d{at}"), json!({"items": {"$ref": format!("#/$defs/d{}", at + 1)}}));
+        }
+        chain.insert("d100000".to_owned(), json!(true));
+        let schema = json!({"$defs": chain, "$ref": "#/$defs/d0"});
+        assert!(SchemaPatterns::of(&schema).is_ok());
+        let long =
+            json!({"$defs": {"a": {"allOf": [{"items": {"$ref": "#/$defs/a"}}]}}, "$ref": "#/$defs/a"});
+        let mut value = json!([]);
+        for _ in 0..300 {
+            value = json!([value]);
+        }
+        let patterns = SchemaPatterns::of(&long).unwrap();
+        assert_eq!(SchemaChecker::new().check(&long, &patterns, &value), Err(SchemaFailure::TooMuch));
     }
 
     #[test]
     fn what_is_not_checked_is_never_valid() {
         for schema in [
-            json!({"pattern": "a"}),
-            json!({"if": {"type": "string"}, "then": false}),
-            json!({"anyOf": [{"type": "string"}, {"patternProperties": {}}]}),
+            json!({"pattern": "(?=a)"}),
+            json!({"unevaluatedProperties": false}),
+            json!({"anyOf": [{"type": "string"}, {"$dynamicRef": "#a"}]}),
             json!({"items": {"$ref": "https://example.com/schema"}}),
             json!({"$ref": "#/$defs/nobody"}),
             json!({"$ref": "#/$defs/circle"}),
@@ -383,7 +691,7 @@ mod tests {
         for _ in 0..40 {
             value = json!({"a": value});
         }
-        assert_eq!(SchemaChecker::support(&schema), Ok(()));
-        assert_eq!(SchemaChecker::new().check(&schema, &value), Err(SchemaFailure::TooMuch));
+        let patterns = SchemaPatterns::of(&schema).unwrap();
+        assert_eq!(SchemaChecker::new().check(&schema, &patterns, &value), Err(SchemaFailure::TooMuch));
     }
 }

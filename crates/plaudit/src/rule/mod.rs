@@ -10,17 +10,26 @@ pub mod accuracy;
 pub mod action_loop;
 pub mod arguments;
 mod assignment;
+pub mod choice;
+mod choice_answer;
+mod choice_options;
+mod choice_original;
 mod code_blocks;
 pub mod code_patch_similarity;
 pub mod code_style;
 pub mod code_syntax_check;
+pub mod contains;
 pub mod correct;
 pub mod custom;
 pub mod dapo_overlong;
+mod document;
+pub mod exact_set;
 mod expected_calls;
 pub mod f1_score;
+pub mod instructions;
 mod json_schema;
 pub mod kimi_length;
+pub mod language;
 pub mod length;
 pub mod length_penalty;
 mod math_references;
@@ -32,12 +41,16 @@ pub mod open_r1_format;
 pub mod open_r1_reasoning_steps;
 pub mod open_r1_repetition;
 pub mod open_r1_tag_count;
+mod pattern;
 pub mod privacy_leakage;
 pub mod reasoning_format;
 pub mod reasoning_tool_call_format;
 pub mod reference_check;
+mod reference_list;
 pub mod regex;
 pub mod rouge;
+mod row_cache;
+pub mod structured_output;
 pub mod thought_length;
 pub mod tool_call_validity;
 pub mod tool_calls;
@@ -65,12 +78,17 @@ use std::sync::Arc;
 pub const RULES: &[Registration<Rule>] = &[
     Registration::of::<accuracy::Accuracy>(),
     Registration::of::<action_loop::ActionLoop>(),
+    Registration::of::<choice::Choice>(),
     Registration::of::<code_patch_similarity::CodePatchSimilarity>(),
     Registration::of::<code_style::CodeStyle>(),
     Registration::of::<code_syntax_check::CodeSyntaxCheck>(),
+    Registration::of::<contains::Contains>(),
     Registration::of::<dapo_overlong::DapoOverlong>(),
+    Registration::of::<exact_set::ExactSet>(),
     Registration::of::<f1_score::F1Score>(),
+    Registration::of::<instructions::Instructions>(),
     Registration::of::<kimi_length::KimiLength>(),
+    Registration::of::<language::ResponseLanguage>(),
     Registration::of::<length_penalty::LengthPenalty>(),
     Registration::of::<math_verify_reward::MathVerifyReward>(),
     Registration::of::<ngram_repetition_penalty::NgramRepetitionPenalty>(),
@@ -85,6 +103,7 @@ pub const RULES: &[Registration<Rule>] = &[
     Registration::of::<reasoning_tool_call_format::ReasoningToolCallFormat>(),
     Registration::of::<regex::Regex>(),
     Registration::of::<rouge::Rouge>(),
+    Registration::of::<structured_output::StructuredOutput>(),
     Registration::of::<thought_length::ThoughtLength>(),
     Registration::of::<tool_call_validity::ToolCallValidity>(),
     Registration::of::<tool_calls::ToolCalls>(),
@@ -283,14 +302,16 @@ mod tests {
     #[test]
     fn declared_facts_are_numbers_in_the_info() {
         let call = json!({"name": "f", "arguments": {}});
-        let turn = json!({"role": "assistant", "content": "<think>a</think> b", "tool_calls": [call]});
+        let turn = json!({"role": "assistant", "content": "<think>a</think> The boats wait for the tide in the morning.", "tool_calls": [call]});
+        let extra = json!({"expected_calls": [call], "schema": {}, "language": "en",
+            "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]});
         let rollout = TestRollout {
             turns: Some(json!([turn])),
             reference: Some("b"),
             tokens: Some(9),
             finish_reason: Some(FinishReason::Stop),
             tools: Some(json!([{"name": "f"}])),
-            extra: Map::from_iter([("expected_calls".to_owned(), json!([call]))]),
+            extra: extra.as_object().unwrap().clone(),
             ..TestRollout::default()
         };
         for known in RULES.iter().filter(|known| !known.facts.is_empty()) {

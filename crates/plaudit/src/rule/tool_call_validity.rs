@@ -1,6 +1,6 @@
 //! `tool_call_validity`: the share of tool calls with a declared name and arguments that are valid by the tool's JSON schema.
 
-use super::json_schema::{SchemaChecker, SchemaFailure};
+use super::json_schema::{SchemaChecker, SchemaFailure, SchemaPatterns};
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::conversation::{Arguments, Conversation, Tool};
 use crate::outcome::{Fact, Info, Outcome};
@@ -16,10 +16,8 @@ use std::collections::BTreeMap;
 /// arguments are an object of JSON, and the object is valid by the tool's JSON schema; a tool without a schema takes any
 /// object. The score is the share of valid calls, or with `score: all` 1 where every call is valid and else 0.
 ///
-/// Of JSON Schema it checks `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `prefixItems`,
-/// `uniqueItems`, `anyOf`, `oneOf`, `allOf`, `not`, `nullable`, the bounds on numbers, lengths and sizes, `multipleOf`, and `$ref` inside
-/// the same declaration; `format` and descriptions restrict nothing. Where a tool that is called has another keyword, such
-/// as `pattern`, the rollout is skipped with `input.schema_unsupported`.
+/// Of JSON Schema it checks all keywords of `structured_output`. Where a tool that is called has another one, such as
+/// `unevaluatedProperties`, the rollout is skipped with `input.schema_unsupported`.
 ///
 /// A rollout without declared tools is skipped with `input.missing_tools`. A response without calls, such as plain text, is
 /// skipped with `model.no_calls`, unless `no_calls` says what it gets.
@@ -78,27 +76,29 @@ impl Reward<Rule> for ToolCallValidity {
 impl ToolCallValidity {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let tools = sample.tools.ok_or_else(|| Outcome::skipped(Code::MissingTools))?;
-        let mut by_name: BTreeMap<&str, (&Tool, bool)> =
-            tools.iter().map(|tool| (tool.name.as_str(), (tool, false))).collect();
+        let mut by_name: BTreeMap<&str, (&Tool, Option<SchemaPatterns>)> =
+            tools.iter().map(|tool| (tool.name.as_str(), (tool, None))).collect();
         let mut checker = SchemaChecker::new();
         let (mut calls, mut valid, mut unknown, mut broken) = (0_u64, 0_u64, 0_u64, 0_u64);
         for call in sample.text.conversation().into_iter().flat_map(Conversation::calls) {
             calls += 1;
-            let Some((tool, looked_through)) = by_name.get_mut(call.name.as_str()) else {
+            let Some((tool, known)) = by_name.get_mut(call.name.as_str()) else {
                 unknown += 1;
                 continue;
             };
-            if let (Some(schema), false) = (&tool.parameters, *looked_through) {
-                SchemaChecker::support(schema).map_err(|failure| cannot_tell(tool, failure))?;
-                *looked_through = true;
-            }
+            let patterns = match (&tool.parameters, &mut *known) {
+                (Some(schema), None) => {
+                    known.insert(SchemaPatterns::of(schema).map_err(|failure| cannot_tell(tool, failure))?)
+                }
+                (_, known) => known.get_or_insert_default(),
+            };
             match (&call.arguments, &tool.parameters) {
                 (Arguments::Broken(_), _) => broken += 1,
                 (Arguments::Object(_), None) => valid += 1,
                 (Arguments::Object(_), Some(schema)) => {
-                    match checker.check(schema, &call.arguments_value()) {
+                    match checker.check(schema, patterns, &call.arguments_value()) {
                         Ok(()) => valid += 1,
-                        Err(SchemaFailure::Wrong) => {}
+                        Err(SchemaFailure::Wrong(_)) => {}
                         Err(failure) => return Err(cannot_tell(tool, failure)),
                     }
                 }
@@ -128,7 +128,7 @@ fn cannot_tell(tool: &Tool, failure: SchemaFailure) -> Outcome {
                 format!("The schema of the tool {:?} has {what:?}, which is not checked.", tool.name);
             Outcome::skipped(Reason::new(Code::SchemaUnsupported, message))
         }
-        SchemaFailure::Wrong | SchemaFailure::TooMuch => {
+        SchemaFailure::Wrong(_) | SchemaFailure::TooMuch => {
             let message = "The arguments of the calls take too long to check.";
             Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message))
         }
@@ -149,7 +149,7 @@ mod tests {
     fn tools() -> Option<Value> {
         let schema =
             json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-        let strict = json!({"type": "object", "properties": {"zip": {"pattern": "[0-9]+"}}});
+        let strict = json!({"type": "object", "unevaluatedProperties": false});
         Some(json!([
             {"type": "function", "function": {"name": "weather", "parameters": schema}},
             {"name": "wait"},

@@ -120,12 +120,33 @@ pub struct ComponentStatistics {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub why: BTreeMap<&'static str, u64>,
+    /// How often each constraint of `instructions` was checked and followed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(default)]
+    pub constraints: BTreeMap<&'static str, ConstraintCounts>,
     /// What the judge's verdicts look like, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judging: Option<Judging>,
     /// The tests of programs, where some were run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestStats>,
+}
+
+/// One kind of constraint over all rollouts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ConstraintReply")]
+pub struct ConstraintCounts {
+    /// How many responses had to follow it.
+    pub checked: u64,
+    /// How many did.
+    pub followed: u64,
+}
+
+impl ConstraintCounts {
+    /// The share of responses that follow it.
+    pub fn share(self) -> f64 {
+        self.followed as f64 / self.checked.max(1) as f64
+    }
 }
 
 /// The groups of a run.
@@ -301,6 +322,13 @@ impl Statistics {
                         match fact {
                             ("repetition_rate", Fact::Number(rate)) => self.repetition.rate.observe(*rate),
                             ("why", Fact::Word(why)) => *column.why.entry(why).or_insert(0) += 1,
+                            ("constraints", Fact::Constraints(verdicts)) => {
+                                for verdict in verdicts {
+                                    let counts = column.constraints.entry(verdict.id).or_default();
+                                    counts.checked += 1;
+                                    counts.followed += u64::from(verdict.followed);
+                                }
+                            }
                             _ => {}
                         }
                     }
@@ -364,6 +392,11 @@ impl Statistics {
             ours.length_correlation.merge(&theirs.length_correlation);
             for (why, count) in &theirs.why {
                 *ours.why.entry(why).or_insert(0) += count;
+            }
+            for (id, counts) in &theirs.constraints {
+                let own = ours.constraints.entry(id).or_default();
+                own.checked += counts.checked;
+                own.followed += counts.followed;
             }
             if let Some(judging) = &theirs.judging {
                 ours.judging.get_or_insert_default().0.merge(&judging.0);

@@ -52,9 +52,38 @@ pub fn split_thought(text: &Text<'_>) -> Option<(String, String)> {
     any.then(|| (strip(&said).to_owned(), thought))
 }
 
+/// What comes after the last `</think>`, or all of a text without one; nothing where a thought is never closed. The answer
+/// that a rule looks for is not in the thought.
+pub fn after_thought(text: &str) -> Option<&str> {
+    const CLOSE: &[u8] = b"</think>";
+    let bytes = text.as_bytes();
+    for at in memchr::memrchr_iter(b'<', bytes) {
+        if bytes[at..].starts_with(CLOSE) {
+            return Some(&text[at + CLOSE.len()..]);
+        }
+        if bytes[at..].starts_with(b"<think>") {
+            return None;
+        }
+    }
+    Some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_answer_comes_after_the_thought() {
+        for (text, after) in [
+            ("plain", Some("plain")),
+            ("<think>a</think>b", Some("b")),
+            ("a</think>b</think> c", Some(" c")),
+            ("<think>a</think>b<think>c", None),
+            ("<think>a", None),
+        ] {
+            assert_eq!(after_thought(text), after, "{text}");
+        }
+    }
 
     #[test]
     fn the_thought_is_taken_away() {

@@ -4,19 +4,27 @@
 //! the original cuts at the mark. Only ideographs beyond U+9FD5 and of the extension blocks, which the original takes
 //! one by one, may be cut otherwise.
 
+use super::Uncut;
 use crate::text::tokens::Tokens;
+use flate2::bufread::GzDecoder;
 use jieba_rs::Jieba;
+use std::io::BufReader;
 use std::sync::LazyLock;
 
-/// The dictionary, which is compiled in and unpacked by the first to ask.
-static DICTIONARY: LazyLock<Jieba> = LazyLock::new(Jieba::new);
+/// The dictionary, which is compiled in and unpacked by the first to ask; none if it is broken, which a test rules
+/// out.
+static DICTIONARY: LazyLock<Option<Jieba>> = LazyLock::new(|| {
+    let packed: &[u8] = include_bytes!("../../data/jieba.txt.gz");
+    Jieba::with_dict(&mut BufReader::new(GzDecoder::new(packed))).ok()
+});
 
 /// The words of a text. White space and punctuation are words as well, a character each.
-pub(super) fn cut(text: &str) -> Tokens {
-    let words = DICTIONARY.cut(text, true);
+pub(super) fn cut(text: &str) -> Result<Tokens, Uncut> {
+    let dictionary = DICTIONARY.as_ref().ok_or(Uncut::Failed)?;
+    let words = dictionary.cut(text, true);
     let mut tokens = Tokens::with_capacity(words.len());
     for word in words {
-        if is_joined(word.word.as_bytes()) && !DICTIONARY.has_word(word.word) {
+        if is_joined(word.word.as_bytes()) && !dictionary.has_word(word.word) {
             pieces(word.word, |from, to| {
                 tokens.push(
                     Tokens::word_id(&word.word[from..to]),
@@ -28,7 +36,7 @@ pub(super) fn cut(text: &str) -> Tokens {
             tokens.push(Tokens::word_id(word.word), word.byte_start, word.byte_end);
         }
     }
-    tokens
+    Ok(tokens)
 }
 
 /// Whether a word may be one that the library has joined: letters and digits with a mark between them.
@@ -61,7 +69,8 @@ fn pieces(word: &str, mut each: impl FnMut(usize, usize)) {
 }
 
 /// The words of what is left of a text when only the ideographs U+4E00 to U+9FFF are kept.
-pub(super) fn cut_chinese(text: &str) -> Tokens {
+pub(super) fn cut_chinese(text: &str) -> Result<Tokens, Uncut> {
+    let dictionary = DICTIONARY.as_ref().ok_or(Uncut::Failed)?;
     let mut kept = String::with_capacity(text.len());
     let mut places = Vec::with_capacity(text.len() / 3);
     for (at, char) in text.char_indices().filter(|(_, char)| matches!(char, '\u{4e00}'..='\u{9fff}')) {
@@ -69,14 +78,14 @@ pub(super) fn cut_chinese(text: &str) -> Tokens {
         places.push(at);
     }
     // Each of these characters has three bytes, which leads from an offset in `kept` to one in the text.
-    let words = DICTIONARY.cut(&kept, true);
+    let words = dictionary.cut(&kept, true);
     let mut tokens = Tokens::with_capacity(words.len());
     for word in words {
         let from = places[word.byte_start / 3];
         let to = places[word.byte_end / 3 - 1] + 3;
         tokens.push(Tokens::word_id(word.word), from, to);
     }
-    tokens
+    Ok(tokens)
 }
 
 #[cfg(test)]
@@ -90,12 +99,12 @@ mod tests {
     #[test]
     fn words_are_those_of_jieba() {
         let text = "我来到北京清华大学, ok 3.14\r\n杭研大厦";
-        let words = shown(text, &cut(text));
+        let words = shown(text, &cut(text).unwrap());
         assert_eq!(
             words,
             ["我", "来到", "北京", "清华大学", ",", " ", "ok", " ", "3.14", "\r\n", "杭研", "大厦"]
         );
-        assert!(cut("").is_empty());
+        assert!(cut("").unwrap().is_empty());
     }
 
     #[test]
@@ -112,16 +121,16 @@ mod tests {
             ("50%off", vec!["50%", "off"]),
             ("卡拉OK-x", vec!["卡拉", "OK", "-", "x"]),
         ] {
-            assert_eq!(shown(text, &cut(text)), words);
+            assert_eq!(shown(text, &cut(text).unwrap()), words);
         }
     }
 
     #[test]
     fn chinese_only_leaves_out_the_rest_and_shows_it_in_between() {
         let text = "清华 X 大学🤔, 北京";
-        let tokens = cut_chinese(text);
+        let tokens = cut_chinese(text).unwrap();
         assert_eq!(tokens.ids, ["清华大学", "北京"].map(Tokens::word_id));
         assert_eq!(shown(text, &tokens), ["清华 X 大学", "北京"]);
-        assert!(cut_chinese("no Chinese").is_empty());
+        assert!(cut_chinese("no Chinese").unwrap().is_empty());
     }
 }

@@ -6,6 +6,8 @@ mod huggingface;
 mod jieba;
 #[cfg(feature = "tiktoken")]
 mod tiktoken;
+#[cfg(feature = "tiktoken")]
+mod vocabulary;
 
 use crate::error::ParamError;
 use crate::outcome::Outcome;
@@ -270,11 +272,11 @@ impl Tokenizer {
                 Ok(tokens)
             }
             #[cfg(feature = "tiktoken")]
-            Self::Tiktoken(encoding) => Ok(tiktoken::cut(*encoding, text)),
+            Self::Tiktoken(encoding) => tiktoken::cut(*encoding, text),
             #[cfg(feature = "jieba")]
-            Self::Jieba { chinese_only: false } => Ok(jieba::cut(text)),
+            Self::Jieba { chinese_only: false } => jieba::cut(text),
             #[cfg(feature = "jieba")]
-            Self::Jieba { chinese_only: true } => Ok(jieba::cut_chinese(text)),
+            Self::Jieba { chinese_only: true } => jieba::cut_chinese(text),
             #[cfg(feature = "huggingface")]
             Self::Huggingface(loaded) => loaded.cut(text),
             // Never loaded without its feature.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Values know only each other; views know values; kinds know both, but not each other; the spine knows all. A path
 /// with two parts stands for that submodule alone.
 const LAYERS: [&[&str]; 4] = [
-    &["reason", "error", "exec", "outcome", "conversation", "rollout", "statistics::distribution"],
+    &["reason", "error", "exec", "tls", "outcome", "conversation", "rollout", "statistics::distribution"],
     &["text", "tokenizer", "input", "aggregate", "reward"],
     &["group", "rule", "code", "judge", "compose"],
     &["registry", "recipe", "plan", "journal", "report", "statistics", "engine", "join"],

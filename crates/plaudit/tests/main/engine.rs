@@ -111,6 +111,25 @@ route: { by: extra.source.kind, cases: { quick: quickstart, 7: own } }
     assert_eq!(report.rows[0].total.cause().map(|cause| cause.reason.code), Some(Code::NoRoute));
 }
 
+#[test]
+fn the_first_field_with_a_case_decides_on_the_route() {
+    let yaml = "route: { by: [extra.verifier, extra.dataset], cases: { a: quickstart, b: lengths } }\n";
+    let with = |extra: Value| {
+        let mut rollout = Rollout::new("ab");
+        rollout.extra = extra.as_object().unwrap().clone();
+        rollout
+    };
+    for (extra, branch) in [
+        (json!({"verifier": "a", "dataset": "b"}), Some(1)),
+        (json!({"verifier": "other", "dataset": "b"}), Some(2)),
+        (json!({"verifier": null, "dataset": ["b"]}), Some(2)),
+        (json!({"dataset": ["a", "b"]}), None),
+        (json!({}), None),
+    ] {
+        assert_eq!(score(yaml, &[with(extra.clone())]).rows[0].branch, branch, "{extra}");
+    }
+}
+
 /// A clock that moves on by a second whenever it is looked at.
 #[derive(Debug)]
 struct Ticking(AtomicU64);
@@ -232,6 +251,9 @@ fn every_shipped_recipe_scores_the_example() {
     let read =
         |line: &str| plaudit::input::read_line(line.as_bytes(), &plaudit::input::Fields::own()).unwrap();
     let rollouts: Vec<Rollout<'_>> = text.lines().flat_map(read).collect();
+    // Rows that bring options, schemas and instructions.
+    let mixed = include_str!("../../../../examples/rlvr.jsonl");
+    let mixed: Vec<Rollout<'_>> = mixed.lines().flat_map(read).collect();
     for (name, _) in plaudit::recipe::shipped() {
         let mut recipe = Recipe::named(name).unwrap();
         let plan = recipe.plan().unwrap();
@@ -240,12 +262,14 @@ fn every_shipped_recipe_scores_the_example() {
             recipe.set(&format!("judges.{}.base_url", judge.name), "http://127.0.0.1:1").unwrap();
             recipe.set(&format!("judges.{}.patience", judge.name), "100ms").unwrap();
         }
-        let report = Engine::new(recipe.plan().unwrap()).unwrap().score(&rollouts).unwrap();
+        let engine = Engine::new(recipe.plan().unwrap()).unwrap();
+        let report = engine.score(&rollouts).unwrap();
         assert_eq!(report.rows.len(), rollouts.len());
         assert_eq!(report.statistics.outcomes.all(), rollouts.len() as u64, "{name}");
         assert!(report.rows.iter().filter_map(|row| row.total.value()).all(f64::is_finite), "{name}");
         if remote.is_empty() {
-            assert!(report.statistics.total.moments.count > 0, "{name} scores nothing");
+            let scores = |report: &Report| report.statistics.total.moments.count > 0;
+            assert!(scores(&report) || scores(&engine.score(&mixed).unwrap()), "{name} scores nothing");
         } else {
             assert!(report.statistics.outcomes.of(OutcomeKind::Invalid) > 400, "{name}");
             // Responses that all say the same are equally good, which needs no judge.

@@ -3,12 +3,14 @@
 //! A vector that plaudit answers otherwise on purpose stands in `golden/differences.jsonl` with our answer and the
 //! key of the reason in `golden/README.md`.
 
+use plaudit::input::{Fields, read_line};
 use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::reason::Reason;
+use plaudit::rollout::Rollout;
 use plaudit::rule::{RULES, Registration, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -33,39 +35,45 @@ fn answer(kind: &Registration<Rule>, vector: &Value) -> Vec<Value> {
         Ok(scorer) => scorer,
         Err(refusals) => return vec![Value::String(format!("refused {}", refusals[0].key))],
     };
+    let rollouts = rollouts(vector);
     let reference = vector["reference"].as_str().map(Text::new);
-    let correct = |at: usize| match &vector["correct"] {
-        Value::Array(all) => all[at].clone(),
-        other => other.clone(),
-    };
-    let responses: Vec<&str> = match &vector["responses"] {
-        Value::Array(all) => all.iter().map(|response| response.as_str().expect("text")).collect(),
-        _ => vec![vector["response"].as_str().expect("text")],
-    };
-    let texts: Vec<Text<'_>> = responses.iter().map(|response| Text::new(*response)).collect();
-    let extras: Vec<Map<String, Value>> = (0..texts.len())
-        .map(|at| {
-            Map::from_iter([("correct".to_owned(), correct(at))].into_iter().filter(|(_, v)| !v.is_null()))
-        })
-        .collect();
-    let samples: Vec<Sample<'_>> = texts
-        .iter()
-        .zip(&extras)
-        .map(|(text, extra)| Sample {
-            text,
-            reference: reference.as_ref(),
-            prompt: None,
-            tokens: vector["tokens"].as_u64(),
-            finish_reason: None,
-            tools: None,
-            extra,
-        })
+    let texts: Vec<Text<'_>> = rollouts.iter().map(Text::of).collect();
+    let samples: Vec<Sample<'_>> = (rollouts.iter().zip(&texts))
+        .map(|(rollout, text)| Sample::of(rollout, text, reference.as_ref()))
         .collect();
     let outcomes: Vec<Outcome> = match &scorer {
         Rule::Each(rule) => samples.iter().map(|sample| rule.score(sample)).collect(),
         Rule::Group(rule) => rule.score(&samples),
     };
     outcomes.iter().map(|outcome| said(outcome.value(), outcome.kind(), outcome.reason())).collect()
+}
+
+/// The rollouts of a vector, each as a line of its own.
+fn rollouts(vector: &Value) -> Vec<Rollout<'static>> {
+    let responses = match &vector["responses"] {
+        Value::Array(all) => all.clone(),
+        _ => vec![vector["response"].clone()],
+    };
+    let mut rollouts = Vec::new();
+    for (at, response) in responses.into_iter().enumerate() {
+        let mut line = json!({"prompt": "p", "response": response, "extra": vector["extra"]});
+        if line["extra"].is_null() {
+            line["extra"] = json!({});
+        }
+        for key in ["reference", "tokens"].into_iter().filter(|key| !vector[*key].is_null()) {
+            line[key] = vector[key].clone();
+        }
+        let correct = match &vector["correct"] {
+            Value::Array(all) => &all[at],
+            other => other,
+        };
+        if !correct.is_null() {
+            line["extra"]["correct"] = correct.clone();
+        }
+        let read = read_line(line.to_string().as_bytes(), &Fields::own()).expect("a rollout").next();
+        rollouts.push(Rollout { prompt: None, ..read.expect("one rollout") });
+    }
+    rollouts
 }
 
 /// A number, or words such as `skipped input.missing_reference`.
@@ -98,8 +106,9 @@ fn every_reward_agrees_with_its_vectors_or_differs_on_purpose() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for kind in RULES {
-        // Vectors of conversations have tests of their own.
-        if golden().join("conversations").join(format!("{}.jsonl", kind.name)).exists() {
+        // Vectors of conversations and of instructions have tests of their own.
+        let elsewhere = golden().join("conversations").join(format!("{}.jsonl", kind.name)).exists();
+        if elsewhere || kind.name == "instructions" {
             continue;
         }
         let vectors = lines(&format!("{}.jsonl", kind.name));
@@ -139,6 +148,98 @@ fn every_reward_agrees_with_its_vectors_or_differs_on_purpose() {
     let stale: Vec<&String> = differences.keys().filter(|id| !used.contains(id) && !elsewhere(id)).collect();
     assert!(stale.is_empty(), "differences that no vector has: {stale:?}");
     assert!(wrong.is_empty(), "{} of {count} vectors differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Vectors that also say what is right: without the origin's semantics plaudit says that. `settled` is how many have a truth.
+fn agrees_with_truth(name: &str, settled: usize) {
+    let kind = plaudit::rule::find(name).expect("the rule");
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for mut vector in lines(&format!("{name}.jsonl")) {
+        let Some(truth) = vector["truth"].as_bool() else { continue };
+        count += 1;
+        vector["params"].as_object_mut().expect("parameters").remove("semantics");
+        let ours = answer(kind, &vector);
+        // What is wrong may be told as a limit that was broken.
+        let floored = !truth && ours[0].as_str().is_some_and(|words| words.starts_with("floored"));
+        if !floored && !same(&ours[0], &Value::from(f64::from(u8::from(truth)))) {
+            wrong.push(format!("{} {}: ours {ours:?}, right {truth}", vector["id"], vector["response"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(count, settled);
+}
+
+#[test]
+fn choices_are_read_as_is_right() {
+    agrees_with_truth("choice", 354);
+}
+
+#[test]
+fn documents_are_checked_as_is_right() {
+    agrees_with_truth("structured_output", 415);
+}
+
+/// The rows of instructions, with the credit that IFEval, NeMo-Gym and IF-RLVR give.
+#[test]
+fn instructions_give_the_credit_of_their_origins() {
+    let kind = plaudit::rule::find("instructions").expect("the rule");
+    let (mut count, mut rewards) = (0, 0);
+    for row in lines("instructions_rows.jsonl") {
+        let (lists, response) =
+            (json!([row["instruction_id_list"], row["kwargs"]]), row["response"].as_str().expect("text"));
+        let fields = json!({"instruction_id_list": lists[0], "kwargs": lists[1]});
+        let truth = json!([{"instruction_id": lists[0], "kwargs": lists[1]}]).to_string();
+        // The thought and the tags of an answer are taken off, which the credit of IFEval does not know.
+        let framed = response.contains("</think>")
+            || response.contains("answer>")
+            || response.contains("<|assistant|>");
+        let mut check = |params: Value, extra: &Value, reference: Value, wanted: &Value| {
+            let ours = answer(
+                kind,
+                &json!({"params": params, "response": response, "extra": extra, "reference": reference}),
+            );
+            let wanted = match wanted.as_str() {
+                Some("error") => json!("invalid input.instructions"),
+                _ => wanted.as_bool().map_or_else(|| wanted.clone(), |all| json!(f64::from(u8::from(all)))),
+            };
+            let unclosed = ours[0] == "floored format.unclosed_think";
+            assert!(
+                unclosed || same(&ours[0], &wanted),
+                "{}: ours {ours:?}, theirs {wanted}, {params}",
+                row["id"]
+            );
+            count += 1;
+        };
+        for mode in ["strict", "loose"].into_iter().filter(|_| !framed) {
+            for credit in ["all", "share"] {
+                let params = json!({"semantics": "original", "mode": mode, "credit": credit});
+                check(params, &fields, Value::Null, &row["credit"][mode][credit]);
+            }
+        }
+        for grading in ["binary", "fraction"]
+            .into_iter()
+            .filter(|_| !framed && row["credit"]["strict"]["all"] != "error")
+        {
+            let mut metadata = fields.clone();
+            metadata["grading_mode"] = json!(grading);
+            check(
+                json!({"semantics": "original"}),
+                &json!({"verifier_metadata": metadata}),
+                Value::Null,
+                &row["nemo_gym"][grading],
+            );
+        }
+        if row["ifrlvr_reward"].is_number() && row["credit"]["strict"]["all"] != "error" {
+            rewards += 1;
+            check(
+                json!({"semantics": "original", "credit": "share"}),
+                &json!({}),
+                json!(truth),
+                &row["ifrlvr_reward"],
+            );
+        }
+    }
+    assert!(count > 3000 && rewards > 350, "{count}, {rewards}");
 }
 
 #[test]

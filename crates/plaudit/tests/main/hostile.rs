@@ -1,6 +1,6 @@
 //! Time limits of rules: every rule of the registry on a megabyte of text that has made pattern matchers slow, within 50 ms.
 
-use crate::timing::{cpu_time, shortest};
+use crate::timing::{cpu_time, scaled, shortest};
 use plaudit::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
 use plaudit::rule::{self, RULES, Rule, Sample};
 use plaudit::text::Text;
@@ -10,9 +10,10 @@ use std::time::Duration;
 
 const SIZE: usize = 1_000_000;
 
-/// What a rule may take for one megabyte, which `make test-limits` measures. A build without optimisation is several times
-/// slower.
-const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 50 * 10 } else { 50 });
+/// What a rule may take for one megabyte, which `make test-limits` measures.
+fn limit() -> Duration {
+    scaled(Duration::from_millis(50))
+}
 
 fn fill(unit: &str) -> String {
     unit.repeat(SIZE / unit.len())
@@ -86,6 +87,12 @@ fn texts() -> Vec<(&'static str, String)> {
         "```",
         "$",
         "\\boxed{",
+        "\\boxed{A}",
+        "Answer: ",
+        "Answer: A is wrong ",
+        "Answer: A is wrong\n",
+        "answer:\n",
+        "not A or B ",
     ];
     let mut texts: Vec<(&str, String)> = units.iter().map(|unit| (*unit, fill(unit))).collect();
     let thought = "<think>t</think>";
@@ -107,6 +114,9 @@ fn texts() -> Vec<(&'static str, String)> {
         ("a long name", around("", "a", "@b.com")),
         ("a long domain", around("a@", "b.", "com")),
         ("a long number", around("-", "1", ".5")),
+        ("a list of answers", around("Answer: ", "A, ", "")),
+        ("a box of letters", around("\\boxed{", "A is wrong, ", "}")),
+        ("a document in a fence", around("```json\n[", "1,", "1]\n```\n")),
         ("a step without end", around("Step ", "1", "")),
         ("small blocks", fill(&format!("```python\n{}\n```\n", "(".repeat(4000)))),
         ("blocks of f-strings", fill(&format!("```python\n{}\n```\n", "f'{".repeat(1300)))),
@@ -183,13 +193,177 @@ fn variants() -> Vec<(&'static str, Value)> {
         ("code_style", json!({"names": "bound"})),
         ("code_syntax_check", json!({"python": "3.8", "bare": false})),
         ("code_patch_similarity", json!({"autojunk": true})),
+        ("choice", json!({"mode": "lenient_answer_colon"})),
+        ("choice", json!({"mode": "lenient_boxed", "semantics": "original"})),
+        ("choice", json!({"mode": "lenient_answer_colon", "semantics": "original"})),
+        ("choice", json!({"mode": "lenient_answer_colon_md", "semantics": "original"})),
+        ("choice", json!({"patterns": ["a.*z|a", "answer:\\s*(\\w+)", "(.)(?:x|$)"]})),
+        ("instructions", json!({"mode": "loose", "credit": "share"})),
+        ("instructions", json!({"semantics": "original"})),
+        ("language", json!({"scope": "thought"})),
+        ("contains", json!({"texts": vec!["aaaaaaab"; 32], "whole_words": true})),
+        ("contains", json!({"texts": vec!["1"; 32], "ignore_case": false})),
+        ("exact_set", json!({"separators": ["a", "1", " ", "中"]})),
+        ("structured_output", json!({"format": "yaml", "strict": true})),
+        ("structured_output", json!({"semantics": "original"})),
         ("accuracy", json!({"scope": "all"})),
         ("number_accuracy", json!({"scope": "assistant"})),
     ]
 }
 
+/// A schema whose alternatives refer to each other, with patterns.
+fn schema() -> Value {
+    json!({"anyOf": [{"$ref": "#/$defs/t"}, {"type": "string", "pattern": "(a|aa)+$"}], "$defs": {"t": {
+        "patternProperties": {"^(a+)+$": {"$ref": "#"}}, "items": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
+        "uniqueItems": true, "not": {"contains": {"const": 7}},
+    }}})
+}
+
+/// The longest document that is read.
+const DOCUMENT: usize = 1 << 18;
+
+/// The largest documents that are read, of what makes parsers recurse, repeat themselves or remember too much.
+fn documents() -> Vec<(String, String)> {
+    let units = [
+        "[",
+        "[]",
+        "[[],",
+        "{",
+        "{}",
+        "{\"a\":",
+        "{\"a\":1},",
+        "1,",
+        "1",
+        "\"a\",",
+        "\"",
+        "\\u0061",
+        "a",
+        "a: ",
+        "a:\n ",
+        "- ",
+        "- - ",
+        "? ",
+        "? a\n",
+        "a: b\n",
+        "&a ",
+        "*a ",
+        "&a [*a,",
+        "!!str ",
+        "!",
+        "|\n ",
+        ">\n a\n",
+        "'",
+        "''",
+        "# ",
+        "---\n",
+        "...\n",
+        "%",
+        "\t",
+        "  ",
+        "\n",
+        "<<: *a\n",
+        "a.",
+        "a = 1\n",
+        "a.b.c = 1\n",
+        "[a]\n",
+        "[[a]]\n",
+        "[a.b]\n",
+        "a = [",
+        "a = {b = ",
+        "\"\"\"",
+        "'''",
+        "1_",
+        "1:",
+        "0x",
+        ",",
+        "\"\",",
+        "\"\n",
+        "<a>",
+        "<a/>",
+        "<a>b</a>",
+        "<a b='c'>",
+        "&amp;",
+        "<!--",
+        "<![CDATA[",
+        "]]>",
+        "<?a?>",
+        "é",
+        "\u{feff}",
+    ];
+    let mut texts: Vec<(String, String)> =
+        units.iter().map(|unit| ((*unit).to_owned(), unit.repeat(DOCUMENT / unit.len()))).collect();
+    let around =
+        [("[", "]"), ("{\"a\":[", "]}"), ("a: [", "]"), ("a = [", "]"), ("<r>", "</r>"), ("a,b\n", "")];
+    for (before, after) in around {
+        for unit in ["1,", "\"a\",", "[],", "{},", "<a/>", "<a>1</a>", "1,2\n"] {
+            let inner = unit.repeat((DOCUMENT - before.len() - after.len()) / unit.len());
+            texts.push((
+                format!("{before}{unit}{after}"),
+                format!("{before}{}{after}", inner.trim_end_matches(',')),
+            ));
+        }
+    }
+    let numbered = |make: &dyn Fn(usize) -> String| {
+        let mut all = String::new();
+        for part in (0..).map(make).take_while(|_| true) {
+            if all.len() + part.len() > DOCUMENT - 4096 {
+                return all;
+            }
+            all.push_str(&part);
+        }
+        all
+    };
+    texts.extend([
+        ("json keys".to_owned(), format!("{{{}\"z\":1}}", numbered(&|at| format!("\"k{at}\":{at},")))),
+        ("yaml keys".to_owned(), numbered(&|at| format!("k{at}: {at}\n"))),
+        ("toml keys".to_owned(), numbered(&|at| format!("k{at} = {at}\n"))),
+        ("toml tables".to_owned(), numbered(&|at| format!("[t.k{at}]\n"))),
+        ("toml dotted keys".to_owned(), numbered(&|at| format!("a.b.c.d.k{at} = {at}\n"))),
+        ("anchors".to_owned(), numbered(&|at| format!("k{at}: &a{at} [{at}]\n"))),
+        (
+            "aliases".to_owned(),
+            format!("a: &a [{}]\n{}", "1,".repeat(1000), numbered(&|at| format!("k{at}: *a\n"))),
+        ),
+        ("columns".to_owned(), numbered(&|at| format!("c{at},"))),
+        ("elements".to_owned(), format!("<r>{}</r>", numbered(&|at| format!("<e{at}/>")))),
+        ("attributes".to_owned(), format!("<r {}/>", numbered(&|at| format!("a{at}='' ")))),
+    ]);
+    texts
+}
+
+#[test]
+fn no_document_makes_a_check_slow() {
+    let limit = limit();
+    let (mut slow, mut longest) = (Vec::new(), (Duration::ZERO, String::new()));
+    let reference = Text::new("1");
+    let extra = Map::from_iter([("schema".to_owned(), schema())]);
+    let texts = documents();
+    for format in ["json", "yaml", "toml", "csv", "xml"] {
+        for semantics in ["fixed", "original"] {
+            let kind = rule::find("structured_output").unwrap();
+            let parameters = json!({"format": format, "semantics": semantics, "fences": "none"});
+            let scorer = (kind.build)(parameters, &mut ResourceCache::default()).unwrap();
+            for (name, text) in &texts {
+                assert!(text.len() <= DOCUMENT, "{name}");
+                // Of YAML only half as much is read.
+                let most = if format == "yaml" { DOCUMENT / 2 } else { DOCUMENT };
+                let text = &text[..text.floor_char_boundary(most)];
+                let took = shortest(limit, || measure(&scorer, text, &reference, &extra));
+                let scene = format!("{format}, {semantics} on {name:?}");
+                if took > limit {
+                    slow.push(format!("{scene}: {took:?}"));
+                }
+                longest = longest.max((took, scene));
+            }
+        }
+    }
+    println!("the longest of all: {longest:?}");
+    assert!(slow.is_empty(), "longer than {limit:?}: {slow:#?}");
+}
+
 #[test]
 fn no_text_makes_a_rule_slow() {
+    let limit = limit();
     let references = ["42", "1 2 3.5 -4", "a b c"];
     let (mut slow, mut longest) = (Vec::new(), (Duration::ZERO, String::new()));
     let texts = texts();
@@ -203,16 +377,21 @@ fn no_text_makes_a_rule_slow() {
         };
         for (at, (text_name, text)) in texts.iter().enumerate() {
             let reference = Text::new(references[at % references.len()]);
-            let extra = Map::from_iter([("correct".to_owned(), Value::Bool(at % 2 == 0))]);
-            let took = shortest(LIMIT, || measure(&scorer, text, &reference, &extra));
+            let mut options = vec!["a"];
+            options.extend(references);
+            let extra = json!({"correct": at % 2 == 0, "options": options, "schema": schema(), "language": "en",
+                "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_sentences", "language:response_language"],
+                "kwargs": [{}, {"num_sentences": 3, "relation": "at least"}, {"language": "en"}]});
+            let extra = extra.as_object().unwrap().clone();
+            let took = shortest(limit, || measure(&scorer, text, &reference, &extra));
             longest = longest.max((took, format!("{} {parameters} on {text_name:?}", kind.name)));
-            if took > LIMIT {
+            if took > limit {
                 slow.push(format!("{} {parameters} on {text_name:?}: {took:?}", kind.name));
             }
         }
     }
     println!("the longest of all: {longest:?}");
-    assert!(slow.is_empty(), "longer than {LIMIT:?} on a megabyte: {slow:?}");
+    assert!(slow.is_empty(), "longer than {limit:?} on a megabyte: {slow:?}");
 }
 
 fn call(name: &str, arguments: Value) -> ToolCall {
@@ -279,6 +458,7 @@ fn tools() -> Vec<Tool> {
 
 #[test]
 fn no_conversation_makes_a_rule_slow() {
+    let limit = limit();
     let expected = |at: usize| json!({"name": "f", "arguments": {"a": {"b": {"c": at % 3}}, "x": [1, 2, 3], "t": "text"}});
     let few: Vec<Value> = (0..4).map(expected).collect();
     let most: Vec<Value> = (0..128).map(expected).collect();
@@ -315,21 +495,22 @@ fn no_conversation_makes_a_rule_slow() {
                 assert!(outcome.value().is_none_or(f64::is_finite));
                 cpu_time() - start
             };
-            let took = shortest(LIMIT, once);
+            let took = shortest(limit, once);
             let scene = format!("{name} {parameters} on {turns_name:?}, expecting {at}");
-            if took > LIMIT {
+            if took > limit {
                 slow.push(format!("{scene}: {took:?}"));
             }
             longest = longest.max((took, scene));
         }
     }
     println!("the longest of all: {longest:?}");
-    assert!(slow.is_empty(), "longer than {LIMIT:?}: {slow:?}");
+    assert!(slow.is_empty(), "longer than {limit:?}: {slow:?}");
 }
 
 /// The longest texts that the rule compares, which share much, little, or the same few characters.
 #[test]
 fn no_patch_makes_a_comparison_slow() {
+    let limit = limit();
     const LENGTH: usize = 1 << 15;
     let cut = |text: String| text.chars().take(LENGTH).collect::<String>();
     let mut seed = 1_u64;
@@ -360,13 +541,13 @@ fn no_patch_makes_a_comparison_slow() {
         for (i, first) in texts.iter().enumerate() {
             for (j, second) in texts.iter().enumerate() {
                 // A reference of which nothing is prepared yet, each time.
-                let took = shortest(LIMIT, || measure(&scorer, first, &Text::new(second.as_str()), &extra));
+                let took = shortest(limit, || measure(&scorer, first, &Text::new(second.as_str()), &extra));
                 longest = longest.max((took, (i, j)));
             }
         }
     }
     println!("the longest of all: {longest:?}");
-    assert!(longest.0 <= LIMIT, "{longest:?}");
+    assert!(longest.0 <= limit, "{longest:?}");
 }
 
 /// How long a rule works on a text of which nothing has been looked at yet.

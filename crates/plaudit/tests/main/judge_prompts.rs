@@ -1,6 +1,6 @@
 //! Prompt injection: a response cannot leave its delimiters, hostile text is defused, and ordinary text stays as it is.
 
-use crate::timing::shortest_of;
+use crate::timing::{scaled, shortest_of};
 use plaudit::judge::prompt::delimiters::Delimiters;
 use plaudit::judge::prompt::injection::injection;
 use plaudit::judge::prompt::sanitize::{cut_mark, sanitize};
@@ -160,7 +160,7 @@ fn megabytes_of_hostile_text_take_no_time() {
     ];
     for unit in units {
         let text = unit.repeat((1 << 20) / unit.len());
-        let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
+        let limit = scaled(Duration::from_millis(50));
         let calming = shortest_of(limit, || drop(sanitize(&text, &fence, LONGEST)));
         let finding = shortest_of(limit, || assert_ne!(injection(&text), Some("")));
         assert!(calming <= limit && finding <= limit, "{unit:?}: {calming:?}, {finding:?}");

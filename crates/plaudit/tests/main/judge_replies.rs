@@ -2,7 +2,7 @@
 //! verdict.
 
 use crate::golden::{golden, lines};
-use crate::timing::{cpu_time, shortest_of};
+use crate::timing::{cpu_time, scaled, shortest_of};
 use plaudit::judge::answer::reply::{Reply, Token, usage};
 use plaudit::judge::{AnswerLocation, AnswerParser, ExpectedAnswer, Side, Verdict};
 use plaudit::reason::{Code, Reason};
@@ -359,7 +359,7 @@ fn the_origin_s_replies_are_read_alike_or_refused() {
 #[test]
 fn megabytes_of_hostile_replies_take_no_time() {
     // P16 and more.
-    let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
+    let limit = scaled(Duration::from_millis(50));
     for unit in [
         "{",
         "}",

@@ -64,6 +64,8 @@ fn a_recipe_that_gives_no_total_is_refused() {
         ("components: { a: { reward: length_penalty } }\ngroups: { timeout: 0s }\n", "recipe.duration"),
         ("components: { a b: { reward: length_penalty } }\n", "recipe.name"),
         ("route: { by: data_source, cases: { a: quickstart } }\n", "recipe.route"),
+        ("route: { by: [extra.a, b], cases: { a: quickstart } }\n", "recipe.route"),
+        ("route: { by: [], cases: { a: quickstart } }\n", "recipe.route"),
         ("route: { by: extra.k, cases: { a: quickstrat } }\n", "recipe.not_found"),
     ] {
         let found = mistakes(yaml);

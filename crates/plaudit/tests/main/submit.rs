@@ -217,8 +217,9 @@ fn the_reference_takes_part_where_the_caller_says_so() {
     for (plan, recipe_says) in [(silent, false), (loud, true)] {
         let engine = Engine::new(plan).unwrap();
         for (validate, wanted) in [(None, recipe_says), (Some(true), true), (Some(false), false)] {
-            let report =
-                engine.score_with(&rollouts(1, 3), &ScoreOptions { validate, cancel: None }).unwrap();
+            let report = engine
+                .score_with(&rollouts(1, 3), &ScoreOptions { validate, ..ScoreOptions::default() })
+                .unwrap();
             let info = report.rows[0].outcomes[0].as_ref().unwrap().info().unwrap();
             assert_eq!(matches!(info.get("win"), Some(Fact::Bool(_))), wanted, "{validate:?}");
         }

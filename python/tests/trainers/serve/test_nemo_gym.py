@@ -16,12 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import documented
 import pytest
 import uvicorn
 from aiohttp import ClientResponseError
 from conftest import ROOT, RULES, Running, taste
 from fastapi import FastAPI, Request
-from nemo_gym.base_resources_server import BaseVerifyResponse
+from nemo_gym.base_resources_server import BaseResourcesServerConfig, BaseVerifyRequest, BaseVerifyResponse
 from nemo_gym.config_types import AggregateMetrics, AggregateMetricsRequest, BaseServerConfig
 from nemo_gym.reward_profile import compute_aggregate_metrics
 from nemo_gym.rollout_collection import NG_FAILURE_CLASS_KEY, RolloutCollectionHelper
@@ -226,3 +227,22 @@ def test_the_service_is_a_resources_server_by_itself(serve: Callable[..., str]) 
     for ours, theirs in zip(told.group_level_metrics, own.group_level_metrics, strict=True):
         assert {name: theirs[name] for name in ours} == pytest.approx(ours)
     assert json.dumps(told.agent_metrics)
+
+
+def test_a_server_of_ones_own_takes_a_failure_for_a_zero() -> None:
+    """The "before" of the page "If you use X"; its "after" is what the guide to the clients says."""
+
+    async def ask_judge(text: str) -> float:
+        raise TimeoutError
+
+    before, after = documented.blocks("docs/guide/if-you-use.md", "NeMo-Gym")
+    assert after in documented.blocks("docs/guide/serve-clients.md", "NeMo-Gym")
+    names: dict[str, Any] = {"ask_judge": ask_judge}
+    exec(before[1], names)
+    client = ServerClient(
+        head_server_config=BaseServerConfig(host="127.0.0.1", port=1),
+        global_config_dict=OmegaConf.create({}),
+    )
+    config = BaseResourcesServerConfig(name="mine", host="127.0.0.1", port=1, entrypoint="app.py")
+    body = BaseVerifyRequest.model_validate({**row(0, 0, "q"), "response": said("red")})
+    assert asyncio.run(names["Mine"](config=config, server_client=client).verify(body)).reward == 0.0

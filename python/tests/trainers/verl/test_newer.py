@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -57,6 +58,51 @@ def test_metrics_are_of_the_rollouts_that_have_a_value() -> None:
     assert metrics["plaudit/invalid/mean"] == pytest.approx(1 / 3)
     assert metrics["plaudit/waited_s/max"] == 3.0
     assert summary([]) == {}
+
+
+def test_groups_are_told_by_the_prompt_of_their_rollouts() -> None:
+    from plaudit.verl.sampler import group_summary
+
+    rows = {
+        "a_0_0": {"score": 1.0, "plaudit/invalid": 0.0},
+        "a_1_0": {"score": 3.0, "plaudit/invalid": 0.0},
+        "b_0_0": {"score": 2.0, "plaudit/invalid": 0.0},
+        "b_1_0": {"score": 2.0, "plaudit/invalid": 0.0},
+        "b_2_0": {"score": -9.0, "plaudit/invalid": 1.0},
+        "c_0_0": {"score": 5.0, "plaudit/invalid": 0.0},
+    }
+    assert group_summary(rows) == {"plaudit/groups/std/mean": 0.5, "plaudit/groups/zero_variance_share": 0.5}
+    assert group_summary({}) == {}
+
+
+def test_a_run_of_wandb_gets_a_table_of_groups(tmp_path: Any, monkeypatch: Any) -> None:
+    """As verl has it: its own metrics of a step come after the sampler's table, with the same step."""
+    import wandb
+    from plaudit.verl.sampler import write_group_table
+    from verl.utils.tracking import Tracking
+
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    row = {"acc": 1.0, "score": 1.0, "plaudit/invalid": 0.0, "plaudit/format": 0.25, "plaudit/win": 0.0}
+    rows = {
+        "a_0_0": row,
+        "a_1_0": {**row, "score": 3.0, "plaudit/format": 0.75},
+        "b_0_0": {**row, "plaudit/invalid": 1.0},
+    }
+    write_group_table(rows, 1)
+    assert not list(tmp_path.iterdir()), "without a run there is nowhere to write to"
+    tracking = Tracking("project", "experiment", default_backend=["wandb"], config=None)
+    for step in (1, 2):
+        write_group_table(rows, step)
+        tracking.log({"actor/loss": 0.5}, step=step)
+    assert wandb.run is not None and wandb.run.step == 2
+    wandb.finish()
+    tables = sorted(tmp_path.glob("wandb/offline-run-*/files/media/table/**/*.table.json"))
+    assert len(tables) == 2
+    table = json.loads(tables[0].read_text())
+    assert table["columns"] == ["group", "size", "mean", "std", "min", "max", "invalid", "components/format"]
+    assert table["data"] == [["a", 2, 2.0, 1.0, 1.0, 3.0, 0, 0.5], ["b", 1, None, None, None, None, 1, None]]
 
 
 def test_the_filter_of_groups_is_not_lost(model: Any) -> None:

@@ -118,8 +118,8 @@ impl Redis {
     /// Opens the journal in a Redis, which is there for others at the same time. Nothing is left running; the first
     /// question connects again.
     pub fn open(url: &str) -> Result<(Self, Recovered), JournalError> {
-        // It fails only where the process has chosen a provider already, which then serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        #[cfg(feature = "tls")]
+        crate::tls::install_provider();
         let client = Client::open(url).map_err(|error| {
             let message = error.detail().unwrap_or(error.category());
             JournalError::redis("the state", RedisError::Address, message)

@@ -7,6 +7,7 @@ mod admission;
 mod breaker;
 mod budget;
 mod call_error;
+mod call_span;
 mod judge_state;
 mod permit;
 mod query;
@@ -27,11 +28,12 @@ pub use tally::Tally;
 pub use transport::JudgeSetupError;
 pub use usage::JudgeUsage;
 
-use crate::exec::lock;
+use crate::exec::{TraceSpan, lock};
 use crate::judge::answer::{AnswerFormat, Usage, Verdict};
 use crate::judge::config::ResolvedJudge;
 use crate::reason::{Code, Reason};
 use admission::{CallRequest, Lane, Rejected, with_last};
+use call_span::CallSpan;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use judge_state::JudgeState;
 use request::PendingRequest;
@@ -87,6 +89,8 @@ struct Progress {
     tries: u32,
     /// How it failed the last time.
     last_error: Option<Reason>,
+    /// Its span, where steps are traced.
+    span: Option<CallSpan>,
 }
 
 /// One judge as this client asks it: its own configuration and lane, and the state that all clients share.
@@ -161,11 +165,12 @@ impl JudgeClient {
         judge: usize,
         calls: &[Q],
         deadline: Instant,
+        span: Option<&dyn TraceSpan>,
     ) -> Vec<CallOutcome> {
         // All are counted before the first is sent, so that the next group sees them.
         let slots: Vec<_> = calls.iter().map(|_| self.judges[judge].lane.enter()).collect();
         let asks = calls.iter().zip(slots).map(|(call, slot)| async {
-            let outcome = self.ask(judge, call, deadline).await;
+            let outcome = self.ask_in(judge, call, deadline, span).await;
             drop(slot);
             outcome
         });
@@ -183,8 +188,20 @@ impl JudgeClient {
 
     /// Asks a judge, and comes back by the deadline, whatever the judge does.
     pub async fn ask(&self, judge: usize, query: &dyn Query, deadline: Instant) -> CallOutcome {
+        self.ask_in(judge, query, deadline, None).await
+    }
+
+    /// The same in a step that is traced.
+    async fn ask_in(
+        &self,
+        judge: usize,
+        query: &dyn Query,
+        deadline: Instant,
+        span: Option<&dyn TraceSpan>,
+    ) -> CallOutcome {
         let format = query.formats().first().copied().unwrap_or(AnswerFormat::Tag);
-        let mut progress = Progress { outcome: CallOutcome::unanswered(format), tries: 0, last_error: None };
+        let mut progress =
+            Progress { outcome: CallOutcome::unanswered(format), tries: 0, last_error: None, span: None };
         let Some(asked) = self.judges.get(judge) else {
             progress.outcome.verdict = Err(Reason::new(Code::JudgeClientError, "There is no such judge."));
             return progress.outcome;
@@ -193,6 +210,7 @@ impl JudgeClient {
             Some(local) => local,
             None => {
                 let state = asked.state.as_ref();
+                progress.span = span.map(|span| CallSpan::begin(span, &asked.judge));
                 let ask = self.ask_until_readable(state, query, deadline, &mut progress);
                 let verdict = tokio::time::timeout_at(deadline, ask).await;
                 verdict.unwrap_or_else(|_| Err(Code::JudgeDeadline.into())).map_err(|reason| {
@@ -203,6 +221,9 @@ impl JudgeClient {
             }
         };
         let outcome = CallOutcome { verdict, ..progress.outcome };
+        if let Some(span) = progress.span {
+            span.end(&outcome);
+        }
         lock(&asked.usage).observe(&outcome);
         self.answered.fetch_add(u64::from(outcome.verdict.is_ok()), Ordering::Relaxed);
         outcome
@@ -225,7 +246,9 @@ impl JudgeClient {
             let key = key(&state.judge.identity, &request);
             let bytes = request.body.len();
             let admission = CallRequest { format, has_next, bytes, deadline, hedge: None };
-            let pending = PendingRequest::new(self, state, (query, attempt), (&request, key), admission);
+            let traceparent = progress.span.as_ref().map(CallSpan::traceparent);
+            let pending = PendingRequest::new(self, state, (query, attempt), (&request, key), admission)
+                .traced(traceparent);
             (progress.outcome.format, progress.outcome.key) = (format, Some(key));
             let body = match pending.get_or_fetch(progress).await {
                 Ok(body) => body,

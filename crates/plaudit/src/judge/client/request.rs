@@ -38,6 +38,8 @@ pub(super) struct PendingRequest<'q> {
     id: u64,
     /// Whether a call was announced to the record, so that others may be waiting for its answer.
     claimed: AtomicBool,
+    /// The trace that it belongs to, as a header.
+    traceparent: Option<String>,
 }
 
 /// A judgment as it came in.
@@ -75,7 +77,13 @@ impl<'q> PendingRequest<'q> {
             budget_key: state.budget_key(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             claimed: AtomicBool::new(false),
+            traceparent: None,
         }
+    }
+
+    /// The same, which tells the judge the trace that it belongs to.
+    pub(super) fn traced(self, traceparent: Option<String>) -> Self {
+        Self { traceparent, ..self }
     }
 
     fn claim(&self) -> Claim<'_> {
@@ -275,8 +283,8 @@ impl<'q> PendingRequest<'q> {
         let endpoint = sent.send();
         sends.fetch_add(1, Ordering::Relaxed);
         let (head_received, started) = (AtomicBool::new(false), Instant::now());
-        let (key, request) = (&self.key, self.request);
-        let outgoing = Outgoing { endpoint, key, request, head_received: &head_received };
+        let (key, request, traceparent) = (&self.key, self.request, self.traceparent.as_deref());
+        let outgoing = Outgoing { endpoint, key, request, traceparent, head_received: &head_received };
         let reply = tokio::time::timeout(timeout, self.state.transport.send(outgoing)).await;
         let latency = started.elapsed();
         let answer = match reply {

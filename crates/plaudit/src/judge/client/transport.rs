@@ -67,6 +67,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) endpoint: usize,
     pub(super) key: &'a [u8; 32],
     pub(super) request: &'a Request,
+    /// The W3C header that names the trace which it belongs to.
+    pub(super) traceparent: Option<&'a str>,
     /// Set when the head of the reply has arrived, so that a slow body differs from no reply at all.
     pub(super) head_received: &'a AtomicBool,
 }
@@ -88,8 +90,7 @@ impl HttpTransport {
         let failed = |message: String| JudgeSetupError { judge: judge.name.clone(), message };
         let bases: Vec<String> =
             judge.base_urls.iter().map(|base| base.trim_end_matches('/').to_owned()).collect();
-        // It fails only where the process has chosen a provider already, which then serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        #[cfg_attr(not(feature = "tls"), allow(unused_mut, reason = "only certificates are added"))]
         let mut builder = Client::builder()
             .default_headers(headers(judge).map_err(|why| failed(why.to_owned()))?)
             .user_agent(concat!("plaudit/", env!("CARGO_PKG_VERSION")))
@@ -100,9 +101,13 @@ impl HttpTransport {
             .tcp_nodelay(true)
             .connect_timeout(judge.connect_timeout)
             .pool_max_idle_per_host(judge.config.concurrency);
-        if bases.iter().all(|base| base.starts_with("http://")) {
-            // A machine without certificates can still ask a judge of its own.
-            builder = builder.tls_certs_only([]);
+        #[cfg(feature = "tls")]
+        {
+            crate::tls::install_provider();
+            if bases.iter().all(|base| base.starts_with("http://")) {
+                // A machine without certificates can still ask a judge of its own.
+                builder = builder.tls_certs_only([]);
+            }
         }
         let client = builder.build().map_err(|error| failed(deepest(&error)))?;
         Ok(Self { client, bases, large: Semaphore::new(LARGE_AT_ONCE) })
@@ -137,13 +142,15 @@ impl Transport for HttpTransport {
             let Some(base) = self.bases.get(outgoing.endpoint) else {
                 return Err(TransportError::new(Code::JudgeConnect, false));
             };
-            let sent = self
+            let mut post = self
                 .client
                 .post(format!("{base}{}", outgoing.request.path))
                 .header("idempotency-key", blake3::Hash::from_bytes(*outgoing.key).to_hex().as_str())
-                .body(outgoing.request.body.clone())
-                .send()
-                .await;
+                .body(outgoing.request.body.clone());
+            if let Some(traceparent) = outgoing.traceparent {
+                post = post.header("traceparent", traceparent);
+            }
+            let sent = post.send().await;
             let reply = sent.map_err(|error| diagnose(&error))?;
             outgoing.head_received.store(true, Ordering::Relaxed);
             let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -183,6 +190,16 @@ fn deepest(error: &(dyn Error + 'static)) -> String {
         .map_or_else(String::new, |cause| super::call_error::scrub(cause.to_string().as_bytes()))
 }
 
+#[cfg(feature = "tls")]
+fn is_of_tls(cause: &(dyn Error + 'static)) -> bool {
+    cause.is::<rustls::Error>()
+}
+
+#[cfg(not(feature = "tls"))]
+fn is_of_tls(_: &(dyn Error + 'static)) -> bool {
+    false
+}
+
 /// Which of our codes an error of the client is. The libraries keep some of their kinds to themselves, so that their
 /// words are looked at as well.
 fn diagnose(error: &reqwest::Error) -> TransportError {
@@ -192,7 +209,7 @@ fn diagnose(error: &reqwest::Error) -> TransportError {
         if let Some(io) = cause.downcast_ref::<std::io::Error>() {
             kind = Some(io.kind());
         }
-        tls |= cause.is::<rustls::Error>();
+        tls |= is_of_tls(cause);
         dns |= cause.to_string().starts_with("dns error");
     }
     let words_of_causes = || causes(error).map(|cause| cause.to_string()).collect::<Vec<_>>().join(": ");

@@ -12,7 +12,7 @@ use super::client::{CallOutcome, JudgeClient, Network, Record};
 use super::config::ResolvedJudge;
 use super::session::JudgeSession;
 use crate::error::RunError;
-use crate::exec::CancelToken;
+use crate::exec::{CancelToken, SpanKind, TraceSpan};
 use crate::reason::{Code, Reason};
 use futures_util::future::join_all;
 use std::fmt;
@@ -51,6 +51,8 @@ pub(crate) struct RunOptions {
     /// Whether most of the groups have been compared before, so that a pair that was shown the other way round is shown
     /// so again rather than paid for anew.
     pub(crate) rescore: bool,
+    /// The step that the tasks belong to, where steps are traced.
+    pub(crate) span: Option<Arc<dyn TraceSpan>>,
 }
 
 /// One call as a person may want to read it.
@@ -179,13 +181,21 @@ impl JudgeRunner {
     async fn run_task(&self, task: JudgeTask, options: &RunOptions) -> TaskOutput {
         let JudgeTask { component, mut session, asks: (judge, prior), .. } = task;
         let mut transcripts = Vec::new();
+        let span = options.span.as_ref().map(|span| {
+            let span = span.child(SpanKind::Internal, &format!("judge {component}"));
+            span.set("plaudit.component", component.as_str().into());
+            span.set("plaudit.judge", self.client.judge(judge).name.as_str().into());
+            span.set("plaudit.responses", session.view.candidates.len().into());
+            span
+        });
+        let span = span.as_deref();
         // The time of a group begins when it is admitted, so that waiting behind other groups is not held against it.
         self.client.admit_group(judge).await;
         let deadline = Instant::now() + self.timeout;
         if let (Some(prior), Some(wave)) = (prior, session.prior()) {
             let settings = self.client.judge(prior);
             let calls: Vec<_> = wave.iter().map(|shown| session.prior_call(settings, shown)).collect();
-            let outcomes = self.client.ask_all(prior, &calls, deadline).await;
+            let outcomes = self.client.ask_all(prior, &calls, deadline, span).await;
             session.set_prior(outcomes.into_iter().map(|outcome| outcome.verdict).collect());
         }
         loop {
@@ -198,7 +208,7 @@ impl JudgeRunner {
             }
             let settings = self.client.judge(judge);
             let calls: Vec<_> = wave.iter().map(|shown| session.call(settings, shown)).collect();
-            let outcomes = self.client.ask_all(judge, &calls, deadline).await;
+            let outcomes = self.client.ask_all(judge, &calls, deadline, span).await;
             drop(calls);
             if options.transcripts {
                 for (shown, outcome) in wave.iter().zip(&outcomes) {

@@ -1,0 +1,104 @@
+//! The table of constraints, and a constraint with its arguments: the check.
+
+use crate::argument::{ArgumentError, Arguments, Parameter, Problem};
+use crate::text::view::View;
+use crate::{if_rlvr, ifbench, ifeval};
+use serde_json::Value;
+use std::fmt;
+
+/// Which question a check answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Semantics {
+    /// What the published checker answers, its defects included.
+    Original,
+    /// What the wording of the instruction demands.
+    Fixed,
+}
+
+/// The registry that a constraint comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// IFEval, 25 constraints.
+    IfEval,
+    /// IF-RLVR (IFEvalG), 29 constraints beside those of IFEval.
+    IfRlvr,
+    /// IFBench, 58 constraints.
+    IfBench,
+}
+
+/// Whether a text follows: a constraint with its arguments and its semantics resolved.
+pub(crate) type Test = Box<dyn Fn(&View<'_>) -> bool + Send + Sync>;
+
+/// One kind of constraint: a line of a table.
+#[derive(Clone, Copy)]
+pub struct Constraint {
+    /// The public name, such as `keywords:existence`.
+    pub id: &'static str,
+    /// Where it comes from.
+    pub family: Family,
+    /// The arguments that it reads.
+    pub parameters: &'static [Parameter],
+    /// What it checks, in the words of [`Semantics::Fixed`].
+    pub checks: &'static str,
+    /// How a policy can pass it without doing what was asked.
+    pub gamed: &'static str,
+    /// Where the two semantics differ, with an example. Empty where they do not.
+    pub difference: &'static str,
+    /// Reads the arguments. It never draws a value that is missing.
+    pub(crate) build: fn(&Arguments<'_>) -> Result<Test, ArgumentError>,
+}
+
+impl fmt::Debug for Constraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+/// Every constraint, family by family.
+pub fn constraints() -> impl Iterator<Item = &'static Constraint> {
+    const FAMILIES: [&[&[Constraint]]; 3] = [ifeval::TABLES, if_rlvr::TABLES, ifbench::TABLES];
+    FAMILIES.into_iter().flatten().copied().flatten()
+}
+
+/// The constraint of this name.
+pub fn find(id: &str) -> Option<&'static Constraint> {
+    constraints().find(|constraint| constraint.id == id)
+}
+
+/// A constraint with its arguments, ready to be held against responses.
+pub struct Check {
+    constraint: &'static Constraint,
+    test: Test,
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Check({})", self.constraint.id)
+    }
+}
+
+impl Check {
+    /// The kind of constraint.
+    pub fn constraint(&self) -> &'static Constraint {
+        self.constraint
+    }
+
+    /// Whether this text, as it stands, follows the constraint. A blank text follows nothing.
+    pub fn passes(&self, view: &View<'_>) -> bool {
+        !view.is_blank() && (self.test)(view)
+    }
+}
+
+/// Reads one constraint. `kwargs` is an object or null; an argument that is null is not given.
+///
+/// # Errors
+///
+/// An unknown id, an argument that is missing, unknown, of another type or out of its range.
+pub fn parse(id: &str, kwargs: &Value, semantics: Semantics) -> Result<Check, ArgumentError> {
+    let Some(constraint) = find(id) else {
+        return Err(ArgumentError::new(id, "", Problem::UnknownConstraint));
+    };
+    let arguments = Arguments::new(constraint, kwargs, semantics)?;
+    let test = (constraint.build)(&arguments)?;
+    Ok(Check { constraint, test })
+}

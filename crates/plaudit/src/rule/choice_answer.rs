@@ -1,0 +1,600 @@
+//! ChoiceReader of multiple-choice answers: which option a response commits to, by letter or by text.
+//!
+//! An answer is read where a mode looks for it (the last box, the last `Answer:` line, ...), and counts only where it names
+//! one option: a letter alone, a letter with a mark and its option's text, the text itself, or the only letter that a short
+//! sentence affirms. What is denied ("not A", "A is wrong") does not count, and two letters are no answer.
+
+use super::choice::ChoiceMode;
+use super::choice_options::{ChoiceOptions, normal, single};
+use crate::text::space::{is_space, strip};
+use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization;
+
+/// The longest box that is read, in bytes. Nothing longer is an answer, and the work stays bounded.
+const LONGEST: usize = 1 << 12;
+/// How much of a line is read, in bytes.
+const LINE: usize = 1 << 10;
+/// How many lines with a label are read, from the last one on.
+const LABELS: usize = 16;
+/// How far around a letter words are looked at, in bytes.
+const NEAR: usize = 1 << 8;
+
+/// What a response says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// One option.
+    Letter(char),
+    /// More than one, or a letter beside the text of another one.
+    Ambiguous,
+    /// A letter that no option has.
+    Outside,
+    /// Nothing that could be read.
+    Nothing,
+}
+
+/// The answer of a response whose thought is cut off.
+pub(super) fn read(text: &str, mode: ChoiceMode, options: &ChoiceOptions) -> Chosen {
+    let reader = ChoiceReader { options, texts: mode != ChoiceMode::StrictSingleLetterBoxed };
+    match mode {
+        ChoiceMode::StrictSingleLetterBoxed | ChoiceMode::LenientBoxed => {
+            last_box(text).flatten().map_or(Chosen::Nothing, |inner| reader.payload(inner))
+        }
+        ChoiceMode::LenientAnswerColon | ChoiceMode::LenientAnswerColonMd => reader.lines(text, false),
+        ChoiceMode::Auto => match (last_box(text), tagged(text)) {
+            (Some(inner), _) => inner.map_or(Chosen::Nothing, |inner| reader.payload(inner)),
+            (None, Some(inner)) => reader.payload(inner),
+            (None, None) => match reader.lines(text, true) {
+                Chosen::Nothing => reader.whole(text),
+                found => found,
+            },
+        },
+    }
+}
+
+/// What a pattern captured.
+pub(super) fn captured(captured: &str, options: &ChoiceOptions) -> Chosen {
+    ChoiceReader { options, texts: true }.payload(captured)
+}
+
+/// The letter that a reference names: alone, with brackets or a mark, or by its option's text.
+pub(super) fn reference(reference: &str, options: &ChoiceOptions) -> Option<char> {
+    let reader = ChoiceReader { options, texts: true };
+    match reader.exact(&plain(reference)) {
+        Chosen::Letter(letter) => Some(letter),
+        _ => None,
+    }
+}
+
+/// What stands in the last `\boxed{...}` or `\fbox{...}`. Inside: nothing where it is never closed.
+fn last_box(text: &str) -> Option<Option<&str>> {
+    let bytes = text.as_bytes();
+    let find = |name: &str| memchr::memmem::rfind(bytes, name.as_bytes()).map(|at| at + name.len());
+    let rest = &text[find("\\boxed").max(find("\\fbox"))?..];
+    let Some(inner) = rest.trim_start_matches(is_space).strip_prefix('{') else { return Some(None) };
+    let mut depth = 1;
+    for at in memchr::memchr2_iter(b'{', b'}', inner.as_bytes()) {
+        depth = if inner.as_bytes()[at] == b'{' { depth + 1 } else { depth - 1 };
+        if depth == 0 {
+            return Some(Some(&inner[..at]));
+        }
+    }
+    Some(None)
+}
+
+/// What stands between the last `<answer>` and `</answer>`.
+fn tagged(text: &str) -> Option<&str> {
+    let end = memchr::memmem::rfind(text.as_bytes(), b"</answer>")?;
+    let start = memchr::memmem::rfind(&text.as_bytes()[..end], b"<answer>")?;
+    Some(&text[start + "<answer>".len()..end])
+}
+
+/// Commands that only set their argument in another face.
+const FACES: &[&str] = &[
+    "\\text", "\\textbf", "\\textit", "\\texttt", "\\textrm", "\\mathbf", "\\mathrm", "\\mathit", "\\mathsf",
+    "\\mathtt", "\\bf", "\\rm", "\\boxed", "\\fbox",
+];
+
+/// An answer in one line, in plain letters: full-width ones made usual, and commands that only set the face left out.
+fn plain(payload: &str) -> Cow<'_, str> {
+    let payload = strip(payload);
+    let text: Cow<'_, str> =
+        if payload.is_ascii() { Cow::Borrowed(payload) } else { Cow::Owned(payload.nfkc().collect()) };
+    if !text.contains('\\') {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find('\\') {
+        let name = rest[at + 1..].bytes().take_while(u8::is_ascii_alphabetic).count();
+        let end = at + 1 + name;
+        out.push_str(&rest[..at]);
+        let command = &rest[at..end];
+        if !FACES.contains(&command) {
+            // Delimiters of formulas, `\(` and `\$`, are marks like others; a command stays a word.
+            out.push_str(if name == 0 { " " } else { command });
+        }
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Marks that may stand around an answer and say nothing.
+fn is_mark(char: char) -> bool {
+    is_space(char) || "()[]{}<>*_`$\"'“”‘’«».,;:!。，（）【】".contains(char)
+}
+
+/// The letter that numbers an option: a Latin one in either case, or one of the alphabets that data sets number options in.
+fn letter(char: char) -> Option<char> {
+    match char {
+        'a'..='z' | 'A'..='Z' => Some(char.to_ascii_uppercase()),
+        'أ' | 'ا' | 'অ' | 'ক' => Some('A'),
+        'ب' | 'ব' | 'খ' => Some('B'),
+        'ج' | 'ড' | 'গ' => Some('C'),
+        'د' | 'ঢ' | 'ঘ' => Some('D'),
+        _ => None,
+    }
+}
+
+/// Words that may follow a letter that is meant as an answer.
+const AFTER: &str = "is isn't was are because since as and or but not nor so for which that with can can't cannot does \
+    doesn't has would seems looks appears by due given then also only must should will fails rather \
+    instead over";
+/// Words that may stand before a letter that is meant as an answer.
+const BEFORE: &str = "option choice answer letter is be it's select choose pick chose selected so thus therefore hence \
+    then or and but not nor both to with either neither than of for as was are isn't say just only \
+    probably likely definitely clearly except never";
+/// Words between a denial and what it denies.
+const FILLING: &str = "option choice answer letter the be is it to";
+/// Words that deny what follows them.
+const DENYING: &str = "not neither nor never except excluding isn't aren't wasn't don't cannot no";
+/// Words that say of a letter before them that it is not the answer.
+const REFUSING: &str = "not wrong incorrect false out excluded impossible eliminated ruled unlikely";
+/// Words that deny or exclude anywhere beside an option's text.
+const EXCLUDING: &str = "not no neither nor never none except excluding without but anything instead rather than isn't \
+    aren't cannot can't don't doesn't wasn't wrong incorrect or and";
+
+struct ChoiceReader<'o> {
+    options: &'o ChoiceOptions,
+    /// Whether the text of an option is an answer.
+    texts: bool,
+}
+
+/// A letter that stands alone in a payload.
+struct Mention {
+    letter: char,
+    /// The offsets of the letter and after it.
+    span: (usize, usize),
+    denied: bool,
+}
+
+impl ChoiceReader<'_> {
+    /// The last line with a label that says something.
+    fn lines(&self, text: &str, phrases: bool) -> Chosen {
+        // The last line that is not blank, of those below the one that is looked at.
+        let (mut below, mut labels) = ("", 0);
+        for line in text.rsplit('\n') {
+            if let Some(at) = label(line, phrases) {
+                let rest = &line[at..];
+                let payload = first(if rest.trim_matches(is_mark).is_empty() { below } else { rest }, LINE);
+                let found = self.payload(payload);
+                labels += 1;
+                if found != Chosen::Nothing || denies(payload) || labels == LABELS {
+                    return found;
+                }
+            }
+            if !line.trim_matches(is_mark).is_empty() {
+                below = line;
+            }
+        }
+        Chosen::Nothing
+    }
+
+    /// A response that is nothing but an answer, or whose last line is.
+    fn whole(&self, text: &str) -> Chosen {
+        let text = strip(text);
+        match text.rsplit_once('\n') {
+            None => self.payload(text),
+            Some((_, last)) if last.len() <= LINE => self.exact(&plain(last)),
+            Some(_) => Chosen::Nothing,
+        }
+    }
+
+    /// What one box, line or capture says.
+    fn payload(&self, payload: &str) -> Chosen {
+        if payload.len() > LONGEST {
+            return Chosen::Nothing;
+        }
+        let payload = plain(payload);
+        match self.exact(&payload) {
+            Chosen::Nothing => {}
+            found => return found,
+        }
+        match self.mentioned(payload.trim_matches(is_mark)) {
+            Chosen::Nothing if self.texts => self.contained(&payload),
+            found => found,
+        }
+    }
+
+    /// A letter alone, a letter with a mark and a text, or the text of an option.
+    fn exact(&self, payload: &str) -> Chosen {
+        // The text of an option may begin or end with a mark, and may be a single letter.
+        for text in [strip(payload), payload.trim_matches(is_mark)] {
+            let mut equal = self.options.equal(&normal(text)).collect::<Vec<_>>().into_iter();
+            match (
+                single(text).and_then(letter).filter(|letter| self.options.has(*letter)),
+                equal.next(),
+                equal.next(),
+            ) {
+                (Some(letter), None, _) => return Chosen::Letter(letter),
+                (Some(letter), Some(other), _) if letter == other => return Chosen::Letter(letter),
+                (None, Some(_), _) if !self.texts => return Chosen::Nothing,
+                (None, Some(letter), None) => return Chosen::Letter(letter),
+                (_, Some(_), _) => return Chosen::Ambiguous,
+                (None, None, _) => {}
+            }
+        }
+        let text = payload.trim_matches(is_mark);
+        if single(text).and_then(letter).is_some() {
+            return Chosen::Outside;
+        }
+        self.labelled(payload.trim_start_matches(is_mark))
+    }
+
+    /// A letter and a mark before the rest: `B) glass`, `B: glass`, `B. Glass`, `B - glass`.
+    fn labelled(&self, text: &str) -> Chosen {
+        let mut chars = text.chars();
+        let Some(letter) = chars.next().and_then(letter).filter(|letter| self.options.has(*letter)) else {
+            return Chosen::Nothing;
+        };
+        let after = chars.as_str();
+        let rest = after.trim_start_matches(is_space);
+        let mut marked = rest.chars();
+        let mark = marked.next();
+        let rest = marked.as_str();
+        let own = || matches(&normal(rest.trim_matches(is_mark)), self.options.text(letter));
+        let is_label = match mark {
+            Some(':' | ')' | ']' | '）' | '、') => true,
+            // "B. coli" is no B, and "B-12" neither.
+            Some('.') => {
+                let sentence = rest.starts_with(is_space)
+                    && rest.trim_start_matches(is_space).starts_with(|next: char| next.is_uppercase());
+                rest.trim_matches(is_mark).is_empty() || sentence || own()
+            }
+            Some('-' | '–' | '—') => (after.starts_with(is_space) && rest.starts_with(is_space)) || own(),
+            _ => false,
+        };
+        if !is_label {
+            return Chosen::Nothing;
+        }
+        let other = self.options.equal(&normal(rest.trim_matches(is_mark))).all(|option| option != letter);
+        let named = self.options.equal(&normal(rest.trim_matches(is_mark))).next().is_some();
+        if named && other { Chosen::Ambiguous } else { Chosen::Letter(letter) }
+    }
+
+    /// The letter that a sentence affirms: the one that it begins with, or the only one.
+    fn mentioned(&self, text: &str) -> Chosen {
+        let mentions = self.mentions(text);
+        for pair in mentions.windows(2) {
+            let [left, right] = pair else { continue };
+            let listed = is_separator(&text[left.span.1..right.span.0]);
+            if left.letter != right.letter && listed && !left.denied && !right.denied {
+                return Chosen::Ambiguous;
+            }
+        }
+        let mut affirmed = mentions.iter().filter(|mention| !mention.denied);
+        let Some(first) = affirmed.next() else { return Chosen::Nothing };
+        match first.span.0 == 0 || affirmed.all(|other| other.letter == first.letter) {
+            true => Chosen::Letter(first.letter),
+            false => Chosen::Ambiguous,
+        }
+    }
+
+    /// The capital letters that stand alone and name options.
+    fn mentions(&self, text: &str) -> Vec<Mention> {
+        let mut mentions: Vec<Mention> = Vec::new();
+        for (at, char) in
+            text.char_indices().filter(|(_, char)| char.is_ascii_uppercase() || !char.is_ascii())
+        {
+            let Some(letter) = letter(char).filter(|letter| self.options.has(*letter)) else { continue };
+            let (before, after) = (&text[..at], &text[at + char.len_utf8()..]);
+            let (before, after) = (last(before, NEAR), first(after, NEAR));
+            if !is_alone(before, after) || !self.is_meant(letter, before, after) {
+                continue;
+            }
+            let word = last_word(before).unwrap_or("");
+            let chained = mentions.last().is_some_and(|last: &Mention| {
+                last.denied && is_one_of(word, "or and nor") && is_separator(&text[last.span.1..at])
+            });
+            let denied = chained || is_denied(before) || is_refused(after);
+            mentions.push(Mention { letter, span: (at, at + char.len_utf8()), denied });
+        }
+        mentions
+    }
+
+    /// Whether a letter is meant as an answer, and is no article, pronoun or part of a name: "A good choice", "I think",
+    /// "vitamin B", "B cells".
+    fn is_meant(&self, letter: char, before: &str, after: &str) -> bool {
+        // An abbreviation, as in "B. coli".
+        let dotted = after.strip_prefix('.').map(|after| after.trim_start_matches(is_space));
+        if dotted.is_some_and(|after| after.starts_with(|next: char| next.is_lowercase())) {
+            return false;
+        }
+        let follows = match after.strip_prefix(is_space).map(|after| after.trim_start_matches(is_space)) {
+            Some(rest) if rest.starts_with(|next: char| next.is_lowercase()) => {
+                let word =
+                    rest.split(|char: char| is_space(char) || ",.;:!?)".contains(char)).next().unwrap_or("");
+                is_one_of(word, AFTER)
+                    || matches(&normal(rest.trim_matches(is_mark)), self.options.text(letter))
+            }
+            _ => true,
+        };
+        let spaced = before.ends_with(is_space);
+        let leads = match last_word(before).filter(|_| spaced) {
+            None => true,
+            Some(word) if word.ends_with(|char: char| !char.is_alphanumeric() && char != '-') => true,
+            Some(word) if single(word).is_some_and(|char| self.options.has(char)) => true,
+            Some(word) => is_one_of(word, BEFORE) || !word.is_ascii(),
+        };
+        follows && leads
+    }
+
+    /// The only option whose text stands in a payload that denies nothing.
+    fn contained(&self, payload: &str) -> Chosen {
+        let text = normal(payload);
+        let mut found: Vec<(usize, usize, char)> = Vec::new();
+        for option in self.options.0.iter().filter(|option| !option.text.is_empty()) {
+            let at = memchr::memmem::find_iter(text.as_bytes(), option.text.as_bytes())
+                .find(|at| is_word_edge(&text, *at) && is_word_edge(&text, at + option.text.len()));
+            found.extend(at.map(|at| (at, at + option.text.len(), option.letter)));
+        }
+        // A text inside the longer text of another option is that one's.
+        let inside = |a: &(usize, usize, char), b: &(usize, usize, char)| {
+            b.0 <= a.0 && a.1 <= b.1 && b.1 - b.0 > a.1 - a.0
+        };
+        let longest: Vec<_> = found.iter().filter(|a| !found.iter().any(|b| inside(a, b))).collect();
+        match longest[..] {
+            [] => Chosen::Nothing,
+            [(from, to, letter)] => {
+                let around = [&text[..*from], &text[*to..]];
+                let words = around.iter().flat_map(|part| {
+                    part.split(|char: char| is_space(char) || is_mark(char) && char != '\'')
+                });
+                if words.into_iter().any(|word| is_one_of(word, EXCLUDING)) {
+                    Chosen::Nothing
+                } else {
+                    Chosen::Letter(*letter)
+                }
+            }
+            _ => Chosen::Ambiguous,
+        }
+    }
+}
+
+/// Where the answer of a line begins: after the last `answer:`, or with `phrases` also after "the answer is" and the like.
+fn label(line: &str, phrases: bool) -> Option<usize> {
+    const WORD: &[u8] = b"answer";
+    let bytes = line.as_bytes();
+    let colon = |rest: &str| rest.starts_with([':', '：']);
+    let marks = |rest: &str| {
+        rest.len() - rest.trim_start_matches(|char: char| is_space(char) || "*_`".contains(char)).len()
+    };
+    let mut found = None;
+    for at in memchr::memchr2_iter(b'a', b'A', bytes) {
+        let end = at + WORD.len();
+        let is_word = bytes.get(at..end).is_some_and(|word| word.eq_ignore_ascii_case(WORD));
+        if !is_word || at.checked_sub(1).is_some_and(|at| bytes[at].is_ascii_alphanumeric()) {
+            continue;
+        }
+        let start = end + marks(&line[end..]);
+        if colon(&line[start..]) {
+            found = Some(start + line[start..].chars().next().map_or(0, char::len_utf8));
+        } else if phrases && line[start..].starts_with("is ") && start > end {
+            found = Some(start + 3);
+        }
+    }
+    if phrases {
+        const CHINESE: &str = "答案";
+        if let Some(at) = memchr::memmem::rfind(bytes, CHINESE.as_bytes()) {
+            let rest = &line[at + CHINESE.len()..];
+            let rest = rest.strip_prefix(['是', '为']).unwrap_or(rest);
+            let rest = rest.strip_prefix([':', '：']).unwrap_or(rest);
+            found = found.max(Some(line.len() - rest.len()));
+        }
+    }
+    found
+}
+
+/// Whether a payload without an answer says that there is none.
+fn denies(payload: &str) -> bool {
+    payload
+        .split(|char: char| is_space(char) || is_mark(char) && char != '\'')
+        .any(|word| is_one_of(word, "none neither not no"))
+}
+
+/// The beginning of a text, of at most so many bytes.
+fn first(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// The end of a text, of at most so many bytes.
+fn last(text: &str, most: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
+}
+
+/// Whether a word is one of several, whatever its case.
+fn is_one_of(word: &str, words: &str) -> bool {
+    words.split(' ').any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Whether one normalised text is the other, or a whole-word part of it.
+fn matches(text: &str, option: &str) -> bool {
+    if text.is_empty() || option.is_empty() {
+        return false;
+    }
+    let (long, short) = if text.len() >= option.len() { (text, option) } else { (option, text) };
+    memchr::memmem::find_iter(long.as_bytes(), short.as_bytes())
+        .any(|at| is_word_edge(long, at) && is_word_edge(long, at + short.len()))
+}
+
+/// Whether a place in a text is not inside a word.
+fn is_word_edge(text: &str, at: usize) -> bool {
+    let Some((before, after)) = text.split_at_checked(at) else { return false };
+    let inner = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
+    !(inner(before.chars().next_back()) && inner(after.chars().next()))
+}
+
+/// Whether a letter between two parts stands alone. Scripts without spaces between words may be beside it.
+fn is_alone(before: &str, after: &str) -> bool {
+    let joins = |char: char| char.is_alphanumeric() && char < '\u{2e80}' || "-'’_".contains(char);
+    let mut next = after.chars();
+    let (first, second) = (next.next(), next.next());
+    // A possessive or a contraction; a quotation mark that closes is none.
+    let after_joins = first.is_some_and(|first| match first {
+        '-' | '\'' | '’' => second.is_some_and(char::is_alphanumeric),
+        '_' => second.is_some_and(|second| second.is_alphanumeric()),
+        other => joins(other),
+    });
+    let mut previous = before.chars().rev();
+    let (last, earlier) = (previous.next(), previous.next());
+    let before_joins = last.is_some_and(|last| match last {
+        '-' | '\'' | '’' | '_' => earlier.is_some_and(char::is_alphanumeric),
+        other => joins(other),
+    });
+    !after_joins && !before_joins
+}
+
+/// The last word of what comes before a letter, with its marks.
+fn last_word(before: &str) -> Option<&str> {
+    before.trim_end_matches(is_space).rsplit(is_space).next().filter(|word| !word.is_empty())
+}
+
+/// Whether the words before a letter deny it: "not A", "neither A", "isn't option A", "anything but A", "rather than A".
+fn is_denied(before: &str) -> bool {
+    let mut words = before.trim_end_matches(is_space).rsplit(is_space).filter(|word| !word.is_empty());
+    let mut word = words.next();
+    while word.is_some_and(|word| is_one_of(word.trim_start_matches(is_mark), FILLING)) {
+        word = words.next();
+    }
+    let Some(word) = word.map(|word| word.trim_start_matches(is_mark)) else { return false };
+    let earlier = || words.clone().next().unwrap_or("").trim_matches(is_mark);
+    is_one_of(word, DENYING)
+        || word.eq_ignore_ascii_case("but") && is_one_of(earlier(), "anything everything all any")
+        || is_one_of(word, "of than") && is_one_of(earlier(), "instead rather other")
+}
+
+/// Whether the words after a letter refuse it: "A is wrong", "A isn't", "A cannot be", "A is not right".
+fn is_refused(after: &str) -> bool {
+    let clause = after.split([',', '.', ';', '!', '?']).next().unwrap_or("");
+    let mut words =
+        clause.split(is_space).filter(|word| !word.is_empty()).map(|word| word.trim_matches(is_mark));
+    match words.next() {
+        Some(word) if is_one_of(word, "isn't cannot can't doesn't fails") => true,
+        Some(word) if is_one_of(word, "is are was looks seems must can would does") => {
+            words.take(2).any(|word| is_one_of(word, REFUSING))
+        }
+        _ => false,
+    }
+}
+
+/// Whether what stands between two letters only lists them.
+fn is_separator(gap: &str) -> bool {
+    let inner = gap.trim_matches(|char: char| is_mark(char) || "/|&+、".contains(char));
+    let word = strip(inner.strip_suffix("option").unwrap_or(inner));
+    word.is_empty() || is_one_of(word, "or and nor")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn options() -> ChoiceOptions {
+        let of =
+            |letter, text: &str| super::super::choice_options::ChoiceOption { letter, text: text.to_owned() };
+        ChoiceOptions(vec![
+            of('A', "copper wire"),
+            of('B', "glass rod"),
+            of('C', "wool thread"),
+            of('D', "vitamin b"),
+        ])
+    }
+
+    #[test]
+    fn payloads_name_one_option_or_none() {
+        let options = options();
+        let reader = ChoiceReader { options: &options, texts: true };
+        for (payload, letter) in [
+            ("B", "B"),
+            (" (b) ", "B"),
+            ("**B**.", "B"),
+            ("\\textbf{\\text{B}}", "B"),
+            ("\\(B\\)", "B"),
+            ("B glass rod", "B"),
+            ("B (glass rod)", "B"),
+            ("B. Glass does not conduct", "B"),
+            ("B) because it does not conduct", "B"),
+            ("B, because A conducts", "B"),
+            ("Option B", "B"),
+            ("the glass rod (B)", "B"),
+            ("The glass rod.", "B"),
+            ("A is wrong, so B", "B"),
+            ("not A but B", "B"),
+            ("B, not A", "B"),
+            ("A good choice is B", "B"),
+            ("A because it conducts", "A"),
+            ("选B。", "B"),
+            ("Vitamin B", "D"),
+            ("B. coli", ""),
+            ("B-12", ""),
+            ("B cells", ""),
+            ("1B", ""),
+            ("not A", ""),
+            ("neither A nor B", ""),
+            ("not A or B", ""),
+            ("anything but the glass rod", ""),
+            ("anything but B", ""),
+            ("A or B", "?"),
+            ("A, B", "?"),
+            ("both A and B", "?"),
+            ("A B", "?"),
+            ("B) wool thread", "?"),
+            ("glass rod, wool thread", "?"),
+            ("E", "!"),
+        ] {
+            let found = match reader.payload(payload) {
+                Chosen::Letter(letter) => letter.to_string(),
+                Chosen::Ambiguous => "?".to_owned(),
+                Chosen::Outside => "!".to_owned(),
+                Chosen::Nothing => String::new(),
+            };
+            assert_eq!(found, letter, "{payload}");
+        }
+        assert_eq!(json!(normal("A  b")), json!("a b"));
+    }
+
+    #[test]
+    fn the_last_commitment_counts() {
+        let options = options();
+        for (text, mode, found) in [
+            ("Answer: A\nNo.\nAnswer: B", ChoiceMode::LenientAnswerColon, Chosen::Letter('B')),
+            ("Answer: B\nThe answer: see above", ChoiceMode::LenientAnswerColon, Chosen::Letter('B')),
+            ("Answer: B\nAnswer: neither", ChoiceMode::LenientAnswerColon, Chosen::Nothing),
+            ("**Answer**:\n\n**B**\n", ChoiceMode::LenientAnswerColonMd, Chosen::Letter('B')),
+            ("The answer is B", ChoiceMode::LenientAnswerColon, Chosen::Nothing),
+            ("The answer is B", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("The answer is not B", ChoiceMode::Auto, Chosen::Nothing),
+            ("答案是B。", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("so\n\nB", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("so it is B\nbut A conducts", ChoiceMode::Auto, Chosen::Nothing),
+            ("<answer>glass rod</answer>", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("\\boxed{A} or \\boxed{B}", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("\\boxed{B} and \\boxed{", ChoiceMode::Auto, Chosen::Nothing),
+            ("\\boxed{B} and \\boxed{ }", ChoiceMode::LenientBoxed, Chosen::Nothing),
+            ("\\boxed{glass rod}", ChoiceMode::StrictSingleLetterBoxed, Chosen::Nothing),
+            ("\\boxed{vitamin B}", ChoiceMode::StrictSingleLetterBoxed, Chosen::Nothing),
+        ] {
+            assert_eq!(read(text, mode, &options), found, "{text}");
+        }
+    }
+}

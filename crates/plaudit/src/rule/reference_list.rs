@@ -1,0 +1,46 @@
+//! Lists of texts in a row: a field of `extra`, or the reference as a JSON list or as one text.
+
+use super::Sample;
+use crate::outcome::Outcome;
+use crate::reason::{Code, Reason};
+use crate::text::space::is_blank;
+use serde_json::Value;
+
+/// The texts of a row: of the field where it is there, else of the reference. A reference that is no JSON list is one text.
+pub(super) fn texts(sample: &Sample<'_>, field: &str, most: usize) -> Result<Vec<String>, Outcome> {
+    let given = sample.extra.get(field).filter(|value| !value.is_null());
+    let texts = match given {
+        Some(value) => list(value),
+        None => {
+            let reference = sample.reference()?.stripped();
+            match reference.starts_with('[').then(|| serde_json::from_str::<Value>(reference).ok()).flatten()
+            {
+                Some(value) => list(&value),
+                None => Some(vec![reference.to_owned()]),
+            }
+        }
+    };
+    let bad = |code: Code, message: String| Outcome::invalid(Reason::new(code, message));
+    let texts = texts
+        .ok_or_else(|| bad(Code::ReferenceUnparsable, "A text or a list of texts is wanted.".to_owned()))?;
+    if texts.len() > most {
+        return Err(bad(Code::ReferenceTooLong, format!("More than {most} texts are given.")));
+    }
+    // An empty text is in every response, and an empty list asks for nothing.
+    match texts.is_empty() || texts.iter().any(|text| is_blank(text)) {
+        true => Err(Outcome::skipped(Code::EmptyReference)),
+        false => Ok(texts),
+    }
+}
+
+fn list(value: &Value) -> Option<Vec<String>> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    match value {
+        Value::Array(all) => all.iter().map(text).collect(),
+        one => text(one).map(|text| vec![text]),
+    }
+}
