@@ -152,6 +152,10 @@ fn initials<'v>(view: &'v View<'_>, fixed: bool) -> impl Iterator<Item = char> +
 fn alphabet(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let fixed = arguments.fixed();
     test(move |view| {
+        // The one letter whose lower case has two characters is no letter of the alphabet at the start.
+        if !fixed && words_without_marks(view).next().is_some_and(|word| word.starts_with('İ')) {
+            return false;
+        }
         let mut letters = initials(view, fixed);
         let Some(mut letter) = letters.next().filter(char::is_ascii_lowercase) else { return false };
         letters.all(|next| {
@@ -217,7 +221,8 @@ fn prime_lengths(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     if arguments.fixed() {
         return test(|view| {
             let length = |word: &str| word.chars().filter(|&c| reading::is_word_part(c)).count();
-            view.words().iter().map(|word| length(word)).all(|length| length == 0 || is_prime(length))
+            let words = view.words().iter().flat_map(|word| word.split(reading::is_wide_mark));
+            words.map(length).all(|length| length == 0 || is_prime(length))
         });
     }
     test(|view| {
@@ -232,13 +237,20 @@ fn start_verb(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     test(move |view| {
         let is_verb = |tokens: &[&str]| first_tag(tokens).is_some_and(|tag| tag.contains("VB"));
         if !fixed {
-            return is_verb(&first_tokens(view, |_| true));
+            return is_verb(&first_tokens(view, false));
         }
-        let words = first_tokens(view, |token| token.chars().any(is_alnum));
-        // A heading is a title, and its word a noun.
-        let heading = strip(view.text()).starts_with('#');
+        // Marks before the first word, such as quotes and bullets, are left out; those after it tell the tagger much.
+        let words = first_tokens(view, true);
+        // A heading is a title, and its word a noun; so is a label: `Question:`, `Level 1:`.
+        let number = |token: &str| token.chars().all(|c| c.is_ascii_digit());
+        let label = match &*words {
+            [_, ":", ..] => true,
+            [_, place, ":", ..] => number(place),
+            _ => false,
+        };
+        let noun = label || strip(view.text()).starts_with('#');
         is_verb(&words)
-            || !heading && words.first().is_some_and(|first| starts_with_verb(first, words.get(1).copied()))
+            || !noun && words.first().is_some_and(|first| starts_with_verb(first, words.get(1).copied()))
     })
 }
 
@@ -248,14 +260,17 @@ const START: usize = 4096;
 /// its own, is decided by the next word, so that a cut after these leaves the first ones as they are.
 const ENOUGH: usize = 6;
 
-/// The first three tokens of a kind, or more: the tagger looks no further.
-fn first_tokens<'a>(view: &View<'a>, wanted: impl Fn(&str) -> bool) -> Vec<&'a str> {
+/// The first three tokens, or more: the tagger looks no further. With `from_word` they begin at the first word.
+fn first_tokens<'a>(view: &View<'a>, from_word: bool) -> Vec<&'a str> {
     let collect = |sentences: &[&'a str]| {
         let mut found = Vec::new();
+        let mut begun = !from_word;
         for sentence in sentences {
-            found.extend(
-                treebank::tokens_of(&[sentence]).into_iter().filter(|token| wanted(token)).take(ENOUGH),
-            );
+            let tokens = treebank::tokens_of(&[sentence]).into_iter().filter(|token| {
+                begun |= token.chars().any(is_alnum);
+                begun
+            });
+            found.extend(tokens.take(ENOUGH));
             if found.len() >= ENOUGH {
                 break;
             }
@@ -406,6 +421,26 @@ mod tests {
         let primes: Vec<usize> = (0..110).filter(|&number| is_prime(number)).collect();
         assert_eq!(primes.len(), 29);
         assert_eq!(primes.last(), Some(&109));
+    }
+
+    #[test]
+    fn labels_are_no_verbs() {
+        let verb = |text: &str| {
+            let check =
+                crate::parse("words:start_verb", &serde_json::Value::Null, crate::Semantics::Fixed).unwrap();
+            crate::verdicts(text, &[check], crate::Mode::Strict)[0]
+        };
+        assert!(verb("* **Dive** into the story.") && verb("*** *** *** \"Run home.\""));
+        assert!(
+            !verb("Question: Which one?") && !verb("Level 1: The ladder") && !verb("**Title: The Rift**")
+        );
+    }
+
+    #[test]
+    fn dotted_capital_starts_no_alphabet() {
+        let check =
+            crate::parse("words:alphabet", &serde_json::Value::Null, crate::Semantics::Original).unwrap();
+        assert_eq!(crate::verdicts("İ", &[check], crate::Mode::Strict), [false]);
     }
 
     #[test]

@@ -32,6 +32,11 @@ pub fn is_mark(c: char) -> bool {
         | '\u{1dc0}'..='\u{1dff}' | '\u{200c}' | '\u{200d}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
+/// A letter or a number by itself. The joiners inside an emoji of several people are marks, and make no word.
+fn is_letter(c: char) -> bool {
+    is_word_part(c) && !is_mark(c)
+}
+
 /// A character of a script that writes words without spaces between them.
 pub fn is_unspaced(c: char) -> bool {
     matches!(c,
@@ -44,6 +49,20 @@ fn is_dash(c: char) -> bool {
     matches!(c, '\u{2012}'..='\u{2015}' | '\u{2e3a}' | '\u{2e3b}')
 }
 
+/// Marks of Chinese and Japanese that part words, with no space after them.
+pub fn is_wide_mark(c: char) -> bool {
+    matches!(c, '，' | '。' | '、' | '；' | '：' | '！' | '？')
+}
+
+/// Whether a comma or a semicolon parts words without a space: in `a,b`, but not in `1,000`.
+fn parts_words(text: &str, at: usize, mark: char) -> bool {
+    let digits = |before: Option<char>, after: Option<char>| {
+        before.is_some_and(char::is_numeric) && after.is_some_and(char::is_numeric)
+    };
+    matches!(mark, ',' | ';')
+        && !digits(text[..at].chars().next_back(), text[at + mark.len_utf8()..].chars().next())
+}
+
 /// The words of a text, without the marks around them.
 pub fn words(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
@@ -54,6 +73,7 @@ pub fn words(text: &str) -> Vec<&str> {
         }
         if piece.is_ascii()
             && memchr::memmem::find(piece.as_bytes(), b"--").is_none()
+            && memchr::memchr2(b',', b';', &piece.as_bytes()[..piece.len() - 1]).is_none()
             && !piece.contains("...")
         {
             found.extend(Some(bare(piece)).filter(|word| !word.is_empty()));
@@ -61,9 +81,14 @@ pub fn words(text: &str) -> Vec<&str> {
         }
         let mut rest = piece;
         while !rest.is_empty() {
-            // Long dashes, two hyphens and an ellipsis between letters part words.
+            // Long dashes, two hyphens, an ellipsis, commas and full-width marks between letters part words.
             let cut = rest.char_indices().find(|&(at, c)| {
-                is_dash(c) || c == '…' || rest[at..].starts_with("--") || rest[at..].starts_with("...")
+                is_dash(c)
+                    || c == '…'
+                    || is_wide_mark(c)
+                    || rest[at..].starts_with("--")
+                    || rest[at..].starts_with("...")
+                    || parts_words(rest, at, c)
             });
             let (head, tail) = match cut {
                 Some((at, c)) => (&rest[..at], &rest[at + c.len_utf8()..]),
@@ -81,8 +106,8 @@ pub fn bare(word: &str) -> &str {
     if word.is_ascii() {
         return word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     }
-    let trimmed = word.trim_matches(|c: char| !is_word_part(c));
-    if trimmed.chars().all(is_mark) { "" } else { trimmed }
+    let word = word.trim_start_matches(|c: char| !is_letter(c));
+    word.trim_end_matches(|c: char| !is_word_part(c) || matches!(c, '\u{200c}' | '\u{200d}'))
 }
 
 /// Where a phrase stands in a text, without regard to case, as a phrase of its own: no letter or number goes on at its
@@ -138,7 +163,7 @@ pub fn sentences(text: &str) -> Vec<&str> {
             let marks = paragraph.char_indices().filter(|(_, c)| MARKS.contains(c));
             marks.for_each(|(at, c)| consider(at, c));
         }
-        found.extend(Some(strip(&paragraph[start..])).filter(|rest| rest.chars().any(is_word_part)));
+        found.extend(Some(strip(&paragraph[start..])).filter(|rest| rest.chars().any(is_letter)));
     }
     found.retain(|sentence| !sentence.is_empty());
     found
@@ -162,7 +187,7 @@ struct Ahead<'a> {
 impl Ahead<'_> {
     fn first(&mut self, from: usize) -> Option<char> {
         if self.at < from || (self.at == 0 && self.first.is_none()) {
-            let found = self.text[from..].char_indices().find(|(_, c)| is_word_part(*c));
+            let found = self.text[from..].char_indices().find(|(_, c)| is_letter(*c));
             (self.at, self.first) = found.map_or((usize::MAX, None), |(at, c)| (from + at, Some(c)));
         }
         self.first
@@ -314,7 +339,12 @@ mod tests {
             words("don't (3.14) — well-known, cafe\u{301}; a—b ... **so**"),
             ["don't", "3.14", "well-known", "cafe\u{301}", "a", "b", "so"]
         );
+        assert_eq!(words("\"ID\",City,1,000;x 今天，很好。"), ["ID", "City", "1,000", "x", "今天", "很好"]);
         assert_eq!(words("आज सुबह हम नदी के किनारे गए").len(), 7);
+        assert_eq!(
+            words("a family 👨\u{200d}👩\u{200d}👧 ran ❤\u{fe0f}\u{200d}🔥 home👩\u{200d}👧"),
+            ["a", "family", "ran", "home"]
+        );
     }
 
     #[test]
@@ -325,6 +355,7 @@ mod tests {
         assert_eq!(sentences("今天很好。我们去河边。").len(), 2);
         assert_eq!(sentences("“It rains.” “It pours.” We wait.").len(), 3);
         assert_eq!(sentences("He lives in the U.S. and pays 3.14 at example.com. Really?!").len(), 2);
+        assert_eq!(sentences("We ran home. 👨\u{200d}👩\u{200d}👧").len(), 1);
         assert_eq!(sentences("The rain stopped... Then the sun came out. We left.").len(), 3);
     }
 
