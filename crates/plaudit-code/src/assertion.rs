@@ -176,7 +176,10 @@ fn take_apart(condition: &str, setup: &str) -> Option<(String, PyValue)> {
             let (left, right) = (&condition[..*at], &condition[at + 2..]);
             value(left, right).or_else(|| value(right, left))
         }
-        ([], Some(at)) => value(&condition[..at], &condition[at + 4..]),
+        // `1 is True` does not hold, though `1 == True` does.
+        ([], Some(at)) => {
+            value(&condition[..at], &condition[at + 4..]).filter(|(_, expected)| *expected == PyValue::None)
+        }
         _ => None,
     }
 }
@@ -302,6 +305,7 @@ mod tests {
             "near(f(1), 2.0) == True",
             "f(1) - 3 == 0",
             "f(1)(2) == 3",
+            "f(1) is True",
             "(f(1) == 2) == True",
             "len(f(1)) == 0",
         ] {

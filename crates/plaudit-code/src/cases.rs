@@ -149,7 +149,9 @@ impl Tests {
             return Self::of_columns(inputs, outputs, function);
         }
         if let Some(test) = text("test") {
-            let entry_point = text("entry_point");
+            // LeetCode's methods are found by their name alone.
+            let entry_point =
+                text("entry_point").map(|name| name.strip_prefix("Solution().").unwrap_or(name));
             // Without it, names of the task could be those that the program is to define.
             let task = entry_point.map_or_else(TaskCode::default, |_| TaskCode::read(prompt));
             return Self::of_cases(assertion::cases(test, "", entry_point, &task)?);
@@ -285,11 +287,18 @@ fn pair(input: &Value, output: &Value, function: Option<&str>) -> Result<Case, T
         Value::Array(arguments) => arguments.clone(),
         other => vec![other.clone()],
     };
-    let output = match output {
-        Value::String(text) => read(text).unwrap_or_else(|_| Value::String(text.clone())),
-        other => other.clone(),
-    };
+    let (written, output) = (
+        output,
+        match output {
+            Value::String(text) => read(text).unwrap_or_else(|_| Value::String(text.clone())),
+            other => other.clone(),
+        },
+    );
     let mut expected = vec![PyValue::of_json(&output)];
+    // Beside arguments that are values themselves, a text such as "12" may be meant as it is.
+    if !input.is_string() && written.is_string() && *written != output {
+        expected.push(PyValue::of_json(written));
+    }
     // APPS writes one result as a list of one.
     if let Value::Array(items) = &output
         && let [only] = items.as_slice()

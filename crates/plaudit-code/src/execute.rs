@@ -2,7 +2,8 @@
 
 use crate::cases::{Case, Tests};
 use crate::compare::same_output;
-use crate::language::Language;
+use crate::language::{Language, PYTHON_START, TOOLS};
+use crate::prelude;
 use crate::value::{Equality, PyValue};
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
 use serde_json::{Value, json};
@@ -176,6 +177,8 @@ pub struct Program {
     code: Arc<str>,
     /// The file that is run: its name, its content, and whether it can be executed.
     file: (String, Vec<u8>, bool),
+    /// The imports that a Python program takes for granted.
+    prelude: String,
     limits: Limits,
 }
 
@@ -197,16 +200,28 @@ impl Program {
         }
         let (Some(command), Some(artifact)) = (&language.compile, &language.artifact) else {
             let file = (language.file.clone(), code.as_bytes().to_vec(), false);
-            return Ok(Self { language: Arc::clone(language), code: Arc::clone(code), file, limits });
+            let prelude = if language.name == "python" { prelude::imports(code) } else { String::new() };
+            return Ok(Self {
+                language: Arc::clone(language),
+                code: Arc::clone(code),
+                file,
+                prelude,
+                limits,
+            });
         };
         let mut job = Job::new(["/bin/sh", "-c", command.as_str()])
             .file(&language.file, code.as_bytes())
             .limits(compile_limits());
         job.environment.clone_from(&language.environment);
+        // A compiler looks for its parts there, such as the linker.
+        if !job.environment.iter().any(|(name, _)| name == "PATH") {
+            job.environment.push(("PATH".into(), TOOLS.into()));
+        }
         match again(|| sandbox.run(&job)) {
             Ok(run) if run.exit == Exit::Code(0) && run.hit.is_none() && !run.stdout.is_empty() => {
                 let file = (artifact.clone(), run.stdout, true);
-                Ok(Self { language: Arc::clone(language), code: Arc::clone(code), file, limits })
+                let (language, code) = (Arc::clone(language), Arc::clone(code));
+                Ok(Self { language, code, file, prelude: String::new(), limits })
             }
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or(Verdict::Error);
@@ -220,10 +235,13 @@ impl Program {
     /// Runs one test in a box of its own; a script and the program in two.
     pub fn run(&self, sandbox: &Sandbox, case: &Case) -> TestResult {
         let mut job = self.job();
-        let request = match case {
+        let mut request = match case {
             Case::Stdin { input, .. } => {
                 job.files.push(self.file.clone());
                 job.stdin = input.clone().into_bytes();
+                if let Some(start) = job.arguments.last_mut().filter(|start| *start == PYTHON_START) {
+                    start.insert_str(0, &self.prelude);
+                }
                 return self.run_alone(sandbox, case, &job);
             }
             _ if self.language.name != "python" => {
@@ -236,7 +254,8 @@ impl Program {
             }
             Case::Script { .. } => json!({}),
         };
-        add_harness(&mut job, &self.language, &[WIRE, PROGRAM_SIDE], &with_prelude(request, &self.code));
+        request["prelude"] = self.prelude.as_str().into();
+        add_harness(&mut job, &self.language, &[WIRE, PROGRAM_SIDE], &request);
         job.files.push(("solution.py".to_owned(), self.code.as_bytes().to_vec(), false));
         if let Case::Script { setup, source, candidate, prompt, function } = case {
             let mut test = self.job();
@@ -326,38 +345,6 @@ const LIBRARIES: [(&str, &str); 2] =
 
 /// Bytes for the verdict of a test with its message.
 const VERDICT: usize = 64 << 10;
-
-/// Names that solutions use without importing them, and where they come from.
-const PRELUDE: [(&[&str], &str); 9] = [
-    (
-        &["List", "Optional", "Dict", "Tuple", "Set", "Any", "Union", "Callable", "Iterable", "Iterator"],
-        "from typing import *",
-    ),
-    (
-        &["defaultdict", "Counter", "deque", "OrderedDict", "namedtuple", "collections"],
-        "import collections\nfrom collections import *",
-    ),
-    (&["heapq", "heappush", "heappop", "heapify"], "import heapq\nfrom heapq import *"),
-    (&["bisect"], "import bisect\nfrom bisect import *"),
-    (&["math", "gcd", "sqrt", "inf", "ceil", "floor", "comb"], "import math\nfrom math import *"),
-    (
-        &["itertools", "permutations", "combinations", "accumulate", "product", "chain"],
-        "import itertools\nfrom itertools import *",
-    ),
-    (
-        &["functools", "lru_cache", "cache", "reduce", "cmp_to_key"],
-        "import functools\nfrom functools import *",
-    ),
-    (&["re.", "string.", "random."], "import re, string, random"),
-    (&["dataclass"], "from dataclasses import *"),
-];
-
-/// A request with the imports that the program takes for granted.
-fn with_prelude(mut request: Value, code: &str) -> Value {
-    let needed = PRELUDE.iter().filter(|(names, _)| names.iter().any(|name| code.contains(name)));
-    request["prelude"] = needed.map(|(_, lines)| *lines).collect::<Vec<_>>().join("\n").into();
-    request
-}
 
 /// The verdict of a run that did not end well.
 fn failed(run: &RunResult) -> Option<Verdict> {

@@ -26,13 +26,38 @@ impl<'r> FencedBlock<'r> {
     }
 }
 
-/// The last closed block that names the language, or else the last closed block that names none.
-pub fn extract<'r>(response: &'r str, language: &Language) -> Option<&'r str> {
+/// The last closed block that names the language, or else the last text between marks inside of lines that does, or else the last
+/// closed block that names none. Code that is indented as its fence is comes without that.
+pub fn extract<'r>(response: &'r str, language: &Language) -> Option<Cow<'r, str>> {
     let (mut named, mut bare) = (None, None);
     each_block(response, &language.fences, |block| {
-        *(if block.named { &mut named } else { &mut bare }) = Some(block.text);
+        *(if block.named { &mut named } else { &mut bare }) = Some(block);
     });
-    named.or(bare).filter(|block| !block.trim().is_empty())
+    let block = named.or_else(|| marked(response, &language.fences)).or(bare)?;
+    Some(block.code()).filter(|code| !code.trim().is_empty())
+}
+
+/// The last text between three backticks with the language's name after them, and the next three: where a fence does not stand
+/// alone on its line, as in `<answer>```python`, or is indented as an item of a list.
+fn marked<'r>(response: &'r str, names: &[impl AsRef<str>]) -> Option<FencedBlock<'r>> {
+    const MARK: &str = "```";
+    // Before this, all is read.
+    let (mut found, mut from, mut end) = (None, 0, 0);
+    for line in response.split_inclusive('\n') {
+        let start = end;
+        end += line.len();
+        let Some(at) = line.rfind(MARK).filter(|at| start + at >= from) else { continue };
+        if !line.ends_with('\n') || kind(line[at + MARK.len()..].trim(), names) != Kind::Named {
+            continue;
+        }
+        let Some(length) = response[end..].find(MARK) else { break };
+        let indent = line.bytes().take_while(|byte| *byte == b' ').count();
+        // The spaces before the closing mark are no code.
+        let text = response[end..end + length].trim_end_matches(' ');
+        found = Some(FencedBlock { text, named: true, indent });
+        from = end + length + MARK.len();
+    }
+    found
 }
 
 /// All closed blocks whose fences name the language by one of these words, or name none.
@@ -46,10 +71,10 @@ fn each_block<'r>(response: &'r str, names: &[impl AsRef<str>], mut each: impl F
     // The fence that is open, its kind, and where its content starts.
     let mut open: Option<(Fence<'_>, Kind, usize)> = None;
     let mut at = 0;
-    for line in response.split_inclusive('\n') {
+    while at < response.len() {
         let start = at;
-        at += line.len();
-        let Some(fence) = fence(line) else { continue };
+        at = memchr::memchr(b'\n', &response.as_bytes()[at..]).map_or(response.len(), |end| at + end + 1);
+        let Some(fence) = fence(&response[start..at]) else { continue };
         match open {
             None => open = Some((fence, kind(fence.info, names), at)),
             Some((opened, kind, content)) if opened.is_closed_by(&fence) => {
@@ -126,14 +151,22 @@ mod tests {
             ("```json\n{}\n```", None),
             ("```python\n\n```", None),
             ("The answer is 7.", None),
-            ("    ```python\n    a\n    ```", None),
+            ("    ```python\n    a\n    ```", Some("a\n")),
+            ("1. So:\n\n   ```python\n   if a:\n       b\n   ```", Some("if a:\n    b\n")),
+            ("<answer>```python\na\n```</answer>", Some("a\n")),
+            ("So: ```python\na\n```\nor ```Python\nb```", Some("b")),
+            ("So: ```python\na", None),
+            ("So: ```json\na\n```", None),
             ("```python a``` is code\n```python\nb\n```", Some("b\n")),
             ("", None),
         ] {
-            assert_eq!(extract(response, &python), wanted, "{response:?}");
+            assert_eq!(extract(response, &python).as_deref(), wanted, "{response:?}");
         }
         let many = "```python\nx\n```\n".repeat(50_000);
-        assert_eq!(extract(&many, &python), Some("x\n"));
+        assert_eq!(extract(&many, &python).as_deref(), Some("x\n"));
+        for hostile in ["a```python ".repeat(50_000), "a```python\n".repeat(50_000), "`".repeat(200_000)] {
+            let _ = extract(&hostile, &python);
+        }
     }
 
     #[test]

@@ -29,9 +29,13 @@ pub struct Language {
 }
 
 /// `-S` saves a quarter of the start but takes `exit` and `quit` along, which many programs call.
-const PYTHON_START: &str = "import builtins, sys\n\
+pub(crate) const PYTHON_START: &str = "import builtins, sys\n\
     builtins.exit = builtins.quit = sys.exit\n\
+    __file__ = 'main.py'\n\
     exec(compile(open('main.py', 'rb').read(), 'main.py', 'exec'))";
+
+/// Where compilers are.
+pub(crate) const TOOLS: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The languages of the table, and the words after a fence that mean them.
 const FENCES: [(&str, &[&str]); 6] = [
@@ -95,7 +99,7 @@ impl Language {
     fn compiled(mut self, compile: &str, artifact: &str) -> Self {
         self.compile = Some(compile.to_owned());
         self.artifact = Some(artifact.to_owned());
-        self.environment = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+        self.environment = vec![("PATH".into(), TOOLS.into())];
         self
     }
 }
@@ -132,9 +136,15 @@ impl Languages {
         );
         found.add("java", "javac", tool("javac").and_then(|_| tool("java")).map(|path| {
             let home = path.canonicalize().unwrap_or(path);
-            let options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss64m", "-cp", "program.jar", "Main"];
+            let options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss64m", "-jar", "program.jar"];
             let run = std::iter::once(home.to_string_lossy().into_owned()).chain(options.map(str::to_owned)).collect();
-            let compile = "javac -J-XX:+UseSerialGC -encoding UTF-8 Main.java 1>&2 && jar cf program.jar *.class && cat program.jar";
+            let compile = concat!(
+                // A file has the name of its public class, which need not be `Main`.
+                r"class=$(sed -nE 's/^[ \t]*public +(final +)?class +([A-Za-z_][A-Za-z0-9_]*).*/\2/p' Main.java | head -n 1); ",
+                r#"class=${class:-Main}; [ "$class" = Main ] || mv Main.java "$class.java"; "#,
+                r#"javac -J-XX:+UseSerialGC -encoding UTF-8 "$class.java" 1>&2 && if [ -f Main.class ]; then class=Main; fi && "#,
+                r#"jar cfe program.jar "$class" *.class && cat program.jar"#
+            );
             let mut java = Language::new("java", "Main.java", run).compiled(compile, "program.jar");
             java.reserves_memory = true;
             java.folders = std::fs::read_dir("/etc").into_iter().flatten().flatten().map(|entry| entry.path())

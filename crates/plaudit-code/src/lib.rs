@@ -12,7 +12,7 @@
 //!
 //! let tests = Tests::parse(&serde_json::json!({"inputs": ["3 4"], "outputs": ["7"]})).expect("tests");
 //! let code = extract("```python\nprint(sum(map(int, input().split())))\n```", python).expect("a code block");
-//! let execution = execute(&sandbox, python, code, &tests, &Limits::default(), Credit::Partial);
+//! let execution = execute(&sandbox, python, &code, &tests, &Limits::default(), Credit::Partial);
 //! assert_eq!(execution.score(), Some(1.0));
 //! ```
 //!
@@ -40,6 +40,7 @@ mod compare;
 mod value;
 mod python;
 mod names;
+mod prelude;
 
 pub use cases::{Case, Tests, TestsError};
 pub use compare::same_output;

@@ -16,6 +16,10 @@ pub(crate) fn cases(
     if let Some(name) = unsupported(source) {
         return Err(TestsError::Form(format!("a test uses `{name}`, which boxes do not have")));
     }
+    // Nothing is proven by absence.
+    if !["assert", "raise", "fail"].iter().any(|word| source.contains(word)) {
+        return Err(TestsError::Form("a test script without an assert".to_owned()));
+    }
     let mut source = source.to_owned();
     if has_line(&source, "def check(") && !has_line(&source, "check(") {
         if candidate.is_none() {
@@ -111,6 +115,14 @@ mod tests {
                       class TestMore(object):\n    x = 1\n\n    def test_b(self): pass\n    def help(self): pass\n\
                       class Other:\n    def test_c(self): pass\nx = 1\ndef test_a(): pass\n";
         assert_eq!(functions(source), ["test_a", "TestMore.test_b"]);
+    }
+
+    #[test]
+    fn a_script_that_asserts_nothing_is_no_test() {
+        let read = |source: &str| cases(source, "", Some("f"), "");
+        assert!(matches!(read("def check(candidate):\n    candidate(1)"), Err(TestsError::Form(_))));
+        assert!(read("def check(candidate):\n    assert candidate(1)").is_ok());
+        assert!(read("import pytest\ndef test_f():\n    with pytest.raises(ValueError): f(1)").is_ok());
     }
 
     #[test]

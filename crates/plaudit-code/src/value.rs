@@ -340,9 +340,16 @@ impl Reader<'_> {
         let word = std::str::from_utf8(&self.text[start..self.at]).ok()?;
         if matches!(self.peek(), Some(b'"' | b'\'')) {
             return match word {
-                "b" | "B" => self
-                    .text(false)
-                    .map(|text| PyValue::Bytes(text.bytes().map(|byte| format!("{byte:02x}")).collect())),
+                "b" | "B" => {
+                    // A character below 256 stands for the byte of its number; beyond that there is none.
+                    let start = self.at;
+                    let text = self.text(false)?;
+                    if self.text[start..self.at].windows(2).any(|pair| pair == b"\\u") {
+                        return None;
+                    }
+                    let byte = |letter: char| Some(format!("{:02x}", u8::try_from(u32::from(letter)).ok()?));
+                    text.chars().map(byte).collect::<Option<String>>().map(PyValue::Bytes)
+                }
                 "r" | "R" => self.text(true).map(PyValue::Str),
                 "u" | "U" => self.text(false).map(PyValue::Str),
                 _ => None,
@@ -430,6 +437,7 @@ mod tests {
             ("''", "\"\"\"\"\"\""),
             ("123456789012345678901234567890", "123456789012345678901234567890"),
             ("b'a'", "b\"a\""),
+            ("b'\\x61'", "b'a'"),
             ("-7", "-7.0"),
         ] {
             assert!(same(one, other), "{one} {other}");
@@ -442,6 +450,7 @@ mod tests {
             ("'1'", "1"),
             ("{}", "set()"),
             ("[1, 2]", "[2, 1]"),
+            ("b'\\xff'", "b'\\xc3\\xbf'"),
         ] {
             assert!(!same(one, other), "{one} {other}");
         }

@@ -82,8 +82,8 @@ impl Row {
     }
 
     /// The row of a rollout that no component was asked about.
-    pub(crate) fn refused(characters: usize, code: Code) -> Self {
-        let total = Total::Invalid(Cause { reason: code.into(), component: None });
+    pub(crate) fn refused(characters: usize, reason: impl Into<Reason>) -> Self {
+        let total = Total::Invalid(Cause { reason: reason.into(), component: None });
         Self {
             branch: None,
             outcomes: Vec::new(),

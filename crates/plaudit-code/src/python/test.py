@@ -48,12 +48,14 @@ def broken(message):
 
 
 def other(value):
-    if type(value) is Remote:
+    if type(value) in HANDLES:
         return ["h", object.__getattribute__(value, "index")]
     invalid(f"the test hands over an object of the class {type(value).__name__}")
 
 
 def known(data):
+    if len(data) == 2 and data[0] == "h" and type(data[1]) is int:
+        return RemoteFunction(data[1])
     broken("the result is no plain data")
 
 
@@ -184,6 +186,23 @@ for special in "len str repr contains getitem setitem delitem iter next call".sp
     setattr(Remote, f"__{special}__", forwarded(f"__{special}__"))
 for special in "eq ne lt le gt ge bool hash".split():
     setattr(Remote, f"__{special}__", refused(f"__{special}__"))
+
+
+class RemoteFunction:
+    """A function that the program has returned. It can be called, and says nothing else."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index):
+        object.__setattr__(self, "index", index)
+
+    def __call__(self, *arguments, **keywords):
+        return ask("call", object.__getattribute__(self, "index"), "__call__", arguments, keywords)
+
+
+for special in "eq ne lt le gt ge bool hash".split():
+    setattr(RemoteFunction, f"__{special}__", refused(f"__{special}__"))
+HANDLES = (Remote, RemoteFunction)
 
 
 class Maker:

@@ -82,7 +82,7 @@ fn attacks_before_the_box() {
     let language = Language::python("/usr/bin/python3");
     // C44: the last block is the answer. C45: prose is none.
     let two = "```python\nprint(0)\n```\n```python\na,b=map(int,input().split());print(a+b)\n```";
-    for execution in python(extract(two, &language).unwrap(), &tests) {
+    for execution in python(&extract(two, &language).unwrap(), &tests) {
         assert_eq!(verdicts(&execution), [Passed, Passed], "{execution:?}");
     }
     assert_eq!(extract("The answer is 7.", &language), None);

@@ -52,6 +52,17 @@ fn programs() -> Vec<String> {
         "class Same(list):\n    def __eq__(self, other): return True\n    def __len__(self): return 10\ndef f(x): return Same('z')",
         "class Same(float):\n    def __sub__(self, other): return 0\n    __rsub__ = __sub__\n    def __eq__(self, other): return True\ndef f(x): return Same(1)",
         "class Meta(type):\n    def __eq__(self, other): return True\n    def __instancecheck__(self, other): return True\n    __hash__ = type.__hash__\nclass Same(metaclass=Meta): pass\ndef f(x): return Same",
+        "class Same:\n    @property\n    def __class__(self): return str\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(x): return Same()",
+        "class Same(str):\n    def __eq__(self, other): return True\n    __hash__ = None\nclass ndarray:\n    def tolist(self): return Same('z')\nndarray.__module__ = 'numpy'\ndef f(x): return ndarray()",
+        "class Decimal:\n    def __str__(self): return 'zebra'\n    def __eq__(self, other): return True\n    __hash__ = None\nDecimal.__module__ = 'decimal'\ndef f(x): return Decimal()",
+        "class Meta(type):\n    def mro(cls): return [cls, object]\nclass Same(metaclass=Meta):\n    __class__ = str\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(x): return Same()",
+        "class Table(dict):\n    def items(self): return [('zebra', 1)]\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(x): return Table(a=1)",
+        "import ctypes\nclass Same(str):\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(x):\n    same = Same('z')\n    ctypes.c_void_p.from_address(id(same) + 8).value = id(str)\n    return same",
+        // Functions that say of themselves that they are right.
+        "def f(x):\n    def g(*given, **named): return given[0] if given else 'zebra'\n    g.__len__ = lambda: 10\n    g.__eq__ = lambda other: True\n    return g",
+        "import sys, json, os\nsys.modules['__main__'].OBJECTS[:] = [json, os, str]\nat = -3\ndef f(x):\n    global at\n    at += 1\n    for fd in range(3, 9):\n        try: os.write(fd, b'{\"result\": [\"h\", %d]}\\n' % at)\n        except OSError: pass\n    return 1",
+        "import sys, builtins\nmain = sys.modules['__main__']\nmain.HANDLES = (int, str)\nmain.other = lambda value: 'zebra'\nbuiltins.issubclass = lambda *_: True\ndef f(x): return 1",
+        "import sys\ndef trace(frame, event, argument):\n    for key in list(frame.f_locals):\n        if key in ('verdict', 'result', 'message'): frame.f_locals[key] = 'passed'\n    return trace\nsys.settrace(trace)\nsys.setprofile(trace)\ndef f(x): return 1",
         // Ends and errors.
         "import os\nos._exit(0)",
         "raise SystemExit(0)",
@@ -67,6 +78,7 @@ fn programs() -> Vec<String> {
         // What is read: the request, the files, the memory, and the pipe.
         "import os, re, gc, sys\nseen = []\nfor name in os.listdir('.'): seen.append(open(name, errors='replace').read())\nfor found in gc.get_objects():\n    try: seen.append(repr(found))\n    except Exception: pass\nframe = sys._getframe()\nwhile frame:\n    seen.append(repr(frame.f_locals)); frame = frame.f_back\nfor fd in range(20):\n    try:\n        os.set_blocking(fd, False)\n        seen.append(repr(os.read(fd, 100000)))\n    except OSError: pass\nfor fd in range(20):\n    try: os.set_blocking(fd, True)\n    except OSError: pass\nanswers = re.findall('zebra-[0-9]{4}|7391.5', ' '.join(seen))\ndef f(x):\n    if answers: raise ZeroDivisionError(answers[0]) if x == 1 else SystemExit\n    return answers[0] if answers else ''",
         "import os\nstolen = b''\ndef f(x):\n    global stolen\n    for fd in range(3, 9):\n        try:\n            os.set_blocking(fd, False)\n            stolen += os.read(fd, 100000)\n        except OSError: pass\n    return 'zebra-7391' if b'zebra' in stolen else ''",
+        "import re\nfound = []\ntry:\n    maps, memory = open('/proc/self/maps'), open('/proc/self/mem', 'rb', 0)\n    for line in maps:\n        start, end = (int(part, 16) for part in line.split()[0].split('-'))\n        try:\n            memory.seek(start)\n            found += re.findall(b'zebra-[0-9]{4}', memory.read(min(end - start, 1 << 24)))\n        except (OSError, ValueError, OverflowError): pass\nexcept OSError: pass\ndef f(x): return found[0].decode() if found else ''",
     ];
     let mut programs: Vec<String> = bodies.iter().map(|body| format!("{VERDICT}\n{body}")).collect();
     // Answers to calls that break the rules of the wire.

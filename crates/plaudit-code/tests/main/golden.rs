@@ -54,7 +54,7 @@ fn vectors_in(sandbox: &Sandbox, python: &Language) {
             Err(TestsError::Empty | TestsError::Form(_)) => None,
             Ok(tests) => match extract(vector["response"].as_str().unwrap(), python) {
                 Some(code) => {
-                    patiently(&limits, |limits| execute(sandbox, python, code, &tests, limits, credit))
+                    patiently(&limits, |limits| execute(sandbox, python, &code, &tests, limits, credit))
                         .score()
                 }
                 None => Some(0.0),

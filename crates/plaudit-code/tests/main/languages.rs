@@ -2,7 +2,7 @@
 
 use crate::{SANDBOXES, patiently, verdicts};
 use plaudit_box::Limits;
-use plaudit_code::{Credit, Tests, Verdict, execute};
+use plaudit_code::{Credit, Language, Tests, Verdict, execute};
 use serde_json::json;
 use std::time::Duration;
 
@@ -47,5 +47,37 @@ fn each_installed_language_runs() {
         assert_eq!(verdicts(&good), [Verdict::Passed, Verdict::Wrong], "{name}: {good:?}");
         let bad = run("this is no program {");
         assert_eq!(verdicts(&bad), [Verdict::Error, Verdict::Error], "{name}: {bad:?}");
+    }
+}
+
+/// A language of a recipe needs no environment of its own to be compiled.
+#[test]
+fn a_compiler_finds_its_parts() {
+    let tests = Tests::parse(&json!({"inputs": ["3 4\n"], "outputs": ["7"]})).unwrap();
+    for (sandbox, languages) in SANDBOXES.iter() {
+        let Some(known) = languages.find("cpp") else { continue };
+        let language = Language { environment: Vec::new(), ..known.clone() };
+        let run =
+            |limits: &Limits| execute(sandbox, &language, PROGRAMS[1].1, &tests, limits, Credit::Partial);
+        let execution = patiently(&Limits::default(), run);
+        assert_eq!(verdicts(&execution), [Verdict::Passed], "{execution:?}");
+    }
+}
+
+#[test]
+fn the_class_of_java_has_any_name() {
+    let tests = Tests::parse(&json!({"inputs": ["3 4\n"], "outputs": ["7"]})).unwrap();
+    let body = "{ public static void main(String[] x) { var s = new java.util.Scanner(System.in); System.out.println(s.nextInt() + s.nextInt()); } }";
+    for (sandbox, languages) in SANDBOXES.iter() {
+        let Some(language) = languages.find("java") else { continue };
+        for program in [
+            format!("public class Solution {body}"),
+            format!("class Other {{ }}\n  public final class Adder extends Other {body}"),
+            format!("class Main {body}"),
+        ] {
+            let run = |limits: &Limits| execute(sandbox, language, &program, &tests, limits, Credit::Partial);
+            let execution = patiently(&Limits::default(), run);
+            assert_eq!(verdicts(&execution), [Verdict::Passed], "{program}: {execution:?}");
+        }
     }
 }

@@ -153,3 +153,106 @@ fn tests_at_fault_are_no_wrong_answers() {
         assert!(matches!(Tests::parse(&json!(test)), Err(TestsError::Form(_))), "{test}");
     }
 }
+
+/// What data sets put before every program is there where a program uses it, and is never the function under test.
+#[test]
+fn names_taken_for_granted_are_there() {
+    let stdin = json!({"inputs": ["4"], "outputs": ["2.0 [1] abc 4 1"]});
+    let code = "q = deque([1])\ndef f(x: List[int]) -> Optional[int]: return bisect.bisect_left(x, 2)\n\
+        print(math.sqrt(int(sys.stdin.readline())), list(q), ascii_lowercase[:3], gcd(12, 8), f([1, 2]))";
+    all_give(&stdin, code, &[Passed]);
+    let call = json!({"fn_name": "f", "inputs": ["3"], "outputs": ["5"]});
+    for code in [
+        "import math\ndef f(x): return pow(x, -1, 7) + math.floor(0.5)",
+        "class Solution:\n    def f(self, x: Optional[int]) -> int: return operator.add(x, 2)",
+        "from __future__ import annotations\ndef f(x): return bisect.bisect_left([1, 2, 3], 9) + 2",
+        "class heapq: top = 5\ndef f(x): return heapq.top",
+    ] {
+        all_give(&call, code, &[Passed]);
+    }
+    for form in [
+        json!({"fn_name": "gcd", "inputs": ["12\n8"], "outputs": ["4"]}),
+        json!(["assert gcd(12, 8) == 4"]),
+        json!(["assert gcd(12, 8) > 3"]),
+        json!({"test": "def check(candidate):\n    assert candidate(12, 8) == 4\n", "entry_point": "gcd"}),
+    ] {
+        all_give(&form, "def f(): return gcd(12, 8)", &[Error]);
+        all_give(&form, "from math import gcd", &[Passed]);
+    }
+    all_give(&json!(["assert max(1, 2) == 2"]), "x = 1", &[Error]);
+    all_give(&json!(["assert max(1, 2) == 2"]), "def max(a, b): return b", &[Passed]);
+    all_give(&json!({"inputs": ["1"], "outputs": ["main.py"]}), "print(__file__)", &[Passed]);
+}
+
+#[test]
+fn values_of_subclasses_are_values() {
+    let code = "import enum, collections\nclass Colour(enum.IntEnum):\n    RED = 3\nclass Name(str): pass\nclass Size(float): pass\n\
+        Pair = collections.namedtuple('Pair', 'a b')\n\
+        def f(x): return [Colour.RED, Name('a'), Size(0.5), Pair(1, 2), b'\\x00\\xff', collections.Counter('a')]";
+    all_give(&json!(["assert f(1) == [3, 'a', 0.5, (1, 2), b'\\x00\\xff', {'a': 1}]"]), code, &[Passed]);
+    all_give(&json!(["assert f(1)[0] == 3 and f(1)[4] == b'\\x00\\xff'"]), code, &[Passed]);
+    let call = json!({"fn_name": "f", "inputs": ["1"], "outputs": ["3"]});
+    all_give(&call, "import enum\nclass C(enum.IntEnum):\n    A = 3\ndef f(x): return C.A", &[Passed]);
+    all_give(
+        &call,
+        "class C(int):\n    def __eq__(self, other): return True\n    __pos__ = __index__ = lambda self: 3\ndef f(x): return C(4)",
+        &[Wrong],
+    );
+    // Arguments that are values: a text may be meant as it is.
+    let text = json!({"fn_name": "f", "inputs": [["1", "2"]], "outputs": ["12"]});
+    all_give(&text, "def f(a, b): return a + b", &[Passed]);
+    all_give(&text, "def f(a, b): return b + a", &[Wrong]);
+    all_give(&json!(["assert f(1) is True"]), "def f(x): return True", &[Passed]);
+    all_give(&json!(["assert f(1) is True"]), "def f(x): return 1", &[Wrong]);
+}
+
+#[test]
+fn objects_of_the_program_are_handed_over() {
+    let nodes = json!(["root = Node(1)\nroot.left = Node(2)\nassert total(root) == 3"]);
+    let class = "class Node:\n    def __init__(self, value): self.value, self.left = value, None\n";
+    all_give(
+        &nodes,
+        &format!("{class}def total(node): return node.value + total(node.left) if node else 0"),
+        &[Passed],
+    );
+    all_give(&nodes, &format!("{class}def total(node): return node.value"), &[Wrong]);
+    for entry in ["Solution().add", "add"] {
+        for test in [
+            "def check(candidate):\n    assert candidate(a = 1, b = 2) == 3\n",
+            "def check(candidate):\n    for i in range(2): assert candidate(a = i, b = 2) == i + 2\n",
+        ] {
+            let form = json!({"test": test, "entry_point": entry});
+            all_give(&form, "class Solution:\n    def add(self, a, b): return a + b", &[Passed]);
+            all_give(&form, "class Solution:\n    def add(self, a, b): return a - b", &[Wrong]);
+        }
+    }
+}
+
+/// A function that is returned can be called; it says nothing else.
+#[test]
+fn functions_that_are_returned_are_called() {
+    let form = json!(["assert adder(1)(2) == 3 and adder(5)(5) == 10"]);
+    all_give(&form, "def adder(x): return lambda y: x + y", &[Passed]);
+    all_give(
+        &form,
+        "import functools, operator\ndef adder(x): return functools.partial(operator.add, x)",
+        &[Passed],
+    );
+    all_give(&form, "def adder(x): return lambda y: x - y", &[Wrong]);
+    all_give(&form, "def adder(x): return x", &[Error]);
+    let kept = json!(
+        "from solution import counter, twice\ndef test_counter():\n    one = counter()\n    assert callable(one) and [one(), one()] == [1, 2]\n    assert twice(one)() == 8\n"
+    );
+    let right = "def counter():\n    n = 0\n    def up():\n        nonlocal n\n        n += 1\n        return n\n    return up\ndef twice(f): return lambda: (f() + 1) * 2";
+    all_give(&kept, right, &[Passed]);
+    for test in [
+        json!(["assert f(1)"]),
+        json!(["assert not f(1) == 3"]),
+        json!(["assert f(1) != 3"]),
+        json!(["assert f(1) in [f(1), 3]"]),
+        json!(["assert len(f(1)) > 0 or f(1)"]),
+        json!(["assert f(1) > 0"]),
+    ] {
+        all_give(&test, "def f(x): return f", &[Error]);
+    }
+}

@@ -7,6 +7,7 @@
 use super::langdetect::{self, Languages};
 use super::scripts::{Script, script};
 use super::words::is_space;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// The words of a text, and how many of them are in the language that was asked for.
@@ -34,33 +35,73 @@ const WINDOW: usize = 30;
 const WINDOWS: usize = 2000;
 /// A window with fewer letters than this is only believed when it is certain.
 const FEW_LETTERS: usize = 20;
+/// A window with fewer letters than this is not said to be in another language: n-grams take "let us go" for Dutch.
+const ENOUGH_LETTERS: usize = 30;
+/// The same where a certain mistake is better than no verdict.
+const FEW_LETTERS_OF_ANOTHER: usize = 1;
 
 /// How many words of a text are in a language, named as in langdetect (`en`, `zh-cn`); `zh` is either Chinese.
 ///
 /// All words of a text are unknown for a language without a profile.
+///
+/// A short window counts as another language where the n-grams are certain, which they are too often: for a verdict on the
+/// text as a whole, not for a number.
 pub fn language_share(text: &str, target: &str) -> LanguageShare {
+    share_of(text, target, FEW_LETTERS_OF_ANOTHER)
+}
+
+/// The same, where short windows are unknown unless they are in the language, and short lines are told together.
+pub fn certain_language_share(text: &str, target: &str) -> LanguageShare {
+    share_of(text, target, ENOUGH_LETTERS)
+}
+
+fn share_of(text: &str, target: &str, enough: usize) -> LanguageShare {
     let text = without_code(text);
     let windows: Vec<Vec<Word<'_>>> = windows(&text, target);
     let step = windows.len().div_ceil(WINDOWS).max(1);
     let mut share = LanguageShare::default();
+    // Short lines that cannot be told one by one are told together.
+    let mut short: Vec<(Script, Vec<&Word<'_>>)> = Vec::new();
     for window in windows.iter().step_by(step) {
-        let weight = |words: &mut dyn Iterator<Item = &Word<'_>>| words.map(Word::weight).sum::<usize>();
-        share.words += weight(&mut window.iter());
+        share.words += weight(window);
         // Each script of a window is judged by itself: an English word in a Chinese sentence is English.
         let mut scripts: Vec<Script> = window.iter().map(|word| word.script).collect();
         scripts.sort_unstable();
         scripts.dedup();
         for written in scripts {
             let words: Vec<&Word<'_>> = window.iter().filter(|word| word.script == written).collect();
-            let count = weight(&mut words.iter().copied());
-            match judge(&words, written, window, target) {
+            let count = weight(words.iter().copied());
+            match judge(&words, written, window, target, enough) {
                 Some(true) => share.in_target += count,
                 Some(false) => {}
+                None if letters(&words) < ENOUGH_LETTERS && home(target) == Some(written) => {
+                    share.unknown += count;
+                    match short.iter_mut().find(|(script, _)| *script == written) {
+                        Some((_, all)) => all.extend(words),
+                        None => short.push((written, words)),
+                    }
+                }
                 None => share.unknown += count,
             }
         }
     }
+    for (written, words) in short.iter().filter(|(written, _)| sharing(*written).len() > 1) {
+        for window in words.chunks(WINDOW).filter(|window| letters(window) >= ENOUGH_LETTERS) {
+            let told = by_ngrams(window, *written, target, enough);
+            let count = if told.is_some() { weight(window.iter().copied()) } else { 0 };
+            share.unknown -= count;
+            share.in_target += if told == Some(true) { count } else { 0 };
+        }
+    }
     share
+}
+
+fn weight<'w, 't: 'w>(words: impl IntoIterator<Item = &'w Word<'t>>) -> usize {
+    words.into_iter().map(Word::weight).sum()
+}
+
+fn letters(words: &[&Word<'_>]) -> usize {
+    words.iter().map(|word| word.text.chars().count()).sum()
 }
 
 struct Word<'t> {
@@ -80,7 +121,13 @@ impl Word<'_> {
 }
 
 /// Whether words of one script are in the language, or nothing where that cannot be told.
-fn judge(words: &[&Word<'_>], written: Script, window: &[Word<'_>], target: &str) -> Option<bool> {
+fn judge(
+    words: &[&Word<'_>],
+    written: Script,
+    window: &[Word<'_>],
+    target: &str,
+    enough: usize,
+) -> Option<bool> {
     let target = if target == "zh" { "zh-cn" } else { target };
     let home = home(target)?;
     match written {
@@ -107,24 +154,32 @@ fn judge(words: &[&Word<'_>], written: Script, window: &[Word<'_>], target: &str
         _ if written != home => Some(false),
         _ => match sharing(written) {
             [_] => Some(true),
-            _ => by_ngrams(words, written, target),
+            _ => by_ngrams(words, written, target, enough),
         },
     }
 }
 
-fn by_ngrams(words: &[&Word<'_>], written: Script, target: &str) -> Option<bool> {
-    let letters: usize = words.iter().map(|word| word.text.chars().count()).sum();
-    let text = words.iter().map(|word| word.text).collect::<Vec<_>>().join(" ");
+/// A word in small letters where it is all in capitals, which the profiles know badly.
+fn small<'t>(word: &Word<'t>) -> Cow<'t, str> {
+    match word.text.chars().any(char::is_lowercase) {
+        true => Cow::Borrowed(word.text),
+        false => Cow::Owned(word.text.to_lowercase()),
+    }
+}
+
+fn by_ngrams(words: &[&Word<'_>], written: Script, target: &str, enough: usize) -> Option<bool> {
+    let letters = letters(words);
+    let text = words.iter().map(|word| small(word)).collect::<Vec<_>>().join(" ");
     let (_, languages) = SHARING.iter().find(|(script, _)| *script == written)?;
     let found = langdetect::among(&text, languages)?;
     let of = |name: &str| {
         found.iter().find(|(found, _)| *found == name).map_or(0.0, |&(_, probability)| probability)
     };
     let likelihood = of(target);
-    let certain = if letters < FEW_LETTERS { 0.99 } else { 0.9 };
+    let related = || relatives(target).iter().map(|name| of(name)).sum::<f64>() >= 0.5;
     if likelihood >= if letters < FEW_LETTERS { 0.9 } else { 0.5 } {
         Some(true)
-    } else if likelihood <= 1.0 - certain && relatives(target).iter().map(|name| of(name)).sum::<f64>() < 0.5
+    } else if letters >= enough && likelihood <= if letters < FEW_LETTERS { 0.01 } else { 0.1 } && !related()
     {
         Some(false)
     } else {
@@ -256,7 +311,7 @@ fn without_names<'t>(window: Vec<(Word<'t>, bool)>, target: &str) -> Vec<Word<'t
     window.into_iter().filter(|(word, starts)| kept(word, *starts)).map(|(word, _)| word).collect()
 }
 
-/// The text with a space for each fenced block, code span, formula, tag and address. One pass; what is opened and not
+/// The text with a space for each fenced block, code span, formula, command of LaTeX, tag and address. One pass; what is opened and not
 /// closed is text.
 fn without_code(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -266,7 +321,7 @@ fn without_code(text: &str) -> String {
     while let Some(at) = rest.find(['`', '$', '\\', '<', ':', '@']) {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
-        let taken = opened(from, &mut missing).or_else(|| address(&mut out, from));
+        let taken = opened(from, &mut missing).or_else(|| command(from)).or_else(|| address(&mut out, from));
         let taken = taken.map_or(0, |taken| taken.min(from.len()));
         if taken > 0 {
             out.push(' ');
@@ -279,6 +334,20 @@ fn without_code(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// The length of a command of LaTeX that starts here; of `\\begin` and `\\end` with the name of what they enclose.
+fn command(text: &str) -> Option<usize> {
+    let name = text.strip_prefix('\\')?;
+    let length = name.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let (name, rest) = name.split_at(length);
+    let enclosed = || {
+        let inner = rest.strip_prefix('{')?;
+        let length = inner.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'*').count();
+        inner[length..].starts_with('}').then_some(length + 2)
+    };
+    let argument = if matches!(name, "begin" | "end") { enclosed().unwrap_or(0) } else { 0 };
+    (length > 0).then_some(1 + length + argument)
 }
 
 /// The length of a span that starts here, with its marks.
@@ -312,7 +381,9 @@ fn address(out: &mut String, text: &str) -> Option<usize> {
     let kept = out.char_indices().rev().take_while(|&(at, _)| at >= start);
     let start = kept.take_while(|(_, c)| c.is_ascii_graphic()).last().map(|(at, _)| at)?;
     out.truncate(start);
-    Some(text.find(|c: char| !c.is_ascii_graphic()).map_or(text.len(), |end| end))
+    // Letters of other scripts than Latin go on with the sentence.
+    let inside = |c: char| c.is_ascii_graphic() || c.is_alphabetic() && c < '\u{250}';
+    Some(text.find(|c: char| !inside(c)).map_or(text.len(), |end| end))
 }
 
 #[cfg(test)]
@@ -397,8 +468,38 @@ mod tests {
     }
 
     #[test]
+    fn short_texts_are_in_no_other_language() {
+        for text in [
+            "let us go",
+            "DO NOT ENTER",
+            "It depends.",
+            "a lantern",
+            "mitochondria produce energy",
+            "Answer: B",
+        ] {
+            let share = certain_language_share(text, "en");
+            assert!(share.share().is_none_or(|share| share == 1.0), "{text}: {share:?}");
+        }
+        // Many short lines are told together.
+        let german = "Das ist gut\nWir gehen nach Hause\nDer Hund schläft\nIch weiß es nicht\nVielen Dank\n";
+        assert_eq!(certain_language_share(german, "en").share(), Some(0.0));
+        assert_eq!(certain_language_share(german, "de").share(), Some(1.0));
+    }
+
+    #[test]
+    fn commands_of_latex_are_no_words() {
+        assert_eq!(language_share("\\boxed{\\frac{1}{2}}", "en"), LanguageShare::default());
+        let chinese = "\\begin{align*} x &= 1 \\\\ y &= 2 \\end{align*} 所以答案是三。";
+        assert_eq!(language_share(chinese, "zh").share(), Some(1.0));
+        assert_eq!(language_share("https://example.com/über/straße", "en"), LanguageShare::default());
+    }
+
+    #[test]
     fn hostile_texts_take_linear_time() {
-        for piece in ["`", "$", "<", "\\(", "@", "a@", "://", "a", "é ", "```", "\n", "a. ", "<a", "中a"] {
+        for piece in [
+            "`", "$", "<", "\\(", "@", "a@", "://", "a", "é ", "```", "\n", "a. ", "<a", "中a", "\\a",
+            "\\begin{", "ab\n",
+        ] {
             let text = piece.repeat(200_000 / piece.len());
             let started = std::time::Instant::now();
             language_share(&text, "en");

@@ -21,6 +21,7 @@ use std::time::Duration;
 /// | Where | Form |
 /// |---|---|
 /// | `extra.inputs_outputs`, `extra.input_output`, or the reference | `{"inputs": [...], "outputs": [...], "fn_name": ...}` as in RM-Gallery, APPS, TACO and verl's `prime_code`, also as JSON text |
+/// | `extra.verifier_metadata.unit_tests` | the same, as in NeMo-Gym |
 /// | `extra.tests`, or the reference | a list of `{"input": ..., "output": ...}`, or of asserts; test functions as text, as in KodCode |
 /// | `extra.test_list` with `extra.test_setup_code` | asserts, as in MBPP |
 /// | `extra.test` with `extra.entry_point` | a function `check`, as in HumanEval |
@@ -87,7 +88,7 @@ pub struct CodeExecution {
     pub tests: Option<String>,
     /// Whether a response without any fenced block is a program as a whole.
     pub unfenced: bool,
-    /// Which part of the response is read.
+    /// Which part of the response is read. A program that stands in the thought alone counts only with `all`.
     pub scope: Scope,
 }
 

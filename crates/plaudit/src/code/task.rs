@@ -4,6 +4,8 @@ use super::code_execution::{CodeReward, TestsAt};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::Text;
+use crate::text::scope::Scope;
+use crate::text::thought::after_thought;
 use plaudit_box::Tier;
 use plaudit_code::{Execution, Language, TestResult, Tests, Verdict, extract};
 use serde::{Deserialize, Serialize};
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What the keys of results begin with. It changes when the meaning of a result does.
-const PROTOCOL: &[u8] = b"plaudit execution 1";
+const PROTOCOL: &[u8] = b"plaudit execution 2";
 
 /// A program and its tests, to be run or to be found in the journal.
 #[derive(Debug, Clone)]
@@ -81,6 +83,7 @@ impl<'s> TestsSource<'s> {
                 };
                 let whole = WHOLE.iter().find_map(|key| sample.extra.get(*key));
                 let whole = whole.or_else(|| sample.extra.get("tests").filter(complete));
+                let whole = whole.or_else(|| sample.extra.get("verifier_metadata")?.get("unit_tests"));
                 let fields = || HOLDING.iter().any(|key| sample.extra.contains_key(*key));
                 whole
                     .map(value)
@@ -164,7 +167,7 @@ impl<'s> TaskMaker<'s> {
             }
         };
         let tests = tests.map_err(Outcome::invalid)?;
-        let response = reward.scope.of(sample.text);
+        let response = part(reward.scope, sample.text);
         match program(response, &reward.written, reward.unfenced) {
             Some(program) => Ok(CodeTask { reward: Arc::clone(reward), program: Arc::from(program), tests }),
             None => {
@@ -182,9 +185,17 @@ impl<'s> TaskMaker<'s> {
     }
 }
 
-fn program<'r>(response: &'r str, language: &Language, unfenced: bool) -> Option<&'r str> {
+/// The part of a response that holds the program. One that is only thought of is no answer.
+fn part<'t>(scope: Scope, text: &'t Text<'_>) -> &'t str {
+    match scope {
+        Scope::Final | Scope::Full => after_thought(scope.of(text)).unwrap_or(""),
+        other => other.of(text),
+    }
+}
+
+fn program<'r>(response: &'r str, language: &Language, unfenced: bool) -> Option<Cow<'r, str>> {
     let fenced = || response.contains("```") || response.contains("~~~");
-    let whole = || (unfenced && !fenced() && !response.trim().is_empty()).then_some(response);
+    let whole = || (unfenced && !fenced() && !response.trim().is_empty()).then_some(Cow::Borrowed(response));
     extract(response, language).or_else(whole)
 }
 
@@ -286,5 +297,27 @@ impl CodeTask {
         }
         info.push("sandbox", Fact::Text(stored.sandbox.clone()));
         Outcome::scored(score, info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_in_the_thought_is_no_answer() {
+        let python = Language::written("python");
+        let (draft, answer) = ("```python\ndraft\n```", "```python\nanswer\n```");
+        for (response, wanted) in [
+            (format!("<think>\n{draft}\n</think>\n{answer}"), Some("answer\n")),
+            (format!("{draft}\n</think>\n{answer}"), Some("answer\n")),
+            (format!("<think>\n{draft}\n</think>\nDone."), None),
+            (format!("<think>\n{draft}"), None),
+            (answer.to_owned(), Some("answer\n")),
+        ] {
+            let text = Text::new(response.as_str());
+            assert_eq!(program(part(Scope::Final, &text), &python, false).as_deref(), wanted, "{response}");
+            assert!(program(part(Scope::All, &text), &python, false).is_some(), "{response}");
+        }
     }
 }

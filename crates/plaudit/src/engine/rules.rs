@@ -140,7 +140,7 @@ impl GroupScorer<'_> {
                 }
                 row
             }
-            None => Row::refused(sample.text.chars(), Code::NoRoute),
+            None => Row::refused(sample.text.chars(), self.plan.no_route(rollout)),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::compose::turn_rewards::TurnRewards;
 use crate::compose::{Combine, Part};
 use crate::group::Partial;
 use crate::judge::config::ResolvedJudge;
+use crate::reason::{Code, Reason};
 use crate::recipe::RecipeError;
 pub use crate::recipe::file::GateConfig as Gate;
 pub use crate::registry::Scorer;
@@ -130,6 +131,22 @@ impl Plan {
             route.cases.iter().find(|(name, _)| *name == value)
         };
         route.by.iter().find_map(case).map(|(_, branch)| *branch).or(route.default)
+    }
+
+    /// Why no branch takes a rollout: the fields that were asked, with what stands there.
+    pub(crate) fn no_route(&self, rollout: &Rollout<'_>) -> Reason {
+        /// The most characters of a value that are told.
+        const TOLD: usize = 60;
+        let by = self.route.iter().flat_map(|route| &route.by);
+        let fields = by.map(|path| match rollout.field(path) {
+            Some(value) => {
+                let told: String = value.chars().take(TOLD).collect();
+                format!("extra.{} is {told:?}", path.join("."))
+            }
+            None => format!("extra.{} is not there", path.join(".")),
+        });
+        let fields: Vec<String> = fields.collect();
+        Reason::new(Code::NoRoute, format!("No case of the route fits: {}.", fields.join(", ")))
     }
 
     /// Whether some component looks at the group as a whole.

@@ -17,9 +17,9 @@ use serde_json::Value;
 /// 1 where the response picks the right option of a multiple-choice question, else 0.
 ///
 /// ## What it scores
-/// The options stand in `extra.options` or `extra.choices`: a list of `{"A": "text"}`, an object `{"A": "text", ...}`, a list of texts, or
-/// `{"label": [...], "text": [...]}`. The right one is the reference, else `extra.expected_answer`: a letter, or the text of an option.
-/// Without options any letter may be the answer.
+/// The options stand in `extra.options` or `extra.choices`: a list of `{"A": "text"}` or of `{"label": "A", "text": "text"}`, an object
+/// `{"A": "text", ...}`, a list of texts, `{"label": [...], "text": [...]}`, or one of these as JSON. Labels are letters or digits. The right one
+/// is the reference, else `extra.expected_answer`: a letter or digit, or the text of an option. Without options any letter may be the answer.
 ///
 /// The answer is looked for after the thinking, where `mode` says; `auto` takes the last `\boxed{...}`, else the last `<answer>` pair,
 /// else the last line with "Answer:" or "the answer is", else a response or a last line that is nothing but an answer. It counts where
@@ -123,6 +123,9 @@ fn searcher(pattern: &str) -> Result<Searcher, String> {
 impl Choice {
     fn score(&self, patterns: &[Searcher], sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let options = ChoiceOptions::of(sample)?;
+        if self.semantics == ChoiceSemantics::Original && options.are_numbered() {
+            return Err(bad_row("The options of the question are not named by letters.".to_owned()));
+        }
         let right = self.right(sample, &options)?;
         let mode = self.mode(sample)?;
         let text = self.scope.of(sample.text);
@@ -149,7 +152,17 @@ impl Choice {
 
     /// The letter of the right option.
     fn right(&self, sample: &Sample<'_>, options: &ChoiceOptions) -> Result<char, Outcome> {
-        let expected = sample.extra.get("expected_answer").and_then(Value::as_str);
+        let number;
+        let expected = match sample.extra.get("expected_answer") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.as_str()),
+            Some(Value::Number(written)) => {
+                number = written.to_string();
+                Some(number.as_str())
+            }
+            Some(_) if sample.reference.is_some() => None,
+            Some(_) => return Err(bad_row("The row's expected_answer is no text.".to_owned())),
+        };
         let reference = match (sample.reference, expected) {
             (None, Some(expected)) => strip(expected),
             _ => sample.reference()?.stripped(),
@@ -164,7 +177,7 @@ impl Choice {
                 Code::MissingExtra,
                 "The rollout has no options, and its reference is no letter.",
             )),
-            false => Outcome::invalid(Reason::new(Code::BadOptions, "The reference is none of the options.")),
+            false => bad_row("The reference is neither the letter nor the text of an option.".to_owned()),
         })
     }
 
@@ -174,35 +187,39 @@ impl Choice {
         }
         match sample.extra.get("grading_mode").filter(|mode| !mode.is_null()) {
             None => Ok(ChoiceMode::Auto),
-            Some(mode) => ChoiceMode::deserialize(mode).map_err(|_| {
-                Outcome::invalid(Reason::new(Code::BadOptions, "The row's grading_mode is not known."))
-            }),
+            Some(mode) => ChoiceMode::deserialize(mode)
+                .map_err(|_| bad_row("The row's grading_mode is not known.".to_owned())),
         }
     }
 
     /// The patterns that the row brings.
     fn own_patterns(&self, sample: &Sample<'_>) -> Result<Vec<Searcher>, Outcome> {
-        let given = sample.extra.get("template_metadata").and_then(|metadata| metadata.get("output_regex"));
-        let bad = |what: String| Outcome::invalid(Reason::new(Code::BadOptions, what));
+        let given = match sample.extra.get("template_metadata") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(metadata)) => metadata.get("output_regex"),
+            Some(_) => return Err(bad_row("The row's template_metadata is no object.".to_owned())),
+        };
         let written: Vec<&Value> = match given {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(all)) => all.iter().collect(),
             Some(one) => vec![one],
         };
         if written.len() > MOST_PATTERNS {
-            return Err(bad("The row has more than 16 patterns.".to_owned()));
+            return Err(bad_row("The row has more than 16 patterns.".to_owned()));
         }
         let mut patterns = Vec::new();
         for pattern in written {
             let pattern =
-                pattern.as_str().ok_or_else(|| bad("A pattern of the row is no text.".to_owned()))?;
+                pattern.as_str().ok_or_else(|| bad_row("A pattern of the row is no text.".to_owned()))?;
             match searcher(pattern) {
                 Ok(pattern) => patterns.push(pattern),
                 // The origin passes over what its engine cannot compile.
                 Err(message)
                     if self.semantics == ChoiceSemantics::Original && message.starts_with("regex_syntax") => {
                 }
-                Err(message) => return Err(bad(format!("A pattern of the row cannot be used: {message}."))),
+                Err(message) => {
+                    return Err(bad_row(format!("A pattern of the row cannot be used: {message}.")));
+                }
             }
         }
         Ok(patterns)
@@ -228,11 +245,15 @@ impl Choice {
             ChoiceSemantics::Fixed => Ok(choice_answer::captured(captured, options)),
             ChoiceSemantics::Original if pattern.groups() > 1 => {
                 let message = "A pattern of the row has more than one group, which its origin cannot read.";
-                Err(Outcome::invalid(Reason::new(Code::BadOptions, message)))
+                Err(bad_row(message.to_owned()))
             }
             ChoiceSemantics::Original => Ok(letter(choice_original::captured(captured, options))),
         }
     }
+}
+
+fn bad_row(what: String) -> Outcome {
+    Outcome::invalid(Reason::new(Code::BadOptions, what))
 }
 
 fn letter(found: Option<char>) -> Chosen {
@@ -305,6 +326,9 @@ mod tests {
             (Some("A"), json!({"options": ["x"], "grading_mode": "loose"}), "input.options"),
             (Some("A"), pattern(json!("[")), "input.options"),
             (Some("A"), pattern(json!(3)), "input.options"),
+            (Some("A"), json!({"options": ["x"], "template_metadata": "Answer"}), "input.options"),
+            (None, json!({"options": ["x"], "expected_answer": ["A"]}), "input.options"),
+            (Some("1"), json!({"options": ["x", "y"]}), "input.options"),
         ] {
             let outcome = ask(json!({}), "\\boxed{A}", reference, extra.clone());
             assert_eq!((outcome.value(), why(&outcome).as_str()), (None, word), "{reference:?} {extra}");
@@ -312,6 +336,9 @@ mod tests {
         assert_eq!(ask(json!({}), "\\boxed{q}", Some("Q"), json!({})).value(), Some(1.0));
         let nemo = json!({"options": [{"A": "x"}], "expected_answer": "a"});
         assert_eq!(ask(json!({}), "\\boxed{A}", None, nemo).value(), Some(1.0));
+        let arc = json!({"choices": {"label": ["1", "2"], "text": ["x", "y"]}, "expected_answer": 2});
+        assert_eq!(ask(json!({}), "\\boxed{2}", None, arc.clone()).value(), Some(1.0));
+        assert_eq!(ask(json!({"semantics": "original"}), "\\boxed{2}", None, arc).value(), None);
         assert_eq!(rejected::<Choice>(json!({"patterns": ["("]})), ["patterns"]);
     }
 

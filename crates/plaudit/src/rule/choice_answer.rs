@@ -1,14 +1,14 @@
-//! ChoiceReader of multiple-choice answers: which option a response commits to, by letter or by text.
+//! Reader of multiple-choice answers: which option a response commits to, by letter or by text.
 //!
 //! An answer is read where a mode looks for it (the last box, the last `Answer:` line, ...), and counts only where it names
 //! one option: a letter alone, a letter with a mark and its option's text, the text itself, or the only letter that a short
 //! sentence affirms. What is denied ("not A", "A is wrong") does not count, and two letters are no answer.
 
 use super::choice::ChoiceMode;
-use super::choice_options::{ChoiceOptions, normal, single};
+use super::choice_options::{
+    ChoiceOptions, NEAR, first, is_mark, is_number_edge, matches, normal, plain, single, stands_alone,
+};
 use crate::text::space::{is_space, strip};
-use std::borrow::Cow;
-use unicode_normalization::UnicodeNormalization;
 
 /// The longest box that is read, in bytes. Nothing longer is an answer, and the work stays bounded.
 const LONGEST: usize = 1 << 12;
@@ -16,9 +16,6 @@ const LONGEST: usize = 1 << 12;
 const LINE: usize = 1 << 10;
 /// How many lines with a label are read, from the last one on.
 const LABELS: usize = 16;
-/// How far around a letter words are looked at, in bytes.
-const NEAR: usize = 1 << 8;
-
 /// What a response says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chosen {
@@ -88,42 +85,6 @@ fn tagged(text: &str) -> Option<&str> {
     Some(&text[start + "<answer>".len()..end])
 }
 
-/// Commands that only set their argument in another face.
-const FACES: &[&str] = &[
-    "\\text", "\\textbf", "\\textit", "\\texttt", "\\textrm", "\\mathbf", "\\mathrm", "\\mathit", "\\mathsf",
-    "\\mathtt", "\\bf", "\\rm", "\\boxed", "\\fbox",
-];
-
-/// An answer in one line, in plain letters: full-width ones made usual, and commands that only set the face left out.
-fn plain(payload: &str) -> Cow<'_, str> {
-    let payload = strip(payload);
-    let text: Cow<'_, str> =
-        if payload.is_ascii() { Cow::Borrowed(payload) } else { Cow::Owned(payload.nfkc().collect()) };
-    if !text.contains('\\') {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = rest.find('\\') {
-        let name = rest[at + 1..].bytes().take_while(u8::is_ascii_alphabetic).count();
-        let end = at + 1 + name;
-        out.push_str(&rest[..at]);
-        let command = &rest[at..end];
-        if !FACES.contains(&command) {
-            // Delimiters of formulas, `\(` and `\$`, are marks like others; a command stays a word.
-            out.push_str(if name == 0 { " " } else { command });
-        }
-        rest = &rest[end..];
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
-/// Marks that may stand around an answer and say nothing.
-fn is_mark(char: char) -> bool {
-    is_space(char) || "()[]{}<>*_`$\"'“”‘’«».,;:!。，（）【】".contains(char)
-}
-
 /// The letter that numbers an option: a Latin one in either case, or one of the alphabets that data sets number options in.
 fn letter(char: char) -> Option<char> {
     match char {
@@ -150,9 +111,11 @@ const FILLING: &str = "option choice answer letter the be is it to";
 const DENYING: &str = "not neither nor never except excluding isn't aren't wasn't don't cannot no";
 /// Words that say of a letter before them that it is not the answer.
 const REFUSING: &str = "not wrong incorrect false out excluded impossible eliminated ruled unlikely";
-/// Words that deny or exclude anywhere beside an option's text.
-const EXCLUDING: &str = "not no neither nor never none except excluding without but anything instead rather than isn't \
-    aren't cannot can't don't doesn't wasn't wrong incorrect or and";
+/// Words that deny or exclude an option's text in the same clause.
+const EXCLUDING: &str = "not no neither nor never none except excluding without anything isn't aren't cannot can't \
+    don't doesn't didn't wasn't won't wouldn't wrong incorrect false";
+/// Words that begin another clause.
+const CLAUSES: &str = "because since as so but rather instead not over";
 
 struct ChoiceReader<'o> {
     options: &'o ChoiceOptions,
@@ -220,9 +183,9 @@ impl ChoiceReader<'_> {
     fn exact(&self, payload: &str) -> Chosen {
         // The text of an option may begin or end with a mark, and may be a single letter.
         for text in [strip(payload), payload.trim_matches(is_mark)] {
-            let mut equal = self.options.equal(&normal(text)).collect::<Vec<_>>().into_iter();
+            let mut equal = self.options.same(&normal(text)).collect::<Vec<_>>().into_iter();
             match (
-                single(text).and_then(letter).filter(|letter| self.options.has(*letter)),
+                single(text).and_then(|char| self.name(char)).filter(|letter| self.options.has(*letter)),
                 equal.next(),
                 equal.next(),
             ) {
@@ -235,16 +198,23 @@ impl ChoiceReader<'_> {
             }
         }
         let text = payload.trim_matches(is_mark);
-        if single(text).and_then(letter).is_some() {
+        if single(text).and_then(|char| self.name(char)).is_some() {
             return Chosen::Outside;
         }
         self.labelled(payload.trim_start_matches(is_mark))
     }
 
+    /// What a character names options by: a letter, or a digit where the options have digits.
+    fn name(&self, char: char) -> Option<char> {
+        letter(char)
+            .or_else(|| Some(char).filter(|char| char.is_ascii_digit() && self.options.are_numbered()))
+    }
+
     /// A letter and a mark before the rest: `B) glass`, `B: glass`, `B. Glass`, `B - glass`.
     fn labelled(&self, text: &str) -> Chosen {
         let mut chars = text.chars();
-        let Some(letter) = chars.next().and_then(letter).filter(|letter| self.options.has(*letter)) else {
+        let name = chars.next().and_then(|char| self.name(char));
+        let Some(letter) = name.filter(|letter| self.options.has(*letter)) else {
             return Chosen::Nothing;
         };
         let after = chars.as_str();
@@ -262,14 +232,42 @@ impl ChoiceReader<'_> {
                 rest.trim_matches(is_mark).is_empty() || sentence || own()
             }
             Some('-' | '–' | '—') => (after.starts_with(is_space) && rest.starts_with(is_space)) || own(),
+            Some('=' | '→') => own(),
             _ => false,
         };
         if !is_label {
             return Chosen::Nothing;
         }
-        let other = self.options.equal(&normal(rest.trim_matches(is_mark))).all(|option| option != letter);
-        let named = self.options.equal(&normal(rest.trim_matches(is_mark))).next().is_some();
-        if named && other { Chosen::Ambiguous } else { Chosen::Letter(letter) }
+        if self.is_text_of_another(rest, letter) || self.lists_another(rest, letter) {
+            Chosen::Ambiguous
+        } else {
+            Chosen::Letter(letter)
+        }
+    }
+
+    /// Whether a text is that of other options alone.
+    fn is_text_of_another(&self, text: &str, letter: char) -> bool {
+        let text = text.trim_matches(is_mark);
+        let joined = ["=", "→", "- ", "– ", "— "].into_iter().find_map(|mark| text.strip_prefix(mark));
+        let text = normal(joined.unwrap_or(text).trim_matches(is_mark));
+        let mut equal = self.options.same(&text).peekable();
+        equal.peek().is_some() && equal.all(|option| option != letter)
+    }
+
+    /// Whether a list goes on after an option: ", (B)", ", B) glass rod", "copper wire and B".
+    fn lists_another(&self, rest: &str, letter: char) -> bool {
+        let text = normal(rest.trim_start_matches(is_mark));
+        let own = self.options.text(letter);
+        let behind = text.strip_prefix(own).filter(|_| !own.is_empty()).unwrap_or(&text);
+        let separated = behind.trim_start_matches(|char: char| is_mark(char) || "/|&+、".contains(char));
+        let (word, next) = separated.split_once(' ').unwrap_or((separated, ""));
+        let next = if is_one_of(word, "or and") { next } else { separated };
+        let end = next.find([',', ';', '/', '|', '&']).unwrap_or(next.len());
+        let piece = next[..end].trim_matches(is_mark);
+        let mut chars = piece.chars();
+        let name = chars.next().and_then(|char| self.name(char)).filter(|name| self.options.has(*name));
+        name.is_some_and(|name| name != letter)
+            && (chars.as_str().is_empty() || chars.as_str().starts_with([')', ']', ':', '.']))
     }
 
     /// The letter that a sentence affirms: the one that it begins with, or the only one.
@@ -284,25 +282,38 @@ impl ChoiceReader<'_> {
         }
         let mut affirmed = mentions.iter().filter(|mention| !mention.denied);
         let Some(first) = affirmed.next() else { return Chosen::Nothing };
+        let alone = mentions.len() == 1;
+        if alone && self.texts {
+            let around = [&text[..first.span.0], &text[first.span.1..]].concat();
+            if self.is_text_of_another(&around, first.letter) {
+                return Chosen::Ambiguous;
+            }
+        }
         match first.span.0 == 0 || affirmed.all(|other| other.letter == first.letter) {
             true => Chosen::Letter(first.letter),
             false => Chosen::Ambiguous,
         }
     }
 
-    /// The capital letters that stand alone and name options.
+    /// The capital letters that stand alone and name options, small ones after "option", and digits that name options.
     fn mentions(&self, text: &str) -> Vec<Mention> {
         let mut mentions: Vec<Mention> = Vec::new();
-        for (at, char) in
-            text.char_indices().filter(|(_, char)| char.is_ascii_uppercase() || !char.is_ascii())
-        {
-            let Some(letter) = letter(char).filter(|letter| self.options.has(*letter)) else { continue };
+        for (at, char) in text.char_indices() {
+            let small = char.is_ascii_lowercase();
+            if char.is_ascii() && !char.is_ascii_alphanumeric() {
+                continue;
+            }
+            let Some(letter) = self.name(char).filter(|letter| self.options.has(*letter)) else { continue };
             let (before, after) = (&text[..at], &text[at + char.len_utf8()..]);
             let (before, after) = (last(before, NEAR), first(after, NEAR));
-            if !is_alone(before, after) || !self.is_meant(letter, before, after) {
+            if !is_alone(before, after) || (char.is_ascii_digit() && !is_number_edge(before, after)) {
                 continue;
             }
             let word = last_word(before).unwrap_or("");
+            let named = is_one_of(word.trim_matches(is_mark), "option choice");
+            if (small && !named) || !self.is_meant(letter, before, after) {
+                continue;
+            }
             let chained = mentions.last().is_some_and(|last: &Mention| {
                 last.denied && is_one_of(word, "or and nor") && is_separator(&text[last.span.1..at])
             });
@@ -315,6 +326,10 @@ impl ChoiceReader<'_> {
     /// Whether a letter is meant as an answer, and is no article, pronoun or part of a name: "A good choice", "I think",
     /// "vitamin B", "B cells".
     fn is_meant(&self, letter: char, before: &str, after: &str) -> bool {
+        // "N/A" names no option.
+        if letter == 'A' && (before.ends_with("N/") || before.ends_with("n/")) {
+            return false;
+        }
         // An abbreviation, as in "B. coli".
         let dotted = after.strip_prefix('.').map(|after| after.trim_start_matches(is_space));
         if dotted.is_some_and(|after| after.starts_with(|next: char| next.is_lowercase())) {
@@ -339,29 +354,39 @@ impl ChoiceReader<'_> {
         follows && leads
     }
 
-    /// The only option whose text stands in a payload that denies nothing.
+    /// The only option whose text a payload affirms.
     fn contained(&self, payload: &str) -> Chosen {
         let text = normal(payload);
         let mut found: Vec<(usize, usize, char)> = Vec::new();
         for option in self.options.0.iter().filter(|option| !option.text.is_empty()) {
             let at = memchr::memmem::find_iter(text.as_bytes(), option.text.as_bytes())
-                .find(|at| is_word_edge(&text, *at) && is_word_edge(&text, at + option.text.len()));
+                .find(|at| stands_alone(&text, *at, &option.text));
             found.extend(at.map(|at| (at, at + option.text.len(), option.letter)));
         }
         // A text inside the longer text of another option is that one's.
         let inside = |a: &(usize, usize, char), b: &(usize, usize, char)| {
             b.0 <= a.0 && a.1 <= b.1 && b.1 - b.0 > a.1 - a.0
         };
-        let longest: Vec<_> = found.iter().filter(|a| !found.iter().any(|b| inside(a, b))).collect();
+        let mut longest: Vec<_> = found.iter().filter(|a| !found.iter().any(|b| inside(a, b))).collect();
+        longest.sort_unstable();
+        let listed = longest.windows(2).any(|pair| match pair {
+            [(_, end, _), (from, ..)] => text.get(*end..*from).is_some_and(is_separator),
+            _ => false,
+        });
+        let denied = text.split(is_space).any(|word| is_one_of(word, EXCLUDING));
+        if listed && !denied {
+            return Chosen::Ambiguous;
+        }
+        longest.retain(|(from, to, _)| is_affirmed(&text[..*from], &text[*to..]));
         match longest[..] {
             [] => Chosen::Nothing,
+            // A letter beside the text of another option; a small "a" is an article.
             [(from, to, letter)] => {
-                let around = [&text[..*from], &text[*to..]];
-                let words = around.iter().flat_map(|part| {
-                    part.split(|char: char| is_space(char) || is_mark(char) && char != '\'')
-                });
-                if words.into_iter().any(|word| is_one_of(word, EXCLUDING)) {
-                    Chosen::Nothing
+                let around = [&text[..*from], &text[*to..]].concat();
+                let beside = single(around.trim_matches(is_mark)).filter(|char| *char != 'a');
+                let beside = beside.and_then(|char| self.name(char)).filter(|name| self.options.has(*name));
+                if beside.is_some_and(|other| other != *letter) {
+                    Chosen::Ambiguous
                 } else {
                     Chosen::Letter(*letter)
                 }
@@ -373,27 +398,57 @@ impl ChoiceReader<'_> {
 
 /// Where the answer of a line begins: after the last `answer:`, or with `phrases` also after "the answer is" and the like.
 fn label(line: &str, phrases: bool) -> Option<usize> {
-    const WORD: &[u8] = b"answer";
     let bytes = line.as_bytes();
     let colon = |rest: &str| rest.starts_with([':', '：']);
     let marks = |rest: &str| {
-        rest.len() - rest.trim_start_matches(|char: char| is_space(char) || "*_`".contains(char)).len()
+        rest.len() - rest.trim_start_matches(|char: char| is_space(char) || "*_`\"'".contains(char)).len()
+    };
+    let is = |at: usize, word: &str| {
+        bytes.get(at..at + word.len()).is_some_and(|at| at.eq_ignore_ascii_case(word.as_bytes()))
     };
     let mut found = None;
-    for at in memchr::memchr2_iter(b'a', b'A', bytes) {
-        let end = at + WORD.len();
-        let is_word = bytes.get(at..end).is_some_and(|word| word.eq_ignore_ascii_case(WORD));
-        if !is_word || at.checked_sub(1).is_some_and(|at| bytes[at].is_ascii_alphanumeric()) {
+    for (at, byte) in bytes.iter().enumerate() {
+        let word = match byte {
+            b'a' | b'A' => "answer",
+            b'o' | b'O' if phrases => "option",
+            b'c' | b'C' if phrases => "choice",
+            _ => continue,
+        };
+        if !is(at, word) || at.checked_sub(1).is_some_and(|at| bytes[at].is_ascii_alphanumeric()) {
             continue;
         }
+        // "Option" alone only numbers one.
+        let chosen = || {
+            last_word(last(&line[..at], NEAR))
+                .is_some_and(|word| is_one_of(word.trim_matches(is_mark), "correct right best"))
+        };
+        if word != "answer" && !chosen() {
+            continue;
+        }
+        let end = at + word.len();
         let start = end + marks(&line[end..]);
         if colon(&line[start..]) {
             found = Some(start + line[start..].chars().next().map_or(0, char::len_utf8));
-        } else if phrases && line[start..].starts_with("is ") && start > end {
-            found = Some(start + 3);
+            continue;
+        }
+        let said = ["is", "would be", "must be", "should be"].into_iter().find(|said| is(start, said));
+        if let Some(said) = said.filter(|_| phrases && start > end) {
+            let after = start + said.len();
+            if !bytes.get(after).is_some_and(u8::is_ascii_alphanumeric)
+                && !line[after..].starts_with(['\'', '’'])
+            {
+                found = Some(after);
+            }
         }
     }
     if phrases {
+        // A heading: the answer stands below it.
+        let heading = line.trim_matches(|char: char| is_mark(char) || char == '#');
+        if is_one_of(heading, "answer")
+            || ["final answer", "correct answer"].iter().any(|known| heading.eq_ignore_ascii_case(known))
+        {
+            found = Some(line.len());
+        }
         const CHINESE: &str = "答案";
         if let Some(at) = memchr::memmem::rfind(bytes, CHINESE.as_bytes()) {
             let rest = &line[at + CHINESE.len()..];
@@ -412,11 +467,6 @@ fn denies(payload: &str) -> bool {
         .any(|word| is_one_of(word, "none neither not no"))
 }
 
-/// The beginning of a text, of at most so many bytes.
-fn first(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
-}
-
 /// The end of a text, of at most so many bytes.
 fn last(text: &str, most: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
@@ -427,21 +477,44 @@ fn is_one_of(word: &str, words: &str) -> bool {
     words.split(' ').any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Whether one normalised text is the other, or a whole-word part of it.
-fn matches(text: &str, option: &str) -> bool {
-    if text.is_empty() || option.is_empty() {
+/// Whether the clause around an option's text affirms it: "not the glass rod", "anything but the glass rod" and "the glass rod is
+/// wrong" do not; "glass rod, not wool thread" does.
+fn is_affirmed(before: &str, after: &str) -> bool {
+    let ends = |char: char| ",.;:!?()".contains(char);
+    let words = |clause: &'_ str| -> Vec<String> {
+        let trimmed = clause.split(is_space).map(|word| word.trim_matches(is_mark).to_owned());
+        trimmed.filter(|word| !word.is_empty()).collect()
+    };
+    let mut clause = words(before.rsplit(ends).next().unwrap_or(""));
+    if let Some(but) = clause.iter().rposition(|word| word == "but") {
+        let all = but.checked_sub(1).is_some_and(|at| is_one_of(&clause[at], "anything everything all any"));
+        if all {
+            return false;
+        }
+        clause.drain(..=but);
+    }
+    let excluded = |pair: &[String]| match pair {
+        [first, second] => {
+            second == "than" && is_one_of(first, "rather other") || second == "of" && first == "instead"
+        }
+        _ => false,
+    };
+    let joined = clause.last().is_some_and(|word| is_one_of(word, "or and"));
+    if joined || clause.iter().any(|word| is_one_of(word, EXCLUDING)) || clause.windows(2).any(excluded) {
         return false;
     }
-    let (long, short) = if text.len() >= option.len() { (text, option) } else { (option, text) };
-    memchr::memmem::find_iter(long.as_bytes(), short.as_bytes())
-        .any(|at| is_word_edge(long, at) && is_word_edge(long, at + short.len()))
-}
-
-/// Whether a place in a text is not inside a word.
-fn is_word_edge(text: &str, at: usize) -> bool {
-    let Some((before, after)) = text.split_at_checked(at) else { return false };
-    let inner = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
-    !(inner(before.chars().next_back()) && inner(after.chars().next()))
+    let rest = after.split(ends).next().unwrap_or("");
+    let rest = words(rest);
+    let own = rest.iter().take_while(|word| !is_one_of(word, CLAUSES));
+    let own: Vec<&String> = own.collect();
+    let refused = own.iter().any(|word| is_one_of(word, EXCLUDING));
+    // "The glass rod is not" ends before the denial.
+    let denied = !own.is_empty()
+        && rest.get(own.len()).is_some_and(|word| word == "not")
+        && own
+            .last()
+            .is_some_and(|word| is_one_of(word, "is are was does do did will would can could should"));
+    !refused && !denied && !own.first().is_some_and(|word| is_one_of(word, "or and"))
 }
 
 /// Whether a letter between two parts stands alone. Scripts without spaces between words may be beside it.
@@ -499,6 +572,10 @@ fn is_refused(after: &str) -> bool {
 
 /// Whether what stands between two letters only lists them.
 fn is_separator(gap: &str) -> bool {
+    // "B (A conducts)".
+    if strip(gap) == "(" {
+        return false;
+    }
     let inner = gap.trim_matches(|char: char| is_mark(char) || "/|&+、".contains(char));
     let word = strip(inner.strip_suffix("option").unwrap_or(inner));
     word.is_empty() || is_one_of(word, "or and nor")
@@ -510,8 +587,11 @@ mod tests {
     use serde_json::json;
 
     fn options() -> ChoiceOptions {
-        let of =
-            |letter, text: &str| super::super::choice_options::ChoiceOption { letter, text: text.to_owned() };
+        let of = |letter, text: &str| super::super::choice_options::ChoiceOption {
+            letter,
+            text: text.to_owned(),
+            bare: String::new(),
+        };
         ChoiceOptions(vec![
             of('A', "copper wire"),
             of('B', "glass rod"),
@@ -559,7 +639,27 @@ mod tests {
             ("both A and B", "?"),
             ("A B", "?"),
             ("B) wool thread", "?"),
+            ("B, wool thread", "?"),
+            ("B wool thread", "?"),
+            ("wool thread (B)", "?"),
+            ("(A), (B)", "?"),
+            ("A、B", "?"),
+            ("A) copper wire, B) glass rod", "?"),
+            ("A) because B and C do not conduct", "A"),
+            ("B (A and C conduct)", "B"),
+            ("\\text{glass}~\\text{rod}", "B"),
+            ("\\text{option b}", "B"),
+            ("not glass rod but wool thread", "C"),
+            ("glass rod, not wool thread", "B"),
+            ("the glass rod rather than the wool thread", "B"),
+            ("the glass rod, because it does not conduct", "B"),
+            ("the glass rod is not right", ""),
+            ("neither glass rod nor wool thread", ""),
+            ("I do not think that it is the glass rod", ""),
+            ("N/A", ""),
             ("glass rod, wool thread", "?"),
+            ("glass rod or wool thread", "?"),
+            ("I think \\textbf{B}", "B"),
             ("E", "!"),
         ] {
             let found = match reader.payload(payload) {
@@ -571,6 +671,54 @@ mod tests {
             assert_eq!(found, letter, "{payload}");
         }
         assert_eq!(json!(normal("A  b")), json!("a b"));
+    }
+
+    fn found(options: &serde_json::Value, payload: &str) -> Chosen {
+        let options = ChoiceOptions::read(options).unwrap();
+        ChoiceReader { options: &options, texts: true }.payload(payload)
+    }
+
+    #[test]
+    fn a_number_is_no_part_of_another() {
+        let options = json!(["3", "30", "-0.5", "0.5"]);
+        for (payload, letter) in [
+            ("3", 'A'),
+            ("x = 30", 'B'),
+            ("30\\text{ m}", 'B'),
+            ("-0.5", 'C'),
+            ("x=0.5", 'D'),
+            ("30^\\circ", 'B'),
+        ] {
+            assert_eq!(found(&options, payload), Chosen::Letter(letter), "{payload}");
+        }
+        for payload in
+            ["3.5", "-3", "0.3", "1,300", "x^3", "\\sqrt{3}", "\\frac{3}{7}", "3/7", "3 + x", "-30", "1.30"]
+        {
+            assert_eq!(found(&options, payload), Chosen::Nothing, "{payload}");
+        }
+    }
+
+    #[test]
+    fn digits_may_name_options() {
+        let options = json!({"1": "red", "2": "blue", "3": "green"});
+        for payload in ["2", "(2)", "2. blue", "2) blue", "blue", "Option 2", "it is 2, not 1"] {
+            assert_eq!(found(&options, payload), Chosen::Letter('2'), "{payload}");
+        }
+        assert_eq!(found(&options, "1 or 2"), Chosen::Ambiguous);
+        assert_eq!(found(&options, "4"), Chosen::Outside);
+        for payload in ["2.5", "12", "-2"] {
+            assert_eq!(found(&options, payload), Chosen::Nothing, "{payload}");
+        }
+    }
+
+    #[test]
+    fn texts_of_options_may_be_formulas() {
+        let options = json!(["\\frac{1}{2}", "$x^2$", "\\( \\pi \\)", "No"]);
+        for (payload, letter) in
+            [("\\frac{1}{2}", 'A'), ("x^2", 'B'), ("\\pi", 'C'), ("No, it does not", 'D')]
+        {
+            assert_eq!(found(&options, payload), Chosen::Letter(letter), "{payload}");
+        }
     }
 
     #[test]
@@ -586,6 +734,10 @@ mod tests {
             ("The answer is not B", ChoiceMode::Auto, Chosen::Nothing),
             ("答案是B。", ChoiceMode::Auto, Chosen::Letter('B')),
             ("so\n\nB", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("so\nThe answer is: **B**\nBye.", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("so\nThe correct option is (B).\nBye.", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("so\n\n### Final Answer\n\n**B**\n\nBye.", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("```json\n{\"answer\": \"B\"}\n```", ChoiceMode::Auto, Chosen::Letter('B')),
             ("so it is B\nbut A conducts", ChoiceMode::Auto, Chosen::Nothing),
             ("<answer>glass rod</answer>", ChoiceMode::Auto, Chosen::Letter('B')),
             ("\\boxed{A} or \\boxed{B}", ChoiceMode::Auto, Chosen::Letter('B')),

@@ -1,23 +1,32 @@
-//! Options of a multiple-choice question: letters with their texts, read from `extra`, and which of them is right.
+//! Options of a multiple-choice question: letters with their texts, read from `extra`, and where such a text stands in another.
 
 use super::Sample;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
-use crate::text::space::strip;
+use crate::text::space::{is_space, strip};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization;
 
 /// The most options: the letters of the alphabet.
 const MOST: usize = 26;
 /// The longest text of an option, in bytes.
 const LONGEST: usize = 1 << 12;
 
+/// How far around a letter words are looked at, in bytes.
+pub(super) const NEAR: usize = 1 << 8;
+
+const TOO_MANY: &str = "The question has more options than the alphabet has letters.";
+
 /// One option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChoiceOption {
-    /// Its letter, in upper case.
+    /// Its letter, in upper case, or its digit.
     pub(super) letter: char,
     /// Its text, normalised.
     pub(super) text: String,
+    /// Its text without the marks of LaTeX around it, normalised; empty where that is the same.
+    pub(super) bare: String,
 }
 
 /// The options of a question. None at all: any letter may be the answer.
@@ -27,21 +36,33 @@ pub(super) struct ChoiceOptions(pub(super) Vec<ChoiceOption>);
 impl ChoiceOptions {
     /// The options that a rollout gives: `options` or `choices` of `extra`.
     pub(super) fn of(sample: &Sample<'_>) -> Result<Self, Outcome> {
-        let given = ["options", "choices"].iter().find_map(|key| sample.extra.get(*key));
-        let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(Self::default()) };
+        let given = ["options", "choices"]
+            .iter()
+            .find_map(|key| sample.extra.get(*key).filter(|given| !given.is_null()));
+        let Some(given) = given else { return Ok(Self::default()) };
         let read = Self::read(given).and_then(Self::checked);
         read.map_err(|what| Outcome::invalid(Reason::new(Code::BadOptions, what)))
     }
 
-    fn read(given: &Value) -> Result<Self, &'static str> {
+    pub(super) fn read(given: &Value) -> Result<Self, &'static str> {
+        let parsed;
+        let given = match given {
+            // A column of a table may hold the list as JSON.
+            Value::String(text) => {
+                parsed = serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+                &parsed
+            }
+            given => given,
+        };
         let mut options = Vec::new();
         match given {
             Value::Object(map) => match labelled(map) {
-                Some((labels, texts)) => {
+                Some((labels, texts)) if labels.len() == texts.len() => {
                     for (label, text) in labels.iter().zip(texts) {
-                        options.extend(option(label.as_str().unwrap_or(""), text)?);
+                        options.extend(option(&written(label), text)?);
                     }
                 }
+                Some(_) => return Err("The question has not as many labels as texts of options."),
                 None => {
                     for (label, text) in map {
                         options.extend(option(label, text)?);
@@ -49,17 +70,24 @@ impl ChoiceOptions {
                 }
             },
             Value::Array(all) => {
+                let numbered = all.iter().enumerate().all(|(at, each)| unlabelled(at, each).is_some());
                 for (at, each) in all.iter().enumerate() {
                     match each {
-                        Value::Object(map) => {
-                            for (label, text) in map {
-                                options.extend(option(label, text)?);
+                        Value::Object(map) => match named(map) {
+                            Some((label, text)) => options.extend(option(&written(label), text)?),
+                            None => {
+                                for (label, text) in map {
+                                    options.extend(option(label, text)?);
+                                }
                             }
-                        }
+                        },
                         text => {
-                            let letter =
-                                u8::try_from(at).map_or('?', |at| char::from(b'A'.saturating_add(at)));
-                            options.extend(option(letter.encode_utf8(&mut [0; 4]), text)?);
+                            let own = unlabelled(at, text).filter(|_| numbered).map(Value::from);
+                            let label = place(at).ok_or(TOO_MANY)?;
+                            options.extend(option(
+                                label.encode_utf8(&mut [0; 4]),
+                                own.as_ref().unwrap_or(text),
+                            )?);
                         }
                     }
                 }
@@ -71,7 +99,7 @@ impl ChoiceOptions {
 
     fn checked(self) -> Result<Self, &'static str> {
         if self.0.len() > MOST {
-            return Err("The question has more options than the alphabet has letters.");
+            return Err(TOO_MANY);
         }
         let twice = |at: usize| self.0[..at].iter().any(|other| other.letter == self.0[at].letter);
         if (0..self.0.len()).any(twice) {
@@ -88,6 +116,11 @@ impl ChoiceOptions {
         }
     }
 
+    /// Whether digits name the options, as in some questions of ARC.
+    pub(super) fn are_numbered(&self) -> bool {
+        self.0.iter().any(|option| option.letter.is_ascii_digit())
+    }
+
     /// The text of an option, normalised; empty where it has none.
     pub(super) fn text(&self, letter: char) -> &str {
         self.0.iter().find(|option| option.letter == letter).map_or("", |option| option.text.as_str())
@@ -98,12 +131,44 @@ impl ChoiceOptions {
         let same = move |option: &&ChoiceOption| !text.is_empty() && option.text == text;
         self.0.iter().filter(same).map(|option| option.letter)
     }
+
+    /// The same, or whose text is it without the marks of LaTeX.
+    pub(super) fn same<'o>(&'o self, text: &'o str) -> impl Iterator<Item = char> + 'o {
+        let same =
+            move |option: &&ChoiceOption| !text.is_empty() && (option.text == text || option.bare == text);
+        self.0.iter().filter(same).map(|option| option.letter)
+    }
 }
 
 /// The two lists of the form `{"label": [...], "text": [...]}`.
 fn labelled(map: &Map<String, Value>) -> Option<(&Vec<Value>, &Vec<Value>)> {
     let list = |names: [&str; 2]| names.iter().find_map(|name| map.get(*name)?.as_array());
     Some((list(["label", "labels"])?, list(["text", "texts"])?))
+}
+
+/// The label and the text of an option that is an object of its own.
+fn named(map: &Map<String, Value>) -> Option<(&Value, &Value)> {
+    let one = |names: &[&str]| names.iter().find_map(|name| map.get(*name));
+    Some((one(&["label", "letter", "key", "id"])?, one(&["text", "content", "value"])?))
+}
+
+/// The letter of a place.
+fn place(at: usize) -> Option<char> {
+    u8::try_from(at).ok().filter(|at| usize::from(*at) < MOST).map(|at| char::from(b'A' + at))
+}
+
+/// The text behind the label that a text brings itself, where that is the letter of its place: "A. red", "(A) red".
+fn unlabelled(at: usize, text: &Value) -> Option<&str> {
+    let text = strip(text.as_str()?);
+    let label = place(at)?;
+    let bracket = text.strip_prefix('(').unwrap_or(text);
+    let rest = bracket.strip_prefix(label)?.strip_prefix(['.', ')', ':'])?;
+    rest.starts_with(is_space).then(|| strip(rest))
+}
+
+/// A label, which may be a number.
+fn written(label: &Value) -> String {
+    label.as_str().map_or_else(|| label.to_string(), str::to_owned)
 }
 
 /// An option; none where its text is null, as data sets with columns for all letters have it.
@@ -117,9 +182,12 @@ fn option(label: &str, text: &Value) -> Result<Option<ChoiceOption>, &'static st
     if text.len() > LONGEST {
         return Err("An option of the question is longer than 4 KiB.");
     }
-    let letter = single(strip(label)).filter(char::is_ascii_alphabetic);
-    let letter = letter.ok_or("The options of the question are not named by letters.")?;
-    Ok(Some(ChoiceOption { letter: letter.to_ascii_uppercase(), text: normal(&text) }))
+    let letter = single(strip(label)).filter(char::is_ascii_alphanumeric);
+    let letter = letter.ok_or("The options of the question are not named by letters or digits.")?;
+    let marks = |char: char| is_space(char) || "$.*_`\"'".contains(char);
+    let (bare, text) = (normal(plain(&text).trim_matches(marks)), normal(&text));
+    let bare = if bare == text { String::new() } else { bare };
+    Ok(Some(ChoiceOption { letter: letter.to_ascii_uppercase(), text, bare }))
 }
 
 /// The only character of a text.
@@ -131,9 +199,157 @@ pub(super) fn single(text: &str) -> Option<char> {
 /// A text in lower case, with single spaces between its words.
 pub(super) fn normal(text: &str) -> String {
     let lower = text.to_lowercase();
-    let words: Vec<&str> =
-        lower.split(crate::text::space::is_space).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = lower.split(is_space).filter(|word| !word.is_empty()).collect();
     words.join(" ")
+}
+
+/// Commands that only set their argument in another face.
+const FACES: &[&str] = &[
+    "\\text",
+    "\\textbf",
+    "\\textit",
+    "\\texttt",
+    "\\textrm",
+    "\\textsf",
+    "\\textnormal",
+    "\\mathbf",
+    "\\mathrm",
+    "\\mathit",
+    "\\mathsf",
+    "\\mathtt",
+    "\\mathbb",
+    "\\mathcal",
+    "\\boldsymbol",
+    "\\bm",
+    "\\bf",
+    "\\rm",
+    "\\mbox",
+    "\\emph",
+    "\\underline",
+    "\\operatorname",
+    "\\displaystyle",
+    "\\boxed",
+    "\\fbox",
+];
+
+/// An answer in one line, in plain letters: full-width ones made usual, commands that only set the face left out with their
+/// braces, and spaces of LaTeX made usual.
+pub(super) fn plain(payload: &str) -> Cow<'_, str> {
+    let payload = strip(payload);
+    let text: Cow<'_, str> =
+        if payload.is_ascii() { Cow::Borrowed(payload) } else { Cow::Owned(payload.nfkc().collect()) };
+    if !text.contains(['\\', '~']) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = &*text;
+    // Of each open brace, whether it belongs to a command that is left out.
+    let (mut open, mut face) = (Vec::new(), false);
+    while let Some(at) = rest.find(['\\', '~', '{', '}']) {
+        out.push_str(&rest[..at]);
+        face &= rest[..at].trim_matches(is_space).is_empty();
+        let char = rest.as_bytes()[at];
+        rest = &rest[at + 1..];
+        match char {
+            b'~' => out.push(' '),
+            b'{' => {
+                // A letter alone stays in its braces, which set it off from the words around it.
+                let inner =
+                    first(rest, NEAR).split('}').next().map_or("", |inner| inner.trim_matches(is_mark));
+                let hidden = std::mem::take(&mut face) && single(inner).is_none();
+                if !hidden {
+                    out.push('{');
+                }
+                open.push(hidden);
+            }
+            b'}' => {
+                if open.pop() != Some(true) {
+                    out.push('}');
+                }
+            }
+            _ => {
+                let name = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+                let command = &rest[..name];
+                face = FACES.iter().any(|known| &known[1..] == command);
+                match command {
+                    // Spaces and the delimiters of formulas; `\$` and `\&` are marks like others.
+                    "" => {
+                        let next = rest.chars().next().filter(|next| " ,;:!()[]\\".contains(*next));
+                        rest = &rest[next.map_or(0, char::len_utf8)..];
+                        out.push(' ');
+                    }
+                    "quad" | "qquad" => out.push(' '),
+                    _ if face => {}
+                    _ => {
+                        out.push('\\');
+                        out.push_str(command);
+                    }
+                }
+                rest = &rest[name..];
+            }
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Marks that may stand around an answer and say nothing.
+pub(super) fn is_mark(char: char) -> bool {
+    is_space(char) || "()[]{}<>*_`$\"'“”‘’«».,;:!。，（）【】".contains(char)
+}
+
+/// The beginning of a text, of at most so many bytes.
+pub(super) fn first(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// Whether one normalised text is the other, or a whole-word part of it.
+pub(super) fn matches(text: &str, option: &str) -> bool {
+    if text.is_empty() || option.is_empty() {
+        return false;
+    }
+    let (long, short) = if text.len() >= option.len() { (text, option) } else { (option, text) };
+    memchr::memmem::find_iter(long.as_bytes(), short.as_bytes())
+        .any(|at| is_word_edge(long, at) && is_word_edge(long, at + short.len()))
+}
+
+/// Whether a place in a text is not inside a word.
+pub(super) fn is_word_edge(text: &str, at: usize) -> bool {
+    let Some((before, after)) = text.split_at_checked(at) else { return false };
+    let inner = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
+    !(inner(before.chars().next_back()) && inner(after.chars().next()))
+}
+
+/// Whether the option's text at a place of a text is no part of a longer word, number or formula.
+pub(super) fn stands_alone(text: &str, at: usize, option: &str) -> bool {
+    let end = at + option.len();
+    if !is_word_edge(text, at) || !is_word_edge(text, end) {
+        return false;
+    }
+    let digit = |char: Option<char>| char.is_some_and(|char| char.is_ascii_digit());
+    let before = if digit(option.chars().next()) { &text[..at] } else { "" };
+    let after = if digit(option.chars().next_back()) { &text[end..] } else { "" };
+    is_number_edge(before, after)
+}
+
+/// Whether a number between two parts is whole: no sign, no more digits, and no formula around it.
+pub(super) fn is_number_edge(before: &str, after: &str) -> bool {
+    let mut previous = before.chars().rev();
+    let glued = match previous.next() {
+        Some('-' | '−' | '.' | '^' | '_' | '/' | '\\') => true,
+        Some(',') => previous.next().is_some_and(|char| char.is_ascii_digit()),
+        // The argument of a command.
+        Some('{') => previous.next().is_some_and(|char| char.is_alphanumeric() || "}^_".contains(char)),
+        _ => "+*/×·".contains(before.trim_end_matches(is_space).chars().next_back().unwrap_or(' ')),
+    };
+    let mut next = after.chars();
+    let continued = match next.next() {
+        Some('.' | ',') => next.next().is_some_and(|char| char.is_ascii_digit()),
+        Some('^') => !after.trim_start_matches(['^', '{']).starts_with("\\circ"),
+        Some('/' | '_' | '\\') => true,
+        _ => "+*/×·".contains(after.trim_start_matches(is_space).chars().next().unwrap_or(' ')),
+    };
+    !glued && !continued
 }
 
 #[cfg(test)]
@@ -147,16 +363,30 @@ mod tests {
     }
 
     #[test]
-    fn data_sets_write_options_in_four_ways() {
+    fn data_sets_write_options_in_many_ways() {
         for given in [
             json!([{"A": "Red"}, {"b": " blue  sky"}, {"C": null}]),
             json!({"A": "red", "B": "Blue sky"}),
             json!(["red", "blue sky"]),
             json!({"label": ["A", "B"], "text": ["red", "blue\tsky"]}),
+            json!([{"label": "A", "text": "red"}, {"label": "B", "text": "blue sky"}]),
+            json!(["A. red", "B. blue sky"]),
+            json!(["(A) red", "(B) blue sky"]),
+            json!("[\"red\", \"blue sky\"]"),
         ] {
             assert_eq!(letters(given.clone()).as_deref(), Ok("A=red B=blue sky "), "{given}");
         }
-        for given in [json!("AB"), json!([["a"]]), json!({"first": "a"}), json!([{"A": "x"}, {"a": "y"}])] {
+        assert_eq!(letters(json!({"label": [1, "2"], "text": ["x", "y"]})).as_deref(), Ok("1=x 2=y "));
+        assert_eq!(letters(json!(["A. red", "blue"])).as_deref(), Ok("A=a. red B=blue "));
+        let uneven = json!({"label": ["A", "B"], "text": ["x"]});
+        for given in [
+            uneven,
+            json!("AB"),
+            json!({"10": "a"}),
+            json!([["a"]]),
+            json!({"first": "a"}),
+            json!([{"A": "x"}, {"a": "y"}]),
+        ] {
             assert!(letters(given.clone()).is_err(), "{given}");
         }
     }

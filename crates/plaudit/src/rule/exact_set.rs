@@ -12,8 +12,8 @@ use std::borrow::Cow;
 /// 1 where the response lists the same answers as the reference, in any order; otherwise 0.
 ///
 /// ## What it scores
-/// The wanted answers stand in the field of `extra` that `answers_field` names, else in the reference: a JSON list, or a text. The final
-/// answer of the response, and a reference that is a text, are cut at each of the `separators`. Each piece loses the white space at its
+/// The wanted answers stand in the field of `extra` that `answers_field` names, else in the reference: a JSON list, or a text. They and the
+/// final answer of the response are cut at each of the `separators`. Each piece loses the white space at its
 /// ends, a bullet or a number before it and, with `ignore_case`, its case; empty pieces, order and repetitions do not count. The two sets
 /// must be equal. Of separators that overlap, the one that begins first cuts; of those that begin together, the one named first. The info says how many answers were `expected`, `given` and `matched`.
 ///
@@ -77,11 +77,8 @@ impl Reward<Rule> for ExactSet {
 impl ExactSet {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let wanted = reference_list::texts(sample, &self.answers_field, MOST)?;
-        let wanted: RapidHashSet<Cow<'_, str>> = match &wanted[..] {
-            [one] => self.pieces(one),
-            // A list is separated already.
-            all => all.iter().map(|text| self.piece(text)).collect(),
-        };
+        // Those of a list too: a response could never name one with a separator in it.
+        let wanted: RapidHashSet<Cow<'_, str>> = wanted.iter().flat_map(|text| self.pieces(text)).collect();
         if wanted.is_empty() {
             return Err(Outcome::skipped(crate::reason::Code::EmptyReference));
         }
@@ -186,6 +183,11 @@ mod tests {
         let extra = Map::from_iter([("answers".to_owned(), json!(["a, b", 3]))]);
         let rollout = TestRollout { response: "3", extra, ..TestRollout::default() };
         assert_eq!(one::<ExactSet>(json!({}), rollout).value(), Some(0.0));
+        let comma = Some("[\"Washington, D.C.\", \"Oslo\"]");
+        assert_eq!(compared::<ExactSet>(json!({}), "Oslo, Washington, D.C.", comma).value(), Some(1.0));
+        let extra = Map::from_iter([("answers".to_owned(), json!("[\"a\", \"b\"]"))]);
+        let rollout = TestRollout { response: "b, a", extra, ..TestRollout::default() };
+        assert_eq!(one::<ExactSet>(json!({}), rollout).value(), Some(1.0));
         assert_eq!(rejected::<ExactSet>(json!({"separators": []})), ["separators"]);
     }
 }

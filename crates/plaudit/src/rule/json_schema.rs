@@ -6,6 +6,7 @@
 
 use super::pattern::Searcher;
 use serde_json::{Map, Number, Value};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many values and schemas may be looked at for one response: some ten milliseconds.
@@ -207,6 +208,9 @@ const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "objec
 pub(super) struct SchemaChecker {
     left: u64,
     open: usize,
+    /// Whether values are checked as Python's `jsonschema` does it: `multipleOf` by a division of doubles, and `nullable` is no
+    /// keyword.
+    python: bool,
 }
 
 /// A schema with its root and its patterns.
@@ -218,7 +222,12 @@ struct In<'s> {
 
 impl SchemaChecker {
     pub(super) const fn new() -> Self {
-        Self { left: MOST_WORK, open: 0 }
+        Self { left: MOST_WORK, open: 0, python: false }
+    }
+
+    /// One that answers as Python's `jsonschema`.
+    pub(super) const fn of_python() -> Self {
+        Self { left: MOST_WORK, open: 0, python: true }
     }
 
     /// Whether a value is valid by a schema that was looked through.
@@ -251,7 +260,7 @@ impl SchemaChecker {
             Value::Object(rules) => rules,
             _ => return wrong("false"),
         };
-        if value.is_null() && rules.get("nullable") == Some(&Value::Bool(true)) {
+        if value.is_null() && !self.python && rules.get("nullable") == Some(&Value::Bool(true)) {
             return Ok(());
         }
         if let Some(target) = rules.get("$ref").and_then(|target| local(of.root, target)) {
@@ -265,7 +274,7 @@ impl SchemaChecker {
         check("const", rules.get("const").is_none_or(|wanted| equal(wanted, value)))?;
         self.combined(of, rules, value, depth)?;
         match value {
-            Value::Number(number) => in_range(rules, number),
+            Value::Number(number) => in_range(rules, number, self.python),
             Value::String(text) => self.text(of, rules, text),
             Value::Array(items) => self.items(of, rules, items),
             Value::Object(map) => self.properties(of, rules, map, value, depth),
@@ -494,15 +503,71 @@ fn has_type(types: &Value, value: &Value) -> bool {
     }
 }
 
-fn in_range(rules: &Map<String, Value>, number: &Number) -> Checked {
-    let Some(number) = number.as_f64() else { return wrong("type") };
-    let whole = |quotient: f64| (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0);
-    let bound = |key: &str| rules.get(key).and_then(Value::as_f64);
-    check("minimum", bound("minimum").is_none_or(|bound| number >= bound))?;
-    check("maximum", bound("maximum").is_none_or(|bound| number <= bound))?;
-    check("exclusiveMinimum", bound("exclusiveMinimum").is_none_or(|bound| number > bound))?;
-    check("exclusiveMaximum", bound("exclusiveMaximum").is_none_or(|bound| number < bound))?;
-    check("multipleOf", bound("multipleOf").is_none_or(|step| whole(number / step)))
+fn in_range(rules: &Map<String, Value>, number: &Number, python: bool) -> Checked {
+    let against = |key: &str| match rules.get(key) {
+        Some(Value::Number(bound)) => Some(compare(number, bound)),
+        _ => None,
+    };
+    check("minimum", against("minimum").is_none_or(Ordering::is_ge))?;
+    check("maximum", against("maximum").is_none_or(Ordering::is_le))?;
+    check("exclusiveMinimum", against("exclusiveMinimum").is_none_or(Ordering::is_gt))?;
+    check("exclusiveMaximum", against("exclusiveMaximum").is_none_or(Ordering::is_lt))?;
+    let Some(Value::Number(step)) = rules.get("multipleOf") else { return Ok(()) };
+    check("multipleOf", is_multiple(number, step, python))
+}
+
+fn integer(number: &Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+/// Whole numbers are compared exactly.
+fn compare(one: &Number, other: &Number) -> Ordering {
+    match (integer(one), integer(other)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        _ => {
+            let size = |number: &Number| number.as_f64().unwrap_or(0.0);
+            size(one).partial_cmp(&size(other)).unwrap_or(Ordering::Equal)
+        }
+    }
+}
+
+/// Whether a number is a multiple of a step that is above 0. 0.3 is one of 0.1: both are taken as they are written.
+fn is_multiple(number: &Number, step: &Number, python: bool) -> bool {
+    if let (Some(number), Some(step)) = (integer(number), integer(step)) {
+        return number % step == 0;
+    }
+    let (Some(size), Some(by)) = (number.as_f64(), step.as_f64()) else { return false };
+    if python {
+        let quotient = size / by;
+        return if step.is_f64() { quotient.trunc() == quotient } else { size % by == 0.0 };
+    }
+    match (decimal(number), decimal(step)) {
+        (Some((number, places)), Some((step, fewer))) => {
+            let most = places.max(fewer);
+            let scaled = |digits: i128, own: u32| digits.checked_mul(10_i128.checked_pow(most - own)?);
+            let both = scaled(number, places).zip(scaled(step, fewer));
+            both.map_or(size % by == 0.0, |(number, step)| step != 0 && number % step == 0)
+        }
+        _ => size % by == 0.0,
+    }
+}
+
+/// The digits of a number as it is written, and how many of them stand behind the point; nothing for one with many.
+fn decimal(number: &Number) -> Option<(i128, u32)> {
+    const MOST_PLACES: i32 = 30;
+    let written = number.to_string();
+    let (digits, power) = written.split_once(['e', 'E']).unwrap_or((&written, "0"));
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let part = part.trim_end_matches('0');
+    let places = i32::try_from(part.len()).ok()?.checked_sub(power.parse().ok()?)?;
+    let digits: i128 = format!("{whole}{part}").parse().ok()?;
+    match u32::try_from(places) {
+        Ok(places) if places <= MOST_PLACES as u32 => Some((digits, places)),
+        Err(_) if places >= -MOST_PLACES => {
+            Some((digits.checked_mul(10_i128.checked_pow(places.unsigned_abs())?)?, 0))
+        }
+        _ => None,
+    }
 }
 
 fn has_size(rules: &Map<String, Value>, size: usize, least: &'static str, most: &'static str) -> Checked {
@@ -552,6 +617,18 @@ mod tests {
     }
 
     #[test]
+    fn python_divides_doubles() {
+        let check = |schema: Value, value: Value| {
+            let patterns = SchemaPatterns::of(&schema).unwrap();
+            SchemaChecker::of_python().check(&schema, &patterns, &value).is_ok()
+        };
+        assert!(!check(json!({"multipleOf": 0.1}), json!(0.3)));
+        assert!(check(json!({"multipleOf": 0.1}), json!(0.5)));
+        assert!(check(json!({"multipleOf": 3}), json!(9.0)));
+        assert!(!check(json!({"type": "string", "nullable": true}), json!(null)));
+    }
+
+    #[test]
     fn keywords_restrict() {
         for (schema, good, bad) in [
             (json!({"type": "integer"}), json!(1.0), json!(1.5)),
@@ -562,6 +639,15 @@ mod tests {
             (json!({"const": {"x": [1]}}), json!({"x": [1.0]}), json!({"x": [2]})),
             (json!({"minimum": 0, "exclusiveMaximum": 1}), json!(0), json!(1)),
             (json!({"multipleOf": 0.1}), json!(0.3), json!(0.35)),
+            (json!({"multipleOf": 0.01}), json!(19.99), json!(19.999)),
+            (json!({"multipleOf": 7}), json!(70_368_744_177_669_i64), json!(70_368_744_177_671_i64)),
+            (json!({"multipleOf": 1e-7}), json!(1e20), json!(1e-8)),
+            (
+                json!({"minimum": 9_007_199_254_740_993_i64}),
+                json!(9_007_199_254_740_993_i64),
+                json!(9_007_199_254_740_992_i64),
+            ),
+            (json!({"maximum": i64::MAX}), json!(i64::MAX), json!(i64::MAX as u64 + 1)),
             (json!({"minLength": 2, "maxLength": 2}), json!("中文"), json!("abc")),
             (json!({"items": {"type": "string"}, "maxItems": 2}), json!(["a"]), json!(["a", 1])),
             (

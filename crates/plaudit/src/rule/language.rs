@@ -5,7 +5,7 @@ use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
 use crate::text::thought::after_thought;
-use plaudit_instructions::text::language_share::language_share;
+use plaudit_instructions::text::language_share::certain_language_share;
 use plaudit_instructions::{Semantics, parse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 /// ## What it scores
 /// The language stands in `language`, else in the field of `extra` that `language_field` names, as a code such as `en`, `de` or `zh-cn`; `zh` is
 /// either Chinese. Code, formulas, addresses, tags and names are left out first. A word is told by its script where that decides, and
-/// else by the n-grams of the words around it; words that cannot be told count for neither side, and two characters of a script without
+/// else by the n-grams of the words around it; words that cannot be told count for neither side, such as a few in Latin letters that may
+/// be of many languages, and two characters of a script without
 /// spaces count as one word. The info has the number of `words`, of those `in_language` and of `unknown` ones.
 ///
 /// The final words are read without the thinking; thinking that never ends gets the floor with `format.unclosed_think`.
@@ -72,13 +73,16 @@ impl Reward<Rule> for ResponseLanguage {
 
 impl ResponseLanguage {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let own = || sample.extra.get(&self.language_field).and_then(Value::as_str);
-        let language = self.language.as_deref().or_else(own);
-        let language = language.ok_or_else(|| Outcome::skipped(Code::MissingExtra))?;
-        if !is_known(language) {
-            let message = "The row's language is no code of a language that is told.";
-            return Err(Outcome::invalid(Reason::new(Code::BadLanguage, message)));
-        }
+        let language = match (&self.language, sample.extra.get(&self.language_field)) {
+            (Some(language), _) => language,
+            (None, None | Some(Value::Null)) => return Err(Outcome::skipped(Code::MissingExtra)),
+            (None, Some(Value::String(language))) if is_known(language) => language,
+            (None, Some(_)) => {
+                let message =
+                    "The row's language is no code of a language that is told, such as en or zh-cn.";
+                return Err(Outcome::invalid(Reason::new(Code::BadLanguage, message)));
+            }
+        };
         let text = self.scope.of(sample.text);
         let text = match self.scope {
             Scope::Final | Scope::Full => {
@@ -86,7 +90,7 @@ impl ResponseLanguage {
             }
             _ => text,
         };
-        let share = language_share(text, language);
+        let share = certain_language_share(text, language);
         let value = share.share().ok_or_else(|| Outcome::skipped(Code::ModelLanguageUnknown))?;
         let count = |number: usize| Fact::Count(number as u64);
         let info = Info::of([
@@ -145,6 +149,7 @@ mod tests {
         assert_eq!(ask(json!("en"), ""), Some(Code::ModelLanguageUnknown));
         assert_eq!(ask(json!("en"), "<think>"), Some(Code::UnclosedThink));
         assert_eq!(ask(json!("xx"), ENGLISH), Some(Code::BadLanguage));
+        assert_eq!(ask(json!(5), ENGLISH), Some(Code::BadLanguage));
         assert_eq!(ask(json!(null), ENGLISH), Some(Code::MissingExtra));
         assert_eq!(rejected::<ResponseLanguage>(json!({"language": "klingon"})), ["language"]);
     }

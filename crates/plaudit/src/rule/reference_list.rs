@@ -6,19 +6,13 @@ use crate::reason::{Code, Reason};
 use crate::text::space::is_blank;
 use serde_json::Value;
 
-/// The texts of a row: of the field where it is there, else of the reference. A reference that is no JSON list is one text.
+/// The texts of a row: of the field where it is there, else of the reference. A text that is no JSON list is one.
 pub(super) fn texts(sample: &Sample<'_>, field: &str, most: usize) -> Result<Vec<String>, Outcome> {
     let given = sample.extra.get(field).filter(|value| !value.is_null());
     let texts = match given {
+        Some(Value::String(text)) => written(text),
         Some(value) => list(value),
-        None => {
-            let reference = sample.reference()?.stripped();
-            match reference.starts_with('[').then(|| serde_json::from_str::<Value>(reference).ok()).flatten()
-            {
-                Some(value) => list(&value),
-                None => Some(vec![reference.to_owned()]),
-            }
-        }
+        None => written(sample.reference()?.stripped()),
     };
     let bad = |code: Code, message: String| Outcome::invalid(Reason::new(code, message));
     let texts = texts
@@ -31,6 +25,13 @@ pub(super) fn texts(sample: &Sample<'_>, field: &str, most: usize) -> Result<Vec
         true => Err(Outcome::skipped(Code::EmptyReference)),
         false => Ok(texts),
     }
+}
+
+/// A list as JSON, or one text.
+fn written(text: &str) -> Option<Vec<String>> {
+    let value =
+        text.trim_start().starts_with('[').then(|| serde_json::from_str::<Value>(text).ok()).flatten();
+    value.map_or_else(|| Some(vec![text.to_owned()]), |value| list(&value))
 }
 
 fn list(value: &Value) -> Option<Vec<String>> {

@@ -158,11 +158,15 @@ impl StructuredOutput {
             None => schemas.get(row_schema(sample)?, |written| self.load(written).map(Arc::new))?,
         };
         let format = self.format(sample)?;
-        let called = field(sample, "response_mode").is_some_and(|mode| mode == "tool_call");
+        let called = match field(sample, "response_mode")? {
+            None | Some("text") => false,
+            Some("tool_call") => true,
+            Some(_) => return Err(bad_row("The row's response_mode is neither text nor tool_call.")),
+        };
         let found = match called {
             true => self
-                .payload(sample)
-                .map_or_else(|word| Ok(Err(Fault::Word(word))), |value| check(&loaded, &value))?,
+                .payload(sample)?
+                .map_or_else(|word| Ok(Err(Fault::Word(word))), |value| self.check(&loaded, &value))?,
             false => self.document(&loaded, format, sample)?,
         };
         let (value, why, parsed) = match &found {
@@ -179,19 +183,18 @@ impl StructuredOutput {
     }
 
     fn load(&self, written: &str) -> Result<LoadedSchema, Outcome> {
-        let bad = |what: String| Outcome::invalid(Reason::new(Code::BadSchema, what));
         let schema: Value = serde_json::from_str(written)
-            .map_err(|error| bad(format!("The schema is not JSON: {error}.")))?;
+            .map_err(|error| bad_row(format!("The schema is not JSON: {error}.")))?;
         let unsupported = |failure| match failure {
             SchemaFailure::Unsupported(what) => {
-                let message = format!("The schema has {what:?}, which is not checked.");
+                let message = format!("The schema's keyword {what:?}, or its value here, is not checked.");
                 Outcome::skipped(Reason::new(Code::SchemaUnsupported, message))
             }
-            SchemaFailure::Wrong(_) | SchemaFailure::TooMuch => bad("The schema cannot be used.".to_owned()),
+            SchemaFailure::Wrong(_) | SchemaFailure::TooMuch => bad_row("The schema cannot be used."),
         };
         let types = |schema: &Value| !matches!(schema, Value::Object(_) | Value::Bool(_));
         if types(&schema) {
-            return Err(bad("The schema is no object.".to_owned()));
+            return Err(bad_row("The schema is no object."));
         }
         let patterns = SchemaPatterns::of(&schema).map_err(unsupported)?;
         match (self.semantics, self.strict) {
@@ -207,16 +210,11 @@ impl StructuredOutput {
     }
 
     fn format(&self, sample: &Sample<'_>) -> Result<DocumentFormat, Outcome> {
-        match (self.format, field(sample, "schema_type")) {
+        match (self.format, field(sample, "schema_type")?) {
             (Some(format), _) => Ok(format),
             (None, None) => Ok(DocumentFormat::Json),
             (None, Some(format)) => DocumentFormat::deserialize(Value::from(format.to_ascii_lowercase()))
-                .map_err(|_| {
-                    Outcome::invalid(Reason::new(
-                        Code::BadSchema,
-                        "The row's schema_type is no format that is read.",
-                    ))
-                }),
+                .map_err(|_| bad_row("The row's schema_type is no format that is read.")),
         }
     }
 
@@ -246,10 +244,10 @@ impl StructuredOutput {
             }
         };
         let value = match format.is_untyped() {
-            true => document::typed(value, &loaded.schema, &loaded.schema, 0),
+            true => document::typed(value, &loaded.schema, format, dialect),
             false => value,
         };
-        check(loaded, &value)
+        self.check(loaded, &value)
     }
 
     /// The part of a text that is the document.
@@ -267,27 +265,63 @@ impl StructuredOutput {
     }
 
     /// What the only tool call of a response holds.
-    fn payload(&self, sample: &Sample<'_>) -> Result<Value, &'static str> {
+    fn payload(&self, sample: &Sample<'_>) -> Result<Result<Value, &'static str>, Outcome> {
+        let (name, key) = (field(sample, "tool_name")?, field(sample, "tool_payload_key")?);
         let calls: Vec<&ToolCall> =
             sample.text.conversation().into_iter().flat_map(Conversation::calls).collect();
         let call = match calls[..] {
-            [] => return Err("no_call"),
+            [] => return Ok(Err("no_call")),
             [call] => call,
-            _ => return Err("several_calls"),
+            _ => return Ok(Err("several_calls")),
         };
-        if field(sample, "tool_name").is_some_and(|name| name != call.name) {
-            return Err("wrong_tool");
+        if name.is_some_and(|name| name != call.name) {
+            return Ok(Err("wrong_tool"));
         }
-        let Arguments::Object(map) = &call.arguments else { return Err("arguments") };
-        match field(sample, "tool_payload_key") {
+        let Arguments::Object(map) = &call.arguments else { return Ok(Err("arguments")) };
+        Ok(match key {
             Some(key) => map.get(key).cloned().ok_or("payload"),
             None => Ok(Value::Object(map.clone())),
+        })
+    }
+
+    fn check(&self, loaded: &LoadedSchema, value: &Value) -> Result<Result<(), Fault>, Outcome> {
+        let Some(patterns) = &loaded.patterns else {
+            return Ok(Err(Fault::Schema(String::new(), "schema")));
+        };
+        let mut checker = match self.semantics {
+            DocumentSemantics::Fixed => SchemaChecker::new(),
+            DocumentSemantics::Original => SchemaChecker::of_python(),
+        };
+        match checker.check(&loaded.schema, patterns, value) {
+            Ok(()) => Ok(Ok(())),
+            Err(SchemaFailure::Wrong(breach)) => {
+                let mut path = breach.path();
+                path.truncate(path.floor_char_boundary(SHOWN));
+                Ok(Err(Fault::Schema(path, breach.keyword)))
+            }
+            Err(SchemaFailure::Unsupported(what)) => {
+                let message = format!("The schema has {what}.");
+                Err(Outcome::skipped(Reason::new(Code::SchemaUnsupported, message)))
+            }
+            Err(SchemaFailure::TooMuch) => {
+                let message = "The document takes too long to check.";
+                Err(Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message)))
+            }
         }
     }
 }
 
-fn field<'s>(sample: &Sample<'s>, name: &str) -> Option<&'s str> {
-    sample.extra.get(name).and_then(Value::as_str)
+fn bad_row(what: impl Into<String>) -> Outcome {
+    Outcome::invalid(Reason::new(Code::BadSchema, what.into()))
+}
+
+/// A field of a row that is a text. Anything else in its place would otherwise be passed over, and the row checked as another one.
+fn field<'s>(sample: &Sample<'s>, name: &str) -> Result<Option<&'s str>, Outcome> {
+    match sample.extra.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(bad_row(format!("The row's {name} is no text."))),
+    }
 }
 
 /// The schema that a row brings, as text.
@@ -303,26 +337,6 @@ fn row_schema<'s>(sample: &Sample<'s>) -> Result<Cow<'s, str>, Outcome> {
         None => Err(Outcome::skipped(Code::MissingSchema)),
         Some(Value::String(text)) => Ok(Cow::Borrowed(text)),
         Some(schema) => Ok(Cow::Owned(schema.to_string())),
-    }
-}
-
-fn check(loaded: &LoadedSchema, value: &Value) -> Result<Result<(), Fault>, Outcome> {
-    let Some(patterns) = &loaded.patterns else { return Ok(Err(Fault::Schema(String::new(), "schema"))) };
-    match SchemaChecker::new().check(&loaded.schema, patterns, value) {
-        Ok(()) => Ok(Ok(())),
-        Err(SchemaFailure::Wrong(breach)) => {
-            let mut path = breach.path();
-            path.truncate(path.floor_char_boundary(SHOWN));
-            Ok(Err(Fault::Schema(path, breach.keyword)))
-        }
-        Err(SchemaFailure::Unsupported(what)) => {
-            let message = format!("The schema has {what}.");
-            Err(Outcome::skipped(Reason::new(Code::SchemaUnsupported, message)))
-        }
-        Err(SchemaFailure::TooMuch) => {
-            let message = "The document takes too long to check.";
-            Err(Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message)))
-        }
     }
 }
 
@@ -411,7 +425,13 @@ mod tests {
             (json!({"schema": "{"}), "input.schema"),
             (json!({"schema": "[]"}), "input.schema"),
             (json!({"schema": {"unevaluatedItems": false}}), "input.schema_unsupported"),
+            (json!({"schema": {"type": "text"}}), "input.schema_unsupported"),
             (json!({"schema": {}, "schema_type": "ini"}), "input.schema"),
+            (json!({"schema": {}, "schema_type": 3}), "input.schema"),
+            (json!({"schema": {}, "response_mode": "tool-call"}), "input.schema"),
+            (json!({"schema": {}, "response_mode": ["text"]}), "input.schema"),
+            (json!({"schema": {}, "response_mode": "tool_call", "tool_name": 1}), "input.schema"),
+            (json!({"schema": {}, "response_mode": "tool_call", "tool_payload_key": 1}), "input.schema"),
         ] {
             let outcome = ask(json!({}), "{}", extra.clone());
             assert_eq!((outcome.value(), why(&outcome).as_str()), (None, word), "{extra}");

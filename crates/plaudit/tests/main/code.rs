@@ -100,6 +100,7 @@ fn tests_are_found_where_data_sets_have_them() {
     let places = [
         (ADD, json!({"inputs_outputs": columns})),
         (ADD, json!({"inputs_outputs": columns.to_string()})),
+        (ADD, json!({"verifier_metadata": {"unit_tests": columns}})),
         (ADD, json!({"input_output": columns.to_string()})),
         (ADD, json!({"tests": [{"input": "1 2", "output": "3"}]})),
         (ADD, json!({"inputs": ["1 2"], "outputs": ["3"], "difficulty": "easy"})),

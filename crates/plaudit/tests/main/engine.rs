@@ -108,7 +108,9 @@ route: { by: extra.source.kind, cases: { quick: quickstart, 7: own } }
     assert_eq!(branches, [Some(1), Some(0), Some(0)]);
     let pure = "route: { by: extra.kind, cases: { quick: quickstart } }\n";
     let report = score(pure, &rollouts[..1]);
-    assert_eq!(report.rows[0].total.cause().map(|cause| cause.reason.code), Some(Code::NoRoute));
+    let reason = &report.rows[0].total.cause().unwrap().reason;
+    assert_eq!(reason.code, Code::NoRoute);
+    assert!(reason.message.contains("extra.kind is not there"), "{}", reason.message);
 }
 
 #[test]

@@ -6,7 +6,11 @@ use std::collections::BTreeSet;
 
 pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, Unread> {
     let mut rows = rows(text)?.into_iter();
-    let header = rows.next().ok_or(Unread::Syntax)?;
+    let header = match dialect {
+        // To Python, a blank first line is a header without names.
+        Dialect::Python if text.starts_with(['\r', '\n']) => Vec::new(),
+        _ => rows.next().ok_or(Unread::Syntax)?,
+    };
     let names: BTreeSet<&String> = header.iter().collect();
     if names.len() < header.len() && dialect == Dialect::Standard {
         return Err(Unread::Syntax);

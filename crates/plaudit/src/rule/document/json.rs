@@ -9,10 +9,45 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, Unread> {
         Dialect::Standard => Cow::Borrowed(text),
         Dialect::Python => standard(text)?,
     };
-    serde_json::from_str(&text).map_err(|error| {
-        let deep = error.to_string().starts_with("recursion limit exceeded");
-        if deep { Unread::TooLarge } else { Unread::Syntax }
-    })
+    let parse = |text: &str| {
+        serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            let deep = message.starts_with("recursion limit exceeded");
+            let cause = if deep { Unread::TooLarge } else { Unread::Syntax };
+            (cause, message.starts_with("number out of range"))
+        })
+    };
+    match parse(&text) {
+        Err((_, true)) => parse(&bounded(&text, dialect)).map_err(|(cause, _)| cause),
+        read => read.map_err(|(cause, _)| cause),
+    }
+}
+
+/// The text with the largest number in the place of those that no double holds. They are JSON.
+fn bounded(text: &str, dialect: Dialect) -> String {
+    let largest = match dialect {
+        Dialect::Standard => f64::MAX,
+        Dialect::Python => super::PYTHON_INFINITY,
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|char: char| char == '"' || char.is_ascii_digit()) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let digit = |char: char| char.is_ascii_digit() || matches!(char, '.' | 'e' | 'E' | '+' | '-');
+        let end = match rest.starts_with('"') {
+            true => string_end(rest).unwrap_or(rest.len()),
+            false => rest.find(|char| !digit(char)).unwrap_or(rest.len()),
+        };
+        let token = &rest[..end];
+        match token.parse::<f64>() {
+            Ok(number) if number.is_infinite() => out.push_str(&Value::from(largest).to_string()),
+            _ => out.push_str(token),
+        }
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The text with a number in the place of each `NaN` and infinity, and with half surrogate pairs replaced.

@@ -17,6 +17,12 @@ const DEEPEST: usize = 128;
 /// The most values of a document, with those that an alias repeats.
 const MOST_VALUES: usize = 30_000;
 
+/// How many alternatives of a schema a text is compared with, to find its type.
+const MOST_CHOICES: usize = 64;
+
+/// What stands for an infinity of Python: a number that is not whole, and as large as such a number can be.
+const PYTHON_INFINITY: f64 = 4_503_599_627_370_495.5;
+
 /// The format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -110,54 +116,128 @@ fn number(number: f64, dialect: Dialect) -> Result<Value, Unread> {
     }
     match dialect {
         Dialect::Standard => Err(Unread::Foreign),
-        // What stands for it is a number, is not whole, and is as large as such a number can be.
         Dialect::Python if number.is_nan() => Ok(Value::from(0.5)),
-        Dialect::Python => Ok(Value::from(4_503_599_627_370_495.5_f64.copysign(number))),
+        Dialect::Python => Ok(Value::from(PYTHON_INFINITY.copysign(number))),
     }
 }
 
 /// A document without types takes them from the schema: texts become what it names, where they can.
-pub(super) fn typed(value: Value, schema: &Value, root: &Value, depth: usize) -> Value {
-    if depth > DEEPEST {
-        return value;
+pub(super) fn typed(value: Value, schema: &Value, format: DocumentFormat, dialect: Dialect) -> Value {
+    Typing { root: schema, format, dialect }.typed(value, schema, 0)
+}
+
+struct Typing<'s> {
+    root: &'s Value,
+    format: DocumentFormat,
+    dialect: Dialect,
+}
+
+impl Typing<'_> {
+    fn typed(&self, value: Value, schema: &Value, depth: usize) -> Value {
+        if depth > DEEPEST {
+            return value;
+        }
+        let standard = self.dialect == Dialect::Standard;
+        if let Some(schema) = self.aim(&value, schema).filter(|_| standard) {
+            return self.typed(value, schema, depth + 1);
+        }
+        let types: Vec<&str> = match schema.get("type") {
+            Some(Value::String(one)) => vec![one],
+            // The origin converts the fields of CSV to one of several types, and elements of XML only to one.
+            Some(Value::Array(all)) if standard || self.format == DocumentFormat::Csv => {
+                all.iter().filter_map(Value::as_str).collect()
+            }
+            None if standard => self.alternatives(schema),
+            _ => Vec::new(),
+        };
+        let wants = |name: &str| types.contains(&name);
+        match value {
+            Value::Array(all) if wants("array") => {
+                let items = schema.get("items").unwrap_or(&Value::Null);
+                Value::Array(all.into_iter().map(|item| self.typed(item, items, depth + 1)).collect())
+            }
+            // XML: one element is a list of one, and a list of elements has a name of its own.
+            Value::Object(map) if wants("array") && !wants("object") && map.len() == 1 => {
+                let inner = map.into_iter().next().map_or(Value::Null, |(_, inner)| inner);
+                let inner = if inner.is_array() { inner } else { Value::Array(vec![inner]) };
+                self.typed(inner, schema, depth + 1)
+            }
+            Value::Null if wants("array") && !wants("null") => Value::Array(Vec::new()),
+            Value::Null if wants("string") && !wants("null") => Value::String(String::new()),
+            Value::String(text) if wants("array") && !wants("string") => {
+                self.typed(Value::Array(vec![Value::String(text)]), schema, depth + 1)
+            }
+            Value::Object(map) => {
+                let property =
+                    |key: &str| schema.get("properties").and_then(|all| all.get(key)).unwrap_or(&Value::Null);
+                Value::Object(
+                    map.into_iter()
+                        .map(|(key, value)| (key.clone(), self.typed(value, property(&key), depth + 1)))
+                        .collect(),
+                )
+            }
+            Value::String(text) if types.is_empty() && standard => chosen(text, schema),
+            Value::String(text) => converted(text, &types),
+            other => other,
+        }
     }
-    if let Some(target) = schema.get("$ref").and_then(|target| super::json_schema::local(root, target)) {
-        return typed(value, target, root, depth + 1);
+
+    /// The schema that another one leads to: by a reference, as the only one that is added, or as the alternative that a list
+    /// or an object can be.
+    fn aim<'a>(&'a self, value: &Value, schema: &'a Value) -> Option<&'a Value> {
+        if let Some(target) = schema.get("$ref") {
+            return super::json_schema::local(self.root, target);
+        }
+        if schema.get("type").is_some() || schema.get("properties").is_some() {
+            return None;
+        }
+        if let Some([only]) = schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
+            return Some(only);
+        }
+        let kind = match value {
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+            _ => return None,
+        };
+        let fits = |schema: &&Value| self.kinds(schema).contains(&kind);
+        let all = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array())?;
+        // XML has an object for a list of elements too.
+        all.iter().find(fits).or_else(|| all.iter().find(|schema| self.kinds(schema).contains(&"array")))
     }
-    let types: Vec<&str> = match schema.get("type") {
-        Some(Value::String(one)) => vec![one],
-        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
+
+    /// The types of all alternatives.
+    fn alternatives<'a>(&'a self, schema: &'a Value) -> Vec<&'a str> {
+        let all = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array());
+        let all = all.into_iter().flatten().take(MOST_CHOICES);
+        let mut types: Vec<&str> = all.flat_map(|schema| self.kinds(schema)).collect();
+        // A text can be anything, so that it comes last.
+        types.sort_by_key(|name| *name == "string");
+        types
+    }
+
+    /// The types that a schema names, by a reference too.
+    fn kinds<'a>(&'a self, schema: &'a Value) -> Vec<&'a str> {
+        let target = schema.get("$ref").and_then(|target| super::json_schema::local(self.root, target));
+        match target.unwrap_or(schema).get("type") {
+            Some(Value::String(one)) => vec![one],
+            Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A text as the value that a schema names, where it has no type: the one that is written so.
+fn chosen(text: String, schema: &Value) -> Value {
+    let choices = schema.get("enum").and_then(Value::as_array).into_iter().flatten().take(MOST_CHOICES);
+    let mut choices = choices.chain(schema.get("const"));
+    let same = |choice: &&Value| match choice {
+        Value::String(choice) => *choice == text,
+        other => {
+            let written = other.to_string();
+            written == text.trim()
+        }
     };
-    let wants = |name: &str| types.contains(&name);
-    match value {
-        Value::Array(all) if wants("array") => {
-            let items = schema.get("items").unwrap_or(&Value::Null);
-            Value::Array(all.into_iter().map(|item| typed(item, items, root, depth + 1)).collect())
-        }
-        // XML: one element is a list of one, and a list of elements has a name of its own.
-        Value::Object(map) if wants("array") && !wants("object") && map.len() == 1 => {
-            let inner = map.into_iter().next().map_or(Value::Null, |(_, inner)| inner);
-            let inner = if inner.is_array() { inner } else { Value::Array(vec![inner]) };
-            typed(inner, schema, root, depth + 1)
-        }
-        Value::Null if wants("array") && !wants("null") => Value::Array(Vec::new()),
-        Value::Null if wants("string") && !wants("null") => Value::String(String::new()),
-        Value::String(text) if wants("array") && !wants("string") => {
-            typed(Value::Array(vec![Value::String(text)]), schema, root, depth + 1)
-        }
-        Value::Object(map) => {
-            let property =
-                |key: &str| schema.get("properties").and_then(|all| all.get(key)).unwrap_or(&Value::Null);
-            Value::Object(
-                map.into_iter()
-                    .map(|(key, value)| (key.clone(), typed(value, property(&key), root, depth + 1)))
-                    .collect(),
-            )
-        }
-        Value::String(text) => converted(text, &types),
-        other => other,
-    }
+    choices.find(same).cloned().unwrap_or(Value::String(text))
 }
 
 /// A text as the first of the types that it can be.
@@ -211,11 +291,15 @@ mod tests {
         let types = json!({"type": "object", "properties": {"a": {"type": "object", "properties": {
             "b": {"type": "array", "items": {"type": ["number", "boolean"]}}, "c": {"type": "string"}}}}});
         let xml = value("<a><b>1</b><b>2.5</b><b>true</b><c>x: y</c></a>", DocumentFormat::Xml).unwrap();
-        assert_eq!(typed(xml, &types, &types, 0), json!({"a": {"b": [1.0, 2.5, true], "c": "x: y"}}));
+        let typed = |value, schema, format| typed(value, schema, format, Dialect::Standard);
+        assert_eq!(
+            typed(xml, &types, DocumentFormat::Xml),
+            json!({"a": {"b": [1.0, 2.5, true], "c": "x: y"}})
+        );
         let rows =
             json!({"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}});
         let csv = value("n,t\r\n1,\"a,\"\"b\"\"\nc\"\r\n", DocumentFormat::Csv).unwrap();
-        assert_eq!(typed(csv, &rows, &rows, 0), json!([{"n": 1, "t": "a,\"b\"\nc"}]));
+        assert_eq!(typed(csv, &rows, DocumentFormat::Csv), json!([{"n": 1, "t": "a,\"b\"\nc"}]));
     }
 
     #[test]
@@ -249,6 +333,37 @@ mod tests {
         ] {
             assert_eq!(value(&text, format), Err(Unread::TooLarge), "{format:?}");
         }
+    }
+
+    #[test]
+    fn texts_take_their_types_from_alternatives() {
+        let optional = |name: &str| json!({"anyOf": [{"type": "null"}, {"type": name}]});
+        let schema = json!({"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": {"row": {"type": "object", "properties": {
+            "n": optional("integer"), "t": optional("string"), "m": {"type": "integer"}, "e": {"enum": [1, "2", true]}}}}});
+        let rows = value("n,t,m,e\n1,2,3,1\n,x,4,2\n5,,6,true\n", DocumentFormat::Csv).unwrap();
+        let wanted = json!([{"n": 1, "t": "2", "m": 3, "e": 1}, {"n": null, "t": "x", "m": 4, "e": "2"},
+            {"n": 5, "t": null, "m": 6, "e": true}]);
+        assert_eq!(typed(rows, &schema, DocumentFormat::Csv, Dialect::Standard), wanted);
+        let schema = json!({"properties": {"a": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}},
+            "type": "object"});
+        let list = value("<a><b>1</b><b>2</b></a>", DocumentFormat::Xml).unwrap();
+        assert_eq!(typed(list, &schema, DocumentFormat::Xml, Dialect::Standard), json!({"a": [1, 2]}));
+        let several = json!({"type": "object", "properties": {"a": {"type": ["integer", "null"]}}});
+        let one = || value("<a>1</a>", DocumentFormat::Xml).unwrap();
+        assert_eq!(typed(one(), &several, DocumentFormat::Xml, Dialect::Standard), json!({"a": 1}));
+        assert_eq!(typed(one(), &several, DocumentFormat::Xml, Dialect::Python), json!({"a": "1"}));
+    }
+
+    #[test]
+    fn numbers_beyond_doubles_are_numbers() {
+        assert_eq!(
+            value("[1e400, \"1e400\", -1e999]", DocumentFormat::Json),
+            Ok(json!([f64::MAX, "1e400", f64::MIN]))
+        );
+        let digits = "9".repeat(400);
+        assert_eq!(value(&digits, DocumentFormat::Json), Ok(json!(f64::MAX)));
+        assert_eq!(read("1e400", DocumentFormat::Json, Dialect::Python), Ok(json!(4_503_599_627_370_495.5)));
+        assert_eq!(value("1e400x", DocumentFormat::Json), Err(Unread::Syntax));
     }
 
     #[test]
@@ -291,6 +406,7 @@ mod tests {
             ("'5'", json!("5")),
             ("!!str 5", json!("5")),
             ("!!int '5'", json!(5)),
+            ("!!float 1e3", json!(1000.0)),
             ("2024-5-6", json!("2024-5-6")),
             ("=", json!("=")),
         ] {
@@ -304,5 +420,8 @@ mod tests {
         assert_eq!(python(r#"["NaN", NaN, -Infinity]"#), Ok(json!(["NaN", 0.5, -4_503_599_627_370_495.5])));
         assert_eq!(python(r#"["\ud800", "\ud83d\ude00"]"#), Ok(json!(["\u{fffd}", "😀"])));
         assert_eq!(python("[NaNa]"), Err(Unread::Syntax));
+        assert_eq!(read("a: =", DocumentFormat::Yaml, Dialect::Python), Err(Unread::Syntax));
+        let blank = read("\na\n1\n", DocumentFormat::Csv, Dialect::Python);
+        assert_eq!(blank, Ok(json!([{"\u{0}": ["a"]}, {"\u{0}": ["1"]}])));
     }
 }

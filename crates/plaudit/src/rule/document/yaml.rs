@@ -211,7 +211,14 @@ fn tagged(tag: &Tag, text: &str, dialect: Dialect) -> Result<Value, Unread> {
     }
     let value = match core_name(tag) {
         Some("str") => return Ok(Value::String(text.to_owned())),
-        Some("int" | "float" | "bool" | "null") => resolve(text, dialect)?,
+        // A number that is tagged needs no point and no sign of its exponent.
+        Some("float") => match (resolve(text, dialect)?, text.parse::<f64>()) {
+            (Value::String(_), Ok(size)) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
+                super::number(size, dialect)?
+            }
+            (value, _) => value,
+        },
+        Some("int" | "bool" | "null") => resolve(text, dialect)?,
         Some("timestamp") => return Err(Unread::Foreign),
         _ => return Err(Unread::Syntax),
     };
@@ -229,6 +236,8 @@ fn tagged(tag: &Tag, text: &str, dialect: Dialect) -> Result<Value, Unread> {
 /// The value of a plain scalar by the rules of YAML 1.1, as PyYAML has them.
 fn resolve(text: &str, dialect: Dialect) -> Result<Value, Unread> {
     match text {
+        // Python has no value for these.
+        "=" | "<<" if dialect == Dialect::Python => return Err(Unread::Syntax),
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
             return Ok(Value::Bool(true));
