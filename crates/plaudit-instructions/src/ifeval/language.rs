@@ -40,9 +40,10 @@ const FEW_WORDS: usize = 6;
 
 /// Whether a text is in the language, as far as its words can be told.
 pub(crate) fn is_in_language(text: &str, language: &str) -> bool {
-    let few = split(text).nth(FEW_WORDS).is_none();
-    let words = if few { reading::words(text) } else { Vec::new() };
-    if !words.is_empty() {
+    let words = if split(text).nth(FEW_WORDS).is_none() { reading::words(text) } else { Vec::new() };
+    // Commas part words where no space does.
+    let few = words.len() <= FEW_WORDS && split(text).nth(FEW_WORDS).is_none();
+    if few && !words.is_empty() {
         let common = words.iter().filter(|word| is_common(&lower(word), language) == Some(true)).count();
         if 2 * common >= words.len() {
             return true;

@@ -311,8 +311,8 @@ fn without_names<'t>(window: Vec<(Word<'t>, bool)>, target: &str) -> Vec<Word<'t
     window.into_iter().filter(|(word, starts)| kept(word, *starts)).map(|(word, _)| word).collect()
 }
 
-/// The text with a space for each fenced block, code span, formula, command of LaTeX, tag and address. One pass; what is opened and not
-/// closed is text.
+/// The text with a space for each fenced block, code span, formula, command of LaTeX, tag and address. One pass; what is opened and
+/// not closed is text.
 fn without_code(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
