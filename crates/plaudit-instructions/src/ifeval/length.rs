@@ -5,7 +5,7 @@ use crate::constraint::{Constraint, Family, Test};
 use crate::ifeval::keywords::compare;
 use crate::text::reading;
 use crate::text::view::View;
-use crate::text::words::{is_space, lower, runs, same_lower, split, strip};
+use crate::text::words::{count_runs, is_space, lower, same_lower, split, strip};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {
@@ -71,7 +71,7 @@ fn number_words(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let relation = arguments.relation("relation")?;
     Ok(match arguments.fixed() {
         true => compare(relation, limit, |view| view.read_words().len()),
-        false => compare(relation, limit, |view| runs(view.text()).count()),
+        false => compare(relation, limit, |view| count_runs(view.text())),
     })
 }
 

@@ -52,7 +52,15 @@ struct Profiles {
     /// Where the counts of an entry start, and for each language that has it: six bits for the language, then the count.
     offsets: &'static [u8],
     counts: &'static [u8],
+    /// The n-grams of ASCII that many languages have, which are most of a text: the place of an entry in `rows`, and what each
+    /// language has of it.
+    row_of: Vec<u16>,
+    rows: Vec<[f64; LANGUAGES]>,
 }
+
+/// An n-gram that so many languages have gets a row of its own. There are 1,900 of them.
+const MANY_LANGUAGES: usize = 16;
+const NO_ROW: u16 = u16::MAX;
 
 /// Which of the possible n-grams of ASCII letters and space there are, and the entries of those.
 struct Bits {
@@ -85,7 +93,7 @@ static PROFILES: LazyLock<Profiles> = LazyLock::new(|| {
         false => 1.0,
     };
     let (rest, offsets) = (section(DATA, 3), section(DATA, 8));
-    Profiles {
+    let mut profiles = Profiles {
         names: std::array::from_fn(|language| name_at(head, language * 20, 8)),
         totals: std::array::from_fn(|length| std::array::from_fn(|language| total(language, length))),
         codes: section(DATA, 1),
@@ -96,7 +104,11 @@ static PROFILES: LazyLock<Profiles> = LazyLock::new(|| {
         triples: Bits { words: section(DATA, 6), ranks: section(DATA, 7) },
         offsets,
         counts: section(DATA, 9),
-    }
+        row_of: Vec::new(),
+        rows: Vec::new(),
+    };
+    profiles.make_rows();
+    profiles
 });
 
 impl Profiles {
@@ -170,6 +182,32 @@ impl Profiles {
         }
     }
 
+    /// The languages that have an entry, and its share among their n-grams of that length.
+    fn shares(&self, entry: usize, length: usize) -> impl Iterator<Item = (usize, f64)> {
+        let offset = |entry: usize| 4 * u24_at(self.offsets, 3 * entry) as usize;
+        let totals = &self.totals[length - 1];
+        self.counts[offset(entry)..offset(entry + 1)].chunks_exact(4).map(|count| {
+            let (count, language) = (u32_at(count, 0), usize::from(count[3] >> 2));
+            (language, f64::from(count & 0x3ff_ffff) / totals[language])
+        })
+    }
+
+    fn make_rows(&mut self) {
+        let first_triple = usize::from(u16_at(self.triples.ranks, 0));
+        self.row_of = vec![NO_ROW; self.others];
+        for entry in 0..self.others {
+            let length = 1 + usize::from(entry + 1 >= LETTERS as usize) + usize::from(entry >= first_triple);
+            if self.shares(entry, length).count() >= MANY_LANGUAGES {
+                let mut row = [0.0; LANGUAGES];
+                for (language, share) in self.shares(entry, length) {
+                    row[language] = share;
+                }
+                self.row_of[entry] = self.rows.len() as u16;
+                self.rows.push(row);
+            }
+        }
+    }
+
     /// Multiplies what each language says to the n-gram into the probabilities.
     fn update(&self, ngram: u32, weight: f64, probabilities: &mut [f64; LANGUAGES]) {
         let place = ngram & ((1 << LENGTH) - 1);
@@ -182,23 +220,15 @@ impl Profiles {
                 (place as usize, 1 + usize::from(rest != 0) + usize::from(rest & 0xfff != 0))
             }
         };
-        let totals = &self.totals[length - 1];
-        let offset = |entry: usize| 4 * u24_at(self.offsets, 3 * entry) as usize;
-        let mut factors = [weight; SIX_BITS];
-        let counts = &self.counts[offset(entry)..offset(entry + 1)];
-        let language = |count: u32| (count >> 26) as usize;
-        let share = |count: u32| f64::from(count & 0x3ff_ffff) / totals[language(count)];
-        // Two at a time, since a division takes as long for two.
-        let mut pairs = counts.chunks_exact(8);
-        for pair in &mut pairs {
-            let [one, other] = [u32_at(pair, 0), u32_at(pair, 4)];
-            let shares = [share(one), share(other)];
-            factors[language(one)] = weight + shares[0];
-            factors[language(other)] = weight + shares[1];
+        if let Some(row) = self.row_of.get(entry).and_then(|&place| self.rows.get(usize::from(place))) {
+            for (probability, share) in probabilities.iter_mut().zip(row) {
+                *probability *= weight + share;
+            }
+            return;
         }
-        if let [_, ..] = pairs.remainder() {
-            let last = u32_at(pairs.remainder(), 0);
-            factors[language(last)] = weight + share(last);
+        let mut factors = [weight; SIX_BITS];
+        for (language, share) in self.shares(entry, length) {
+            factors[language] += share;
         }
         for (probability, factor) in probabilities.iter_mut().zip(factors) {
             *probability *= factor;
@@ -333,7 +363,9 @@ static ASCII_CODES: LazyLock<[u8; 128]> =
 /// The same as [`ngrams`] for ASCII. Runs of spaces need not be joined: a space after a space gives nothing.
 fn ascii_ngrams(text: &[u8]) -> Vec<u32> {
     let (profiles, codes) = (&*PROFILES, &*ASCII_CODES);
-    let mut found = Vec::with_capacity(3 * text.len());
+    // Each n-gram is written, and stays where it is known: no branch that a processor could foresee wrongly.
+    let mut found = vec![0; 3 * text.len() + 3];
+    let mut count = 0;
     // The last two codes, whether the last character is not the first of its word, and whether it is in capitals.
     let (mut two, mut three) = (0_u32, 0_u32);
     let mut inside = false;
@@ -351,11 +383,19 @@ fn ascii_ngrams(text: &[u8]) -> Vec<u32> {
         let one = two;
         (two, three) = (three, code);
         capitals = upper(three) && (capitals || upper(two));
-        if !capitals {
-            profiles.ascii(one, two, three, inside, &mut found);
+        let pair = two * LETTERS + three;
+        let triple = one * LETTERS * LETTERS + pair;
+        for (length, place, known) in [
+            (1, three, three != 0),
+            (2, pair, profiles.pairs.has(pair)),
+            (3, triple, inside & profiles.triples.has(triple)),
+        ] {
+            found[count] = length << LENGTH | place;
+            count += usize::from(known & !capitals);
         }
         inside = true;
     }
+    found.truncate(count);
     found
 }
 

@@ -224,7 +224,7 @@ impl<'a> Iterator for Split<'a> {
 }
 
 /// What a byte of ASCII is to `\w`.
-const WORD: [bool; 128] = {
+static WORD: [bool; 128] = {
     let mut table = [false; 128];
     let mut at = 0;
     while at < 128 {
@@ -263,6 +263,18 @@ pub fn runs(text: &str) -> impl Iterator<Item = &str> {
         let end = find_word(tail, false).map_or(tail.len(), |end| end);
         rest = &tail[end..];
         Some(&tail[..end])
+    })
+}
+
+/// How many matches of `\w+` there are.
+pub fn count_runs(text: &str) -> usize {
+    if !text.is_ascii() {
+        return runs(text).count();
+    }
+    let mut inside = false;
+    text.bytes().fold(0, |count, byte| {
+        let before = std::mem::replace(&mut inside, WORD[usize::from(byte & 0x7f)]);
+        count + usize::from(inside & !before)
     })
 }
 
@@ -311,6 +323,13 @@ mod tests {
             runs("don't e\u{301}t x² ①a नदी").collect::<Vec<_>>(),
             ["don", "t", "e", "t", "x²", "①a", "नद"]
         );
+    }
+
+    #[test]
+    fn runs_are_counted_as_they_are_found() {
+        for text in ["", "a", " a_1 b-c\n", "don't e\u{301}t", "--", "x y z "] {
+            assert_eq!(count_runs(text), runs(text).count(), "{text}");
+        }
     }
 
     #[test]
