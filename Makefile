@@ -141,7 +141,8 @@ image:
 	docker build --tag plaudit:local .
 
 # The image, started as compose.yaml and the manifests do: with a read-only root, as an ordinary user, without capabilities. With Docker
-# it takes plaudit:local; as root without Docker it builds the last stage of the Dockerfile with debootstrap, and needs a built command.
+# it takes plaudit:local; as root with podman and runc it builds the last stage of the Dockerfile, by debootstrap where no base image can be
+# pulled, and needs a built command.
 test-image:
 	python/venv.sh ops
 	PLAUDIT_BIN=$(or $(PLAUDIT_BIN),$(TARGET)/release/plaudit) $(VENVS)/ops/bin/python -m pytest deploy/tests/image.py
