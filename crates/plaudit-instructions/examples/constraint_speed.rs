@@ -19,7 +19,7 @@ const ARGUMENTS: &str = r#"{
     "first_word": "the", "last_word": "market", "num_placeholders": 3, "postscript_marker": "P.S.",
     "num_bullets": 3, "num_highlights": 2, "section_spliter": "Section", "num_sections": 2,
     "prompt_to_repeat": "Write two lines about the harbor in winter.", "end_phrase": "Any other questions?",
-    "capital_frequency": 3, "capital_relation": "at least", "phrase": "The old bridge crosses the river",
+    "capital_frequency": 10, "capital_relation": "at least", "phrase": "The old bridge crosses the river",
     "small_n": 2, "n_start": 4, "n_end": 9, "N": 3, "n_sent": 2, "n_words": 4, "keyword1": "pebble",
     "keyword2": "ribbon", "keyword3": "copper", "keyword4": "saddle", "keyword5": "walnut", "n": 2, "m": 3,
     "min_words": 50, "max_words": 90, "percentage": 60, "options": "yes/no/maybe", "sep": "...", "word": "harbor",
