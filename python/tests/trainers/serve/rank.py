@@ -34,6 +34,9 @@ def main(folder: Path, task: dict[str, Any]) -> None:
     told = [str(warning.message) for warning in said if "only a part was here" in str(warning.message)]
     written = {"calls": reward.calls, "told": told, "cut": stage.logged(trained, "taste/cut_groups")}
     (folder / f"rank-{dist.get_rank()}.json").write_text(json.dumps(written))
+    # A rank that leaves while the other one's threads still wait for it makes that one abort.
+    dist.barrier()
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
