@@ -175,6 +175,15 @@ impl<'a> Arguments<'a> {
         self.required(name)?.as_str().ok_or_else(|| self.mistyped(name, Kind::Text))
     }
 
+    /// The text that is to be repeated, which must not be empty.
+    pub(crate) fn prompt_to_repeat(&self) -> Result<&'a str, ArgumentError> {
+        const NAME: &str = "prompt_to_repeat";
+        match self.text(NAME)? {
+            "" => Err(self.refused(NAME, "must not be empty")),
+            prompt => Ok(prompt),
+        }
+    }
+
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<&'a str>, ArgumentError> {
         let list = self.required(name)?.as_array().ok_or_else(|| self.mistyped(name, Kind::Texts))?;
         list.iter().map(|item| item.as_str().ok_or_else(|| self.mistyped(name, Kind::Texts))).collect()

@@ -65,28 +65,18 @@ pub(crate) const TABLE: &[Constraint] = &[
     },
 ];
 
-/// The prompt, which must not be empty.
-fn prompt<'a>(arguments: &Arguments<'a>) -> Result<&'a str, ArgumentError> {
-    let prompt = arguments.text("prompt_to_repeat")?;
-    if prompt.is_empty() {
-        Err(arguments.refused("prompt_to_repeat", "must not be empty"))
-    } else {
-        Ok(prompt)
-    }
-}
-
 /// Whether two texts are the same but for white space around them and, in the published checkers, case.
 fn same(text: &str, wanted: &str, fixed: bool) -> bool {
     if fixed { strip(text) == wanted } else { same_lower(strip(text), wanted) }
 }
 
 fn copy(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let (wanted, fixed) = (strip(prompt(arguments)?).to_owned(), arguments.fixed());
+    let (wanted, fixed) = (strip(arguments.prompt_to_repeat()?).to_owned(), arguments.fixed());
     Ok(Box::new(move |view| same(view.text(), &wanted, fixed)))
 }
 
 fn copying_multiple(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let (wanted, fixed) = (strip(prompt(arguments)?).to_owned(), arguments.fixed());
+    let (wanted, fixed) = (strip(arguments.prompt_to_repeat()?).to_owned(), arguments.fixed());
     let given = arguments.required("N")?;
     let times = match given.as_f64() {
         Some(times) if times != 0.0 => times,
@@ -102,7 +92,7 @@ fn copying_multiple(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn copy_span_idx(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let (prompt, fixed) = (prompt(arguments)?, arguments.fixed());
+    let (prompt, fixed) = (arguments.prompt_to_repeat()?, arguments.fixed());
     let (start, end) = (arguments.integer("n_start")?, arguments.integer("n_end")?);
     let length = prompt.chars().count();
     let (start, end) = if fixed {

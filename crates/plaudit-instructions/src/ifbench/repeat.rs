@@ -42,17 +42,8 @@ pub(super) const TABLE: &[Constraint] = &[
     },
 ];
 
-fn prompt<'a>(arguments: &Arguments<'a>) -> Result<&'a str, ArgumentError> {
-    let prompt = arguments.text("prompt_to_repeat")?;
-    if prompt.is_empty() {
-        Err(arguments.refused("prompt_to_repeat", "must not be empty"))
-    } else {
-        Ok(prompt)
-    }
-}
-
 fn repeat_change(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let prompt = prompt(arguments)?.to_owned();
+    let prompt = arguments.prompt_to_repeat()?.to_owned();
     let fixed = arguments.fixed();
     test(move |view| {
         let (first, changed) = (split(&prompt).next(), view.words().first());
@@ -73,7 +64,7 @@ fn repeat_simple(_: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn repeat_span(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let prompt: Vec<char> = prompt(arguments)?.chars().collect();
+    let prompt: Vec<char> = arguments.prompt_to_repeat()?.chars().collect();
     // A slice of Python: a negative index counts from the end, and both are cut to the text.
     let place = |index: i64| {
         let index = if index < 0 { index.saturating_add_unsigned(prompt.len() as u64) } else { index };
