@@ -504,14 +504,14 @@ fn has_type(types: &Value, value: &Value) -> bool {
 }
 
 fn in_range(rules: &Map<String, Value>, number: &Number, python: bool) -> Checked {
-    let against = |key: &str| match rules.get(key) {
-        Some(Value::Number(bound)) => Some(compare(number, bound)),
-        _ => None,
+    let bounded = |key, holds: fn(Ordering) -> bool| match rules.get(key) {
+        Some(Value::Number(bound)) => check(key, compare(number, bound).is_some_and(holds)),
+        _ => Ok(()),
     };
-    check("minimum", against("minimum").is_none_or(Ordering::is_ge))?;
-    check("maximum", against("maximum").is_none_or(Ordering::is_le))?;
-    check("exclusiveMinimum", against("exclusiveMinimum").is_none_or(Ordering::is_gt))?;
-    check("exclusiveMaximum", against("exclusiveMaximum").is_none_or(Ordering::is_lt))?;
+    bounded("minimum", Ordering::is_ge)?;
+    bounded("maximum", Ordering::is_le)?;
+    bounded("exclusiveMinimum", Ordering::is_gt)?;
+    bounded("exclusiveMaximum", Ordering::is_lt)?;
     let Some(Value::Number(step)) = rules.get("multipleOf") else { return Ok(()) };
     check("multipleOf", is_multiple(number, step, python))
 }
@@ -520,14 +520,11 @@ fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
-/// Whole numbers are compared exactly.
-fn compare(one: &Number, other: &Number) -> Ordering {
+/// Whole numbers are compared exactly. Nothing where a number has no size.
+fn compare(one: &Number, other: &Number) -> Option<Ordering> {
     match (integer(one), integer(other)) {
-        (Some(one), Some(other)) => one.cmp(&other),
-        _ => {
-            let size = |number: &Number| number.as_f64().unwrap_or(0.0);
-            size(one).partial_cmp(&size(other)).unwrap_or(Ordering::Equal)
-        }
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        _ => one.as_f64()?.partial_cmp(&other.as_f64()?),
     }
 }
 
