@@ -16,7 +16,8 @@ TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps
 # `-p CRATE` selection would resolve other features and build most dependencies again.
 BUILD := $(CARGO) build --locked --workspace --bins --features plaudit-python/as-tested
 
-.PHONY: help demo check check-ops check-version test test-rust test-limits test-box test-browser test-python test-trainers test-newest test-verl-e2e develop wheel wheel-dev sbom release-notes image test-image audit test-wheels test-sdist wheels sdist package check-features third-party docs site site-serve bench bench-scale bench-python fuzz clean
+.NOTPARALLEL:
+.PHONY: help demo check check-ops check-version test test-setup test-rust test-limits test-box test-browser test-python test-loggers test-wheel test-trainers test-newest test-verl-e2e develop wheel wheel-dev sbom release-notes image test-image audit test-wheels test-sdist wheels sdist package check-features third-party docs site site-serve bench bench-scale bench-python fuzz clean
 
 # Lists the targets, each with the first sentence of its comment.
 help:
@@ -36,7 +37,7 @@ demo:
 check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) test --locked --workspace --lib
+	$(CARGO) test --locked --workspace --no-fail-fast --lib
 
 # Workflows, image, compose file, manifests, citation and versions by their linters and schemas, and the Grafana board against the
 # live service. PLAUDIT_BIN can name a command that is built already.
@@ -50,18 +51,22 @@ check-ops:
 check-version:
 	$(PYTHON) .ci/release.py check $(VERSION)
 
-# Every test but those of the trainers (test-trainers) and of the limits on time (test-limits).
-test:
+# Every test but those of the trainers (test-trainers) and of the limits on time (test-limits). Its last lines name what was left out for
+# want of a program or of a tier of the sandbox; with PLAUDIT_TEST_ALL=1 nothing may be.
+test: export PLAUDIT_LEFT_OUT = $(abspath $(TARGET))/left-out
+test: test-setup test-rust test-browser test-python test-loggers test-wheel
+	@sort -u $(PLAUDIT_LEFT_OUT) | sed 's/^/== left out: /'
+
+# What the tests need besides Rust, Python and make.
+test-setup:
+	$(if $(PLAUDIT_LEFT_OUT),@mkdir -p $(dir $(PLAUDIT_LEFT_OUT)) && : > $(PLAUDIT_LEFT_OUT))
 	.ci/setup
-	$(MAKE) test-rust
-	$(MAKE) test-browser
-	$(MAKE) test-python
 
 # The engine, the command and the service: unit tests, integration tests and the examples in the documentation.
 test-rust:
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked --workspace --no-fail-fast
 
-# The Python package: its format, its types, its tests, and the wheel in an environment that has nothing else.
+# The Python package: its format, its types and its tests.
 test-python: develop
 	python/venv.sh dev
 	$(DEV)/ruff format --check python
@@ -70,8 +75,14 @@ test-python: develop
 	$(DEV)/pyright --pythonpath $(DEV)/python
 	cd $(TARGET) && MYPYPATH=$(CURDIR)/python PYTHONPATH=$(CURDIR)/python $(CURDIR)/$(DEV)/stubtest plaudit._plaudit
 	PYTHONPATH=python PLAUDIT_BIN=$(TARGET)/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers --ignore python/tests/loggers
+
+# The loggers of the trainers, each with its real package.
+test-loggers: develop
 	python/venv.sh loggers
 	PYTHONPATH=$(CURDIR)/python PLAUDIT_BIN=$(TARGET)/debug/plaudit $(VENVS)/loggers/bin/python -m pytest python/tests/loggers
+
+# The wheel, in an environment that has nothing else.
+test-wheel: develop
 	python/venv.sh wheel $(TARGET)/wheels/plaudit-*.whl
 	cd $(TARGET) && $(CURDIR)/$(VENVS)/wheel/bin/plaudit score $(CURDIR)/examples/rollouts.jsonl --out wheel.jsonl
 	cd $(TARGET) && $(CURDIR)/$(VENVS)/wheel/bin/python -c "import plaudit; print(plaudit.Engine('quickstart').score(None, ['a']))"
@@ -94,20 +105,19 @@ test-verl-e2e: develop
 # The promise of at most 50 ms for 1 MB of hostile text, measured as it is shipped: optimised. Builds the engine's
 # dependencies anew, so it is not part of `make test`; .ci/run runs it.
 test-limits:
-	$(CARGO) test --locked --release -p plaudit --test main hostile
-	$(CARGO) test --locked --release -p plaudit-instructions --test main hostile
+	$(CARGO) test --locked --release -p plaudit -p plaudit-instructions --no-fail-fast --test main hostile
 
 # The sandbox in full: 1,000 endless programs, 100 fork bombs, 500 right programs on a busy host, in each tier, as root also
 # as an ordinary user. `make test` has smaller numbers of the same.
 test-box:
-	$(CARGO) test --locked --workspace --test main -- --ignored --test-threads 1 in_full
+	$(CARGO) test --locked --workspace --no-fail-fast --test main -- --ignored --test-threads 1 in_full
 
-# The dashboard in Chromium, with the real service and the simulated judge behind it. Needs chromium, node and npm.
+# The dashboard in Chromium, with the real service and the simulated judge behind it. Needs chromium, node and npm. ONLY='^name$$' runs one test.
 test-browser:
 	@for need in chromium node npm; do command -v $$need > /dev/null || missing="$$missing $$need"; done; \
-	if [ -n "$$missing" ] && [ "$$PLAUDIT_TEST_ALL" != 1 ]; then echo "== left out: the tests of the dashboard, for want of$$missing"; else \
+	if [ -n "$$missing" ] && [ "$$PLAUDIT_TEST_ALL" != 1 ]; then echo "the tests of the dashboard, for want of$$missing" >> $${PLAUDIT_LEFT_OUT:-/dev/stdout}; else \
 		$(BUILD) && cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && \
-		PLAUDIT_BIN=$(TARGET)/debug/plaudit node --test; \
+		PLAUDIT_BIN=$(TARGET)/debug/plaudit node --test $(if $(ONLY),--test-name-pattern='$(ONLY)'); \
 	fi
 
 # The command, and the extension where `PYTHONPATH=python` finds it, for work on the package. Maturin builds the extension, as it

@@ -15,6 +15,16 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """The last lines of `make test` name what was left out."""
+    if report.skipped and not hasattr(report, "wasxfail") and "PLAUDIT_LEFT_OUT" in os.environ:
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        with open(os.environ["PLAUDIT_LEFT_OUT"], "a") as file:
+            file.write(f"{report.nodeid}: {why}\n")
+
+
 BINARY = os.environ.get("PLAUDIT_BIN", str(ROOT / "target/release/plaudit"))
 
 

@@ -1,5 +1,6 @@
 //! `code_execution` from the command: what it prints, and a host where nothing isolates programs.
 
+use crate::left_out::left_out;
 use crate::support::{Folder, installed, run};
 use std::process::Command;
 
@@ -23,8 +24,11 @@ os.execv(sys.argv[1], sys.argv[1:])
 /// Runs the command on a host without a sandbox; none where such a host cannot be simulated.
 fn without_sandbox(folder: &Folder, arguments: &[&str]) -> Option<std::process::Output> {
     let simulated = Command::new("unshare").args(["-Urm", "true"]).output();
-    if !installed("python3") || !simulated.is_ok_and(|run| run.status.success()) {
-        eprintln!("== left out: a host without a sandbox, for want of unshare or of user namespaces");
+    if !installed("python3") {
+        return None;
+    }
+    if !simulated.is_ok_and(|run| run.status.success()) {
+        left_out("a simulated host without a sandbox", "for want of unshare or of user namespaces");
         return None;
     }
     let script = folder.file("refuse.py", REFUSE_LANDLOCK);

@@ -10,6 +10,8 @@ mod journal_fixture;
 mod judge_requests;
 mod judge_sim;
 mod judged;
+#[path = "../../../plaudit/tests/main/left_out.rs"]
+mod left_out;
 mod memory;
 mod new_user;
 mod outputs;

@@ -1,9 +1,11 @@
 //! `code_execution` in the engine: tests of every form, what is invalid and what is wrong, turns, the journal, and both tiers.
 
 use crate::engine::{lines, plan};
+use crate::left_out::left_out;
 use crate::timing::until;
 use plaudit::code::{SandboxPolicy, Tier};
 use plaudit::engine::{Engine, EngineOptions, Prescored, ScoreOptions};
+use plaudit::error::RunError;
 use plaudit::exec::CancelToken;
 use plaudit::journal::Store;
 use plaudit::judge::client::Network;
@@ -34,9 +36,27 @@ fn sums() -> Value {
     json!({"inputs_outputs": {"inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}})
 }
 
-fn engine(recipe: &str, tier: Tier) -> Engine {
-    let sandbox = SandboxPolicy { tier: Some(tier), ..SandboxPolicy::default() };
-    Engine::open(plan(recipe), &EngineOptions { sandbox, ..EngineOptions::default() }).unwrap()
+/// An engine on the best tier that this host has; none where it has no tier.
+fn engine(recipe: &str) -> Option<Engine> {
+    engine_in(recipe, None)
+}
+
+/// The same on one tier.
+fn engine_in(recipe: &str, tier: Option<Tier>) -> Option<Engine> {
+    let sandbox = SandboxPolicy { tier, ..SandboxPolicy::default() };
+    open(recipe, &EngineOptions { sandbox, ..EngineOptions::default() })
+}
+
+fn open(recipe: &str, options: &EngineOptions<'_>) -> Option<Engine> {
+    match Engine::open(plan(recipe), options) {
+        Err(RunError::NoSandbox(tried)) => {
+            let what = options.sandbox.tier.map_or("no tier".to_owned(), |tier| format!("no tier {tier}"));
+            let refused = tried.lines().find(|line| line.contains("refused"));
+            left_out(&what, refused.unwrap_or(&tried).trim());
+            None
+        }
+        opened => Some(opened.unwrap()),
+    }
 }
 
 fn outcome(row: &Row) -> &Outcome {
@@ -57,7 +77,7 @@ fn verdicts(row: &Row) -> Vec<&str> {
 #[test]
 fn each_tier_tells_right_from_wrong() {
     for tier in [Tier::A, Tier::B] {
-        let engine = engine(TESTS, tier);
+        let Some(engine) = engine_in(TESTS, Some(tier)) else { continue };
         let cases = [
             (fenced(ADD), 1.0, "passed"),
             (fenced("print(3)"), 0.5, "wrong"),
@@ -94,7 +114,7 @@ fn each_tier_tells_right_from_wrong() {
 
 #[test]
 fn tests_are_found_where_data_sets_have_them() {
-    let engine = engine(TESTS, Tier::A);
+    let Some(engine) = engine(TESTS) else { return };
     let call = "def add(a, b):\n    return a + b";
     let columns = json!({"inputs": ["1 2"], "outputs": ["3"]});
     let places = [
@@ -129,7 +149,9 @@ fn tests_are_found_where_data_sets_have_them() {
     for (row, rollout) in engine.score(&rollouts).unwrap().rows.iter().zip(&rollouts) {
         assert_eq!(outcome(row).value(), Some(1.0), "{rollout:?}: {row:?}");
     }
-    let named = self::engine("components:\n  tests: { reward: code, tests: extra.a.b }\n", Tier::A);
+    let Some(named) = self::engine("components:\n  tests: { reward: code, tests: extra.a.b }\n") else {
+        return;
+    };
     let report = named.score(&[rollout(0, fenced(ADD), json!({"a": {"b": columns}}))]).unwrap();
     assert_eq!(outcome(&report.rows[0]).value(), Some(1.0));
 }
@@ -137,7 +159,7 @@ fn tests_are_found_where_data_sets_have_them() {
 /// As HumanEval has it: the task is the prompt, and its functions are the test's.
 #[test]
 fn functions_of_the_prompt_reach_the_tests() {
-    let engine = engine(TESTS, Tier::A);
+    let Some(engine) = engine(TESTS) else { return };
     let task = "def two():\n    return 2\n\ndef add(a, b):\n    \"\"\" Adds. \"\"\"\n";
     let test = "def check(candidate):\n    assert candidate(two(), 2) == 4\n";
     let row = |code: &str, entry: &str| {
@@ -161,7 +183,7 @@ fn functions_of_the_prompt_reach_the_tests() {
 /// What the data got wrong is not the response's fault, and nothing is proven by absence.
 #[test]
 fn rows_without_usable_tests_get_no_number() {
-    let engine = engine(TESTS, Tier::A);
+    let Some(engine) = engine(TESTS) else { return };
     for extra in [
         json!({"inputs_outputs": {"inputs": [], "outputs": []}}),
         json!({"inputs_outputs": {"inputs": ["1"], "outputs": [""]}}),
@@ -193,7 +215,7 @@ fn what_is_run_does_not_depend_on_speed() {
     let slow =
         "import time\nn = int(input())\ntime.sleep(0.3 if n == 0 else 0)\nprint(-1 if n in (0, 3) else n)";
     let extra = json!({"tests": (0..6).map(|n| json!({"input": n.to_string(), "output": n.to_string()})).collect::<Vec<_>>()});
-    let all = engine("components:\n  tests: { reward: code, continuous: false }\n", Tier::A);
+    let Some(all) = engine("components:\n  tests: { reward: code, continuous: false }\n") else { return };
     let report = all.score(&[rollout(0, fenced(slow), extra.clone())]).unwrap();
     assert_eq!(verdicts(&report.rows[0]), ["wrong"], "the first that fails is the last that counts");
     assert_eq!(outcome(&report.rows[0]).value(), Some(0.0));
@@ -202,28 +224,28 @@ fn what_is_run_does_not_depend_on_speed() {
 
     let endless = "n = int(input())\nwhile n in (1, 3): pass\nprint(n)";
     let recipe = "components:\n  tests: { reward: code, timeout: 0.3, most_timeouts: 2 }\n";
-    let report = engine(recipe, Tier::A).score(&[rollout(0, fenced(endless), extra.clone())]).unwrap();
+    let report = engine(recipe).unwrap().score(&[rollout(0, fenced(endless), extra.clone())]).unwrap();
     assert_eq!(verdicts(&report.rows[0]), ["passed", "time", "passed", "time"]);
     assert_eq!(outcome(&report.rows[0]).value(), Some(2.0 / 6.0));
     let recipe = "components:\n  tests: { reward: code, most_tests: 2 }\n";
-    let report = engine(recipe, Tier::A).score(&[rollout(0, fenced("print(input())"), extra)]).unwrap();
+    let report = engine(recipe).unwrap().score(&[rollout(0, fenced("print(input())"), extra)]).unwrap();
     assert_eq!(verdicts(&report.rows[0]), ["passed", "passed"]);
 }
 
 #[test]
 fn equal_programs_run_once() {
-    let engine = engine("components:\n  tests: { reward: code }\n", Tier::A);
-    let sleeper = fenced("import time\ntime.sleep(2)\nprint(input())");
+    let Some(engine) = engine("components:\n  tests: { reward: code }\n") else { return };
+    let sleeper = fenced("import time\ntime.sleep(4)\nprint(input())");
     let extra = json!({"tests": [{"input": "1", "output": "1"}]});
     let rollouts: Vec<_> = (0..256).map(|at| rollout(at / 4, sleeper.clone(), extra.clone())).collect();
     let started = Instant::now();
     let report = engine.score(&rollouts).unwrap();
     assert!(report.rows.iter().all(|row| outcome(row).value() == Some(1.0)));
-    // One after the other on 16 cores they would take 32 s.
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    // On 16 cores all of them would take 64 s.
+    assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
     let again = Instant::now();
     engine.score(&rollouts).unwrap();
-    assert!(again.elapsed() < Duration::from_millis(1900), "{:?}", again.elapsed());
+    assert!(again.elapsed() < Duration::from_secs(4), "one has run again: {:?}", again.elapsed());
 }
 
 #[test]
@@ -264,10 +286,12 @@ fn a_second_run_executes_nothing() {
 
 #[test]
 fn every_way_in_gives_the_same_lines() {
-    let engine = Arc::new(engine(
+    let Some(engine) = engine(
         "components:\n  tests: { reward: code, timeout: 1 }\n  length: { reward: length_penalty, weight: 0.1 }\n  brevity: { reward: kimi.length, weight: 0.1, correct: extra }\n",
-        Tier::A,
-    ));
+    )
+    .map(Arc::new) else {
+        return;
+    };
     let responses = [fenced(ADD), fenced("print(3)"), fenced("print(3)"), "prose".to_owned()];
     let rollouts: Vec<_> = (0..12).map(|at| rollout(at / 4, responses[at % 4].clone(), sums())).collect();
     let expected = lines(&engine.score(&rollouts).unwrap(), &rollouts);
@@ -287,15 +311,16 @@ fn every_way_in_gives_the_same_lines() {
 
 #[test]
 fn a_gate_of_tests_decides_who_is_compared() {
-    let engine = engine(
+    let Some(engine) = engine(
         "components:
   tests: { reward: code, weight: 1.0, gate: { min: 1.0, total: -1.0 } }
   better: { reward: principle, weight: 1.0, mode: pairwise, judge: main }
 judges:
   main: { kind: overlap }
 ",
-        Tier::A,
-    );
+    ) else {
+        return;
+    };
     let rollouts: Vec<_> =
         [fenced(ADD), fenced(&format!("{ADD}  # so")), fenced("print(3)"), "prose".to_owned()]
             .into_iter()
@@ -310,7 +335,7 @@ judges:
 
 #[test]
 fn first_of_asks_a_judge_where_tests_fail() {
-    let engine = engine(
+    let Some(engine) = engine(
         "components:
   tests: { reward: code, weight: 0, continuous: false }
   opinion: { reward: principle, weight: 0, mode: pointwise, judge: main }
@@ -318,8 +343,9 @@ fn first_of_asks_a_judge_where_tests_fail() {
 judges:
   main: { kind: overlap }
 ",
-        Tier::A,
-    );
+    ) else {
+        return;
+    };
     let rollouts: Vec<_> = [fenced(ADD), fenced("print(3)")]
         .map(|response| rollout(0, response, sums()).with_reference("so").to_prompt("Add."))
         .to_vec();
@@ -332,8 +358,8 @@ judges:
 #[test]
 fn engines_take_turns_and_a_cancelled_one_ends() {
     let recipe = "components:\n  tests: { reward: code, timeout: 2, most_timeouts: 50 }\n";
-    let greedy = Arc::new(engine(recipe, Tier::A));
-    let modest = engine(TESTS, Tier::A);
+    let Some(greedy) = engine(recipe).map(Arc::new) else { return };
+    let Some(modest) = engine(TESTS) else { return };
     let many =
         json!({"tests": (0..50).map(|n| json!({"input": n.to_string(), "output": "x"})).collect::<Vec<_>>()});
     let endless: Vec<_> =
@@ -363,7 +389,7 @@ fn a_language_of_the_recipe_is_run() {
     languages:
       shell: { file: main.sh, run: [/bin/sh, main.sh], fences: [sh, bash] }
 ";
-    let engine = engine(recipe, Tier::A);
+    let Some(engine) = engine(recipe) else { return };
     let response = "```bash\nread a b\necho $((a + b))\n```";
     let report = engine.score(&[rollout(0, response, sums())]).unwrap();
     assert_eq!(outcome(&report.rows[0]).value(), Some(1.0), "{report:?}");

@@ -17,6 +17,7 @@ mod journal;
 mod judge_prompts;
 mod judge_replies;
 mod judge_templates;
+mod left_out;
 mod math;
 mod planted;
 mod properties;
