@@ -12,6 +12,9 @@ if [ ! -x .venvs/tools/bin/uv ]; then
 fi
 uv=.venvs/tools/bin/uv
 [ "$name" = tools ] && exit 0
+# Another process may be making the same environment.
+exec 9> ".venvs/$name.lock"
+if command -v flock > /dev/null; then flock 9; fi
 stamp=.venvs/$name/requirements.txt
 if ! cmp --silent "python/requirements/$name.txt" "$stamp"; then
     rm -rf ".venvs/$name"

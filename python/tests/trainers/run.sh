@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Runs the adapters against the real trainers, each in an environment of its own; `make develop` comes first.
 #
-#     python/tests/trainers/run.sh [ENVIRONMENT]...
+#     [TESTS=python/tests/trainers/FILE::NAME] python/tests/trainers/run.sh [ENVIRONMENT]...
+#
+# A suite that fails does not keep the others from running.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 export PLAUDIT_BIN=${PLAUDIT_BIN:-$PWD/target/debug/plaudit}
@@ -31,6 +33,7 @@ newer() {
         fi
     done
 }
+status=0
 for name in ${@:-verl-0.9 verl-0.7 verl-0.6 trl openrlhf peers nemo-gym}; do
     if [ "$name" = nemo-gym ]; then
         found=$(newer)
@@ -42,8 +45,12 @@ for name in ${@:-verl-0.9 verl-0.7 verl-0.6 trl openrlhf peers nemo-gym}; do
     else
         python/venv.sh "$name"
     fi
-    for suite in $(suites "$name"); do
+    for suite in ${TESTS:-$(suites "$name")}; do
         echo "== $suite in $name"
-        ".venvs/$name/bin/python" -m pytest "python/tests/trainers/$suite"
+        if ! ".venvs/$name/bin/python" -m pytest "python/tests/trainers/${suite#python/tests/trainers/}"; then
+            echo "== failed: $suite in $name"
+            status=1
+        fi
     done
 done
+exit $status
