@@ -19,7 +19,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 const ADD: &str = "print(sum(map(int, input().split())))";
-const TESTS: &str = "components:\n  tests: { reward: code, timeout: 1 }\n";
+/// On the clock there is time for a busy machine: a program that got no processor is no verdict.
+const TESTS: &str = "components:\n  tests: { reward: code, timeout: 1, wall_timeout: 60 }\n";
 
 fn fenced(code: &str) -> String {
     format!("Here it is:\n```python\n{code}\n```\n")
