@@ -131,6 +131,8 @@ pub(crate) struct Birth<'a> {
     pub(crate) joining: AtomicU32,
     /// Set to 0 by the kernel when the box no longer shares our memory.
     pub(crate) shares_memory: AtomicU32,
+    /// 1 until the engine has opened the clock of the box.
+    pub(crate) held: AtomicU32,
     pub(crate) step: AtomicU32,
     pub(crate) errno: AtomicI32,
 }
@@ -260,6 +262,9 @@ fn live(birth: &Birth<'_>) -> Result<(), Errno> {
         sys::exit(0);
     }
     begin(Step::Execute);
+    while birth.held.load(Ordering::Acquire) != 0 {
+        let _ = sys::futex_wait(&birth.held, 1, 1000);
+    }
     let (arguments, environment) = (birth.arguments.as_ptr() as usize, birth.environment.as_ptr() as usize);
     call_path(libc::SYS_execve, birth.executable, [arguments, environment, 0, 0, 0]).map(|_| ())
 }

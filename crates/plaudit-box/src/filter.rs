@@ -101,6 +101,17 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_inotify_add_watch,
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
+    // The host has one pool of such requests for everybody (`fs.aio-max-nr`).
+    libc::SYS_io_setup,
+    libc::SYS_io_destroy,
+    libc::SYS_io_submit,
+    libc::SYS_io_cancel,
+    libc::SYS_io_getevents,
+    SYS_IO_PGETEVENTS,
+    // A pipe would keep whole huge pages that are no longer mapped.
+    libc::SYS_vmsplice,
+    // Filters are compiled into a pool of the host, and one could end the program by other signals than its own.
+    libc::SYS_seccomp,
     libc::SYS_socket,
     libc::SYS_bind,
     libc::SYS_listen,
@@ -144,6 +155,11 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_setfsgid,
     libc::SYS_setgroups,
 ];
+
+#[cfg(target_arch = "x86_64")]
+const SYS_IO_PGETEVENTS: libc::c_long = 333;
+#[cfg(target_arch = "aarch64")]
+const SYS_IO_PGETEVENTS: libc::c_long = 292;
 
 /// The same, where only x86 has them.
 #[cfg(target_arch = "x86_64")]
@@ -212,8 +228,15 @@ const ABSENT_CALLS: &[libc::c_long] = &[
 const ABSENT_NUMBERS: &[u32] = &[451, 453, 457, 458, 459, 460, 461];
 
 /// `F_SETOWN`, `F_SETSIG`, `F_SETOWN_EX`, `F_NOTIFY`: they make the kernel send signals to a process of the caller's choice.
-/// `F_SETLEASE` makes others wait for a file.
-const OWNER_COMMANDS: &[u32] = &[8, 10, 15, 1024, 1026];
+/// `F_SETLEASE` makes others wait for a file. `F_SETPIPE_SZ` makes a pipe hold more than is counted for a descriptor.
+const REFUSED_COMMANDS: &[u32] = &[8, 10, 15, 1024, 1026, 1031];
+/// `SO_SNDBUF`, `SO_RCVBUF` and their forced forms make a socket hold more than is counted; `SO_ATTACH_FILTER`, `SO_ATTACH_BPF` and
+/// those of `SO_REUSEPORT` bring filters.
+const REFUSED_OPTIONS: &[u32] = &[7, 8, 32, 33, 26, 50, 51, 52];
+/// `PR_SET_PDEATHSIG`: a program that clears its death signal would outlive the engine. `PR_SET_SECCOMP`: as `seccomp`.
+/// `PR_SET_DUMPABLE`: it would hide its descriptors from the supervisor.
+const REFUSED_CONTROLS: &[u32] =
+    &[libc::PR_SET_PDEATHSIG as u32, libc::PR_SET_SECCOMP as u32, libc::PR_SET_DUMPABLE as u32];
 /// The same by `ioctl`, and input put into a terminal.
 const OWNER_REQUESTS: &[u32] = &[0x8901, 0x8902, 0x5412, 0x541c];
 
@@ -243,9 +266,9 @@ impl Filter {
         }
         set(&[libc::SYS_socketpair], Action::OnlyConnectedPair);
         set(&[libc::SYS_prlimit64], Action::OnlyEqual(0, 0));
-        // A program that clears its death signal would outlive the engine.
-        set(&[libc::SYS_prctl], Action::UnlessEqual(0, &[libc::PR_SET_PDEATHSIG as u32]));
-        set(&[libc::SYS_fcntl], Action::UnlessEqual(1, OWNER_COMMANDS));
+        set(&[libc::SYS_prctl], Action::UnlessEqual(0, REFUSED_CONTROLS));
+        set(&[libc::SYS_fcntl], Action::UnlessEqual(1, REFUSED_COMMANDS));
+        set(&[libc::SYS_setsockopt], Action::UnlessEqual(2, REFUSED_OPTIONS));
         set(&[libc::SYS_ioctl], Action::UnlessEqual(1, OWNER_REQUESTS));
         set(&[libc::SYS_clone], Action::UnlessBits(0, NAMESPACES));
         if tier != Tier::A {
@@ -483,7 +506,11 @@ mod tests {
             assert_eq!([0, 1].map(|pid| call(filter, libc::SYS_prlimit64, [pid, 0, 0])), [ALLOW, DENY]);
             assert_eq!([1, 15].map(|option| call(filter, libc::SYS_prctl, [option, 0, 0])), [DENY, ALLOW]);
             assert_eq!(
-                [3, 8, 1026].map(|command| call(filter, libc::SYS_fcntl, [0, command, 0])),
+                [3, 8, 1026, 1031].map(|command| call(filter, libc::SYS_fcntl, [0, command, 0])),
+                [ALLOW, DENY, DENY, DENY]
+            );
+            assert_eq!(
+                [2, 7, 33].map(|option| call(filter, libc::SYS_setsockopt, [3, 1, option])),
                 [ALLOW, DENY, DENY]
             );
         }

@@ -59,9 +59,11 @@ pub struct Limits {
     pub cpu: Duration,
     /// Time on the clock; without it five times the CPU time and at least 10 s.
     pub wall: Option<Duration>,
-    /// Bytes of memory: of each process by its data, of all together by what is resident.
+    /// Bytes of memory: of all processes together by what is resident, with page tables and what descriptors may hold; of each by its
+    /// data and the stacks of its threads.
     pub memory: u64,
-    /// Bytes of address space; without it as `memory`. Runtimes that reserve far more than they use need more.
+    /// Bytes of address space; without it `memory` and the stacks of `processes` threads. Runtimes that reserve far more than they use
+    /// need more.
     pub address_space: Option<u64>,
     /// Processes and threads. Tier B has one process.
     pub processes: u32,
@@ -137,7 +139,7 @@ pub struct RunResult {
     pub cpu: Duration,
     /// Time on the clock from the start of the program.
     pub wall: Duration,
-    /// The most memory that was seen resident, looked at every 50 ms: none for a program that ended before.
+    /// The most memory that was seen, looked at every 50 ms: none for a program that ended before.
     pub peak_resident: Option<u64>,
 }
 
@@ -151,7 +153,7 @@ pub enum BoxFailure {
         /// The number of the error, as in `errno`.
         errno: i32,
     },
-    /// The program wanted a processor and did not get it within the limit on the clock. Worth another try.
+    /// The program wanted a processor and did not get it within the limit on the clock. Worth one more try.
     HostOverloaded,
     /// The host could not give what supervision needs, or took the process away; what, and the number of the error.
     Lost(&'static str, i32),

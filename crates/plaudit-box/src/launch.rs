@@ -5,7 +5,7 @@ use crate::child::{BOX_FLAGS, Birth, BoxFile, BuildOptions, MountStep, Step, ent
 use crate::filter::Filter;
 use crate::namespaces::Namespaces;
 use crate::sys::{self, Errno, Resource, call};
-use crate::{BoxFailure, Tier};
+use crate::{BoxFailure, Tier, usage};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -39,12 +39,16 @@ pub(crate) struct Blueprint<'a> {
     pub(crate) attacks: Option<&'a AttackTable>,
     /// Whether the guard knows that the engine is dead.
     pub(crate) engine_dead: &'a AtomicBool,
+    /// Whether its CPU time is counted by a clock of its own.
+    pub(crate) clock: bool,
 }
 
 /// A box that was started.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) process: i32,
+    /// The clock of its CPU time, where the host allows one.
+    pub(crate) clock: Option<OwnedFd>,
     /// Why there is no `/proc` in it, or 0.
     pub(crate) proc_errno: Errno,
 }
@@ -86,6 +90,7 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
         process: AtomicI32::new(0),
         joining: AtomicU32::new(1),
         shares_memory: AtomicU32::new(1),
+        held: AtomicU32::new(u32::from(plan.clock)),
         step: AtomicU32::new(0),
         errno: AtomicI32::new(0),
     };
@@ -132,6 +137,10 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
     } else {
         made
     };
+    // Most of the box is built meanwhile; its program starts when the clock is there, so that it has all of its children.
+    let clock = if plan.clock && process > 0 { usage::clock(process).ok() } else { None };
+    birth.held.store(0, Ordering::Release);
+    sys::futex_wake(&birth.held);
     if process > 0 {
         left(&birth.shares_memory, process);
     }
@@ -145,7 +154,7 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
         }
         return Err(BoxFailure::Setup { layer: step.layer(), errno });
     }
-    Ok(Started { process, proc_errno: birth.build.proc_errno.load(Ordering::Acquire) })
+    Ok(Started { process, clock, proc_errno: birth.build.proc_errno.load(Ordering::Acquire) })
 }
 
 /// The effective user or group of this process.
@@ -158,8 +167,17 @@ pub(crate) fn kill(process: i32) {
     let _ = call(libc::SYS_kill, [process as usize, libc::SIGKILL as usize, 0, 0, 0, 0]);
 }
 
-/// Waits for the end of a process: its status and the CPU time of it and of all it waited for.
-pub(crate) fn reap(process: i32) -> Result<(i32, Duration), Errno> {
+/// What is known of a process that has ended.
+pub(crate) struct Reaped {
+    pub(crate) status: i32,
+    /// The CPU time of it and of all it waited for.
+    pub(crate) cpu: Duration,
+    /// The most bytes that it, or one that it waited for, had resident.
+    pub(crate) peak: u64,
+}
+
+/// Waits for the end of a process.
+pub(crate) fn reap(process: i32) -> Result<Reaped, Errno> {
     let mut status = 0_i32;
     // SAFETY: a struct of numbers, for which zero is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -177,7 +195,8 @@ pub(crate) fn reap(process: i32) -> Result<(i32, Duration), Errno> {
     let time = |time: libc::timeval| {
         Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
     };
-    Ok((status, time(usage.ru_utime) + time(usage.ru_stime)))
+    let peak = usage.ru_maxrss.unsigned_abs() << 10;
+    Ok(Reaped { status, cpu: time(usage.ru_utime) + time(usage.ru_stime), peak })
 }
 
 /// Blocks all signals of this thread: a handler of the host must never run in a process that shares its memory.

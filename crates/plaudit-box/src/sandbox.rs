@@ -1,10 +1,10 @@
 //! The sandbox: chooses a tier by attacking it, keeps its slots, and runs jobs.
 
 use crate::attack::{ATTACKS, AttackTable};
-use crate::child::{BoxFile, MountStep};
+use crate::child::{BoxFile, MountStep, Step};
 use crate::filter::Filter;
 use crate::guard::{BoxTable, Guard};
-use crate::job::{BoxFailure, Job, Limits, RunResult};
+use crate::job::{BoxFailure, Exit, Job, Limits, RunResult};
 use crate::landlock;
 use crate::launch::{self, Blueprint, INSIDE, Started};
 use crate::layout::{self, WORK};
@@ -15,12 +15,14 @@ use crate::slot::{Seat, Slot, Slots};
 use crate::streams::{above_two, input, joint, pipe};
 use crate::supervise::{self, Running};
 use crate::sys::{self, Errno, Resource};
+use crate::usage::{self, MOST_DESCRIPTORS};
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::Duration;
 
 /// How much isolates a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +84,9 @@ pub struct Sandbox {
     slots: Slots,
     /// Whether the engine could be debugged before a box made it otherwise.
     dumpable: bool,
+    /// A clock of our own that nobody reads, where boxes can have theirs: the first one on a host takes the kernel 15 ms, and again after
+    /// the last is closed.
+    clock: Option<OwnedFd>,
     owner: u32,
     // Last: it ends when no box is left.
     _scratch: Option<Scratch>,
@@ -176,11 +181,16 @@ impl Sandbox {
         let descriptors = [stdin.as_raw_fd(), stdout_end.as_raw_fd(), stderr_end.as_raw_fd()];
         let started = self.start(seat, job, descriptors, None);
         drop((stdin, stdout_end, stderr_end));
+        if let Some(result) = started.as_ref().err().and_then(|failure| not_executable(job, failure)) {
+            seat.empty();
+            return Ok(result);
+        }
         let result = started.and_then(|started| {
             let limits = &job.limits;
             let place = &self.boxes[seat.index];
-            let running = Running { process: started.process, place, limits, stdout: Some(stdout), stderr };
-            let [result] = supervise::watch([running], self.tier == Tier::A)?;
+            let Started { process, clock, .. } = started;
+            let running = Running { process, clock, place, limits, stdout: Some(stdout), stderr };
+            let [result] = supervise::watch([running])?;
             Ok(result)
         });
         seat.empty();
@@ -196,21 +206,22 @@ impl Sandbox {
         let descriptors = ends
             .each_ref()
             .map(|(input, output, errors)| [input.as_raw_fd(), output.as_raw_fd(), errors.as_raw_fd()]);
-        let running = |index: usize, started: &Started, stderr: OwnedFd| Running {
+        let running = |index: usize, started: Started, stderr: OwnedFd| Running {
             process: started.process,
+            clock: started.clock,
             place: &self.boxes[seats[index].index],
             limits: &jobs[index].limits,
             stdout: None,
             stderr,
         };
         let result = self.start(seats[0], jobs[0], descriptors[0], None).and_then(|started| {
-            let first = running(0, &started, first_errors);
+            let first = running(0, started, first_errors);
             match self.start(seats[1], jobs[1], descriptors[1], None) {
                 Ok(started) => {
                     // So that each sees the end of the other.
                     drop(ends);
-                    let second = running(1, &started, second_errors);
-                    supervise::watch([first, second], self.tier == Tier::A)
+                    let second = running(1, started, second_errors);
+                    supervise::watch([first, second])
                 }
                 Err(failure) => {
                     first.end();
@@ -279,6 +290,7 @@ impl Sandbox {
             environment: &environment,
             attacks,
             engine_dead: &self.guard.engine_dead,
+            clock: self.clock.is_some(),
         };
         let started = launch::start(&plan, &self.boxes[seat.index]);
         if self.dumpable && seat.user.is_some() {
@@ -365,6 +377,8 @@ impl Sandbox {
             boxes,
             slots,
             dumpable,
+            // In tier B a box has one process, whose time is known.
+            clock: if tier == Tier::B { None } else { usage::clock(0).ok() },
             owner: std::process::id(),
             _scratch: scratch,
             guard,
@@ -460,6 +474,28 @@ impl Sandbox {
     }
 }
 
+/// The end of a program whose own file the kernel does not execute, such as a library that was to be a program: as a shell would
+/// tell it. Its author chose what is in that file.
+fn not_executable(job: &Job, failure: &BoxFailure) -> Option<RunResult> {
+    let &BoxFailure::Setup { layer, errno } = failure else { return None };
+    let program = job.arguments.first()?.strip_prefix("./")?;
+    let own = job.files.iter().any(|(name, _, _)| name == program);
+    // The host has no process left, or another still writes the file.
+    if layer != Step::Execute.layer() || !own || matches!(errno, libc::EAGAIN | libc::ETXTBSY) {
+        return None;
+    }
+    let message = format!("the program cannot be executed: {}", std::io::Error::from_raw_os_error(errno));
+    Some(RunResult {
+        exit: Exit::Code(126),
+        hit: None,
+        stdout: Vec::new(),
+        stderr: message.into_bytes(),
+        cpu: Duration::ZERO,
+        wall: Duration::ZERO,
+        peak_resident: None,
+    })
+}
+
 fn lost(what: &'static str) -> impl Fn(Errno) -> BoxFailure {
     move |errno| BoxFailure::Lost(what, errno)
 }
@@ -495,13 +531,18 @@ fn is_mapped(options: &Options) -> bool {
 fn resource_limits(limits: &Limits, counts_processes: bool) -> Vec<(Resource, u64)> {
     // The supervisor ends a box at its limit; the kernel does, a second later, where the supervisor is not there.
     let seconds = limits.cpu.as_secs() + 2;
+    // The C library gives each thread as much address space for its stack as the limit of the stack says, which the kernel counts as
+    // data before it is used; and it reserves 64 MB for each thread's heap, which is no data. What is used counts as resident.
+    let (stack, threads) = ((limits.memory / 4).clamp(1 << 20, 64 << 20), u64::from(limits.processes));
+    let data = limits.memory.saturating_add(stack.saturating_mul(threads));
+    let space = data.saturating_add((threads + 1).saturating_mul(64 << 20));
     let mut list = vec![
         (libc::RLIMIT_CPU, seconds),
-        (libc::RLIMIT_AS, limits.address_space.unwrap_or(limits.memory)),
-        (libc::RLIMIT_DATA, limits.memory),
-        (libc::RLIMIT_STACK, (limits.memory / 4).clamp(1 << 20, 64 << 20)),
+        (libc::RLIMIT_AS, limits.address_space.unwrap_or(0).max(space)),
+        (libc::RLIMIT_DATA, data),
+        (libc::RLIMIT_STACK, stack),
         (libc::RLIMIT_FSIZE, limits.file_bytes),
-        (libc::RLIMIT_NOFILE, 128),
+        (libc::RLIMIT_NOFILE, MOST_DESCRIPTORS),
         // One byte and not none: a core pattern that is a program ignores none.
         (libc::RLIMIT_CORE, 1),
         (libc::RLIMIT_MEMLOCK, 64 << 10),

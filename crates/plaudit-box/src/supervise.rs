@@ -1,8 +1,17 @@
 //! Watches running boxes: reads their output, enforces the limits of time, memory and processes, and waits for their end.
+//!
+//! Whose fault an end is: the program's, unless the host shows that it is not. A program can die in many ways that look like a
+//! hand from outside (its own limits, its own memory, a signal that the kernel sends for what it did), so that an end
+//! which nothing explains counts as its own. There is no result for two reasons only:
+//!
+//! - The host killed for want of memory while the box ran, and the box never had half of what it may have.
+//! - A thread of the box waited for a processor for half of the time on the clock, the box had less than half of its CPU time, and
+//!   then the clock ran out. What the box used is counted by a clock of the kernel that no child escapes (`usage.rs`), so that
+//!   threads and children which keep each other waiting use up CPU time instead.
 
 use crate::job::{BoxFailure, Exit, LimitHit, Limits, RunResult};
 use crate::sys::{call, last_errno};
-use crate::usage::{self, Usage};
+use crate::usage::{Meter, kills_for_memory};
 use crate::{launch, sys};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -10,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// How often a box is looked at. Most end before the first time.
 const PERIOD: Duration = Duration::from_millis(50);
+
+/// The message where the host has no memory left.
+const HOST_WITHOUT_MEMORY: &str = "killed by the host, which had no memory left";
 
 /// How much is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -54,6 +66,8 @@ impl Stream {
 /// A box that was started, and what is kept of its output.
 pub(crate) struct Running<'a> {
     pub(crate) process: i32,
+    /// The clock of its CPU time, where the host allows one.
+    pub(crate) clock: Option<OwnedFd>,
     /// Its entry in the guard's table.
     pub(crate) place: &'a AtomicI32,
     pub(crate) limits: &'a Limits,
@@ -82,8 +96,10 @@ struct Watched<'a> {
     end: OwnedFd,
     /// Standard output, unless another box reads it, and standard error.
     streams: [Option<Stream>; 2],
-    last: Usage,
+    meter: Meter,
     peak: Option<u64>,
+    /// How often the host had killed for want of memory when the box was first looked at.
+    kills_before: Option<u64>,
     hit: Option<LimitHit>,
     /// Whether it was killed for a limit, of its own or of the other.
     killed: bool,
@@ -101,7 +117,7 @@ impl<'a> Watched<'a> {
                 return Err(BoxFailure::Lost("pidfd_open", errno));
             }
         };
-        let Running { process, place, limits, stdout, stderr } = running;
+        let Running { process, clock, place, limits, stdout, stderr } = running;
         Ok(Self {
             process,
             place,
@@ -112,8 +128,9 @@ impl<'a> Watched<'a> {
                 stdout.map(|fd| Stream::new(fd, limits.output)),
                 Some(Stream::new(stderr, limits.errors)),
             ],
-            last: Usage::default(),
+            meter: Meter::new(process, clock),
             peak: None,
+            kills_before: None,
             hit: None,
             killed: false,
             ended: false,
@@ -133,18 +150,40 @@ impl<'a> Watched<'a> {
 
     /// The limit that the box is over.
     fn over(&self, now: Instant) -> Option<LimitHit> {
-        let (last, limits) = (&self.last, self.limits);
+        let (meter, limits) = (&self.meter, self.limits);
         if self.output_over() {
             Some(LimitHit::Output)
-        } else if last.cpu >= limits.cpu {
+        } else if meter.cpu >= limits.cpu {
             Some(LimitHit::Cpu)
-        } else if last.resident > limits.memory {
+        } else if meter.memory > limits.memory {
             Some(LimitHit::Memory)
-        } else if last.tasks > limits.processes {
+        } else if meter.tasks > limits.processes {
             Some(LimitHit::Processes)
         } else {
             (now >= self.deadline).then_some(LimitHit::Wall)
         }
+    }
+
+    fn look(&mut self, interval: Duration) {
+        if self.peak.is_none() {
+            self.kills_before = kills_for_memory();
+        }
+        self.meter.look(interval);
+        self.peak = self.peak.max(Some(self.meter.memory));
+    }
+
+    /// Whether it wanted a processor for half of the time and got next to none.
+    fn starved(&self, elapsed: Duration) -> bool {
+        starved(self.meter.waited, self.meter.cpu, elapsed, self.limits.cpu)
+    }
+
+    /// Whether the host has killed for want of memory meanwhile, and this box had little of it.
+    fn host_without_memory(&self, peak: u64) -> bool {
+        let rose = match (self.kills_before, kills_for_memory()) {
+            (Some(before), Some(now)) => now > before,
+            _ => false,
+        };
+        rose && peak < self.limits.memory / 2
     }
 
     fn kill(&mut self) {
@@ -153,62 +192,39 @@ impl<'a> Watched<'a> {
     }
 
     /// Waits for the end, and reads what is left.
-    fn finish(mut self, buffer: &mut [u8], first_process: bool) -> Result<RunResult, BoxFailure> {
+    fn finish(mut self, buffer: &mut [u8]) -> Result<RunResult, BoxFailure> {
         // While it is not reaped, its number is its own: so the guard forgets it first.
         self.place.store(0, Ordering::Release);
-        let (status, cpu) = launch::reap(self.process).map_err(|errno| BoxFailure::Lost("wait4", errno))?;
+        let reaped = launch::reap(self.process).map_err(|errno| BoxFailure::Lost("wait4", errno))?;
         // All writers are dead, so that everything is in the pipes: no need to wait for their end.
         self.read(buffer);
+        self.meter.read_clock();
+        let cpu = self.meter.cpu.max(reaped.cpu);
         let hit = self
             .hit
             .or_else(|| self.output_over().then_some(LimitHit::Output))
             .or_else(|| (cpu > self.limits.cpu).then_some(LimitHit::Cpu));
-        let exit = if libc::WIFSIGNALED(status) {
-            Exit::Signal(libc::WTERMSIG(status))
+        let exit = if libc::WIFSIGNALED(reaped.status) {
+            Exit::Signal(libc::WTERMSIG(reaped.status))
         } else {
-            Exit::Code(libc::WEXITSTATUS(status))
+            Exit::Code(libc::WEXITSTATUS(reaped.status))
         };
-        // The first process of a PID namespace cannot be killed from inside.
-        if first_process && exit == Exit::Signal(libc::SIGKILL) && hit.is_none() && !self.killed {
-            let what = "killed from outside, perhaps because the host has no memory left";
-            return Err(BoxFailure::Lost(what, libc::ENOMEM));
+        let unexplained = exit == Exit::Signal(libc::SIGKILL) && hit.is_none() && !self.killed;
+        if unexplained && self.host_without_memory(self.peak.unwrap_or(0).max(reaped.peak)) {
+            return Err(BoxFailure::Lost(HOST_WITHOUT_MEMORY, libc::ENOMEM));
         }
         let [stdout, stderr] = self.streams.map(|stream| stream.map_or_else(Vec::new, |stream| stream.text));
         Ok(RunResult { exit, hit, stdout, stderr, cpu, wall: self.wall, peak_resident: self.peak })
     }
 }
 
-/// How often a box was looked at, and how often one of them wanted a processor.
-#[derive(Default)]
-struct Samples {
-    count: u32,
-    runnable: u32,
+/// Whether a box that used `cpu` of its limit in `elapsed`, and waited so long for a processor, was kept from running by others.
+fn starved(waited: Duration, cpu: Duration, elapsed: Duration, limit: Duration) -> bool {
+    waited * 2 >= elapsed && cpu * 2 < limit
 }
 
-impl Samples {
-    fn take(&mut self, boxes: &mut [Watched<'_>]) {
-        let mut runnable = false;
-        for watched in boxes.iter_mut().filter(|watched| !watched.ended) {
-            watched.last = usage::of_tree(watched.process);
-            watched.peak = watched.peak.max(Some(watched.last.resident));
-            runnable |= watched.last.runnable;
-        }
-        self.count += 1;
-        self.runnable += u32::from(runnable);
-    }
-
-    /// Whether a program wanted a processor for most of the time and got next to none of it.
-    fn starved(&self, cpu: Duration, limit: Duration) -> bool {
-        self.runnable * 2 >= self.count && cpu * 2 < limit
-    }
-}
-
-/// Watches boxes that belong together until the end of all. Where one is over a limit, all are ended. `first_process` says
-/// whether each is the first process of its PID namespace.
-pub(crate) fn watch<const N: usize>(
-    running: [Running<'_>; N],
-    first_process: bool,
-) -> Result<[RunResult; N], BoxFailure> {
+/// Watches boxes that belong together until the end of all. Where one is over a limit, all are ended.
+pub(crate) fn watch<const N: usize>(running: [Running<'_>; N]) -> Result<[RunResult; N], BoxFailure> {
     let started = Instant::now();
     let mut boxes = Vec::with_capacity(N);
     let mut failure = None;
@@ -230,7 +246,7 @@ pub(crate) fn watch<const N: usize>(
     let mut buffer = vec![0_u8; CHUNK];
     let mut results = Vec::with_capacity(N);
     for watched in boxes {
-        match watched.finish(&mut buffer, first_process) {
+        match watched.finish(&mut buffer) {
             Ok(result) => results.push(result),
             Err(error) => failure = failure.or(Some(error)),
         }
@@ -247,8 +263,7 @@ pub(crate) fn watch<const N: usize>(
 /// Waits until all boxes have ended, by themselves or for a limit; tells whether they were kept from running.
 fn wait(boxes: &mut [Watched<'_>], started: Instant) -> bool {
     let mut buffer = vec![0_u8; CHUNK];
-    let mut samples = Samples::default();
-    let mut next = started + PERIOD;
+    let (mut last, mut next) = (started, started + PERIOD);
     loop {
         let open = boxes.iter().filter(|watched| !watched.ended);
         let Some(deadline) = open.map(|watched| watched.deadline).min() else { return false };
@@ -262,8 +277,10 @@ fn wait(boxes: &mut [Watched<'_>], started: Instant) -> bool {
             watched.read(&mut buffer);
         }
         if now >= next || now >= deadline {
-            samples.take(boxes);
-            next = now + PERIOD;
+            for watched in boxes.iter_mut().filter(|watched| !watched.ended) {
+                watched.look(now - last);
+            }
+            (last, next) = (now, now + PERIOD);
         }
         let mut hit = false;
         for watched in boxes.iter_mut().filter(|watched| !watched.ended) {
@@ -272,7 +289,8 @@ fn wait(boxes: &mut [Watched<'_>], started: Instant) -> bool {
         }
         if hit {
             let late = boxes.iter().any(|watched| watched.hit == Some(LimitHit::Wall));
-            let starved = boxes.iter().all(|watched| samples.starved(watched.last.cpu, watched.limits.cpu));
+            let starved = boxes.iter().any(|watched| watched.starved(now - started))
+                && boxes.iter().all(|watched| watched.meter.cpu * 2 < watched.limits.cpu);
             for watched in boxes.iter_mut().filter(|watched| !watched.ended) {
                 watched.kill();
             }
@@ -317,11 +335,11 @@ mod tests {
 
     #[test]
     fn a_sleeper_is_told_from_a_starved_program() {
-        let limit = Duration::from_secs(2);
-        let starved =
-            |runnable, cpu| Samples { count: 200, runnable }.starved(Duration::from_millis(cpu), limit);
+        let time = Duration::from_millis;
+        let starved = |waited, cpu| starved(time(waited), time(cpu), time(10_000), time(2000));
         assert!(!starved(0, 10), "it slept");
-        assert!(starved(190, 300), "it wanted to run and could not");
-        assert!(!starved(190, 1500), "it has had most of its time");
+        assert!(starved(9500, 300), "it wanted to run and could not");
+        assert!(!starved(8000, 1500), "it has had most of its time");
+        assert!(!starved(4000, 300), "it slept for most of the time");
     }
 }

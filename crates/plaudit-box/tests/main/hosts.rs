@@ -1,5 +1,6 @@
 //! Hosts that refuse a layer, simulated: the sandbox takes the next best tier and says why.
 
+use crate::leave_out;
 use plaudit_box::{Options, Sandbox};
 use std::process::Command;
 
@@ -17,7 +18,7 @@ fn report_after(script: &str, options: &[&str]) -> Option<String> {
         Command::new("unshare").args(arguments).output().is_ok_and(|run| run.status.success())
     };
     if !works(&["-Urm", "true"]) {
-        println!("== left out: simulated hosts, for want of unshare or of user namespaces");
+        leave_out("this host has no unshare, or refuses user namespaces");
         return None;
     }
     let test = std::env::current_exe().unwrap();

@@ -55,6 +55,157 @@ fn cpu_of_all_processes_counts() {
     assert!(run.cpu < Duration::from_secs(3), "{run:?}");
 }
 
+/// Work in children that the kernel forgets when they end: each is shorter than the time between two looks.
+#[test]
+fn cpu_of_children_that_nobody_waits_for_counts() {
+    let Some(sandbox) = open(Tier::A, 1) else { return };
+    let patient = Limits { wall: Some(Duration::from_secs(60)), ..quick() };
+    let work = "def work(seconds):\n    end = time.thread_time() + seconds\n    while time.thread_time() < end: pass\n    os._exit(0)\n";
+    let chain = "def gone(pid):\n    try: os.waitpid(pid, 0)\n    except ChildProcessError: pass\n";
+    let ignore = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n";
+    let without_zombies = "class Action(ctypes.Structure): _fields_ = [('handler', ctypes.c_void_p), ('flags', ctypes.c_ulong), ('restorer', ctypes.c_void_p), ('mask', ctypes.c_ulong)]\n\
+        assert ctypes.CDLL(None).syscall(13, 17, ctypes.byref(Action(0, 2, 0, 0)), 0, 8) == 0\n";
+    let programs = [
+        format!("{ignore}while True:\n    pid = os.fork()\n    if pid == 0: work(0.02)\n    gone(pid)"),
+        format!(
+            "{without_zombies}while True:\n    pid = os.fork()\n    if pid == 0: work(0.002)\n    gone(pid)"
+        ),
+        // Grandchildren, whose parent is gone when they end.
+        format!(
+            "{ignore}while True:\n    pid = os.fork()\n    if pid == 0:\n        if os.fork() == 0: work(0.02)\n        os._exit(0)\n    gone(pid)\n    time.sleep(0.03)"
+        ),
+        // Many at once, and then the answer.
+        format!(
+            "{ignore}for _ in range(8):\n    if os.fork() == 0: work(0.4)\ntime.sleep(0.05)\ngone(-1)\nprint(7)"
+        ),
+    ];
+    for program in programs {
+        let code = format!("import os, signal, time, ctypes\n{work}{chain}{program}");
+        let run = run(&sandbox, &python(&code).limits(patient.clone())).unwrap();
+        assert_eq!(run.hit, Some(LimitHit::Cpu), "{code}\n{run:?} {}", String::from_utf8_lossy(&run.stderr));
+        assert!(run.cpu < Duration::from_secs(4), "{code}\n{run:?}");
+    }
+}
+
+/// Every way in which a program can be killed by what it did itself.
+#[test]
+fn a_program_dies_of_its_own_fault() {
+    let limit = |which: &str, value: &str| {
+        format!("import resource\nresource.setrlimit(resource.RLIMIT_{which}, ({value}, {value}))\n")
+    };
+    let spin = "while True: pass";
+    let programs = [
+        limit("CPU", "1") + spin,
+        limit("CPU", "0") + spin,
+        format!("import resource\nresource.prlimit(0, resource.RLIMIT_CPU, (0, 1))\n{spin}"),
+        format!("import os, resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nos.execv(os.readlink('/proc/self/exe') if os.path.exists('/proc/self/exe') else '/usr/bin/python3', ['python3', '-c', '{spin}'])"),
+        limit("STACK", "0") + "def f(): return f() + 1\nimport sys; sys.setrecursionlimit(10**9); repr(eval('[' * 90 + ']' * 90)); f()",
+        limit("AS", "1 << 20") + "x = [bytearray(1 << 16) for _ in range(10**6)]",
+        limit("DATA", "1 << 20") + "x = [bytearray(1 << 16) for _ in range(10**6)]",
+        limit("NOFILE", "0") + "open('/dev/null')",
+        limit("FSIZE", "0") + "import os, sys\nos.write(1, b'x'); sys.exit(3)",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGKILL); os.kill(0, signal.SIGKILL); os._exit(3)".into(),
+        "import os, signal, time\nif os.fork() == 0: os.kill(1, signal.SIGKILL); os.kill(os.getppid(), signal.SIGKILL); os.kill(-1, signal.SIGKILL); time.sleep(9)\nos.wait(); os._exit(3)".into(),
+        "import ctypes\nctypes.CDLL(None).prctl(22, 1); open('/dev/null'); 1/0".into(),
+        "import os\nfor fd in range(64):\n    try: os.close(fd)\n    except OSError: pass\nos.abort()".into(),
+        "import os\nfor name in os.listdir('.'): os.remove(name)\nos.rmdir(os.getcwd()); 1/0".into(),
+    ];
+    each_tier(|sandbox| {
+        for code in &programs {
+            let run = run(sandbox, &python(code).limits(Limits { cpu: Duration::from_secs(3), ..quick() }));
+            let run = run.unwrap_or_else(|failure| panic!("{code}: {failure}"));
+            assert!(
+                run.hit.is_some() || run.exit != Exit::Code(0),
+                "tier {}: {code}\n{run:?}",
+                sandbox.tier()
+            );
+        }
+    });
+}
+
+#[test]
+fn a_file_that_is_no_program_is_the_author_s_fault() {
+    each_tier(|sandbox| {
+        for content in [&b"!<arch>\n"[..], b"\x7fELF", b"#!/no/such/interpreter\n", b""] {
+            let mut job = Job::new(["./program"]).limits(quick());
+            job.files.push(("program".into(), content.to_vec(), true));
+            let run = sandbox.run(&job).unwrap();
+            assert_eq!((run.exit, run.hit), (Exit::Code(126), None), "{run:?}");
+        }
+    });
+}
+
+/// Threads that wait for each other are no sign of a busy host, and neither are children.
+#[test]
+fn a_program_cannot_look_starved() {
+    let children = "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True:\n    pid = os.fork()\n    if pid == 0:\n        end = time.time() + 0.01\n        while time.time() < end: pass\n        os._exit(0)\n    try: os.waitpid(pid, 0)\n    except ChildProcessError: pass";
+    let threads = "import threading, time\ndef wake():\n    while True:\n        time.sleep(0.02 - time.time() % 0.02)\n        for _ in range(200): pass\nfor _ in range(24): threading.Thread(target=wake).start()";
+    each_tier(|sandbox| {
+        for code in [children, threads] {
+            let limits =
+                Limits { cpu: Duration::from_secs(5), wall: Some(Duration::from_secs(3)), ..quick() };
+            let run = run(sandbox, &python(code).limits(limits)).unwrap();
+            assert!(run.hit.is_some() || run.exit != Exit::Code(0), "{code}: {run:?}");
+        }
+    });
+}
+
+#[test]
+fn as_many_threads_as_are_promised() {
+    let pool = "import threading, time, sys\nfrom concurrent.futures import ThreadPoolExecutor\n\
+        with ThreadPoolExecutor(16) as pool: assert sum(pool.map(abs, range(-100, 0))) == 5050\n\
+        threads = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(30)]\n\
+        for thread in threads: thread.start()\n\
+        for thread in threads: thread.join()\n\
+        print(7)";
+    each_tier(|sandbox| {
+        for memory in [128 << 20, 512 << 20, 1 << 30] {
+            let limits = Limits { memory, wall: Some(Duration::from_secs(60)), ..quick() };
+            let run = run(sandbox, &python(pool).limits(limits)).unwrap();
+            assert!(
+                passed(&run, "7"),
+                "{memory} in tier {}: {run:?} {}",
+                sandbox.tier(),
+                String::from_utf8_lossy(&run.stderr)
+            );
+        }
+    });
+}
+
+/// Memory that is used counts, wherever it lies.
+#[test]
+fn memory_is_limited_wherever_it_lies() {
+    let heap = "x = []\nwhile True: x.append(b'x' * (1 << 20))";
+    let mapped =
+        "import mmap\nx = mmap.mmap(-1, 1 << 30)\nfor at in range(0, 1 << 30, 4096): x[at] = 1\nprint(7)";
+    let tables = "import mmap, time\nx = []\ntry:\n    while True:\n        x.append(mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | 0x20, prot=mmap.PROT_READ))\n        sum(x[-1][at] for at in range(0, 1 << 30, 1 << 21))\nexcept OSError: pass\ntime.sleep(1)\nprint(7)";
+    let stacks = "import threading, sys, time\nsys.setrecursionlimit(10**6)\ndef deep(n):\n    return sorted([n], key=lambda n: deep(n - 1) if n else time.sleep(1))\n\
+        threads = [threading.Thread(target=deep, args=(20000,)) for _ in range(30)]\nfor t in threads: t.start()\nfor t in threads: t.join()\nprint(7)";
+    let sockets = "import os, socket, time\ndef fill():\n    pairs = []\n    try:\n        while True:\n            pairs.append(socket.socketpair())\n            for end in pairs[-1]:\n                end.setblocking(False)\n                try:\n                    while True: end.send(bytes(65536))\n                except BlockingIOError: pass\n    except OSError: pass\n    time.sleep(2)\n    return pairs\n\
+        for _ in range(29):\n    if os.fork() == 0: fill(); os._exit(0)\nfill()\nprint(7)";
+    each_tier(|sandbox| {
+        for (code, reserved) in
+            [(heap, None), (mapped, None), (tables, Some(256 << 30)), (stacks, None), (sockets, None)]
+        {
+            let limits = Limits {
+                memory: 256 << 20,
+                address_space: reserved,
+                cpu: Duration::from_secs(20),
+                wall: Some(Duration::from_secs(60)),
+                ..quick()
+            };
+            let run = run(sandbox, &python(code).limits(limits)).unwrap();
+            let text = String::from_utf8_lossy(&run.stderr);
+            assert!(!passed(&run, "7"), "tier {}: {code}\n{run:?} {text}", sandbox.tier());
+            assert!(
+                run.peak_resident.unwrap_or(0) < 600 << 20,
+                "tier {}: {code}\n{run:?} {text}",
+                sandbox.tier()
+            );
+        }
+    });
+}
+
 #[test]
 fn output_over_the_limit_is_cut() {
     each_tier(|sandbox| {
@@ -153,7 +304,7 @@ fn the_report_names_layers_and_attacks() {
 
 #[test]
 fn without_isolation_only_when_asked_for() {
-    let sandbox = open(Tier::None, 1).unwrap();
+    let Some(sandbox) = open(Tier::None, 1) else { return };
     assert!(passed(&sandbox.run(&python("print(7)")).unwrap(), "7"));
     assert_eq!(sandbox.report().tier, Some(Tier::None));
     if let Ok(sandbox) = Sandbox::open(Options::default()) {

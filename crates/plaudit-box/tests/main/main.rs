@@ -11,6 +11,7 @@ mod ordinary_user;
 mod pairs;
 
 use plaudit_box::{BoxFailure, Exit, Job, Limits, Options, RunResult, Sandbox, Tier};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -31,6 +32,23 @@ pub(crate) static PYTHON: LazyLock<(String, Vec<PathBuf>)> = LazyLock::new(|| {
     panic!("no python3");
 });
 
+/// Says that the running test, or a part of it, is left out, on standard error and in the file that `PLAUDIT_LEFT_OUT` names; fails if nothing may
+/// be left out.
+pub(crate) fn leave_out(reason: &str) {
+    let name = std::thread::current().name().unwrap_or("main").to_owned();
+    // Past the harness, which keeps the output of a test that passes.
+    let mut errors = std::io::stderr().lock();
+    writeln!(errors, "left out: {name}: {reason}").unwrap();
+    if let Some(path) = std::env::var_os("PLAUDIT_LEFT_OUT") {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        // An ordinary user may not write to the file of root; it has the line above.
+        if let Ok(mut file) = file {
+            file.write_all(format!("{name}: {reason}\n").as_bytes()).unwrap();
+        }
+    }
+    assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "left out: {reason}");
+}
+
 /// A sandbox of a tier. Where the host cannot have it, says so, and fails if nothing may be left out.
 pub(crate) fn open(tier: Tier, slots: usize) -> Option<Sandbox> {
     open_in(tier, slots, std::env::temp_dir())
@@ -43,8 +61,9 @@ pub(crate) fn open_in(tier: Tier, slots: usize, scratch: PathBuf) -> Option<Sand
     match Sandbox::open(options) {
         Ok(sandbox) => Some(sandbox),
         Err(report) => {
-            println!("== left out: tier {tier}, which this host does not have:\n{report}");
-            assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "tier {tier} is missing");
+            let layer = report.layers.iter().find(|layer| !layer.works && !layer.optional);
+            let cause = layer.map_or_else(String::new, |layer| format!(": {}: {}", layer.name, layer.detail));
+            leave_out(&format!("this host has no tier {tier}{cause}"));
             None
         }
     }
