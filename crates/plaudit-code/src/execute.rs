@@ -9,6 +9,7 @@ use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What came of one test.
@@ -134,7 +135,8 @@ fn compile_limits() -> Limits {
     Limits {
         cpu: Duration::from_secs(30),
         memory: 2 << 30,
-        address_space: Some(u64::MAX),
+        // Compilers and their virtual machines reserve far more than they use.
+        address_space: Some(64 << 30),
         processes: 64,
         file_bytes: 256 << 20,
         file_count: 10_000,
@@ -180,6 +182,8 @@ pub struct Program {
     /// The imports that a Python program takes for granted.
     prelude: String,
     limits: Limits,
+    /// Whether a busy host has been its excuse already.
+    excused: AtomicBool,
 }
 
 impl Program {
@@ -195,9 +199,8 @@ impl Program {
             return Err(TestResult { verdict: Verdict::Error, cpu: Duration::ZERO, message });
         }
         let mut limits = limits.clone();
-        if language.reserves_memory {
-            limits.address_space = Some(u64::MAX);
-        }
+        limits.address_space = language.address_space(limits.memory).or(limits.address_space);
+        let excused = AtomicBool::new(false);
         let (Some(command), Some(artifact)) = (&language.compile, &language.artifact) else {
             let file = (language.file.clone(), code.as_bytes().to_vec(), false);
             let prelude = if language.name == "python" { prelude::imports(code) } else { String::new() };
@@ -207,6 +210,7 @@ impl Program {
                 file,
                 prelude,
                 limits,
+                excused,
             });
         };
         let mut job = Job::new(["/bin/sh", "-c", command.as_str()])
@@ -217,18 +221,18 @@ impl Program {
         if !job.environment.iter().any(|(name, _)| name == "PATH") {
             job.environment.push(("PATH".into(), TOOLS.into()));
         }
-        match again(|| sandbox.run(&job)) {
+        match run_or_excuse(&excused, || sandbox.run(&job)) {
             Ok(run) if run.exit == Exit::Code(0) && run.hit.is_none() && !run.stdout.is_empty() => {
                 let file = (artifact.clone(), run.stdout, true);
                 let (language, code) = (Arc::clone(language), Arc::clone(code));
-                Ok(Self { language, code, file, prelude: String::new(), limits })
+                Ok(Self { language, code, file, prelude: String::new(), limits, excused })
             }
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or(Verdict::Error);
                 // A compiler says the cause first.
                 Err(TestResult { verdict, cpu: run.cpu, message: start(&run.stderr) })
             }
-            Err(failure) => Err(infrastructure(&failure)),
+            Err(result) => Err(result),
         }
     }
 
@@ -267,19 +271,19 @@ impl Program {
                 "libraries": libraries,
             });
             add_harness(&mut test, &self.language, &[WIRE, TEST_SIDE], &request);
-            return run_script(sandbox, &job, &test);
+            return run_script(sandbox, &self.excused, &job, &test);
         }
         self.run_alone(sandbox, case, &job)
     }
 
     fn job(&self) -> Job {
-        let mut job = Job::new(self.language.run.clone()).limits(self.limits.clone());
+        let mut job = Job::new(self.language.arguments(&self.limits)).limits(self.limits.clone());
         job.environment.clone_from(&self.language.environment);
         job
     }
 
     fn run_alone(&self, sandbox: &Sandbox, case: &Case, job: &Job) -> TestResult {
-        match again(|| sandbox.run(job)) {
+        match run_or_excuse(&self.excused, || sandbox.run(job)) {
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or_else(|| judge(case, &run.stdout));
                 let message = match verdict {
@@ -288,16 +292,16 @@ impl Program {
                 };
                 TestResult { verdict, cpu: run.cpu, message }
             }
-            Err(failure) => infrastructure(&failure),
+            Err(result) => result,
         }
     }
 }
 
 /// Runs a program and its test, which talk to each other. What happens to the program decides first; then the test does.
-fn run_script(sandbox: &Sandbox, program: &Job, test: &Job) -> TestResult {
-    let [program, test] = match again(|| sandbox.run_pair([program, test])) {
+fn run_script(sandbox: &Sandbox, excused: &AtomicBool, program: &Job, test: &Job) -> TestResult {
+    let [program, test] = match run_or_excuse(excused, || sandbox.run_pair([program, test])) {
         Ok(runs) => runs,
-        Err(failure) => return infrastructure(&failure),
+        Err(result) => return result,
     };
     let cpu = program.cpu + test.cpu;
     // One that was over a limit takes the other along, which is then not to blame for its end.
@@ -328,11 +332,20 @@ fn add_harness(job: &mut Job, language: &Language, parts: &[&str], request: &Val
     job.files.push(("request.json".to_owned(), request.to_string().into_bytes(), false));
 }
 
-/// Runs something, and again where the host was overloaded.
-fn again<T>(run: impl Fn() -> Result<T, BoxFailure>) -> Result<T, BoxFailure> {
-    match run() {
-        Err(BoxFailure::HostOverloaded) => run(),
-        other => other,
+/// Runs something of a program, and again where the host was overloaded: once for each program, so that none can wait in this way for
+/// ever. After that it has taken too long.
+fn run_or_excuse<T>(excused: &AtomicBool, run: impl Fn() -> Result<T, BoxFailure>) -> Result<T, TestResult> {
+    loop {
+        let failure = match run() {
+            Ok(run) => return Ok(run),
+            Err(failure) => failure,
+        };
+        let verdict = match failure {
+            BoxFailure::HostOverloaded if !excused.swap(true, Ordering::Relaxed) => continue,
+            BoxFailure::HostOverloaded => Verdict::Time,
+            _ => Verdict::Infrastructure,
+        };
+        return Err(TestResult { verdict, cpu: Duration::ZERO, message: failure.to_string() });
     }
 }
 
@@ -396,6 +409,25 @@ fn start(text: &[u8]) -> String {
     String::from_utf8_lossy(&text[..text.len().min(MESSAGE)]).into_owned()
 }
 
-fn infrastructure(failure: &BoxFailure) -> TestResult {
-    TestResult { verdict: Verdict::Infrastructure, cpu: Duration::ZERO, message: failure.to_string() }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_busy_host_is_believed_once_a_program() {
+        let (excused, runs) = (AtomicBool::new(false), Cell::new(0));
+        let run = |fails: u32| {
+            runs.set(0);
+            run_or_excuse(&excused, || {
+                runs.set(runs.get() + 1);
+                if runs.get() > fails { Ok(7) } else { Err(BoxFailure::HostOverloaded) }
+            })
+        };
+        assert_eq!((run(1), runs.get()), (Ok(7), 2));
+        let late = run(1).unwrap_err();
+        assert_eq!((late.verdict, runs.get()), (Verdict::Time, 1));
+        let lost = run_or_excuse(&excused, || Err::<u8, _>(BoxFailure::Lost("wait4", 10))).unwrap_err();
+        assert_eq!(lost.verdict, Verdict::Infrastructure);
+    }
 }

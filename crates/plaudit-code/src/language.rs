@@ -1,8 +1,12 @@
 //! The languages of programs: how a code block is recognised, compiled and run, and which of them this host has.
 
-use plaudit_box::{Exit, Job, Sandbox, Tier};
+use crate::cases::Case;
+use crate::execute::{Program, Verdict};
+use plaudit_box::{Exit, Job, Limits, Sandbox, Tier};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// How programs of a language are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +22,8 @@ pub struct Language {
     pub compile: Option<String>,
     /// The file that holds what the compiler wrote.
     pub artifact: Option<String>,
-    /// The command that runs the program: an absolute path, or a file of the box, and its arguments.
+    /// The command that runs the program: an absolute path, or a file of the box, and its arguments. `{heap_mb}` stands for three
+    /// quarters of the limit of memory, for a runtime that must be told how large its heap may become.
     pub run: Vec<String>,
     /// The environment of both commands.
     pub environment: Vec<(String, String)>,
@@ -37,26 +42,63 @@ pub(crate) const PYTHON_START: &str = "import builtins, sys\n\
 /// Where compilers are.
 pub(crate) const TOOLS: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The languages of the table, and the words after a fence that mean them.
-const FENCES: [(&str, &[&str]); 6] = [
-    ("python", &["python", "py", "python3"]),
-    ("cpp", &["cpp", "c++", "cc", "cxx"]),
-    ("javascript", &["javascript", "js", "node"]),
-    ("java", &["java"]),
-    ("go", &["go", "golang"]),
-    ("rust", &["rust", "rs"]),
+/// A language of the table.
+struct Known {
+    name: &'static str,
+    /// What compiles or runs it.
+    tool: &'static str,
+    /// The words after a fence that mean it.
+    fences: &'static [&'static str],
+    /// A program that prints 7: a compiler is there only if this runs.
+    seven: &'static str,
+}
+
+const KNOWN: [Known; 6] = [
+    Known { name: "python", tool: "python3", fences: &["python", "py", "python3"], seven: "print(7)" },
+    Known {
+        name: "cpp",
+        tool: "g++",
+        fences: &["cpp", "c++", "cc", "cxx"],
+        seven: "#include <iostream>\nint main() { std::cout << 7; }",
+    },
+    Known {
+        name: "javascript",
+        tool: "node",
+        fences: &["javascript", "js", "node"],
+        seven: "console.log(7)",
+    },
+    Known {
+        name: "java",
+        tool: "javac",
+        fences: &["java"],
+        seven: "class Main { public static void main(String[] x) { System.out.print(7); } }",
+    },
+    Known {
+        name: "go",
+        tool: "go",
+        fences: &["go", "golang"],
+        seven: "package main\nimport \"fmt\"\nfunc main() { fmt.Print(7) }",
+    },
+    Known { name: "rust", tool: "rustc", fences: &["rust", "rs"], seven: "fn main() { print!(\"7\") }" },
 ];
+
+fn known(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name == name)
+}
+
+/// The compiled languages that were tried in a tier, and whether they work. Compiling takes a second or two.
+static TRIED: Mutex<Vec<(Language, Tier, bool)>> = Mutex::new(Vec::new());
 
 impl Language {
     /// The names of the languages of the table.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        FENCES.iter().map(|(name, _)| *name)
+        KNOWN.iter().map(|known| known.name)
     }
 
     /// A language of the table, or any other, by what is written after its fences: enough to find its code, and not to run it.
     pub fn written(name: &str) -> Self {
-        let known = FENCES.iter().find(|(known, fences)| *known == name || fences.contains(&name));
-        let mut language = Self::new(known.map_or(name, |(known, _)| known), "", Vec::new());
+        let known = KNOWN.iter().find(|known| known.name == name || known.fences.contains(&name));
+        let mut language = Self::new(known.map_or(name, |known| known.name), "", Vec::new());
         if known.is_none() {
             language.fences.push(name.to_owned());
         }
@@ -69,20 +111,52 @@ impl Language {
         Self::new("python", "main.py", run)
     }
 
-    /// Whether it can be used in this sandbox: its user may read the interpreter, and a compiler has more than one process.
+    /// Whether it can be used in this sandbox: its user may read the interpreter, or a small program is compiled and runs. A compiler has
+    /// more than one process.
     pub fn is_usable_in(&self, sandbox: &Sandbox) -> bool {
-        if self.compile.is_some() {
-            return sandbox.tier() != Tier::B;
+        if self.compile.is_none() {
+            let limits = Limits { address_space: self.address_space(1 << 30), ..Limits::default() };
+            let mut job = Job::new(self.arguments(&limits)).file(&self.file, "").limits(limits);
+            job.environment.clone_from(&self.environment);
+            return sandbox.run(&job).is_ok_and(|run| run.exit == Exit::Code(0));
         }
-        let mut job = Job::new(self.run.clone()).file(&self.file, "");
-        job.environment.clone_from(&self.environment);
-        job.limits.address_space = self.reserves_memory.then_some(u64::MAX);
-        sandbox.run(&job).is_ok_and(|run| run.exit == Exit::Code(0))
+        let Some(known) = known(&self.name).filter(|_| sandbox.tier() != Tier::B) else {
+            return sandbox.tier() != Tier::B;
+        };
+        let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |(language, tier, _): &&(Self, Tier, bool)| language == self && *tier == sandbox.tier();
+        if let Some((_, _, works)) = tried.iter().find(same) {
+            return *works;
+        }
+        // A minute on the clock, for hosts that are busy.
+        let limits = Limits { wall: Some(Duration::from_secs(60)), ..Limits::default() };
+        let prints = Case::Stdin { input: String::new(), output: "7".to_owned() };
+        let program = Program::prepare(sandbox, &Arc::new(self.clone()), &Arc::from(known.seven), &limits);
+        let works = program.is_ok_and(|program| program.run(sandbox, &prints).verdict == Verdict::Passed);
+        tried.push((self.clone(), sandbox.tier(), works));
+        works
+    }
+
+    /// The tool that compiles or runs it.
+    pub fn tool(&self) -> &str {
+        let compiler = known(&self.name).filter(|_| self.compile.is_some()).map(|known| known.tool);
+        compiler.or(self.run.first().map(String::as_str)).unwrap_or("")
+    }
+
+    /// The command that runs a program within these limits.
+    pub(crate) fn arguments(&self, limits: &Limits) -> Vec<String> {
+        let heap = ((limits.memory / 4 * 3) >> 20).max(1).to_string();
+        self.run.iter().map(|argument| argument.replace("{heap_mb}", &heap)).collect()
+    }
+
+    /// The address space that a runtime may reserve with this limit of memory, where it reserves more than it uses. Without a limit, page
+    /// tables alone could fill the host between two looks at a box.
+    pub(crate) fn address_space(&self, memory: u64) -> Option<u64> {
+        self.reserves_memory.then(|| memory.saturating_mul(16).max(16 << 30))
     }
 
     fn new(name: &str, file: &str, run: Vec<String>) -> Self {
-        let fences =
-            FENCES.iter().find(|(known, _)| *known == name).map_or(&[] as &[&str], |(_, fences)| fences);
+        let fences = known(name).map_or(&[] as &[&str], |known| known.fences);
         Self {
             name: name.to_owned(),
             fences: fences.iter().map(|fence| (*fence).to_owned()).collect(),
@@ -116,15 +190,14 @@ impl Languages {
     pub fn installed() -> Self {
         let mut found = Self { all: pythons(), missing: Vec::new() };
         if found.all.is_empty() {
-            found.missing.push(("python", "python3"));
+            found.add("python", None);
         }
         let run = || vec!["./program".to_owned()];
         let cpp = Language::new("cpp", "main.cpp", run())
             .compiled("g++ -O2 -std=c++20 -o program main.cpp && cat program", "program");
-        found.add("cpp", "g++", tool("g++").map(|_| cpp));
+        found.add("cpp", tool("g++").map(|_| cpp));
         found.add(
             "javascript",
-            "node",
             tool("node").map(|path| {
                 let run = vec![path.to_string_lossy().into_owned(), "main.js".to_owned()];
                 let mut node = Language::new("javascript", "main.js", run);
@@ -134,41 +207,21 @@ impl Languages {
                 node
             }),
         );
-        found.add("java", "javac", tool("javac").and_then(|_| tool("java")).map(|path| {
-            let home = path.canonicalize().unwrap_or(path);
-            let options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss64m", "-jar", "program.jar"];
-            let run = std::iter::once(home.to_string_lossy().into_owned()).chain(options.map(str::to_owned)).collect();
-            let compile = concat!(
-                // A file has the name of its public class, which need not be `Main`.
-                r"class=$(sed -nE 's/^[ \t]*public +(final +)?class +([A-Za-z_][A-Za-z0-9_]*).*/\2/p' Main.java | head -n 1); ",
-                r#"class=${class:-Main}; [ "$class" = Main ] || mv Main.java "$class.java"; "#,
-                r#"javac -J-XX:+UseSerialGC -encoding UTF-8 "$class.java" 1>&2 && if [ -f Main.class ]; then class=Main; fi && "#,
-                r#"jar cfe program.jar "$class" *.class && cat program.jar"#
-            );
-            let mut java = Language::new("java", "Main.java", run).compiled(compile, "program.jar");
-            java.reserves_memory = true;
-            java.folders = std::fs::read_dir("/etc").into_iter().flatten().flatten().map(|entry| entry.path())
-                .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java")))
-                .collect();
-            java
-        }));
+        let java = tool("javac").and_then(|_| tool("java"));
+        found.add("java", java.map(|path| java_of(&path.canonicalize().unwrap_or(path))));
         let go = Language::new("go", "main.go", run()).compiled(
             "HOME=$PWD GOCACHE=$PWD/.cache GOFLAGS=-mod=mod GOTOOLCHAIN=local go build -o program main.go 1>&2 && cat program", "program");
-        found.add(
-            "go",
-            "go",
-            tool("go").map(|path| with_tool(Language { reserves_memory: true, ..go }, &path)),
-        );
+        found.add("go", tool("go").map(|path| with_tool(Language { reserves_memory: true, ..go }, &path)));
         let rust = Language::new("rust", "main.rs", run())
             .compiled("rustc -O --edition 2021 -o program main.rs && cat program", "program");
-        found.add("rust", "rustc", rustc().map(|path| with_tool(rust, &path)));
+        found.add("rust", rustc().map(|path| with_tool(rust, &path)));
         found
     }
 
-    fn add(&mut self, name: &'static str, tool: &'static str, language: Option<Language>) {
-        match language {
-            Some(language) => self.all.push(language),
-            None => self.missing.push((name, tool)),
+    fn add(&mut self, name: &'static str, language: Option<Language>) {
+        self.all.extend(language.clone());
+        if language.is_none() {
+            self.missing.extend(known(name).map(|known| (known.name, known.tool)));
         }
     }
 
@@ -200,6 +253,56 @@ impl Languages {
         self.all.iter().flat_map(|language| language.folders.clone()).collect()
     }
 }
+
+/// Java with this virtual machine. Left alone it sizes its heap, its threads and its pools by the host: on a large one it would not start
+/// in a box. The main thread has a stack for deep recursion, all others one of 8 MB.
+fn java_of(machine: &Path) -> Language {
+    let options = [
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:ActiveProcessorCount=4",
+        "-Xms16m",
+        "-Xmx{heap_mb}m",
+        "-Xss64m",
+        "-XX:ThreadStackSize=8192",
+        "-jar",
+        "program.jar",
+    ];
+    let run = std::iter::once(machine.to_string_lossy().into_owned()).chain(options.map(str::to_owned));
+    let mut java = Language::new("java", "Main.java", run.collect()).compiled(COMPILE_JAVA, "program.jar");
+    java.reserves_memory = true;
+    java.folders = std::fs::read_dir("/etc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java")))
+        .collect();
+    java
+}
+
+/// A file has the name of its public class, which need not be `Main`: the guess is mended by what the compiler says. The class that is run is
+/// the one with `main`; of several, `Main`, then the public one. A class that only calls `main` names it as well: `javap` tells.
+const COMPILE_JAVA: &str = r#"
+machine='-J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 -J-XX:ActiveProcessorCount=4 -J-Xms16m'
+class=$(sed -nE 's/^[ \t]*public +((final|abstract|strictfp|sealed|non-sealed) +)*(class|interface|enum|record) +([A-Za-z_][A-Za-z0-9_]*).*/\4/p' Main.java | head -n 1)
+class=${class:-Main}
+[ "$class" = Main ] || mv Main.java "$class.java"
+compile() { javac $machine -J-Xmx1g -encoding UTF-8 -d classes "$class.java" >errors 2>&1; }
+mkdir classes
+if ! compile; then
+    name=$(sed -nE 's/.*should be declared in a file named ([A-Za-z_][A-Za-z0-9_]*)\.java.*/\1/p' errors | head -n 1)
+    if [ -z "$name" ] || ! mv "$class.java" "$name.java" || ! class=$name || ! compile; then cat errors >&2; exit 1; fi
+fi
+cd classes
+names=$(grep -rlaF '([Ljava/lang/String;)V' . | xargs -r grep -laF main | sed 's|^\./||; s|\.class$||; s|/|.|g' | sort)
+if [ "$(echo "$names" | wc -l)" -gt 1 ]; then
+    names=$(javap $machine -J-Xmx256m -public -cp . $names | awk '/(class|interface|enum|record) / { for (i = 1; i < NF; i++) if ($i ~ /^(class|interface|enum|record)$/) { name = $(i + 1); sub(/<.*/, "", name); break } }
+        /public static .*void main\(java\.lang\.String(\[\]|\.\.\.)\)/ { print name }')
+fi
+main=$( { echo "$names" | grep -E '(^|\.)Main$'; echo "$names" | grep -E "(^|\.)$class\$"; echo "$names"; } | head -n 1)
+jar $machine -J-Xmx256m -cfe ../program.jar "${main:-$class}" . >&2 && cat ../program.jar
+"#;
 
 /// Where a tool lies on the search path, first things first.
 fn tools(name: &str) -> Vec<PathBuf> {

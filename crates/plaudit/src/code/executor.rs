@@ -209,16 +209,6 @@ pub struct HostReport {
     pub languages: Vec<(String, Result<String, String>)>,
 }
 
-/// What runs or compiles the programs of a language.
-fn tool(language: &Language) -> String {
-    // Of a shell command, what comes after its assignments.
-    let compiler = language
-        .compile
-        .as_deref()
-        .and_then(|command| command.split_ascii_whitespace().find(|word| !word.contains('=')));
-    compiler.or(language.run.first().map(String::as_str)).unwrap_or("").to_owned()
-}
-
 /// Tries all tiers and all languages.
 pub fn probe() -> HostReport {
     let options = Options { read_only: installed().folders(), slots: 1, ..Options::default() };
@@ -230,11 +220,11 @@ pub fn probe() -> HostReport {
             (None, Some((_, tool)), _) => Err(format!("{tool} is not installed")),
             (_, _, None) => Err("there is no sandbox".to_owned()),
             (_, _, Some(sandbox)) => match found.find(|language| language.is_usable_in(sandbox)) {
-                Some(language) => Ok(tool(language)),
+                Some(language) => Ok(language.tool().to_owned()),
                 None if sandbox.tier() == Tier::B => {
                     Err("needs more than the one process of tier B".to_owned())
                 }
-                None => Err("the sandbox cannot read its tools".to_owned()),
+                None => Err("a small program fails: may the sandbox's user read its tools?".to_owned()),
             },
         };
         (name.to_owned(), found)
