@@ -210,9 +210,9 @@ fn a_giant_source_costs_no_time() {
 /// Pairs need no second slot, so that any number of threads gets through on one.
 #[test]
 fn pairs_on_one_slot_do_not_wait_for_each_other() {
-    use crate::{LANGUAGES, SANDBOXES};
+    use crate::{LANGUAGES, sandboxes};
     let tests = Tests::parse(&json!(["assert f(1) > 0"])).unwrap();
-    for (known, _) in SANDBOXES.iter() {
+    for (known, _) in sandboxes().iter() {
         let options = plaudit_box::Options {
             tier: Some(known.tier()),
             read_only: LANGUAGES.folders(),

@@ -1,6 +1,6 @@
 //! RM-Gallery's vectors of `code_execution`, with the differences that are meant.
 
-use crate::{SANDBOXES, limits, patiently};
+use crate::{limits, patiently, sandboxes};
 use plaudit_box::{Limits, Sandbox};
 use plaudit_code::{Credit, Language, Tests, TestsError, execute, extract};
 use serde_json::Value;
@@ -35,7 +35,7 @@ const DIFFERENCES: [(&str, Option<f64>, &str); 22] = [
 #[test]
 fn vectors_of_rm_gallery() {
     std::thread::scope(|scope| {
-        for (sandbox, languages) in SANDBOXES.iter() {
+        for (sandbox, languages) in sandboxes().iter() {
             scope.spawn(|| vectors_in(sandbox, languages.find("python").unwrap()));
         }
     });
