@@ -18,7 +18,7 @@ fn report_after(script: &str, options: &[&str]) -> Option<String> {
         Command::new("unshare").args(arguments).output().is_ok_and(|run| run.status.success())
     };
     if !works(&["-Urm", "true"]) {
-        leave_out("this host has no unshare, or refuses user namespaces");
+        leave_out("this host refuses user namespaces, or has no unshare");
         return None;
     }
     let test = std::env::current_exe().unwrap();

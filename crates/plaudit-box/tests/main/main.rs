@@ -13,7 +13,7 @@ mod pairs;
 use plaudit_box::{BoxFailure, Exit, Job, Limits, Options, RunResult, Sandbox, Tier};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The interpreter, and the folder that it needs besides the system's.
@@ -32,19 +32,22 @@ pub(crate) static PYTHON: LazyLock<(String, Vec<PathBuf>)> = LazyLock::new(|| {
     panic!("no python3");
 });
 
-/// Says that the running test, or a part of it, is left out, on standard error and in the file that `PLAUDIT_LEFT_OUT` names; fails if nothing may
-/// be left out.
+/// Says once that the running test, or a part of it, is left out, on standard error and in the file that `PLAUDIT_LEFT_OUT` names; fails
+/// if nothing may be left out.
 pub(crate) fn leave_out(reason: &str) {
-    let name = std::thread::current().name().unwrap_or("main").to_owned();
-    // Past the harness, which keeps the output of a test that passes.
-    let mut errors = std::io::stderr().lock();
-    writeln!(errors, "left out: {name}: {reason}").unwrap();
-    if let Some(path) = std::env::var_os("PLAUDIT_LEFT_OUT") {
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        // An ordinary user may not write to the file of root; it has the line above.
-        if let Ok(mut file) = file {
-            file.write_all(format!("{name}: {reason}\n").as_bytes()).unwrap();
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let line = format!("{}: {reason}\n", std::thread::current().name().unwrap_or("main"));
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if !told.contains(&line) {
+        // Past the harness, which keeps the output of a test that passes.
+        std::io::stderr().write_all(format!("left out: {line}").as_bytes()).unwrap();
+        let file = std::env::var_os("PLAUDIT_LEFT_OUT")
+            .and_then(|path| std::fs::OpenOptions::new().create(true).append(true).open(path).ok());
+        // An ordinary user may not open the file of root; it has the line above.
+        if let Some(mut file) = file {
+            file.write_all(line.as_bytes()).unwrap();
         }
+        told.push(line);
     }
     assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "left out: {reason}");
 }
@@ -62,8 +65,11 @@ pub(crate) fn open_in(tier: Tier, slots: usize, scratch: PathBuf) -> Option<Sand
         Ok(sandbox) => Some(sandbox),
         Err(report) => {
             let layer = report.layers.iter().find(|layer| !layer.works && !layer.optional);
-            let cause = layer.map_or_else(String::new, |layer| format!(": {}: {}", layer.name, layer.detail));
-            leave_out(&format!("this host has no tier {tier}{cause}"));
+            leave_out(&match layer {
+                Some(layer) if layer.name == "namespaces" => "this host refuses user namespaces".to_owned(),
+                Some(layer) => format!("this host has no tier {tier}: {}: {}", layer.name, layer.detail),
+                None => format!("this host has no tier {tier}"),
+            });
             None
         }
     }

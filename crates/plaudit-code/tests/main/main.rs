@@ -18,7 +18,7 @@ use plaudit_box::{Limits, Options, Sandbox, Tier};
 use plaudit_code::{Credit, Execution, Languages, TestResult, Tests, Verdict, execute};
 use serde_json::Value;
 use std::io::Write;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(crate) static LANGUAGES: LazyLock<Languages> = LazyLock::new(Languages::installed);
@@ -29,24 +29,33 @@ pub(crate) fn leave_out(reason: &str) {
     assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "left out: {reason}");
 }
 
-/// Says so on standard error, and in the file that `PLAUDIT_LEFT_OUT` names.
+/// Says so once, on standard error and in the file that `PLAUDIT_LEFT_OUT` names.
 pub(crate) fn tell_left_out(reason: &str) {
-    let name = std::thread::current().name().unwrap_or("main").to_owned();
-    // Past the harness, which keeps the output of a test that passes.
-    writeln!(std::io::stderr().lock(), "left out: {name}: {reason}").unwrap();
-    if let Some(path) = std::env::var_os("PLAUDIT_LEFT_OUT") {
-        // An ordinary user may not write to the file of root; it has the line above.
-        if let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(path) {
-            file.write_all(format!("{name}: {reason}\n").as_bytes()).unwrap();
-        }
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let line = format!("{}: {reason}\n", std::thread::current().name().unwrap_or("main"));
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.contains(&line) {
+        return;
     }
+    // Past the harness, which keeps the output of a test that passes.
+    std::io::stderr().write_all(format!("left out: {line}").as_bytes()).unwrap();
+    let file = std::env::var_os("PLAUDIT_LEFT_OUT")
+        .and_then(|path| std::fs::OpenOptions::new().create(true).append(true).open(path).ok());
+    // An ordinary user may not open the file of root; it has the line above.
+    if let Some(mut file) = file {
+        file.write_all(line.as_bytes()).unwrap();
+    }
+    told.push(line);
 }
 
 /// The sandboxes of this host with their languages; says which tier is missing, for the test that asks.
 pub(crate) fn sandboxes() -> &'static [(Sandbox, Languages)] {
     for tier in [Tier::A, Tier::B] {
         if !SANDBOXES.iter().any(|(sandbox, _)| sandbox.tier() == tier) {
-            leave_out(&format!("this host has no tier {tier}"));
+            leave_out(match tier {
+                Tier::A => "this host refuses user namespaces",
+                _ => "this host has no Landlock",
+            });
         }
     }
     &SANDBOXES
