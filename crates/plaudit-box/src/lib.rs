@@ -22,6 +22,7 @@
 //!   was on: the last step before `execve` says so, and each step before it stops the birth where it fails.
 //! - A program gets an empty environment, descriptors 0 to 2, and its own files. Expected outputs never enter the box.
 //! - CPU time decides about the limit of time. A program that wanted a processor and got none has met an overloaded host.
+//! - An end that nothing explains is the program's own (`supervise.rs`).
 //! - Nothing outlives a run; and nothing outlives a killed engine, by the death signal and by the guard (`guard.rs`).
 //!
 //! In tier A the boxes of a slot start from namespaces of users, network and mounts that were made once (`namespaces.rs`); the
