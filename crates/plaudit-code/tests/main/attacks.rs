@@ -123,3 +123,32 @@ fn verdicts_name_what_happened() {
         }
     }
 }
+
+/// A program that ends by what it did to itself has failed, in every form of tests: there is always a score.
+#[test]
+fn no_program_hides_in_invalid() {
+    let forms = [
+        json!({"inputs": ["1"], "outputs": ["1"]}),
+        json!({"fn_name": "f", "inputs": ["1"], "outputs": ["1"]}),
+        json!({"test": "def check(candidate):\n    for i in range(3):\n        assert candidate(i) == i\n", "entry_point": "f"}),
+    ];
+    let limit = |name: &str| format!("resource.setrlimit(resource.RLIMIT_{name}, (0, 0))");
+    let deeds = [
+        format!("{}\n    while True: pass", limit("CPU")),
+        format!("{}\n    open('/dev/null')", limit("NOFILE")),
+        format!("{}\n    x = [bytearray(1 << 20) for _ in range(999)]", limit("AS")),
+        format!("{}\n    x = [bytearray(1 << 20) for _ in range(999)]", limit("DATA")),
+        format!("{}\n    os.write(2, b'x' * 100000); os.abort()", limit("FSIZE")),
+        "os.kill(os.getpid(), 9)\n    os.kill(0, 9)\n    os._exit(1)".to_owned(),
+        "os.closerange(0, 99)\n    os.abort()".to_owned(),
+        "[os.remove(n) for n in os.listdir('.')]\n    os._exit(1)".to_owned(),
+    ];
+    for deed in &deeds {
+        let code = format!("import os, resource\ndef f(x):\n    {deed}\nif __name__ == '__main__': f(0)\n");
+        for form in &forms {
+            for execution in python(&code, form) {
+                assert_eq!(execution.score(), Some(0.0), "{form} {code}: {execution:?}");
+            }
+        }
+    }
+}
