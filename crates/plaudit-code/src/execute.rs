@@ -130,6 +130,9 @@ const MESSAGE: usize = 2000;
 /// compile.
 const SOURCE: usize = 1 << 20;
 
+/// The threads that a runtime has for itself, beside those of its program: Java 14, Node 11.
+const RUNTIME_THREADS: u32 = 16;
+
 /// The limits of a compiler.
 fn compile_limits() -> Limits {
     Limits {
@@ -200,6 +203,9 @@ impl Program {
         }
         let mut limits = limits.clone();
         limits.address_space = language.address_space(limits.memory).or(limits.address_space);
+        if language.reserves_memory {
+            limits.processes = limits.processes.saturating_add(RUNTIME_THREADS);
+        }
         let excused = AtomicBool::new(false);
         let (Some(command), Some(artifact)) = (&language.compile, &language.artifact) else {
             let file = (language.file.clone(), code.as_bytes().to_vec(), false);

@@ -29,7 +29,8 @@ pub struct Language {
     pub environment: Vec<(String, String)>,
     /// Folders that both commands read besides those of the system.
     pub folders: Vec<PathBuf>,
-    /// Whether the runtime reserves far more address space than it uses, so that only what is used can be limited.
+    /// Whether the runtime reserves far more address space than it uses, so that only what is used can be limited. Such a runtime has
+    /// threads of its own too, which do not count as the program's.
     pub reserves_memory: bool,
 }
 

@@ -106,6 +106,7 @@ fn java_has_the_memory_and_threads_that_are_promised() {
         "if (IntStream.range(0, 1000).parallel().sum() != 499500) throw new Error();",
         "var pool = Executors.newFixedThreadPool(12); var all = new ArrayList<Future<Integer>>(); for (int i = 0; i < 100; i++) { int n = i; all.add(pool.submit(() -> n)); } for (var one : all) one.get(); pool.shutdown();",
         "byte[][] live = new byte[300][]; for (int i = 0; i < 300; i++) { live[i] = new byte[1 << 20]; Arrays.fill(live[i], (byte) 1); } if (live[299][5] != 1) throw new Error();",
+        "Thread[] all = new Thread[30]; for (int i = 0; i < 30; i++) { all[i] = new Thread(() -> { try { Thread.sleep(300); } catch (Exception e) { } }); all[i].start(); } for (var one : all) one.join();",
         "if (deep(200000) != 200000) throw new Error();",
         "Thread t = new Thread(null, () -> deep(100000), \"\", 1 << 26); t.start(); t.join();",
     ];
