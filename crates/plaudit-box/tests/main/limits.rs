@@ -64,7 +64,7 @@ fn cpu_of_children_that_nobody_waits_for_counts() {
     let chain = "def gone(pid):\n    try: os.waitpid(pid, 0)\n    except ChildProcessError: pass\n";
     let ignore = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n";
     let without_zombies = "class Action(ctypes.Structure): _fields_ = [('handler', ctypes.c_void_p), ('flags', ctypes.c_ulong), ('restorer', ctypes.c_void_p), ('mask', ctypes.c_ulong)]\n\
-        assert ctypes.CDLL(None).syscall(13, 17, ctypes.byref(Action(0, 2, 0, 0)), 0, 8) == 0\n";
+        assert ctypes.CDLL(None).syscall(13 if os.uname().machine == 'x86_64' else 134, 17, ctypes.byref(Action(0, 2, 0, 0)), 0, 8) == 0\n";
     let programs = [
         format!("{ignore}while True:\n    pid = os.fork()\n    if pid == 0: work(0.02)\n    gone(pid)"),
         format!(
