@@ -33,6 +33,20 @@ def totals(report: plaudit.Report) -> list[float]:
 EXPECTED = [1.0, 0.5, 0.0, 0.0]
 
 
+def test_large_integers_are_compared_exactly():
+    big = 10**20 + 1
+    tests = [
+        {"fn_name": "f", "inputs": [[big]], "outputs": [big + 2]},
+        {"fn_name": "f", "inputs": [[10**5000 + 1]], "outputs": [[10**5000 + 3]]},
+        {"fn_name": "f", "inputs": [[float("inf")]], "outputs": [float("inf")]},
+    ]
+    programs = ["x + 2 if x == float('inf') or x & 1 else 0", "x + 1 if x < float('inf') else 0"]
+    engine = plaudit.Engine(RECIPE)
+    responses = [f"```python\ndef f(x): return {program}\n```" for _ in tests for program in programs]
+    extras = [{"inputs_outputs": each} for each in tests for _ in programs]
+    assert totals(engine.score(None, responses=responses, extras=extras)) == [1.0, 0.0] * 3
+
+
 def in_a_process(sender, engine) -> None:
     sender.send(totals(engine.score(None, **columns())))
     sender.close()

@@ -2,7 +2,7 @@
 
 use crate::task_code::TaskCode;
 use crate::value::PyValue;
-use crate::{assertion, livecodebench, script};
+use crate::{assertion, exact, livecodebench, script};
 use serde_json::{Map, Value};
 
 /// One test.
@@ -101,7 +101,7 @@ impl Tests {
     pub fn parse_for(given: &Value, prompt: &str) -> Result<Self, TestsError> {
         let read;
         let given = match given {
-            Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Value::String(text) => match exact::read::<Value>(text) {
                 Ok(value @ (Value::Object(_) | Value::Array(_))) => {
                     read = value;
                     &read
@@ -274,36 +274,34 @@ fn pair(input: &Value, output: &Value, function: Option<&str>) -> Result<Case, T
         return Ok(Case::Stdin { input: stream(input)?, output: stream(output)? });
     };
     let read = |line: &str| {
-        serde_json::from_str::<Value>(line)
+        exact::read::<Value>(line)
             .map_err(|error| form(format!("an argument or a result is no JSON: {error}")))
     };
-    let arguments = match input {
+    let text = |value: &Value| value.as_str().filter(|text| exact::number(text).is_none()).map(str::to_owned);
+    let arguments = match (text(input), input) {
         // One argument a line, as JSON.
-        Value::String(text) => text
+        (Some(text), _) => text
             .split('\n')
             .filter(|line| !line.trim().is_empty())
             .map(read)
             .collect::<Result<Vec<_>, _>>()?,
-        Value::Array(arguments) => arguments.clone(),
-        other => vec![other.clone()],
+        (None, Value::Array(arguments)) => arguments.clone(),
+        (None, other) => vec![other.clone()],
     };
-    let (written, output) = (
-        output,
-        match output {
-            Value::String(text) => read(text).unwrap_or_else(|_| Value::String(text.clone())),
-            other => other.clone(),
-        },
-    );
-    let mut expected = vec![PyValue::of_json(&output)];
+    let written = text(output);
+    let result = written.as_deref().and_then(|text| read(text).ok()).unwrap_or_else(|| output.clone());
+    let value =
+        |json: &Value| PyValue::of_json(json).ok_or_else(|| form("an integer of more than a million digits"));
+    let mut expected = vec![value(&result)?];
     // Beside arguments that are values themselves, a text such as "12" may be meant as it is.
-    if !input.is_string() && written.is_string() && *written != output {
-        expected.push(PyValue::of_json(written));
+    if text(input).is_none() && written.is_some() && *output != result {
+        expected.push(value(output)?);
     }
     // APPS writes one result as a list of one.
-    if let Value::Array(items) = &output
+    if let Value::Array(items) = &result
         && let [only] = items.as_slice()
     {
-        expected.push(PyValue::of_json(only));
+        expected.push(value(only)?);
     }
     Ok(Case::Call { function: function.to_owned(), arguments, expected })
 }
@@ -311,7 +309,7 @@ fn pair(input: &Value, output: &Value, function: Option<&str>) -> Result<Case, T
 /// The text of a stream: as it is, or a list of its lines.
 fn stream(given: &Value) -> Result<String, TestsError> {
     let line = |value: &Value| match value {
-        Value::String(text) => Ok(text.clone()),
+        Value::String(text) => Ok(exact::plain(text).to_owned()),
         Value::Number(number) => Ok(number.to_string()),
         _ => Err(form("an input or an output that is no text")),
     };
@@ -340,9 +338,12 @@ mod tests {
             assert_eq!(Tests::parse(&given).unwrap().cases(), [stdin("1 2", "3")], "{given}");
         }
         let call = |expected: Value| {
-            let mut all = vec![PyValue::of_json(&expected)];
+            let mut all = vec![PyValue::of_json(&expected).unwrap()];
             all.extend(
-                expected.as_array().filter(|items| items.len() == 1).map(|items| PyValue::of_json(&items[0])),
+                expected
+                    .as_array()
+                    .filter(|items| items.len() == 1)
+                    .map(|items| PyValue::of_json(&items[0]).unwrap()),
             );
             Case::Call { function: "f".into(), arguments: vec![json!(1), json!([2])], expected: all }
         };
@@ -360,6 +361,28 @@ mod tests {
         ] {
             assert_eq!(Tests::parse(&given).unwrap().cases(), [call(expected)], "{given}");
         }
+    }
+
+    #[test]
+    fn large_integers_are_read_exactly() {
+        let big = "100000000000000000001";
+        let given = format!(r#"{{"fn_name": "f", "inputs": [[{big}, "{big}"]], "outputs": [[{big}]]}}"#);
+        let value = exact::read(&given).unwrap();
+        for given in [value, Value::String(given)] {
+            let tests = Tests::parse(&given).unwrap();
+            let Case::Call { arguments, expected, .. } = &tests.cases()[0] else { panic!("a call") };
+            assert_eq!(exact::write(&Value::Array(arguments.clone())), format!(r#"[{big},"{big}"]"#));
+            assert_eq!(expected[1], PyValue::Int(big.parse().unwrap()));
+        }
+        let given = format!(r#"{{"fn_name": "f", "inputs": ["{big}\n-0"], "outputs": ["{big}"]}}"#);
+        let tests = Tests::parse(&Value::String(given)).unwrap();
+        let Case::Call { arguments, expected, .. } = &tests.cases()[0] else { panic!("a call") };
+        assert_eq!(exact::write(&Value::Array(arguments.clone())), format!("[{big},0]"));
+        assert_eq!(expected, &[PyValue::Int(big.parse().unwrap())]);
+        let given = format!(r#"{{"inputs": [{big}], "outputs": [[{big}, 1.5]]}}"#);
+        let tests = Tests::parse(&Value::String(given)).unwrap();
+        let wanted = Case::Stdin { input: big.to_owned(), output: format!("{big}\n1.5") };
+        assert_eq!(tests.cases(), [wanted]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ const RELATIVE: f64 = 1e-5;
 const ABSOLUTE: f64 = 1e-8;
 
 /// Compares without blank lines and without space around lines. Words of a line must be equal, or be numbers that are close
-/// where one of them is a decimal. How much space is between words counts only in a line without any number. Output that is not
+/// where a decimal is expected. How much space is between words counts only in a line without any number. Output that is not
 /// UTF-8, or has no line at all, equals nothing.
 pub fn same_output(output: &[u8], expected: &str) -> bool {
     let Ok(output) = std::str::from_utf8(output) else { return false };
@@ -41,13 +41,30 @@ fn number(text: &str) -> Option<f64> {
 }
 
 fn close(given: &str, wanted: &str) -> bool {
-    let decimal = |text: &str| text.contains(['.', 'e', 'E']);
+    let is_decimal = |text: &str| text.contains(['.', 'e', 'E']);
     match (number(given), number(wanted)) {
-        (Some(one), Some(other)) if decimal(given) || decimal(wanted) => {
+        (Some(one), Some(other)) if is_decimal(wanted) => {
             (one - other).abs() <= ABSOLUTE + RELATIVE * other.abs()
         }
+        // An integer is wanted: a decimal must be exactly that.
+        (Some(_), Some(_)) if is_decimal(given) => normal(given) == normal(wanted),
         _ => false,
     }
+}
+
+/// A number that [`number`] reads: its sign, its digits without zeros at the ends, and the power of ten of the last.
+fn normal(text: &str) -> (bool, String, i64) {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{}{fraction}", whole.trim_start_matches(['+', '-']));
+    let digits = all.trim_matches('0');
+    if digits.is_empty() {
+        return (false, String::new(), 0);
+    }
+    let zeros = all.len() - all.trim_end_matches('0').len();
+    // What has more digits than this is finite only where it is 0.
+    let exponent = exponent.parse::<i64>().unwrap_or(i64::MIN / 2);
+    (whole.starts_with('-'), digits.to_owned(), exponent + zeros as i64 - fraction.len() as i64)
 }
 
 #[cfg(test)]
@@ -71,6 +88,12 @@ mod tests {
             ("1  2\t3", "1 2 3"),
             ("Case 1  x", "Case 1 x"),
             ("-1  2.5", "-1 2.50"),
+            ("1000000007.0", "1000000007"),
+            ("1.000000007e9", "1000000007"),
+            ("1e2", "100"),
+            ("-0.0", "0"),
+            ("100000000000000000001.", "100000000000000000001"),
+            ("2", "2.0000001"),
         ] {
             assert!(same_output(given.as_bytes(), wanted), "{given:?} {wanted:?}");
         }
@@ -89,6 +112,13 @@ mod tests {
             ("1e999", "1e400"),
             ("7 extra", "7"),
             ("0x7", "7"),
+            ("1000000000.0", "1000000007"),
+            ("1.23456e8", "123456789"),
+            ("1.0000001", "1"),
+            ("-1.0", "1"),
+            ("1e20", "100000000000000000001"),
+            ("100000000000000000000", "100000000000000000001"),
+            ("1e-99999999999999999999", "7"),
         ] {
             assert!(!same_output(given.as_bytes(), wanted), "{given:?} {wanted:?}");
         }

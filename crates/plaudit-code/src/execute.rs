@@ -2,6 +2,7 @@
 
 use crate::cases::{Case, Tests};
 use crate::compare::same_output;
+use crate::exact;
 use crate::language::{Language, PYTHON_START, TOOLS};
 use crate::prelude;
 use crate::value::{Equality, PyValue};
@@ -335,7 +336,7 @@ fn run_script(sandbox: &Sandbox, excused: &AtomicBool, program: &Job, test: &Job
 /// Puts the harness and what it is asked into a box.
 fn add_harness(job: &mut Job, language: &Language, parts: &[&str], request: &Value) {
     job.files.push((language.file.clone(), parts.concat().into_bytes(), false));
-    job.files.push(("request.json".to_owned(), request.to_string().into_bytes(), false));
+    job.files.push(("request.json".to_owned(), exact::write(request).into_bytes(), false));
 }
 
 /// Runs something of a program, and again where the host was overloaded: once for each program, so that none can wait in this way for

@@ -38,6 +38,7 @@ mod language;
 mod execute;
 mod compare;
 mod value;
+pub mod exact;
 mod python;
 mod names;
 mod prelude;

@@ -1,6 +1,7 @@
 //! LiveCodeBench's `private_test_cases`: Base64 of zlib of a pickled text that is JSON, read without a pickle machine.
 
 use crate::cases::TestsError;
+use crate::exact;
 use serde_json::Value;
 use std::io::Read;
 
@@ -11,7 +12,7 @@ const LIMIT: usize = 64 << 20;
 pub(crate) fn tests(key: &str, text: &str) -> Result<Vec<Value>, TestsError> {
     let form = |what: &str| TestsError::Form(format!("`{key}`: {what}"));
     if text.trim_start().starts_with('[') {
-        return serde_json::from_str(text).map_err(|error| form(&format!("no list as JSON: {error}")));
+        return exact::read(text).map_err(|error| form(&format!("no list as JSON: {error}")));
     }
     let packed = base64(text).ok_or_else(|| form("neither a list as JSON nor Base64"))?;
     let mut pickled = Vec::new();
@@ -23,7 +24,7 @@ pub(crate) fn tests(key: &str, text: &str) -> Result<Vec<Value>, TestsError> {
         return Err(form("more than 64 MB of tests"));
     }
     let json = text_of_pickle(&pickled).ok_or_else(|| form("no pickle of one text"))?;
-    serde_json::from_str(json).map_err(|error| form(&format!("no list as JSON: {error}")))
+    exact::read(json).map_err(|error| form(&format!("no list as JSON: {error}")))
 }
 
 /// The bytes of Base64 with the standard alphabet; line breaks are left out.

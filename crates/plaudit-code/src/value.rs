@@ -1,5 +1,7 @@
 //! Values of Python as data: read from literals and JSON, received from the box, and compared as Python's `==` does.
 
+use crate::exact;
+use dashu_int::IBig;
 use serde_json::Value as Json;
 
 /// A value.
@@ -9,8 +11,8 @@ pub enum PyValue {
     None,
     /// `True` or `False`.
     Bool(bool),
-    /// An integer as decimal digits with a sign, without leading zeros.
-    Int(String),
+    /// An integer.
+    Int(IBig),
     /// A floating-point number.
     Float(f64),
     /// Text.
@@ -53,7 +55,7 @@ impl PyValue {
             Json::Null => return Some(Self::None),
             Json::Bool(value) => return Some(Self::Bool(*value)),
             Json::String(text) => return Some(Self::Str(text.clone())),
-            Json::Number(number) => return number.as_i64().map(|value| Self::Int(value.to_string())),
+            Json::Number(number) => return number.as_i64().map(|value| Self::Int(value.into())),
             _ => return None,
         };
         let content = parts.get(1);
@@ -62,7 +64,7 @@ impl PyValue {
             content?.as_array()?.iter().map(|item| Self::received_at(item, depth + 1)).collect()
         };
         Some(match parts.first()?.as_str()? {
-            "i" => Self::Int(decimal_of_hex(text()?)?),
+            "i" => Self::Int(integer_of_hex(text()?)?),
             "f" => Self::Float(float_of_hex(text()?)?),
             "y" => Self::Bytes(text()?.to_owned()),
             "l" | "q" => Self::List(items()?),
@@ -79,88 +81,109 @@ impl PyValue {
         })
     }
 
-    /// The value that a JSON text means in Python.
-    pub fn of_json(json: &Json) -> Self {
-        match json {
+    /// The value that JSON means in Python; none where it holds an integer of too many digits.
+    pub fn of_json(json: &Json) -> Option<Self> {
+        Some(match json {
             Json::Null => Self::None,
             Json::Bool(value) => Self::Bool(*value),
-            Json::Number(number) => {
-                let text = number.to_string();
-                if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
-                    Self::Int(text)
-                } else {
-                    number.as_f64().map_or(Self::Object, Self::Float)
+            Json::Number(number) if number.is_f64() => Self::Float(number.as_f64()?),
+            Json::Number(number) => Self::Int(integer(&number.to_string())?),
+            Json::String(text) => match exact::number(text) {
+                None => Self::Str(text.clone()),
+                Some(written)
+                    if written.ends_with(|last: char| last.is_ascii_digit())
+                        && !written.contains(['e', 'E', '.']) =>
+                {
+                    Self::Int(integer(written)?)
                 }
+                // Rust reads "Infinity" and "NaN" as Python does.
+                Some(written) => Self::Float(written.parse().ok()?),
+            },
+            Json::Array(items) => Self::List(items.iter().map(Self::of_json).collect::<Option<_>>()?),
+            Json::Object(entries) => {
+                let entry =
+                    |(key, value): (&String, &Json)| Some((Self::Str(key.clone()), Self::of_json(value)?));
+                Self::Dict(entries.iter().map(entry).collect::<Option<_>>()?)
             }
-            Json::String(text) => Self::Str(text.clone()),
-            Json::Array(items) => Self::List(items.iter().map(Self::of_json).collect()),
-            Json::Object(entries) => Self::Dict(
-                entries.iter().map(|(key, value)| (Self::Str(key.clone()), Self::of_json(value))).collect(),
-            ),
-        }
+        })
     }
 
     /// Whether two values are equal.
     pub fn equals(&self, other: &Self, equality: Equality) -> bool {
-        let all = |one: &[Self], other: &[Self]| {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.equals(other, equality))
-        };
-        match (self, other) {
-            (Self::None, Self::None) => true,
-            (Self::Str(one), Self::Str(other)) | (Self::Bytes(one), Self::Bytes(other)) => one == other,
-            (Self::List(one), Self::List(other)) | (Self::Tuple(one), Self::Tuple(other)) => all(one, other),
-            (Self::List(one), Self::Tuple(other)) | (Self::Tuple(one), Self::List(other)) => {
-                equality == Equality::Json && all(one, other)
-            }
-            // What the box sends may name an item twice: so each side must hold the other.
-            (Self::Set(one), Self::Set(other)) => {
-                let within = |one: &[Self], other: &[Self]| {
-                    one.iter().all(|item| other.iter().any(|known| item.equals(known, equality)))
-                };
-                one.len() == other.len() && within(one, other) && within(other, one)
-            }
-            (Self::Dict(one), Self::Dict(other)) => {
-                let within = |one: &[(Self, Self)], other: &[(Self, Self)]| {
-                    one.iter().all(|(key, value)| {
-                        let same = |(known, _): &&(Self, Self)| key.equals_key(known, equality);
-                        other.iter().find(same).is_some_and(|(_, known)| value.equals(known, equality))
-                    })
-                };
-                one.len() == other.len() && within(one, other) && within(other, one)
-            }
-            _ => self.equals_number(other),
-        }
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        self.encode(equality, &mut ours) && other.encode(equality, &mut theirs) && ours == theirs
     }
 
-    fn equals_key(&self, other: &Self, equality: Equality) -> bool {
-        match (self, other) {
-            (Self::Int(number), Self::Str(text)) | (Self::Str(text), Self::Int(number)) => {
-                equality == Equality::Json && number == text
-            }
-            _ => self.equals(other, equality),
-        }
-    }
-
-    fn equals_number(&self, other: &Self) -> bool {
-        match (self.number(), other.number()) {
-            (Some(Number::Int(one)), Some(Number::Int(other))) => one == other,
-            (Some(Number::Float(one)), Some(Number::Float(other))) => one == other,
-            (Some(Number::Int(int)), Some(Number::Float(float)))
-            | (Some(Number::Float(float)), Some(Number::Int(int))) => {
-                // Every float that is an integer is written out in full by this; both zeros are 0.
-                float.is_finite() && float.fract() == 0.0 && format!("{:.0}", float + 0.0) == int
-            }
-            _ => false,
-        }
-    }
-
-    fn number(&self) -> Option<Number<'_>> {
+    /// Appends bytes that are the same for equal values and for no others. Says no where the value equals nothing, as NaN does.
+    ///
+    /// Sets and dictionaries are sorted by these bytes, so that comparing takes n log n steps. What stands twice counts once, and of
+    /// equal keys the last one counts, as in Python.
+    fn encode(&self, equality: Equality, out: &mut Vec<u8>) -> bool {
         match self {
-            Self::Bool(value) => Some(Number::Int(if *value { "1" } else { "0" })),
-            Self::Int(text) => Some(Number::Int(text)),
-            Self::Float(value) => Some(Number::Float(*value)),
-            _ => None,
+            Self::None => out.push(b'n'),
+            Self::Bool(value) => encode_integer(&IBig::from(*value), out),
+            Self::Int(value) => encode_integer(value, out),
+            // The conversion cuts fractions off.
+            Self::Float(value) => match IBig::try_from(*value).ok().filter(|_| value.fract() == 0.0) {
+                Some(whole) => encode_integer(&whole, out),
+                None => {
+                    encode_bytes(b'f', &value.to_bits().to_le_bytes(), out);
+                    return !value.is_nan();
+                }
+            },
+            Self::Str(text) => encode_bytes(b's', text.as_bytes(), out),
+            Self::Bytes(digits) => encode_bytes(b'y', digits.as_bytes(), out),
+            Self::List(items) | Self::Tuple(items) => {
+                let is_list = matches!(self, Self::List(_)) || equality == Equality::Json;
+                out.push(if is_list { b'l' } else { b't' });
+                out.extend(items.len().to_le_bytes());
+                return items.iter().all(|item| item.encode(equality, out));
+            }
+            Self::Set(items) => {
+                let mut sorted = vec![Vec::new(); items.len()];
+                if !items.iter().zip(&mut sorted).all(|(item, bytes)| item.encode(equality, bytes)) {
+                    return false;
+                }
+                sorted.sort_unstable();
+                sorted.dedup();
+                out.push(b'e');
+                out.extend(sorted.len().to_le_bytes());
+                sorted.iter().for_each(|item| out.extend(item));
+            }
+            Self::Dict(entries) => {
+                let mut sorted = Vec::with_capacity(entries.len());
+                // The last comes first, and stays there among those of one key.
+                for (key, value) in entries.iter().rev() {
+                    let (mut key_bytes, mut bytes) = (Vec::new(), Vec::new());
+                    if !key.encode_key(equality, &mut key_bytes) || !value.encode(equality, &mut bytes) {
+                        return false;
+                    }
+                    sorted.push((key_bytes, bytes));
+                }
+                sorted.sort_by(|(one, _), (other, _)| one.cmp(other));
+                sorted.dedup_by(|(later, _), (first, _)| later == first);
+                out.push(b'd');
+                out.extend(sorted.len().to_le_bytes());
+                sorted.iter().for_each(|(key, value)| out.extend(key.iter().chain(value)));
+            }
+            Self::Object => return false,
         }
+        true
+    }
+
+    /// A key that is an integer is its digits in JSON; no other number is a text.
+    fn encode_key(&self, equality: Equality, out: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Int(value) if equality == Equality::Json => {
+                encode_bytes(b's', value.to_string().as_bytes(), out);
+            }
+            Self::Bool(_) | Self::Float(_) if equality == Equality::Json => {
+                out.push(b'k');
+                return self.encode(equality, out);
+            }
+            _ => return self.encode(equality, out),
+        }
+        true
     }
 
     /// Reads a literal of Python: numbers, text, bytes, `None`, `True`, `False`, and displays of them.
@@ -172,40 +195,34 @@ impl PyValue {
     }
 }
 
-enum Number<'v> {
-    Int(&'v str),
-    Float(f64),
+fn encode_bytes(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend(bytes.len().to_le_bytes());
+    out.extend(bytes);
 }
 
-/// The most digits of an integer from the box. More would take long to convert, and no test has them.
-const HEX_DIGITS: usize = 4096;
+fn encode_integer(value: &IBig, out: &mut Vec<u8>) {
+    encode_bytes(b'i', &value.to_le_bytes(), out);
+}
 
-fn decimal_of_hex(text: &str) -> Option<String> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(rest) => ("-", rest.strip_prefix("0x")?),
-        None => ("", text.strip_prefix("0x")?),
+/// The most decimal digits of an integer that a test expects.
+const DIGITS: usize = 1_000_000;
+
+/// An integer in decimal digits.
+fn integer(digits: &str) -> Option<IBig> {
+    if digits.len() > DIGITS { None } else { IBig::from_str_radix(digits, 10).ok() }
+}
+
+/// An integer as Python's `hex` writes it.
+fn integer_of_hex(text: &str) -> Option<IBig> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
     };
-    if digits.len() > HEX_DIGITS {
-        return None;
-    }
-    // Base 10^9, lowest part first.
-    let mut parts: Vec<u64> = vec![0];
-    for digit in digits.chars() {
-        let mut carry = u64::from(digit.to_digit(16)?);
-        for part in &mut parts {
-            carry += *part * 16;
-            *part = carry % 1_000_000_000;
-            carry /= 1_000_000_000;
-        }
-        if carry > 0 {
-            parts.push(carry);
-        }
-    }
-    let mut decimal = sign.to_owned();
-    for (index, part) in parts.iter().rev().enumerate() {
-        decimal += &if index == 0 { part.to_string() } else { format!("{part:09}") };
-    }
-    Some(decimal)
+    let digits =
+        digits.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    let value = IBig::from_str_radix(digits, 16).ok()?;
+    Some(if negative { -value } else { value })
 }
 
 /// Reads Python's `float.hex`.
@@ -323,10 +340,7 @@ impl Reader<'_> {
         let text = text.strip_prefix('+').unwrap_or(&text);
         let digits = text.strip_prefix('-').unwrap_or(text);
         if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            let trimmed = digits.trim_start_matches('0');
-            let trimmed = if trimmed.is_empty() { "0" } else { trimmed };
-            let sign = if text.starts_with('-') && trimmed != "0" { "-" } else { "" };
-            return Some(PyValue::Int(format!("{sign}{trimmed}")));
+            return integer(text).map(PyValue::Int);
         }
         let numeric = digits.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
         text.parse::<f64>().ok().filter(|_| numeric).map(PyValue::Float)
@@ -439,6 +453,13 @@ mod tests {
             ("b'a'", "b\"a\""),
             ("b'\\x61'", "b'a'"),
             ("-7", "-7.0"),
+            ("1e22", "10000000000000000000000"),
+            ("set([1, 1, 2])", "{2, 1}"),
+            ("{1, 1.0, True}", "{1}"),
+            ("{1: 'a', True: 'b'}", "{1: 'b'}"),
+            ("{(1, 2.0), (1.0, 2)}", "{(True, 2)}"),
+            ("{frozenset([1, 2]), frozenset([2, 1, 1])}", "{frozenset([1, 2])}"),
+            ("{'a': {1: [set([3])]}}", "{'a': {1.0: [{3}]}}"),
         ] {
             assert!(same(one, other), "{one} {other}");
         }
@@ -451,6 +472,15 @@ mod tests {
             ("{}", "set()"),
             ("[1, 2]", "[2, 1]"),
             ("b'\\xff'", "b'\\xc3\\xbf'"),
+            ("0.1", "0"),
+            ("1e23", "100000000000000000000000"),
+            ("100000000000000000001", "1e20"),
+            ("{1, 2}", "{1, 3}"),
+            ("{1}", "{1, 2}"),
+            ("{1: 'a', 1: 'b'}", "{1: 'a'}"),
+            ("{'1': 2}", "{1: 2}"),
+            ("{(1, 2)}", "{(2, 1)}"),
+            ("['ab', 'c']", "['a', 'bc']"),
         ] {
             assert!(!same(one, other), "{one} {other}");
         }
@@ -474,9 +504,72 @@ mod tests {
     }
 
     #[test]
+    fn large_sets_and_dicts_are_compared_at_once() {
+        let keys = || (0..80_000_i64).map(|key| PyValue::Int(key.into()));
+        let dict = |step: i64| {
+            let entry = |key| (key, PyValue::List(vec![PyValue::Int(step.into())]));
+            PyValue::Dict(keys().map(entry).collect())
+        };
+        let reversed = PyValue::Set(keys().rev().collect());
+        let started = std::time::Instant::now();
+        assert!(PyValue::Set(keys().collect()).equals(&reversed, Equality::Python));
+        assert!(!PyValue::Set(keys().skip(1).collect()).equals(&reversed, Equality::Python));
+        for equality in [Equality::Python, Equality::Json] {
+            assert!(dict(1).equals(&dict(1), equality) && !dict(1).equals(&dict(2), equality));
+        }
+        // Quadratic it was most of a minute; the limit leaves room for a busy machine.
+        assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn json_keys_are_text() {
+        let same = |received: &str, expected: &str| {
+            let expected = PyValue::of_json(&exact::read(expected).unwrap()).unwrap();
+            PyValue::literal(received).unwrap().equals(&expected, Equality::Json)
+        };
+        assert!(same("{1: (2, 3)}", r#"{"1": [2, 3]}"#));
+        assert!(same("{-100000000000000000001: None}", r#"{"-100000000000000000001": null}"#));
+        assert!(same("100000000000000000001", "100000000000000000001"));
+        assert!(same("1e999", "1e400") && same("1e999", "Infinity") && same("0", "-0"));
+        for (received, expected) in [
+            ("{1.0: 2}", r#"{"1": 2}"#),
+            ("{True: 2}", r#"{"1": 2}"#),
+            ("{1: 2}", r#"{"01": 2}"#),
+            ("'1'", "1"),
+            ("100000000000000000000", "100000000000000000001"),
+            ("1e20", "100000000000000000001"),
+            ("'100000000000000000001'", "100000000000000000001"),
+            ("'Infinity'", "Infinity"),
+        ] {
+            assert!(!same(received, expected), "{received} {expected}");
+        }
+    }
+
+    #[test]
+    fn huge_integers_are_compared() {
+        let digits = "7".repeat(300_000);
+        let value = integer(&digits).unwrap();
+        let hex = format!(r#"["i","0x{value:x}"]"#);
+        let received = PyValue::received(&serde_json::from_str(&hex).unwrap()).unwrap();
+        assert!(received.equals(&PyValue::literal(&digits).unwrap(), Equality::Python));
+        assert!(
+            !received.equals(&PyValue::literal(&format!("{}8", &digits[1..])).unwrap(), Equality::Python)
+        );
+        assert_eq!(PyValue::literal(&"7".repeat(DIGITS + 1)), None);
+        for text in
+            [r#"["i","0x"]"#, r#"["i","0x-1"]"#, r#"["i","0x1_0"]"#, r#"["i","--0x1"]"#, r#"["i","12"]"#]
+        {
+            assert_eq!(PyValue::received(&serde_json::from_str(text).unwrap()), None, "{text}");
+        }
+    }
+
+    #[test]
     fn what_the_harness_writes_is_read() {
         let read = |text: &str| PyValue::received(&serde_json::from_str(text).unwrap()).unwrap();
-        assert_eq!(read(r#"["i","-0x1ee7a3c7a1b8d6e1f"]"#), PyValue::Int("-35630857897041030687".into()));
+        assert_eq!(
+            read(r#"["i","-0x1ee7a3c7a1b8d6e1f"]"#),
+            PyValue::Int("-35630857897041030687".parse().unwrap())
+        );
         assert_eq!(read(r#"["f","0x1.5555555555555p-2"]"#), PyValue::Float(1.0 / 3.0));
         assert_eq!(read(r#"["f","0x0.0000000000001p-1022"]"#), PyValue::Float(f64::from_bits(1)));
         assert_eq!(read(r#"["f","-inf"]"#), PyValue::Float(f64::NEG_INFINITY));
@@ -488,7 +581,7 @@ mod tests {
                     PyValue::None,
                     PyValue::Bool(true),
                     PyValue::Object,
-                    PyValue::Int("-7".into())
+                    PyValue::Int((-7).into())
                 ]),
             )])
         );

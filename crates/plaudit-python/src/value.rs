@@ -2,6 +2,7 @@
 
 use crate::error::{self, ReadError};
 use crate::text::{type_name, unicode};
+use plaudit::input::exact;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
@@ -58,12 +59,21 @@ fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -
         if let Ok(whole) = item.extract::<i64>() {
             return Ok(Value::from(whole));
         }
-        return Ok(item.extract::<u64>().map_or_else(|_| Value::String(item.to_string()), Value::from));
+        if let Ok(whole) = item.extract::<u64>() {
+            return Ok(Value::from(whole));
+        }
+        return Ok(exact::of_number(decimal(item.py())?.call1((item,))?.str()?.to_str()?));
     }
     if let Ok(number) = item.cast::<PyFloat>() {
-        // JSON has no number that is not finite; its text is better than a silent null.
         let value = number.value();
-        return Ok(Number::from_f64(value).map_or_else(|| Value::String(value.to_string()), Value::Number));
+        let written = if value.is_nan() {
+            "NaN"
+        } else if value > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        };
+        return Ok(Number::from_f64(value).map_or_else(|| exact::of_number(written), Value::Number));
     }
     if let Ok(dict) = item.cast::<PyDict>() {
         return entries(dict.iter().map(Ok), place, depth);
@@ -88,6 +98,11 @@ fn at_depth(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -
         type_name(item)
     ));
     Err(refused.into())
+}
+
+/// `decimal.Decimal`, which converts integers of any length; `int` and `str` refuse long ones.
+fn decimal(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    py.import("decimal")?.getattr("Decimal")
 }
 
 fn list(item: &Bound<'_, PyAny>, place: &dyn Fn() -> String, depth: usize) -> Result<Value, ReadError> {
@@ -123,7 +138,13 @@ pub(crate) fn from_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<
             (None, Some(whole)) => whole.into_pyobject(py)?.into_any(),
             (None, None) => PyFloat::new(py, number.as_f64().unwrap_or(f64::NAN)).into_any(),
         },
-        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::String(text) => match exact::number(text) {
+            None => PyString::new(py, text).into_any(),
+            Some(written) if written.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()) => {
+                decimal(py)?.call1((written,))?.call_method0("__int__")?
+            }
+            Some(written) => PyFloat::new(py, written.parse().unwrap_or(f64::NAN)).into_any(),
+        },
         Value::Array(all) => {
             let items: PyResult<Vec<_>> = all.iter().map(|inner| from_value(py, inner)).collect();
             PyList::new(py, items?)?.into_any()

@@ -1,5 +1,6 @@
 //! Conversation: a response made of turns (text, thought, tool calls), and what tools and users said in between.
 
+use plaudit_code::exact;
 use serde_json::{Map, Value, json};
 
 /// Who speaks in a turn.
@@ -85,7 +86,7 @@ impl ToolCall {
     pub fn from_text(name: String, arguments: &str) -> Self {
         let arguments = match arguments.trim() {
             "" => Arguments::Object(Map::new()),
-            text => match serde_json::from_str(text) {
+            text => match exact::read(text) {
                 Ok(Value::Object(map)) => Arguments::Object(map),
                 Ok(Value::Null) => Arguments::Object(Map::new()),
                 _ => Arguments::Broken(text.to_owned()),
@@ -105,9 +106,8 @@ impl ToolCall {
     /// The call in one line: its name, and its arguments as JSON or as the text that is none.
     pub fn line(&self) -> String {
         match &self.arguments {
-            // A map of strings and values is always JSON.
             Arguments::Object(map) => {
-                format!("{}({})", self.name, serde_json::to_string(map).unwrap_or_else(|_| String::new()))
+                format!("{}({})", self.name, exact::write(&Value::Object(map.clone())))
             }
             Arguments::Broken(text) => format!("{}({text})", self.name),
         }

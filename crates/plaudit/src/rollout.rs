@@ -1,6 +1,7 @@
 //! Rollout: one response to one prompt, with its reference, token count and extra fields.
 
 use crate::conversation::{Conversation, ENTRY, FinishReason, Tool, weight};
+use plaudit_code::exact;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ pub struct Rollout<'a> {
     pub reference: Option<Cow<'a, str>>,
     /// The length of the response in the model's own tokens.
     pub tokens: Option<u64>,
-    /// Everything else that the caller gave.
+    /// Everything else that the caller gave. A number that 64 bits do not hold is a text of [`plaudit_code::exact`].
     pub extra: Map<String, Value>,
 }
 
@@ -169,7 +170,7 @@ impl<'a> Rollout<'a> {
             _ => value,
         };
         match value {
-            Value::String(text) => Some(Cow::Borrowed(text)),
+            Value::String(text) => Some(Cow::Borrowed(exact::plain(text))),
             value @ (Value::Number(_) | Value::Bool(_)) => Some(Cow::Owned(value.to_string())),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         }

@@ -39,6 +39,33 @@ fn without_sandbox(folder: &Folder, arguments: &[&str]) -> Option<std::process::
 }
 
 #[test]
+fn large_integers_of_a_line_are_compared_exactly() {
+    let folder = Folder::new("large-integers");
+    let tests =
+        r#"{"fn_name": "f", "inputs": [[100000000000000000001]], "outputs": [100000000000000000003]}"#;
+    let row = |field: &str, tests: &str, program: &str| {
+        format!(
+            r#"{{"id": "{program}", "response": "```python\ndef f(x): return {program}\n```", {field}: {tests}}}"#
+        )
+    };
+    let mut rows = String::new();
+    for field in [r#""inputs_outputs""#, r#""reference""#, r#""verifier_metadata": {"unit_tests""#] {
+        let (tests, close) = match field {
+            r#""reference""# => (serde_json::to_string(tests).unwrap(), ""),
+            field => (tests.to_owned(), if field.contains('{') { "}" } else { "" }),
+        };
+        for program in ["x + 2 if x & 1 else 0", "x + 1"] {
+            rows += &format!("{}\n", row(field, &format!("{tests}{close}"), program));
+        }
+    }
+    let (rows, recipe) = (folder.file("rows.jsonl", &rows), folder.file("tests.yaml", RECIPE));
+    let scored = run(&["score", &rows, "--recipe", &recipe]);
+    let lines = String::from_utf8_lossy(&scored.stdout).into_owned();
+    let totals: Vec<bool> = lines.lines().map(|line| line.contains(r#""total":1.0"#)).collect();
+    assert_eq!(totals, [true, false, true, false, true, false], "{lines}");
+}
+
+#[test]
 fn without_a_sandbox_programs_are_refused() {
     let folder = Folder::new("no-sandbox");
     let (rows, recipe) = (folder.file("rows.jsonl", ROW), folder.file("tests.yaml", RECIPE));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Where plaudit answers otherwise, by the vector's tag: its score (`None`: invalid, the data are at fault), and why.
-const DIFFERENCES: [(&str, Option<f64>, &str); 22] = [
+const DIFFERENCES: [(&str, Option<f64>, &str); 23] = [
     ("two blocks: first is taken", Some(1.0), "the last block is the answer"),
     ("two blocks good first", Some(0.0), "the last block is the answer"),
     ("quit()", Some(1.0), "a program runs as a program: it may end itself"),
@@ -20,6 +20,7 @@ const DIFFERENCES: [(&str, Option<f64>, &str); 22] = [
     ("cmp: empty expected", None, "a test that expects nothing is left out"),
     ("cmp: extra output", None, "a test that expects nothing is left out"),
     ("cmp: two floats on a line", Some(1.0), "decimals are close, wherever they stand"),
+    ("cmp: rtol 1e-5 accepts", Some(0.0), "an integer is expected, which has no tolerance"),
     ("list-typed outputs", Some(1.0), "a list is its lines"),
     ("list-typed inputs", Some(1.0), "a list is its lines"),
     ("fn: list of tuples", Some(1.0), "JSON has no tuples, at any depth"),

@@ -13,6 +13,7 @@ mod golden;
 mod languages;
 mod ordinary_user;
 mod scripts;
+mod values;
 
 use plaudit_box::{Limits, Options, Sandbox, Tier};
 use plaudit_code::{Credit, Execution, Languages, TestResult, Tests, Verdict, execute};

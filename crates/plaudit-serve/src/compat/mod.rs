@@ -13,12 +13,14 @@ pub(crate) mod slime;
 
 use crate::http::response::ApiError;
 use hyper::StatusCode;
+use plaudit::input::exact;
 use plaudit::join::Joined;
 use plaudit::outcome::Outcome;
 use plaudit::plan::Branch;
 use plaudit::reason::Code;
 use plaudit::report::{Report, Row};
 use plaudit::rollout::Rollout;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -147,8 +149,8 @@ fn reference(value: &Value) -> Option<Cow<'static, str>> {
     match value {
         Value::Null => None,
         Value::String(text) if text.is_empty() => None,
-        Value::String(text) => Some(Cow::Owned(text.clone())),
-        other => Some(Cow::Owned(other.to_string())),
+        Value::String(text) => Some(Cow::Owned(exact::plain(text).to_owned())),
+        other => Some(Cow::Owned(exact::write(other))),
     }
 }
 
@@ -161,6 +163,15 @@ fn label(label: Value) -> (Option<Cow<'static, str>>, Map<String, Value>) {
         }
         other => (reference(&other), Map::new()),
     }
+}
+
+/// What a client sends, with every number as it wrote it.
+fn read_body<T: DeserializeOwned>(client: &str, body: &[u8]) -> Result<T, ApiError> {
+    match std::str::from_utf8(body) {
+        Ok(text) => exact::read(text),
+        Err(_) => serde_json::from_slice(body),
+    }
+    .map_err(|error| invalid_body(client, &error))
 }
 
 /// The error of a body that is not what the client sends.
@@ -215,6 +226,12 @@ mod tests {
         assert_eq!(label(json!("42")).0.as_deref(), Some("42"));
         assert_eq!(label(json!(42)).0.as_deref(), Some("42"));
         assert_eq!(label(json!("")), (None, Map::new()));
+        let big = "100000000000000000001";
+        let read: Value =
+            read_body("slime", format!(r#"{{"reference": {big}, "a": {big}}}"#).as_bytes()).unwrap();
+        let (reference, extra) = label(read);
+        assert_eq!(reference.as_deref(), Some(big));
+        assert_eq!(extra["a"].as_str().and_then(exact::number), Some(big));
         assert_eq!(label(Value::Null), (None, Map::new()));
         let (reference, extra) = label(json!({"reference": 7, "data_source": "math"}));
         assert_eq!((reference.as_deref(), extra.len()), (Some("7"), 1));

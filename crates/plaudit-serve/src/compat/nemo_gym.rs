@@ -3,7 +3,7 @@
 pub(crate) mod aggregate;
 
 use super::query::{CompatSettings, FailureMode};
-use super::{SampleResult, TrainerSample, invalid_body, reference};
+use super::{SampleResult, TrainerSample, invalid_body, read_body, reference};
 use crate::http::response::ApiError;
 use hyper::StatusCode;
 use plaudit::input::{read_response, read_tools};
@@ -76,8 +76,7 @@ pub(crate) fn read(
 ) -> Result<(Map<String, Value>, TrainerSample), ApiError> {
     let whole: Map<String, Value> =
         serde_json::from_slice(body).map_err(|error| invalid_body("NeMo-Gym", &error))?;
-    let ask = VerifyRequest::deserialize(&Value::Object(whole.clone()))
-        .map_err(|error| invalid_body("NeMo-Gym", &error))?;
+    let ask: VerifyRequest = read_body("NeMo-Gym", body)?;
     let prompt = messages(&ask.responses_create_params);
     let index = |name: &str| ask.others.get(name).filter(|value| !value.is_null()).map(index_text);
     let (task, member) = (index("_ng_task_index"), index("_ng_rollout_index"));

@@ -2,7 +2,7 @@
 //! filter, and figures for its log.
 
 use super::query::CompatSettings;
-use super::{SampleResult, TrainerSample, invalid_body, label};
+use super::{SampleResult, TrainerSample, label, read_body};
 use crate::api::openapi::AnyOf;
 use crate::http::response::ApiError;
 use plaudit::rollout::{Prompt, Rollout};
@@ -43,8 +43,7 @@ pub(crate) struct OpenRlhfReply {
 
 /// The samples that a body holds.
 pub(crate) fn read(body: &[u8], settings: &CompatSettings) -> Result<Vec<TrainerSample>, ApiError> {
-    let OpenRlhfRequest { query, prompts, labels } =
-        serde_json::from_slice(body).map_err(|error| invalid_body("OpenRLHF", &error))?;
+    let OpenRlhfRequest { query, prompts, labels } = read_body("OpenRLHF", body)?;
     let labels = labels.unwrap_or_else(|| vec![Value::Null; query.len()]);
     if query.is_empty() || query.len() != prompts.len() || query.len() != labels.len() {
         let (queries, prompts, labels) = (query.len(), prompts.len(), labels.len());

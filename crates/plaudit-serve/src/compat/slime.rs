@@ -1,7 +1,7 @@
 //! slime's `remote_rm`: one sample a request, and the whole body of the answer is the reward.
 
 use super::query::CompatSettings;
-use super::{SampleResult, TrainerSample, invalid_body, label};
+use super::{SampleResult, TrainerSample, label, read_body};
 use crate::api::openapi::AnyOf;
 use crate::http::response::ApiError;
 use plaudit::rollout::{Prompt, Rollout};
@@ -31,8 +31,7 @@ pub(crate) type SlimeReply = AnyOf<f64, BTreeMap<String, f64>>;
 
 /// The sample that a body holds.
 pub(crate) fn read(body: &[u8]) -> Result<TrainerSample, ApiError> {
-    let SlimeRequest { prompt, response, label: said } =
-        serde_json::from_slice(body).map_err(|error| invalid_body("slime", &error))?;
+    let SlimeRequest { prompt, response, label: said } = read_body("slime", body)?;
     let key = Value::from(vec![prompt.clone(), said.clone()]).to_string();
     let prompt = match prompt {
         Value::String(text) => Some(Prompt::Text(Cow::Owned(text))),

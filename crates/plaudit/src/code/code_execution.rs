@@ -27,7 +27,7 @@ use std::time::Duration;
 /// | `extra.test` with `extra.entry_point` | a function `check`, as in HumanEval |
 /// | `extra.public_test_cases`, `extra.private_test_cases` | as in LiveCodeBench |
 ///
-/// Outputs are compared line by line without space at the ends; decimals must be close. Every test gets a verdict: `passed`,
+/// Outputs are compared line by line without space at the ends; where a decimal is expected it must be close. Every test gets a verdict: `passed`,
 /// `wrong`, `error`, `time`, `memory` or `output`. CPU time decides about the limit of time, so that a busy host does not make a
 /// right program wrong. A failure of the sandbox makes the rollout invalid, and so do tests that cannot be read and an empty
 /// list of them. A rollout without tests is skipped; a response without code gets 0.

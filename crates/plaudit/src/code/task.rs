@@ -7,7 +7,7 @@ use crate::text::Text;
 use crate::text::scope::Scope;
 use crate::text::thought::after_thought;
 use plaudit_box::Tier;
-use plaudit_code::{Execution, Language, TestResult, Tests, Verdict, extract};
+use plaudit_code::{Execution, Language, TestResult, Tests, Verdict, exact, extract};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What the keys of results begin with. It changes when the meaning of a result does.
-const PROTOCOL: &[u8] = b"plaudit execution 2";
+const PROTOCOL: &[u8] = b"plaudit execution 3";
 
 /// A program and its tests, to be run or to be found in the journal.
 #[derive(Debug, Clone)]
@@ -138,7 +138,7 @@ fn parse(value: &Value, prompt: &str) -> Result<Tests, plaudit_code::TestsError>
     let inner = match value {
         Value::Object(fields) => WHOLE.iter().find_map(|key| fields.get(*key)).map(Cow::Borrowed),
         Value::String(text) if WHOLE.iter().any(|key| text.contains(key)) => {
-            let fields = serde_json::from_str::<Map<String, Value>>(text).ok();
+            let fields = exact::read::<Map<String, Value>>(text).ok();
             fields.and_then(|mut fields| WHOLE.iter().find_map(|key| fields.remove(*key))).map(Cow::Owned)
         }
         _ => None,

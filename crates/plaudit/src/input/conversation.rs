@@ -4,6 +4,7 @@ use super::masked::read_masked;
 use super::{InputError, kind};
 use crate::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
 use crate::rollout::{Prompt, Rollout};
+use plaudit_code::exact;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -367,7 +368,10 @@ pub fn read_tools(value: &Value, path: &str) -> Result<Option<Arc<[Tool]>>, Inpu
             return Err(bad(&format!("{path}[{at}]"), "a tool with a name is wanted"));
         };
         let parameters = ["parameters", "input_schema"].iter().find_map(|key| declared.get(*key));
-        Ok(Tool { name: name.to_owned(), parameters: parameters.filter(|schema| !schema.is_null()).cloned() })
+        Ok(Tool {
+            name: name.to_owned(),
+            parameters: parameters.filter(|schema| !schema.is_null()).map(exact::rounded),
+        })
     };
     all.iter().enumerate().map(tool).collect::<Result<Arc<[Tool]>, _>>().map(Some)
 }

@@ -3,6 +3,7 @@
 use super::InputError;
 use super::conversation::bad;
 use crate::conversation::{Role, ToolCall, Turn};
+use plaudit_code::exact;
 use serde_json::Value;
 
 /// How a family of chat templates writes turns.
@@ -206,12 +207,12 @@ impl ChatTemplate {
 
 /// The call in a text that is one object of JSON with a name.
 fn call_of(text: &str) -> Option<ToolCall> {
-    let Ok(Value::Object(mut call)) = serde_json::from_str(text.trim()) else { return None };
+    let Ok(Value::Object(mut call)) = exact::read(text.trim()) else { return None };
     let Some(Value::String(name)) = call.remove("name") else { return None };
     let arguments = ["arguments", "parameters"].iter().find_map(|key| call.remove(*key));
     Some(match arguments {
         Some(Value::String(text)) => ToolCall::from_text(name, &text),
-        Some(other) => ToolCall::from_text(name, &other.to_string()),
+        Some(other) => ToolCall::from_text(name, &exact::write(&other)),
         None => ToolCall::from_text(name, ""),
     })
 }

@@ -9,6 +9,7 @@ pub mod strict;
 
 pub use conversation::{ParsedResponse, read_response, read_tools};
 pub use number::whole;
+pub use plaudit_code::exact;
 
 use crate::conversation::{Conversation, FinishReason};
 use crate::rollout::{Prompt, Rollout};

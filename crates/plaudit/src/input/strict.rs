@@ -1,8 +1,10 @@
 //! Strict JSON reader: no duplicate keys, bounded depth and size, and no number that changes when read.
 
 use super::InputError;
+use plaudit_code::exact;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
@@ -13,12 +15,25 @@ const MOST_KEYS: usize = 4096;
 /// The longest key, in bytes.
 const LONGEST_KEY: usize = 1024;
 
-/// Reads one JSON value that takes the whole text.
+/// Reads one JSON value that takes the whole text. A large integer is what [`plaudit_code::exact`] makes of it.
 pub fn read(text: &str) -> Result<Value, InputError> {
+    let lossy = Cell::new(false);
+    let value = read_once(text, &lossy)?;
+    if !lossy.get() {
+        return Ok(value);
+    }
+    match exact::marked(text) {
+        Cow::Borrowed(_) => Ok(value),
+        Cow::Owned(marked) => read_once(&marked, &lossy),
+    }
+}
+
+/// Reads one JSON value, and tells whether it may hold an integer as a float.
+fn read_once(text: &str, lossy: &Cell<bool>) -> Result<Value, InputError> {
     let cause = Cell::new("input.json");
     let zero = Cell::new(false);
     let mut json = serde_json::Deserializer::from_str(text);
-    let seed = Strict { depth: 0, cause: &cause, zero: &zero };
+    let seed = Strict { depth: 0, cause: &cause, zero: &zero, lossy };
     let value = serde::de::DeserializeSeed::deserialize(seed, &mut json)
         .and_then(|value| json.end().map(|()| value))
         .map_err(|error| {
@@ -71,6 +86,8 @@ struct Strict<'c> {
     cause: &'c Cell<&'static str>,
     /// Whether a fraction was read as 0, so that the text must be looked at again.
     zero: &'c Cell<bool>,
+    /// Whether a float was read that may have been written as an integer.
+    lossy: &'c Cell<bool>,
 }
 
 impl Strict<'_> {
@@ -120,6 +137,10 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
         self.zero.set(self.zero.get() || value == 0.0);
+        // -0, and what 64 bits do not hold.
+        let was_integer =
+            value.abs() >= 9_223_372_036_854_775_808.0 || (value == 0.0 && value.is_sign_negative());
+        self.lossy.set(self.lossy.get() || was_integer);
         // -0.0 and 0.0 are one number to whoever reads the result.
         let number = Number::from_f64(value + 0.0);
         number
@@ -187,6 +208,14 @@ mod tests {
         assert_eq!(code("{} {}"), "input.json");
         assert_eq!(code(&"[".repeat(100_000)), "input.depth");
         assert_eq!(code(&format!("{}{}", "[".repeat(64), "]".repeat(64))), "ok");
+    }
+
+    #[test]
+    fn integers_stay_integers() {
+        let text = r#"{"a":[100000000000000000001,-9223372036854775809,-0,-0.0,1e20],"b":"1"}"#;
+        let written = r#"{"a":[100000000000000000001,-9223372036854775809,0,0.0,1e20],"b":"1"}"#;
+        assert_eq!(exact::write(&read(text).unwrap()), written);
+        assert_eq!(code(r#"[100000000000000000001, 1e-400]"#), "input.number");
     }
 
     proptest! {

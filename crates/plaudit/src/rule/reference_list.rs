@@ -4,6 +4,7 @@ use super::Sample;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use crate::text::space::is_blank;
+use plaudit_code::exact;
 use serde_json::Value;
 
 /// The texts of a row: of the field where it is there, else of the reference. A text that is no JSON list is one.
@@ -29,14 +30,13 @@ pub(super) fn texts(sample: &Sample<'_>, field: &str, most: usize) -> Result<Vec
 
 /// A list as JSON, or one text.
 fn written(text: &str) -> Option<Vec<String>> {
-    let value =
-        text.trim_start().starts_with('[').then(|| serde_json::from_str::<Value>(text).ok()).flatten();
+    let value = text.trim_start().starts_with('[').then(|| exact::read::<Value>(text).ok()).flatten();
     value.map_or_else(|| Some(vec![text.to_owned()]), |value| list(&value))
 }
 
 fn list(value: &Value) -> Option<Vec<String>> {
     let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => Some(exact::plain(text).to_owned()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };

@@ -10,6 +10,7 @@ use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
 use crate::text::space::is_blank;
 use crate::text::thought::after_thought;
+use plaudit_code::exact;
 use plaudit_code::fenced_blocks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -336,7 +337,7 @@ fn row_schema<'s>(sample: &Sample<'s>) -> Result<Cow<'s, str>, Outcome> {
     match given.or(nested) {
         None => Err(Outcome::skipped(Code::MissingSchema)),
         Some(Value::String(text)) => Ok(Cow::Borrowed(text)),
-        Some(schema) => Ok(Cow::Owned(schema.to_string())),
+        Some(schema) => Ok(Cow::Owned(exact::write(schema))),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::reward::ParamError;
 use crate::tokenizer::ResourceCache;
 use minijinja::value::{Object, Value};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
+use plaudit_code::exact;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -130,7 +131,7 @@ pub(in crate::judge) fn value(json: &serde_json::Value, delimiters: &TemplateDel
             (None, Some(number)) => Value::from(number),
             (None, None) => Value::from(()),
         },
-        Json::String(text) => Value::from(delimiters.escape(text).as_ref()),
+        Json::String(text) => Value::from(delimiters.escape(exact::plain(text)).as_ref()),
         Json::Array(items) => items.iter().map(value).collect(),
         Json::Object(map) => Value::from_pairs(map.iter().map(|(key, item)| (key.as_str(), value(item)))),
     }
