@@ -12,6 +12,7 @@ mod engine;
 mod faults;
 mod golden;
 mod hostile;
+mod invalid_causes;
 mod join;
 mod journal;
 mod judge_prompts;
