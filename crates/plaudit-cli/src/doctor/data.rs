@@ -1,7 +1,7 @@
 //! `plaudit doctor DATA`: a dry run of a data set. What the rewards of the recipe need and do not find, and references that
 //! no response can be compared with.
 
-use super::{Bad, DoctorCheck, Doubtful, Good};
+use super::{Bad, DoctorCheck, Doubtful, Good, solutions};
 use crate::console::Console;
 use crate::error::CliError;
 use crate::files::{Output, Source, line};
@@ -42,7 +42,8 @@ pub(super) struct DataCheck<'a> {
 }
 
 impl DataCheck<'_> {
-    pub(super) fn run(self, plan: Plan) -> Result<Vec<DoctorCheck>, CliError> {
+    /// Reads the data with one plan; `again` is the same one for the solutions.
+    pub(super) fn run(self, plan: Plan, again: Plan) -> Result<Vec<DoctorCheck>, CliError> {
         // Nobody is asked: prompts are filled in, and no journal answers them.
         let options = EngineOptions { network: Network::Replay, ..EngineOptions::default() };
         let engine = Arc::new(Engine::open(plan, &options)?);
@@ -57,6 +58,9 @@ impl DataCheck<'_> {
             checks.push(DoctorCheck::new(Bad, "bad lines", said));
         }
         checks.extend(findings.checks(self.allowed));
+        if !findings.solutions.is_empty() {
+            checks.extend(solutions::check(again, &findings.solutions, findings.more_solutions));
+        }
         findings.out.map_or(Ok(()), Output::finish)?;
         Ok(checks)
     }
@@ -69,6 +73,8 @@ struct Seen {
     prompt: Option<u64>,
     reference: Option<String>,
     found: Vec<Found>,
+    /// The row with its reference solution as the response.
+    solution: Option<Box<Rollout<'static>>>,
 }
 
 /// One finding about one row.
@@ -92,6 +98,9 @@ struct Findings {
     references: HashSet<u64>,
     prompts: HashMap<u64, (String, String)>,
     needs_reference: bool,
+    /// The first rows that have a solution, and how many others have one.
+    solutions: Vec<Rollout<'static>>,
+    more_solutions: u64,
 }
 
 #[derive(Default)]
@@ -106,7 +115,8 @@ impl Findings {
         let mut components = engine.plan().branches.iter().flat_map(|branch| &branch.components);
         let needs_reference = components.any(|component| needs(&component.reward));
         let (found, references, prompts) = (BTreeMap::new(), HashSet::new(), HashMap::new());
-        Self { engine, out, rows: 0, found, references, prompts, needs_reference }
+        let (solutions, more_solutions) = (Vec::new(), 0);
+        Self { engine, out, rows: 0, found, references, prompts, needs_reference, solutions, more_solutions }
     }
 
     fn headline(&self, data: &str) -> DoctorCheck {
@@ -269,6 +279,7 @@ fn remarks(plan: &Plan, reference: &str) -> Vec<Found> {
 
 fn seen(rollouts: &[Rollout<'static>], report: &Report) -> Vec<Seen> {
     let mut last: Option<(&str, Vec<Found>)> = None;
+    let runs_programs = solutions::are_wanted(&report.plan);
     let rows = rollouts.iter().zip(&report.rows).map(|(rollout, row)| {
         let mut found = missing(&report.plan, row);
         if let Some(reference) = rollout.reference.as_deref() {
@@ -285,6 +296,7 @@ fn seen(rollouts: &[Rollout<'static>], report: &Report) -> Vec<Seen> {
             prompt,
             reference: rollout.reference.as_deref().map(str::to_owned),
             found,
+            solution: runs_programs.then(|| solutions::of(rollout)).flatten().map(Box::new),
         }
     });
     rows.collect()
@@ -299,11 +311,20 @@ impl Sink for Findings {
 
     fn bytes(piece: &Seen) -> usize {
         let reference = piece.reference.as_ref().map_or(0, String::len);
-        size_of::<Seen>() + piece.id.len() + reference + piece.found.len() * size_of::<Found>()
+        let solution = piece.solution.as_ref().map_or(0, |rollout| rollout.bytes());
+        size_of::<Seen>() + piece.id.len() + reference + solution + piece.found.len() * size_of::<Found>()
     }
 
     fn write(&mut self, mut piece: Seen) -> Result<(), CliError> {
         self.rows += 1;
+        if let Some(mut solution) = piece.solution.take() {
+            if self.solutions.len() < solutions::MOST {
+                solution.group = Some(self.rows.to_string().into());
+                self.solutions.push(*solution);
+            } else {
+                self.more_solutions += 1;
+            }
+        }
         let hash = piece.reference.as_ref().map(|text| rapidhash::v3::rapidhash_v3(text.as_bytes()));
         let room = self.references.len() < MOST_REMEMBERED;
         let is_new = hash.is_some_and(|hash| room && self.references.insert(hash));

@@ -3,6 +3,7 @@
 
 mod data;
 mod sandbox;
+mod solutions;
 
 use crate::console::{Style, printable};
 use crate::error::CliError;
@@ -105,7 +106,7 @@ impl Doctor {
         fields.stand_in_response("There is no response yet.");
         let plan = self.recipe.recipe()?.plan()?;
         let check = DataCheck { data, fields, allowed: self.max_unparsable, out: self.out.as_deref() };
-        check.run(plan)
+        check.run(plan, self.recipe.recipe()?.plan()?)
     }
 
     fn machine(&self) -> Vec<DoctorCheck> {
