@@ -71,8 +71,8 @@ pub struct Limits {
     /// The most runs that are scored for at once.
     #[schemars(range(min = 1, max = 10_000))]
     pub runs: usize,
-    /// The most programs of responses that one token runs at once; as many as there are cores where nothing is said. Tokens take
-    /// turns in any case.
+    /// The most programs of responses that one token runs at once; three quarters of the cores where nothing is said, so that
+    /// programs that sleep leave room for another token's. Tokens take turns in any case.
     #[schemars(range(min = 1, max = 10_000))]
     pub programs: Option<usize>,
 }

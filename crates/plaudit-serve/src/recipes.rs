@@ -34,7 +34,7 @@ pub(crate) struct RecipeCatalog {
     left_out: BTreeMap<String, RunError>,
     sandbox: SandboxPolicy,
     /// The most programs of one owner that run at once.
-    programs: usize,
+    programs: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl RecipeCatalog {
             replayed,
             journal,
             sandbox,
-            programs: config.limits.programs.unwrap_or(usize::MAX),
+            programs: config.limits.programs,
         };
         let mut warnings = Vec::new();
         let all: Vec<String> = shipped().iter().map(|(name, _)| (*name).to_owned()).collect();

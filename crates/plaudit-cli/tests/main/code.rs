@@ -60,7 +60,7 @@ fn large_integers_of_a_line_are_compared_exactly() {
     }
     let (rows, recipe) = (folder.file("rows.jsonl", &rows), folder.file("tests.yaml", RECIPE));
     let scored = run(&["score", &rows, "--recipe", &recipe]);
-    let lines = String::from_utf8_lossy(&scored.stdout).into_owned();
+    let lines = scored.out;
     let totals: Vec<bool> = lines.lines().map(|line| line.contains(r#""total":1.0"#)).collect();
     assert_eq!(totals, [true, false, true, false, true, false], "{lines}");
 }

@@ -10,7 +10,7 @@ use crate::exec::single_flight::SingleFlight;
 use crate::exec::{CancelToken, lock};
 use crate::reason::{Code, Reason};
 use plaudit_box::{Options, Sandbox, SandboxReport, Tier};
-use plaudit_code::{Credit, Language, Languages, Program, TestResult, Verdict};
+use plaudit_code::{Credit, Language, Languages, Program, TestResult, Tests, Verdict};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +32,16 @@ pub struct SandboxPolicy {
 pub(crate) struct ProgramLane {
     pub(crate) id: u64,
     pub(crate) owner: u64,
-    pub(crate) most: usize,
+    /// Without it three quarters of the slots, so that programs that sleep leave room for another owner's.
+    pub(crate) most: Option<usize>,
+}
+
+/// How many slots one owner may have where others could come: three quarters, and all but one where there are few.
+const fn share(slots: usize) -> usize {
+    match slots * 3 / 4 {
+        0 => 1,
+        share => share,
+    }
 }
 
 /// Why programs cannot be run here.
@@ -52,7 +61,7 @@ struct CodeRun {
     task: CodeTask,
     lane: ProgramLane,
     language: Arc<Language>,
-    /// How long it may take from its first test on.
+    /// How long its tests may take together on the clock, and how long it may wait for a slot between them.
     timeout: Duration,
     cancel: Option<CancelToken>,
     state: Mutex<RunState>,
@@ -60,13 +69,66 @@ struct CodeRun {
 
 struct RunState {
     program: Option<Result<Arc<Program>, TestResult>>,
-    started: Option<Instant>,
+    /// Its tests, from its first turn until it is done.
+    tests: Option<Arc<Tests>>,
+    clock: TestClock,
     results: Vec<Option<TestResult>>,
     /// The next test to be handed out.
     next: usize,
     /// How many tests count, as far as that is known: those after it are not needed.
     needed: usize,
     done: Option<Box<dyn FnOnce(CodeResult) + Send>>,
+}
+
+/// The time on the clock in which at least one test of a run was in its box, and how long the run waited between tests.
+#[derive(Default)]
+struct TestClock {
+    running: usize,
+    /// Since when tests run, or none does.
+    since: Option<Instant>,
+    used: Duration,
+    /// The longest wait for a slot.
+    waited: Duration,
+}
+
+/// Why a run goes no further.
+#[derive(Debug, PartialEq, Eq)]
+enum RunEnd {
+    Stopped,
+    /// It waited for a slot for longer than the group has time: the host is busy.
+    Waited,
+    /// Its own tests took the time.
+    Spent,
+}
+
+impl TestClock {
+    /// A step begins: a test, or what comes before the first.
+    fn begin(&mut self, now: Instant) {
+        if self.running == 0 {
+            let waited = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+            self.waited = self.waited.max(waited);
+            self.since = Some(now);
+        }
+        self.running += 1;
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.used = self.used(now);
+        self.since = Some(now);
+        self.running = self.running.saturating_sub(1);
+    }
+
+    fn used(&self, now: Instant) -> Duration {
+        let running = self.since.filter(|_| self.running > 0);
+        self.used + running.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    fn ended(&self, timeout: Duration, now: Instant) -> Option<RunEnd> {
+        if self.used(now) > timeout {
+            return Some(RunEnd::Spent);
+        }
+        (self.waited > timeout).then_some(RunEnd::Waited)
+    }
 }
 
 /// What a thread does next for a run.
@@ -79,8 +141,8 @@ impl CodeRun {
     /// Takes the next step out, and says whether there are more to be handed out now.
     fn take(&self) -> (Option<CodeStep>, bool) {
         let mut state = lock(&self.state);
-        state.started.get_or_insert_with(Instant::now);
         if state.program.is_none() {
+            state.clock.begin(Instant::now());
             // The tests follow when it is compiled.
             return (Some(CodeStep::Compile), false);
         }
@@ -89,16 +151,23 @@ impl CodeRun {
             return (None, false);
         }
         state.next += 1;
+        state.clock.begin(Instant::now());
         (Some(CodeStep::Test(test)), state.next < state.needed)
     }
 
     /// Why it goes no further, where that is so.
-    fn ended(&self) -> Option<Code> {
+    fn ended(&self) -> Option<RunEnd> {
         if self.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
-            return Some(Code::Stopped);
+            return Some(RunEnd::Stopped);
         }
-        let started = lock(&self.state).started;
-        started.is_some_and(|started| started.elapsed() > self.timeout).then_some(Code::GroupDeadline)
+        lock(&self.state).clock.ended(self.timeout, Instant::now())
+    }
+
+    /// What a test gets that is not run, because those before it took all the time that there is.
+    fn spent(&self) -> TestResult {
+        let message =
+            format!("the tests of this program took more than {} s together", self.timeout.as_secs_f64());
+        TestResult { verdict: Verdict::Time, cpu: Duration::ZERO, message }
     }
 
     /// Takes the result of a test, and reports where it was the last one.
@@ -111,6 +180,7 @@ impl CodeRun {
             return;
         }
         let Some(done) = state.done.take() else { return };
+        state.tests = None;
         let count = state.results.len();
         drop(state);
         let failed = known.iter().find(|result| result.verdict.is_no_verdict());
@@ -144,7 +214,10 @@ impl CodeRun {
     }
 
     fn fail(&self, reason: impl Into<Reason>) {
-        let done = lock(&self.state).done.take();
+        let mut state = lock(&self.state);
+        state.tests = None;
+        let done = state.done.take();
+        drop(state);
         if let Some(done) = done {
             done(Err(reason.into()));
         }
@@ -323,13 +396,13 @@ impl Executor {
                 "The engine belongs to the process that forked this one.",
             )));
         }
-        let count = task.tests.tests.cases().len();
         let state = RunState {
             program: None,
-            started: None,
-            results: vec![None; count],
+            tests: None,
+            clock: TestClock::default(),
+            results: Vec::new(),
             next: 0,
-            needed: count,
+            needed: 0,
             done: Some(Box::new(done)),
         };
         let run = CodeRun { task, lane, language, timeout, cancel, state: Mutex::new(state) };
@@ -361,13 +434,17 @@ impl ExecutorCore {
     fn work(&self) {
         while let Some((turn, run, step)) = self.next() {
             let (ended, started) = (run.ended(), Instant::now());
-            match step {
-                _ if ended.is_some() => run.fail(ended.unwrap_or(Code::Stopped)),
-                CodeStep::Compile => self.compile(turn, &run),
-                CodeStep::Test(test) => {
+            match (ended, step) {
+                (Some(RunEnd::Stopped), _) => run.fail(Code::Stopped),
+                (Some(RunEnd::Waited), _) => run.fail(Code::GroupDeadline),
+                (Some(RunEnd::Spent), CodeStep::Test(test)) => {
+                    run.finish(test, run.spent(), self.sandbox.tier());
+                }
+                (_, CodeStep::Compile) => self.compile(turn, &run),
+                (None, CodeStep::Test(test)) => {
                     let result = catch_unwind(AssertUnwindSafe(|| self.test(&run, test)));
-                    let result = result.unwrap_or_else(|_| panicked());
-                    run.finish(test, result, self.sandbox.tier());
+                    lock(&run.state).clock.end(Instant::now());
+                    run.finish(test, result.unwrap_or_else(|_| panicked()), self.sandbox.tier());
                 }
             }
             self.leave(turn, run.lane.owner, started.elapsed());
@@ -384,7 +461,7 @@ impl ExecutorCore {
             let ExecutorState { queue, running, lanes, .. } = &mut *state;
             let has_room = |lane| {
                 let Some(ProgramLane { owner, most, .. }) = lanes.get(&lane) else { return true };
-                running.get(owner).copied().unwrap_or(0) < *most
+                running.get(owner).copied().unwrap_or(0) < most.unwrap_or_else(|| share(self.sandbox.slots()))
             };
             let turn = queue.turn(has_room, |run| {
                 let (taken, more) = run.take();
@@ -400,7 +477,7 @@ impl ExecutorCore {
                     return Some((turn, run, step));
                 }
                 // Its other tests are not needed any more.
-                (Some(_), None) => {}
+                (Some(turn), None) => queue.leave(turn, Duration::ZERO),
                 (None, _) => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
@@ -409,7 +486,7 @@ impl ExecutorCore {
     /// Makes room for another program of an owner.
     fn leave(&self, turn: (u64, u64), owner: u64, time: Duration) {
         let mut state = lock(&self.state);
-        state.queue.charge(turn, time);
+        state.queue.leave(turn, time);
         if let Some(running) = state.running.get_mut(&owner) {
             *running -= 1;
             if *running == 0 {
@@ -422,20 +499,35 @@ impl ExecutorCore {
     }
 
     fn compile(&self, turn: (u64, u64), run: &Arc<CodeRun>) {
-        let CodeTask { reward, program, .. } = &run.task;
+        let CodeTask { reward, program, tests } = &run.task;
+        let tests =
+            catch_unwind(AssertUnwindSafe(|| tests.open())).unwrap_or_else(|_| Err(Code::Panic.into()));
+        let tests = match tests {
+            Ok(tests) => tests,
+            Err(reason) => return run.fail(reason),
+        };
         let made = || Program::prepare(&self.sandbox, &run.language, program, &reward.limits);
         let made = catch_unwind(AssertUnwindSafe(made)).unwrap_or_else(|_| Err(panicked()));
-        lock(&run.state).program = Some(made.map(Arc::new));
+        let mut state = lock(&run.state);
+        state.program = Some(made.map(Arc::new));
+        (state.results, state.needed) = (vec![None; tests.cases().len()], tests.cases().len());
+        state.tests = state.done.is_some().then_some(tests);
+        // Compiling is no test: it has limits of its own.
+        state.clock = TestClock { since: Some(Instant::now()), ..TestClock::default() };
+        drop(state);
         lock(&self.state).queue.push_first(turn, Arc::clone(run));
         self.work.notify_one();
     }
 
     fn test(&self, run: &CodeRun, test: usize) -> TestResult {
-        let program = lock(&run.state).program.clone();
-        match program {
-            Some(Ok(program)) => program.run(&self.sandbox, &run.task.tests.tests.cases()[test]),
-            Some(Err(result)) => result,
-            None => panicked(),
+        let state = lock(&run.state);
+        let (program, tests) = (state.program.clone(), state.tests.clone());
+        drop(state);
+        match (program, tests.as_ref().and_then(|tests| tests.cases().get(test))) {
+            (Some(Ok(program)), Some(case)) => program.run(&self.sandbox, case),
+            (Some(Err(result)), _) => result,
+            // Another test has decided in the meantime.
+            _ => panicked(),
         }
     }
 }
@@ -443,4 +535,41 @@ impl ExecutorCore {
 fn panicked() -> TestResult {
     let message = Code::Panic.meaning().trim_start().to_owned();
     TestResult { verdict: Verdict::Infrastructure, cpu: Duration::ZERO, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_owner_leaves_a_slot_to_another() {
+        for (slots, wanted) in [(1, 1), (2, 1), (3, 2), (4, 3), (8, 6), (64, 48)] {
+            assert_eq!(share(slots), wanted, "{slots}");
+        }
+    }
+
+    #[test]
+    fn time_of_its_own_tests_is_not_time_that_it_waited() {
+        let (start, timeout) = (Instant::now(), Duration::from_secs(10));
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        // Two tests side by side count once, and what is running counts.
+        let mut sleeping = TestClock::default();
+        sleeping.begin(at(0));
+        sleeping.begin(at(1));
+        sleeping.end(at(4));
+        sleeping.end(at(6));
+        assert_eq!((sleeping.used(at(9)), sleeping.ended(timeout, at(9))), (Duration::from_secs(6), None));
+        sleeping.begin(at(9));
+        assert_eq!(sleeping.ended(timeout, at(12)), None);
+        assert_eq!(sleeping.ended(timeout, at(14)), Some(RunEnd::Spent));
+        // Short waits never add up to a deadline; one that is longer than it does.
+        let mut waiting = TestClock { since: Some(at(0)), ..TestClock::default() };
+        for second in 1..100 {
+            waiting.begin(at(9 * second));
+            waiting.end(at(9 * second));
+        }
+        assert_eq!(waiting.ended(timeout, at(900)), None);
+        waiting.begin(at(902));
+        assert_eq!(waiting.ended(timeout, at(902)), Some(RunEnd::Waited));
+    }
 }

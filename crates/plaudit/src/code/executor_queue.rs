@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The waiting items of a group, and the time that it has had.
+/// The waiting items of a group, and the time that it has had. It is kept while it has work, also where nothing of it waits.
 struct GroupTurn<T> {
     id: u64,
     used: Duration,
+    running: usize,
     items: VecDeque<T>,
 }
 
@@ -15,6 +16,7 @@ struct GroupTurn<T> {
 struct LaneTurn<T> {
     id: u64,
     used: Duration,
+    running: usize,
     groups: Vec<GroupTurn<T>>,
 }
 
@@ -34,14 +36,14 @@ impl<T> FairQueue<T> {
     fn items(&mut self, (lane, group): (u64, u64)) -> Option<&mut VecDeque<T>> {
         let at = self.lanes.iter().position(|known| known.id == lane).unwrap_or_else(|| {
             let used = least(self.lanes.iter().map(|lane| lane.used));
-            self.lanes.push(LaneTurn { id: lane, used, groups: Vec::new() });
+            self.lanes.push(LaneTurn { id: lane, used, running: 0, groups: Vec::new() });
             self.lanes.len() - 1
         });
         let groups = &mut self.lanes.get_mut(at)?.groups;
         // The latest group is the likely one.
         let at = groups.iter().rposition(|known| known.id == group).unwrap_or_else(|| {
             let used = least(groups.iter().map(|group| group.used));
-            groups.push(GroupTurn { id: group, used, items: VecDeque::new() });
+            groups.push(GroupTurn { id: group, used, running: 0, items: VecDeque::new() });
             groups.len() - 1
         });
         Some(&mut groups.get_mut(at)?.items)
@@ -63,41 +65,52 @@ impl<T> FairQueue<T> {
 
     /// Whether nothing waits.
     pub(super) fn is_empty(&self) -> bool {
-        self.lanes.is_empty()
+        self.lanes.iter().all(|lane| lane.groups.iter().all(|group| group.items.is_empty()))
     }
 
-    /// Counts the time that a turn took.
-    pub(super) fn charge(&mut self, (lane, group): (u64, u64), time: Duration) {
-        let Some(lane) = self.lanes.iter_mut().find(|known| known.id == lane) else { return };
+    /// Ends a turn, and counts the time that it took.
+    pub(super) fn leave(&mut self, (lane, group): (u64, u64), time: Duration) {
+        let Some(at) = self.lanes.iter().position(|known| known.id == lane) else { return };
+        let lane = &mut self.lanes[at];
         lane.used += time;
-        if let Some(group) = lane.groups.iter_mut().find(|known| known.id == group) {
+        lane.running = lane.running.saturating_sub(1);
+        if let Some(at) = lane.groups.iter().position(|known| known.id == group) {
+            let group = &mut lane.groups[at];
             group.used += time;
+            group.running = group.running.saturating_sub(1);
+            if group.running == 0 && group.items.is_empty() {
+                lane.groups.remove(at);
+            }
+        }
+        if lane.running == 0 && lane.groups.is_empty() {
+            self.lanes.remove(at);
         }
     }
 
     /// Shows the item whose turn it is, of the lanes that may go on, to `take`, which says whether it stays for another turn.
-    /// Tells whose turn it was.
+    /// Tells whose turn it is, until [`FairQueue::leave`].
     pub(super) fn turn(
         &mut self,
         may_go_on: impl Fn(u64) -> bool,
         take: impl FnOnce(&T) -> bool,
     ) -> Option<(u64, u64)> {
         // Of several that have had as little, the first; who has had a turn goes behind them.
-        let open = self.lanes.iter().enumerate().filter(|(_, lane)| may_go_on(lane.id));
+        let waits = |lane: &LaneTurn<T>| lane.groups.iter().any(|group| !group.items.is_empty());
+        let open = self.lanes.iter().enumerate().filter(|(_, lane)| waits(lane) && may_go_on(lane.id));
         let at = open.min_by_key(|(_, lane)| lane.used)?.0;
         let mut lane = self.lanes.remove(at);
-        let at = lane.groups.iter().enumerate().min_by_key(|(_, group)| group.used)?.0;
+        let waiting = lane.groups.iter().enumerate().filter(|(_, group)| !group.items.is_empty());
+        // There is one, or the lane had not been chosen.
+        let at = waiting.min_by_key(|(_, group)| group.used).map_or(0, |(at, _)| at);
         let mut group = lane.groups.remove(at);
+        lane.running += 1;
+        group.running += 1;
         let turn = (lane.id, group.id);
         if group.items.front().is_some_and(|item| !take(item)) {
             group.items.pop_front();
         }
-        if !group.items.is_empty() {
-            lane.groups.push(group);
-        }
-        if !lane.groups.is_empty() {
-            self.lanes.push(lane);
-        }
+        lane.groups.push(group);
+        self.lanes.push(lane);
         Some(turn)
     }
 }
@@ -128,7 +141,7 @@ mod tests {
             );
             let Some(turn) = turn else { return order };
             order.push_str(name);
-            queue.charge(turn, time(name));
+            queue.leave(turn, time(name));
         }
     }
 
@@ -144,6 +157,28 @@ mod tests {
         assert_eq!(queue.turn(|_| false, |_| true), None);
         assert_eq!(order(&mut queue, |_| Duration::from_secs(1)), "adcdacab");
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_lane_keeps_its_time_while_it_has_work() {
+        let mut queue = FairQueue::default();
+        queue.push((1, 1), ("a", Cell::new(1)));
+        queue.push((2, 1), ("b", Cell::new(1)));
+        let turn = |queue: &mut FairQueue<Item>| queue.turn(|_| true, |_| false);
+        // Both are being compiled, and nothing waits: one for long, the other for a moment.
+        assert_eq!(
+            (turn(&mut queue), turn(&mut queue), turn(&mut queue)),
+            (Some((1, 1)), Some((2, 1)), None)
+        );
+        assert!(queue.is_empty());
+        queue.push_first((1, 1), ("a", Cell::new(1)));
+        queue.push_first((2, 1), ("b", Cell::new(1)));
+        queue.leave((1, 1), Duration::from_secs(20));
+        queue.leave((2, 1), Duration::from_secs(1));
+        assert_eq!((turn(&mut queue), turn(&mut queue)), (Some((2, 1)), Some((1, 1))));
+        queue.leave((1, 1), Duration::ZERO);
+        queue.leave((2, 1), Duration::ZERO);
+        assert!(queue.lanes.is_empty());
     }
 
     #[test]

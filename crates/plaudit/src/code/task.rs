@@ -1,6 +1,7 @@
 //! One program with its tests: made of a rollout, named by a key, and read back as an outcome.
 
 use super::code_execution::{CodeReward, TestsAt};
+use crate::exec::lock;
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::Text;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// What the keys of results begin with. It changes when the meaning of a result does.
@@ -26,11 +27,55 @@ pub struct CodeTask {
     pub(super) tests: Arc<RowTests>,
 }
 
-/// The tests of a row, with the hash of what they were read from.
+/// The tests of a row, with the hash of what they are read from.
 #[derive(Debug)]
 pub struct RowTests {
-    pub(super) tests: Tests,
+    content: RowContent,
     hash: [u8; 32],
+}
+
+/// What is known of the tests of a row.
+#[derive(Debug)]
+enum RowContent {
+    Read(Arc<Tests>),
+    /// Tests that may be compressed, a thousand times at most: read when a program's turn comes, and held while one needs them. So a
+    /// batch takes no more memory than its programs under way.
+    Unread {
+        value: Value,
+        prompt: String,
+        most: Option<usize>,
+        shared: Mutex<Weak<Tests>>,
+    },
+}
+
+impl RowTests {
+    /// The tests, read now where they are not.
+    pub(super) fn open(&self) -> Result<Arc<Tests>, Reason> {
+        match &self.content {
+            RowContent::Read(tests) => Ok(Arc::clone(tests)),
+            RowContent::Unread { value, prompt, most, shared } => {
+                // Who comes second waits, and shares what the first one reads.
+                let mut shared = lock(shared);
+                if let Some(tests) = shared.upgrade() {
+                    return Ok(tests);
+                }
+                let tests = Arc::new(first(parse(value, prompt).map_err(|error| bad(&error))?, *most));
+                *shared = Arc::downgrade(&tests);
+                Ok(tests)
+            }
+        }
+    }
+}
+
+fn first(tests: Tests, most: Option<usize>) -> Tests {
+    match most {
+        Some(most) => tests.first(most),
+        None => tests,
+    }
+}
+
+fn bad(error: &dyn std::fmt::Display) -> Reason {
+    Reason::new(Code::BadTests, format!("The tests of this rollout are of no use: {error}."))
 }
 
 /// What a code reward sees of one rollout.
@@ -104,7 +149,45 @@ impl<'s> TestsSource<'s> {
         }
     }
 
+    /// Whether the tests may be compressed, as those of LiveCodeBench are.
+    fn is_packed(&self) -> bool {
+        const PACKED: &str = "_test_cases";
+        let named = |map: &Map<String, Value>| map.keys().any(|key| key.ends_with(PACKED));
+        match self {
+            Self::Text(text, _) => text.contains(PACKED),
+            Self::Value(Value::String(text), _) => text.contains(PACKED),
+            Self::Value(Value::Object(map), _) => {
+                named(map)
+                    || WHOLE
+                        .iter()
+                        .any(|key| map.get(*key).is_some_and(|value| Self::Value(value, "").is_packed()))
+            }
+            Self::Value(..) => false,
+            Self::Fields(extra, _) => named(extra),
+        }
+    }
+
+    /// The tests for later.
+    fn keep(&self, most: Option<usize>) -> Result<RowTests, Reason> {
+        let (value, prompt) = match self {
+            Self::Value(value, prompt) => ((*value).clone(), *prompt),
+            Self::Text(text, prompt) => (Value::String((*text).to_owned()), *prompt),
+            Self::Fields(extra, prompt) => {
+                let field = |key: &&str| Some(((*key).to_owned(), extra.get(*key)?.clone()));
+                (Value::Object(Tests::FIELDS.iter().filter_map(field).collect()), *prompt)
+            }
+        };
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&serde_json::to_vec(&value).map_err(|error| bad(&error))?);
+        hasher.update(prompt.as_bytes());
+        let (hash, prompt, shared) = (*hasher.finalize().as_bytes(), prompt.to_owned(), Mutex::default());
+        Ok(RowTests { content: RowContent::Unread { value, prompt, most, shared }, hash })
+    }
+
     fn read(&self, most: Option<usize>) -> Result<RowTests, Reason> {
+        if self.is_packed() {
+            return self.keep(most);
+        }
         let (tests, written) = match self {
             Self::Value(value, prompt) => (parse(value, prompt), serde_json::to_vec(value)),
             Self::Text(text, prompt) => {
@@ -116,20 +199,13 @@ impl<'s> TestsSource<'s> {
                 (Tests::of_fields(extra, prompt), serde_json::to_vec(&fields))
             }
         };
-        let bad = |error: &dyn std::fmt::Display| {
-            Reason::new(Code::BadTests, format!("The tests of this rollout are of no use: {error}."))
-        };
         let tests = tests.map_err(|error| bad(&error))?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(&written.map_err(|error| bad(&error))?);
         // What the tests take from the text of the task belongs to them.
         hasher.update(tests.task_code().as_bytes());
         let hash = *hasher.finalize().as_bytes();
-        let tests = match most {
-            Some(most) => tests.first(most),
-            None => tests,
-        };
-        Ok(RowTests { tests, hash })
+        Ok(RowTests { content: RowContent::Read(Arc::new(first(tests, most))), hash })
     }
 }
 
@@ -171,7 +247,7 @@ impl<'s> TaskMaker<'s> {
         match program(response, &reward.written, reward.unfenced) {
             Some(program) => Ok(CodeTask { reward: Arc::clone(reward), program: Arc::from(program), tests }),
             None => {
-                let count = tests.tests.cases().len() as u64;
+                let count = tests.open().map_err(Outcome::invalid)?.cases().len() as u64;
                 Err(Outcome::scored(
                     0.0,
                     Info::of([
@@ -248,6 +324,11 @@ fn end(text: &str) -> &str {
 }
 
 impl CodeTask {
+    /// Whether its tests can be read.
+    pub(crate) fn check_tests(&self) -> Result<(), Reason> {
+        self.tests.open().map(drop)
+    }
+
     /// The reward that asks.
     pub fn reward(&self) -> &CodeReward {
         &self.reward

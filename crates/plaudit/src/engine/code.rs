@@ -63,7 +63,7 @@ impl CodeRunner {
     /// What a plan's programs run on; none where it has no code rewards.
     pub(super) fn open(
         plan: &Plan,
-        (policy, owner): (SandboxPolicy, Option<(&str, usize)>),
+        (policy, owner): (SandboxPolicy, Option<(&str, Option<usize>)>),
         network: Network,
         record: Option<Arc<dyn Record>>,
         shared: &Arc<SharedResources>,
@@ -74,7 +74,7 @@ impl CodeRunner {
             Some((name, most)) => {
                 ProgramLane { id, owner: rapidhash::v3::rapidhash_v3(name.as_bytes()), most }
             }
-            None => ProgramLane { id, owner: id, most: usize::MAX },
+            None => ProgramLane { id, owner: id, most: Some(usize::MAX) },
         };
         let rewards: Vec<&CodeReward> = plan.code_rewards().map(Arc::as_ref).collect();
         if rewards.is_empty() {
@@ -190,6 +190,8 @@ impl CodeRunner {
         }
         let language = self.languages.get(task.reward().identity());
         let (Some(executor), Some(language)) = (&self.executor, language) else {
+            // Tests that cannot be read are that, whether or not the program may run.
+            task.check_tests()?;
             return Err(Code::SandboxNotRecorded.into());
         };
         let started = Instant::now();

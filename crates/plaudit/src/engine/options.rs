@@ -26,8 +26,9 @@ pub struct EngineOptions<'s> {
     pub shared: Option<Arc<SharedResources>>,
     /// What programs may run in.
     pub sandbox: SandboxPolicy,
-    /// Whose programs these are, where several engines have one owner, and how many of them may run at once.
-    pub owner: Option<(&'s str, usize)>,
+    /// Whose programs these are, where several engines have one owner, and how many of them may run at once; three quarters of the
+    /// slots where nothing is said.
+    pub owner: Option<(&'s str, Option<usize>)>,
 }
 
 impl Default for EngineOptions<'_> {

@@ -415,7 +415,7 @@ fn a_language_of_the_recipe_is_run() {
 #[test]
 fn programs_of_an_owner_are_limited() {
     let open = |most: usize| {
-        let options = EngineOptions { owner: Some(("somebody", most)), ..EngineOptions::default() };
+        let options = EngineOptions { owner: Some(("somebody", Some(most))), ..EngineOptions::default() };
         Arc::new(Engine::open(plan(TESTS), &options).unwrap())
     };
     let (one, other) = (open(1), open(1));
@@ -438,4 +438,52 @@ fn programs_of_an_owner_are_limited() {
         assert_eq!(outcome(&receive.recv().unwrap().rows[0]).value(), Some(1.0));
     }
     assert!(started.elapsed() >= Duration::from_secs(2), "four half seconds, one after the other");
+}
+
+/// Programs of one owner that sleep leave a slot to another's.
+#[test]
+fn sleeping_programs_leave_a_slot() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return eprintln!("== left out: two owners, for want of a second core");
+    }
+    let open = |owner| {
+        let options = EngineOptions { owner: Some((owner, None)), ..EngineOptions::default() };
+        Arc::new(
+            Engine::open(plan("components:\n  tests: { reward: code, timeout: 4 }\n"), &options).unwrap(),
+        )
+    };
+    let (sleepers, printer) = (open("sleepers"), open("printer"));
+    let extra = json!({"tests": [{"input": "1", "output": "1"}]});
+    let count = 2 * std::thread::available_parallelism().map_or(2, usize::from);
+    let asleep = (0..count).map(|at| {
+        rollout(at, fenced(&format!("import time\ntime.sleep(15)  # {at}\nprint(input())")), extra.clone())
+    });
+    let (cancel, (send, receive)) = (CancelToken::new(), mpsc::channel());
+    let tell = send.clone();
+    let options = ScoreOptions { cancel: Some(cancel.clone()), ..ScoreOptions::default() };
+    sleepers.submit(asleep.collect(), options, move |_, _| tell.send("sleepers").unwrap_or(()));
+    let prints = vec![rollout(0, fenced("print(input())"), extra)];
+    printer.submit(prints, ScoreOptions::default(), move |_, report| {
+        assert_eq!(outcome(&report.unwrap().rows[0]).value(), Some(1.0));
+        send.send("printer").unwrap_or(());
+    });
+    assert_eq!(receive.recv().unwrap(), "printer");
+    cancel.cancel();
+}
+
+/// Who sleeps through the group's time in its own tests gets 0 for those that are left, and is not invalid.
+#[test]
+fn sleeping_through_the_deadline_is_no_excuse() {
+    let recipe =
+        "groups: { timeout: 2s }\ncomponents:\n  tests: { reward: code, timeout: 1, wall_timeout: 4 }\n";
+    let count = 12 * std::thread::available_parallelism().map_or(2, usize::from);
+    let tests: Vec<Value> =
+        (0..count).map(|at| json!({"input": at.to_string(), "output": at.to_string()})).collect();
+    let engine = Engine::new(plan(recipe)).unwrap();
+    let asleep = rollout(0, fenced("import time\ntime.sleep(0.5)\nprint(input())"), json!({"tests": tests}));
+    let report = engine.score(&[asleep]).unwrap();
+    let row = &report.rows[0];
+    assert_eq!(outcome(row).kind(), OutcomeKind::Scored, "{:?}", outcome(row));
+    assert_eq!(fact(row, "why"), Some(&Fact::Word("time")));
+    assert!(outcome(row).value() < Some(1.0) && verdicts(row).contains(&"time"), "{:?}", verdicts(row));
 }
