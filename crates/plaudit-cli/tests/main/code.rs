@@ -44,9 +44,7 @@ fn large_integers_of_a_line_are_compared_exactly() {
     let tests =
         r#"{"fn_name": "f", "inputs": [[100000000000000000001]], "outputs": [100000000000000000003]}"#;
     let row = |field: &str, tests: &str, program: &str| {
-        format!(
-            r#"{{"id": "{program}", "response": "```python\ndef f(x): return {program}\n```", {field}: {tests}}}"#
-        )
+        format!(r#"{{"response": "```python\ndef f(x): return {program}\n```", {field}: {tests}}}"#)
     };
     let mut rows = String::new();
     for field in [r#""inputs_outputs""#, r#""reference""#, r#""verifier_metadata": {"unit_tests""#] {
@@ -63,6 +61,20 @@ fn large_integers_of_a_line_are_compared_exactly() {
     let lines = scored.out;
     let totals: Vec<bool> = lines.lines().map(|line| line.contains(r#""total":1.0"#)).collect();
     assert_eq!(totals, [true, false, true, false, true, false], "{lines}");
+}
+
+#[test]
+fn doctor_runs_reference_solutions() {
+    let folder = Folder::new("solutions");
+    let rows = [
+        r#"{"id": "a", "prompt": "def f(x):\n", "canonical_solution": "    return x + 1\n", "test": "def check(candidate):\n    assert candidate(1) == 2\n", "entry_point": "f"}"#,
+        r#"{"id": "b", "code": "def f(x): return x", "test_list": ["assert f(1) == 1", "assert f(2) == 3"]}"#,
+        r#"{"id": "c", "solutions": "[\"print(input())\"]", "input_output": "{\"inputs\": [\"1\"], \"outputs\": [\"1\"]}"}"#,
+        r#"{"id": "d", "tests": [{"input": "1", "output": "1"}]}"#,
+    ];
+    let (rows, recipe) = (folder.file("rows.jsonl", &rows.join("\n")), folder.file("tests.yaml", RECIPE));
+    let told = run(&["doctor", &rows, "--recipe", &recipe]).out;
+    assert!(told.contains("1 of 3 do not pass") && told.contains("b: wrong"), "{told}");
 }
 
 #[test]

@@ -432,7 +432,12 @@ impl Drop for Executor {
 impl ExecutorCore {
     /// The life of a thread: the next step of whoever's turn it is.
     fn work(&self) {
-        while let Some((turn, run, step)) = self.next() {
+        // How often this thread may still have memory of large tests to give back.
+        let mut held = 0;
+        while let Some((turn, run, step)) = self.next(&mut held) {
+            if run.task.tests.is_packed() {
+                held = ROUNDS;
+            }
             let (ended, started) = (run.ended(), Instant::now());
             match (ended, step) {
                 (Some(RunEnd::Stopped), _) => run.fail(Code::Stopped),
@@ -451,7 +456,7 @@ impl ExecutorCore {
         }
     }
 
-    fn next(&self) -> Option<((u64, u64), Arc<CodeRun>, CodeStep)> {
+    fn next(&self, held: &mut u8) -> Option<((u64, u64), Arc<CodeRun>, CodeStep)> {
         let mut state = lock(&self.state);
         loop {
             if state.closing {
@@ -478,6 +483,15 @@ impl ExecutorCore {
                 }
                 // Its other tests are not needed any more.
                 (Some(turn), None) => queue.leave(turn, Duration::ZERO),
+                (None, _) if *held > 0 => {
+                    let waited = self.work.wait_timeout(state, IDLE);
+                    let (later, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                    state = later;
+                    if timeout.timed_out() {
+                        *held -= 1;
+                        give_back_memory();
+                    }
+                }
                 (None, _) => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
@@ -529,6 +543,19 @@ impl ExecutorCore {
             // Another test has decided in the meantime.
             _ => panicked(),
         }
+    }
+}
+
+/// How long a thread is idle before it gives memory back, and how often it does. An allocator such as mimalloc keeps what was freed for
+/// 100 ms, and gives back a part of it at a time.
+const IDLE: Duration = Duration::from_millis(250);
+const ROUNDS: u8 = 8;
+
+/// Makes the allocator give freed pages back to the system, which it does only when it is asked for more. What is asked for here is
+/// never touched, so that it takes no memory.
+fn give_back_memory() {
+    for _ in 0..4 {
+        drop(std::hint::black_box(Vec::<u8>::with_capacity(64 << 20)));
     }
 }
 

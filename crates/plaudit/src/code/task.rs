@@ -49,6 +49,11 @@ enum RowContent {
 }
 
 impl RowTests {
+    /// Whether they may be large, and are held only while a program needs them.
+    pub(super) fn is_packed(&self) -> bool {
+        matches!(self.content, RowContent::Unread { .. })
+    }
+
     /// The tests, read now where they are not.
     pub(super) fn open(&self) -> Result<Arc<Tests>, Reason> {
         match &self.content {

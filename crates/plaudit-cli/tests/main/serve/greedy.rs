@@ -2,7 +2,7 @@
 //! that are never the same twice, or by groups that never come together.
 
 use super::http::{Service, request, until};
-use crate::support::{COMPARING, Folder, LENGTH};
+use crate::support::{COMPARING, Folder, LENGTH, installed};
 use serde_json::{Value, json};
 use std::io::Write as _;
 
@@ -262,4 +262,35 @@ fn endless_programs_of_one_run_starve_no_other() {
     let rules = service.post("/v1/score", &json!({"recipe": "length", "rollouts": [{"response": "abc"}]}));
     assert_eq!(rules.status, 200);
     assert_eq!(service.get("/healthz").status, 200);
+}
+
+/// Small tests that are large when they are read: never all at once, and given back.
+#[test]
+fn compressed_tests_are_given_back() {
+    if !installed("python3") {
+        return;
+    }
+    let script = "import base64, json, pickle, zlib\nfor at in range(12):\n    \
+        tests = [{'input': ' ' * (24 << 20) + str(at), 'output': str(at), 'testtype': 'stdin'}]\n    \
+        print(base64.b64encode(zlib.compress(pickle.dumps(json.dumps(tests)), 9)).decode())";
+    let packed = std::process::Command::new("python3").args(["-c", script]).output().unwrap();
+    let packed = String::from_utf8(packed.stdout).unwrap();
+    let folder = Folder::new("serve-packed");
+    let recipe = folder.file("tests.yaml", "name: tests\ncomponents:\n  tests: { reward: code }\n");
+    let service = Service::start(&folder, &["--recipe", &recipe]);
+    let score = |round: usize| {
+        let rollout = |(at, packed): (usize, &str)| {
+            json!({"prompt": at.to_string(), "response": format!("```python\nprint({at})  # {round}\n```"), "private_test_cases": packed})
+        };
+        let rollouts: Vec<Value> = packed.lines().enumerate().map(rollout).collect();
+        let answer = service.send("POST", "/v1/score", &json!({"recipe": "tests", "rollouts": rollouts}).to_string(), &[]);
+        assert_eq!(answer.text().matches("\"total\":1.0").count(), 12, "{}", answer.text());
+    };
+    score(0);
+    let limit = 160 << 20;
+    until("the memory of the tests is given back", || service.memory() < limit);
+    for round in 1..6 {
+        score(round);
+    }
+    until("the memory of the tests is given back again", || service.memory() < limit);
 }
