@@ -121,6 +121,12 @@ impl Fields {
         let name = &*self.names[field];
         // A name with a dot that stands in the line as it is wins over a path.
         let found = from.remove(name).or_else(|| path::find(from, name).cloned());
+        // A large integer is its digits in a name or a reference, and a number like others elsewhere.
+        let found = found.map(|value| match value.as_str().and_then(exact::number) {
+            Some(digits) if matches!(field, ID | GROUP | REFERENCE) => Value::from(digits),
+            Some(_) => exact::rounded(&value),
+            None => value,
+        });
         // A table has an empty cell where a line of JSON has no key.
         found.filter(|value| field == RESPONSE || !value.is_null())
     }

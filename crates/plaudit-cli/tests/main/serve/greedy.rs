@@ -279,11 +279,14 @@ fn compressed_tests_are_given_back() {
     let recipe = folder.file("tests.yaml", "name: tests\ncomponents:\n  tests: { reward: code }\n");
     let service = Service::start(&folder, &["--recipe", &recipe]);
     let score = |round: usize| {
-        let rollout = |(at, packed): (usize, &str)| {
-            json!({"prompt": at.to_string(), "response": format!("```python\nprint({at})  # {round}\n```"), "private_test_cases": packed})
-        };
+        let rollout = |(at, packed): (usize, &str)| json!({"prompt": at.to_string(), "response": format!("```python\nprint({at})  # {round}\n```"), "private_test_cases": packed});
         let rollouts: Vec<Value> = packed.lines().enumerate().map(rollout).collect();
-        let answer = service.send("POST", "/v1/score", &json!({"recipe": "tests", "rollouts": rollouts}).to_string(), &[]);
+        let answer = service.send(
+            "POST",
+            "/v1/score",
+            &json!({"recipe": "tests", "rollouts": rollouts}).to_string(),
+            &[],
+        );
         assert_eq!(answer.text().matches("\"total\":1.0").count(), 12, "{}", answer.text());
     };
     score(0);
