@@ -37,6 +37,7 @@ mod text;
 mod lex;
 mod parse;
 mod value;
+mod word;
 mod unit;
 mod judge;
 mod number;

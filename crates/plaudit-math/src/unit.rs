@@ -97,7 +97,7 @@ pub(crate) fn canonical(text: &str) -> String {
         match part {
             "square" | "sq" => power = "^2",
             "cubic" | "cu" => power = "^3",
-            "per" | "/" => out.push('/'),
+            "per" | "a" | "an" | "/" => out.push('/'),
             "of" | "the" | "cdot" => {}
             "squared" => out.push_str("^2"),
             "cubed" => out.push_str("^3"),

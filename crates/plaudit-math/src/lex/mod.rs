@@ -249,9 +249,24 @@ impl Lexer<'_, '_> {
             self.push(kind, start, stop - 1)?;
             return self.single(Kind::Letter, stop - 1, 1);
         }
-        let alone = self.out.list.is_empty() && self.text[stop..end].trim().trim_end_matches('.').is_empty();
-        if self.after_value() && unit::is_unit_word(word) || !is_product(word, alone) {
-            return self.single(Kind::Word, start, word.len());
+        let last = self.out.list.last().map(|token| token.kind);
+        let alone = last.is_none() && self.text[stop..end].trim().trim_end_matches('.').is_empty();
+        let follows = last == Some(Kind::Word);
+        if self.after_value() && unit::is_unit_word(word)
+            || follows && word == "an"
+            || !is_product(word, alone || follows)
+        {
+            // The rest of a compound, as in "push-ups".
+            while self.at(stop, end) == b'-'
+                && self.at(stop + 1, end).is_ascii_alphabetic()
+                && self.at(stop + 2, end).is_ascii_alphabetic()
+            {
+                stop += 3;
+                while self.at(stop, end).is_ascii_alphabetic() {
+                    stop += 1;
+                }
+            }
+            return self.single(Kind::Word, start, stop - start);
         }
         for at in start..stop {
             self.push(Kind::Letter, at, at + 1)?;

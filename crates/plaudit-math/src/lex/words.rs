@@ -3,14 +3,15 @@
 use super::{Bracket, Kind, Rel};
 use crate::expr::{Big, Fold, Function};
 
-/// Whether a run of letters is a product of letters, as `abc` and `ABCD`, and not a word.
-pub(super) fn is_product(word: &str, alone: bool) -> bool {
+/// Whether a run of letters is a product of letters, as `abc` and `ABCD`, and not a word. In `prose`, alone or after a
+/// word, short words are words.
+pub(super) fn is_product(word: &str, prose: bool) -> bool {
     const SHORT_WORDS: [&str; 24] = [
         "no", "on", "is", "it", "to", "of", "in", "at", "by", "up", "so", "as", "be", "he", "me", "we", "if",
         "my", "do", "go", "us", "ok", "am", "pm",
     ];
     if word.len() == 2 {
-        return !(alone && SHORT_WORDS.contains(&word.to_ascii_lowercase().as_str()));
+        return !(prose && SHORT_WORDS.contains(&word.to_ascii_lowercase().as_str()));
     }
     let bytes = word.as_bytes();
     if bytes.iter().all(u8::is_ascii_uppercase) {
@@ -68,7 +69,7 @@ pub(super) fn plain_word(word: &str) -> Option<Kind> {
     Some(match word {
         "and" | "And" | "AND" => Kind::And,
         "or" | "Or" | "OR" => Kind::Or,
-        "percent" | "percents" => Kind::Percent,
+        "percent" | "percents" | "pct" => Kind::Percent,
         "sqrt" => Kind::Sqrt,
         "pi" | "Pi" => Kind::Pi,
         "infinity" | "Infinity" | "infty" | "inf" => Kind::Infinity,

@@ -5,12 +5,16 @@ mod expression;
 mod letter;
 mod relation;
 
+use dashu_int::{IBig, Sign};
+use dashu_ratio::RBig;
+
 use crate::bound::{Bound, MAX_ANSWER_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PLUS_MINUS, Work};
 use crate::expr::{Expr, Id, Tree, integer};
 use crate::lex::{Bracket, Kind, Literal, NONE, Rel, Token, Tokens, closing_brace, lex};
 use crate::text::{plain, to_latex};
 use crate::unit;
 use crate::value::{Answer, Named, Quantity, SetOp, Value};
+use crate::word::{self, Word};
 
 /// Why a text is not a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +47,8 @@ const PREFIXES: [&str; 12] = [
     "so",
     "therefore",
 ];
-/// Words that make a text after a number more than a unit.
-const NOT_UNITS: [&str; 14] =
-    ["or", "and", "not", "if", "where", "for", "when", "is", "are", "but", "with", "correct", "answer", "to"];
+/// Words of a unit.
+const MAX_UNIT_WORDS: usize = 4;
 
 /// Reads a text into an answer. A text that is not mathematics becomes a text answer; a bound that is broken is an
 /// error.
@@ -483,6 +486,7 @@ impl<'t, 'w> Parser<'t, 'w> {
             self.pos += 1;
         }
         let value = self.relation()?;
+        let value = self.spelled(value)?;
         let Some(unit) = self.unit()? else { return Ok(value) };
         Ok(attach(value, unit))
     }
@@ -548,16 +552,15 @@ impl<'t, 'w> Parser<'t, 'w> {
             return Ok(None);
         }
         let mut text = String::new();
-        let mut words = 0;
+        let mut words = Vec::new();
         while let Some(kind) = self.peek() {
             match kind {
                 Kind::Text | Kind::Word | Kind::Upright => {
-                    let part = self.slice(self.pos);
-                    words += part.split_whitespace().count();
+                    let part = &self.slice(self.pos)[std::mem::take(&mut self.taken)..];
+                    words.extend(part.split_whitespace());
                     let clean =
                         |c: char| c.is_alphabetic() || c.is_ascii_digit() || " ./^{}-\\$²³'".contains(c);
-                    let bad = |word: &str| NOT_UNITS.contains(&word.to_lowercase().as_str());
-                    if words > 4 || !part.chars().all(clean) || part.split_whitespace().any(bad) {
+                    if words.len() > MAX_UNIT_WORDS || !part.chars().all(clean) {
                         return Err(Fail::Unparsable);
                     }
                     text.push(' ');
@@ -566,6 +569,12 @@ impl<'t, 'w> Parser<'t, 'w> {
                 Kind::Slash => text.push('/'),
                 Kind::Times => text.push(' '),
                 Kind::Letter if text.ends_with(['/', ' ']) => text.push_str(self.slice(self.pos)),
+                // "5 dollars a day"
+                Kind::Letter
+                    if self.slice(self.pos) == "a" && self.kind(self.pos + 1) == Some(Kind::Word) =>
+                {
+                    text.push('/');
+                }
                 Kind::Caret => {
                     text.push('^');
                     self.pos += 1;
@@ -584,7 +593,117 @@ impl<'t, 'w> Parser<'t, 'w> {
             }
             self.pos += 1;
         }
-        Ok(Some(text))
+        if word::name_what_is_counted(&words) { Ok(Some(text)) } else { Err(Fail::Unparsable) }
+    }
+
+    /// The words after a value that say how large it is: "million", "and a half", "thirds", "squared", "per cent".
+    fn spelled(&mut self, value: Value) -> Parsed<Value> {
+        let mut value = value;
+        if let Some(of) = self.and_a_part() {
+            let part = RBig::from_parts(IBig::ONE, of.into());
+            value = self.changed(value, |parser, id| {
+                let whole = parser.tree.rational(id).is_some_and(RBig::is_int);
+                let part = parser.tree.number(part)?;
+                if whole { Ok(parser.tree.sum(&[id, part], parser.work)?) } else { Err(Fail::Unparsable) }
+            })?;
+        }
+        while let Some((word, mut after)) = self.next_word(self.pos, self.taken) {
+            let mut meaning = word::meaning(word);
+            if word == "per"
+                && let Some(("cent", end)) = self.next_word(after.0, after.1)
+            {
+                (meaning, after) = (Word::Percent, end);
+            }
+            value = match meaning {
+                Word::Scale(factor) => self.changed(value, |parser, id| {
+                    let factor = parser.tree.number(RBig::from(factor))?;
+                    Ok(parser.tree.product(&[id, factor], parser.work)?)
+                })?,
+                Word::Part { of, plural } => {
+                    // "12 third graders" are graders.
+                    if !plural && self.next_word(after.0, after.1).is_some_and(|(next, _)| next != "of") {
+                        return Ok(value);
+                    }
+                    self.changed(value, |parser, id| {
+                        let known = parser.tree.rational(id).filter(|value| value.is_int());
+                        if known.is_none_or(|value| value.is_one() == plural) {
+                            return Err(Fail::Unparsable);
+                        }
+                        let of = parser.tree.number(RBig::from(of))?;
+                        Ok(parser.tree.div(id, of, parser.work)?)
+                    })?
+                }
+                Word::Power(power) => self.changed(value, |parser, id| {
+                    let known = parser.tree.rational(id);
+                    if known.is_none_or(|value| value.sign() == Sign::Negative) {
+                        return Err(Fail::Unparsable);
+                    }
+                    let power = parser.tree.number(RBig::from(power))?;
+                    Ok(parser.tree.pow(id, power, parser.work)?)
+                })?,
+                Word::Percent => match value {
+                    Value::Quantity(quantity) if quantity.unit.is_none() => {
+                        Value::Quantity(Quantity { percent: true, ..quantity })
+                    }
+                    _ => return Err(Fail::Unparsable),
+                },
+                _ => return Ok(value),
+            };
+            (self.pos, self.taken) = after;
+        }
+        Ok(value)
+    }
+
+    /// The denominator of "and a half", which this steps over.
+    fn and_a_part(&mut self) -> Option<u32> {
+        let joint = match self.peek()? {
+            Kind::And => (self.pos + 1, 0),
+            Kind::Text => self.next_word(self.pos, 0).filter(|(word, _)| *word == "and")?.1,
+            _ => return None,
+        };
+        let (article, after) = self.next_word(joint.0, joint.1)?;
+        let (part, after) = self.next_word(after.0, after.1)?;
+        let one = matches!(article, "a" | "one" | "an");
+        let of = match (part, word::meaning(part)) {
+            ("quarter", _) => 4,
+            (_, Word::Part { of, plural: false }) => of,
+            _ => return None,
+        };
+        if !one {
+            return None;
+        }
+        (self.pos, self.taken) = after;
+        Some(of)
+    }
+
+    /// The next word of the token at `at` from the byte `from` on, or of the next one, and where it ends.
+    fn next_word(&self, at: usize, from: usize) -> Option<(&'t str, (usize, usize))> {
+        let Some(Kind::Text | Kind::Word | Kind::Upright | Kind::Letter) = self.kind(at) else { return None };
+        let text = self.slice(at);
+        let rest = text[from..].trim_start();
+        let word = rest.split_whitespace().next()?;
+        let end = text.len() - rest.len() + word.len();
+        let after = if text[end..].trim().is_empty() { (at + 1, 0) } else { (at, end) };
+        Some((word, after))
+    }
+
+    /// A value with its number changed.
+    fn changed(&mut self, value: Value, change: impl FnOnce(&mut Self, Id) -> Parsed<Id>) -> Parsed<Value> {
+        match value {
+            Value::Quantity(quantity)
+                if !quantity.percent && matches!(quantity.unit.as_deref(), None | Some("currency")) =>
+            {
+                let root = change(self, quantity.expr.root)?;
+                let expr = Expr { first: quantity.expr.first.min(root), root };
+                Ok(Value::Quantity(Quantity { expr, decimal: None, ..quantity }))
+            }
+            Value::Named(mut named) => {
+                let last = named.members.pop().ok_or(Fail::Unparsable)?;
+                named.members.push(self.changed(last, change)?);
+                Ok(Value::Named(named))
+            }
+            _ => Err(Fail::Unparsable),
+        }
     }
 }
 

@@ -1,0 +1,457 @@
+//! The words after a number: those that change its value, those that can be read as the change, and those that name what
+//! is counted.
+//!
+//! Any noun can be counted, so that nouns cannot be listed. What changes a value is a number, a fraction, a comparison,
+//! an operation, a denial or the rest of a sentence, and all of these are closed classes of words.
+
+/// What a word does to the number before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// Names what is counted.
+    Noun,
+    /// Multiplies: "million", "dozen".
+    Scale(u64),
+    /// Divides, and a single one goes with the number one: "thirds", "half".
+    Part { of: u32, plural: bool },
+    /// Raises to a power: "squared".
+    Power(u32),
+    /// "percent"
+    Percent,
+    /// Changes the value where no noun follows, as "double" and "wrong".
+    Adjective,
+    /// Changes the value, or says something about it.
+    Other,
+}
+
+/// Words that multiply.
+const SCALES: [(&str, u64); 10] = [
+    ("hundred", 100),
+    ("thousand", 1_000),
+    ("million", 1_000_000),
+    ("billion", 1_000_000_000),
+    ("trillion", 1_000_000_000_000),
+    ("quadrillion", 1_000_000_000_000_000),
+    ("quintillion", 1_000_000_000_000_000_000),
+    ("dozen", 12),
+    ("lakh", 100_000),
+    ("crore", 10_000_000),
+];
+/// Fractions by their denominators. A quarter is a coin and a season too, so that it has no reading.
+const PARTS: [(&str, u32); 13] = [
+    ("half", 2),
+    ("halve", 2),
+    ("third", 3),
+    ("fourth", 4),
+    ("fifth", 5),
+    ("sixth", 6),
+    ("seventh", 7),
+    ("eighth", 8),
+    ("ninth", 9),
+    ("tenth", 10),
+    ("twelfth", 12),
+    ("hundredth", 100),
+    ("thousandth", 1_000),
+];
+/// Numbers in words.
+const NUMBERS: [&str; 28] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "seventy",
+    "eighty",
+    "ninety",
+];
+/// Words that change a value unless a noun follows: ordinals, multiples, verdicts.
+const ADJECTIVES: [&str; 21] = [
+    "double",
+    "triple",
+    "quadruple",
+    "grand",
+    "gross",
+    "negative",
+    "odd",
+    "wrong",
+    "incorrect",
+    "false",
+    "invalid",
+    "binary",
+    "octal",
+    "hex",
+    "hexadecimal",
+    "inverse",
+    "reciprocal",
+    "opposite",
+    "score",
+    "minimum",
+    "maximum",
+];
+/// Words that change a value, or that only sentences have.
+const OTHERS: &[&str] = &[
+    // Multiples and parts.
+    "once",
+    "twice",
+    "thrice",
+    "quarter",
+    "quarters",
+    "millionth",
+    "millionths",
+    "billionth",
+    "billionths",
+    // Scales that have no single reading.
+    "mil",
+    "mln",
+    "mio",
+    "mrd",
+    "mn",
+    "bn",
+    "tn",
+    "doz",
+    "gazillion",
+    "zillion",
+    "myriad",
+    "ppm",
+    "ppb",
+    "permille",
+    "promille",
+    "basis",
+    "bps",
+    "base",
+    "radix",
+    "mille",
+    "milliard",
+    "milliards",
+    "tausend",
+    "hundert",
+    "dutzend",
+    "douzaine",
+    "docena",
+    "docenas",
+    // Operations.
+    "plus",
+    "minus",
+    "divided",
+    "multiplied",
+    "over",
+    "under",
+    "added",
+    "subtracted",
+    "increased",
+    "decreased",
+    "reduced",
+    "raised",
+    "rounded",
+    "truncated",
+    "negated",
+    "negation",
+    "inverted",
+    "reversed",
+    "backwards",
+    "doubled",
+    "tripled",
+    "quadrupled",
+    "halved",
+    "root",
+    "radical",
+    "factorial",
+    "mod",
+    "modulo",
+    "conjugate",
+    "complement",
+    "exponent",
+    "pi",
+    "infinity",
+    // Comparisons.
+    "than",
+    "least",
+    "most",
+    "max",
+    "above",
+    "below",
+    "beyond",
+    "exceeding",
+    "upward",
+    "upwards",
+    "onward",
+    "onwards",
+    "within",
+    "between",
+    "until",
+    "till",
+    "ish",
+    "or",
+    "and",
+    "either",
+    "plusminus",
+    // Denials and doubts.
+    "not",
+    "no",
+    "non",
+    "never",
+    "none",
+    "neither",
+    "nor",
+    "without",
+    "except",
+    "excluding",
+    "but",
+    "unless",
+    "nothing",
+    "null",
+    "untrue",
+    "impossible",
+    "mistaken",
+    "mistake",
+    "error",
+    "fake",
+    "maybe",
+    "perhaps",
+    "guess",
+    "cannot",
+    "isnt",
+    "arent",
+    "wasnt",
+    "dont",
+    "doesnt",
+    "wont",
+    "cant",
+    "unknown",
+    "undefined",
+    // Parts of sentences.
+    "if",
+    "where",
+    "for",
+    "when",
+    "while",
+    "because",
+    "since",
+    "although",
+    "though",
+    "however",
+    "whereas",
+    "then",
+    "so",
+    "thus",
+    "hence",
+    "with",
+    "to",
+    "from",
+    "by",
+    "is",
+    "are",
+    "was",
+    "were",
+    "be",
+    "been",
+    "being",
+    "has",
+    "have",
+    "had",
+    "do",
+    "does",
+    "did",
+    "can",
+    "could",
+    "may",
+    "might",
+    "must",
+    "shall",
+    "should",
+    "will",
+    "would",
+    "equals",
+    "equal",
+    "means",
+    "becomes",
+    "makes",
+    "gives",
+    "fails",
+    "seems",
+    "correct",
+    "right",
+    "true",
+    "answer",
+    "solution",
+    "i",
+    "you",
+    "he",
+    "she",
+    "it",
+    "we",
+    "they",
+    "me",
+    "him",
+    "them",
+    "itself",
+    "this",
+    "that",
+    "these",
+    "those",
+    "which",
+    "who",
+    "whose",
+    "what",
+    "any",
+    "some",
+    "few",
+    "several",
+    "too",
+    "both",
+];
+/// Adverbs that are nouns, or say how often or how exactly.
+const HARMLESS: [&str; 20] = [
+    "daily",
+    "weekly",
+    "monthly",
+    "yearly",
+    "hourly",
+    "only",
+    "exactly",
+    "precisely",
+    "approximately",
+    "roughly",
+    "nearly",
+    "family",
+    "jelly",
+    "butterfly",
+    "fly",
+    "lily",
+    "assembly",
+    "supply",
+    "bully",
+    "belly",
+];
+
+/// Whether the words after a number only name what is counted: none of them changes its value.
+pub(crate) fn name_what_is_counted(words: &[&str]) -> bool {
+    let after = |at: usize| words.get(at + 1).copied().map_or("", |next| next);
+    words.iter().enumerate().all(|(at, word)| match meaning(word) {
+        Word::Noun => true,
+        Word::Adjective | Word::Part { plural: false, .. } => {
+            !matches!(after(at), "" | "of" | "a" | "the") && meaning(after(at)) == Word::Noun
+        }
+        // Powers of units, and what is left over.
+        Word::Power(_) => at > 0,
+        Word::Other => at > 0 && *word == "over" && words[at - 1] == "left",
+        _ => false,
+    })
+}
+
+/// What a word does to the number before it.
+pub(crate) fn meaning(word: &str) -> Word {
+    let word = word.trim_matches(['.', ',', ';', ':', '!', '?', '(', ')', '"', '\'', '-', '*', '$']);
+    // Capitals that multiply and are no units.
+    if matches!(word, "M" | "B" | "MM" | "Mn" | "Bn" | "BN" | "MN") {
+        return Word::Other;
+    }
+    // A letter that is no unit is a factor.
+    if let Some(letter) = word.chars().next().filter(|_| word.len() == 1) {
+        return match letter {
+            'k' => Word::Scale(1_000),
+            'b' | 'e' | 'i' | 'j' | 'n'..='r' | 'u' | 'x'..='z' | 'X'..='Z' => Word::Other,
+            _ => Word::Noun,
+        };
+    }
+    let lower = word.to_lowercase();
+    if !lower.is_ascii() && !lower.contains('\'') {
+        return foreign(&lower);
+    }
+    if lower.contains('-') {
+        return hyphenated(&lower);
+    }
+    let single = lower.strip_suffix('s').map_or(&*lower, |stem| stem);
+    let plural = single.len() < lower.len();
+    if let Some((_, factor)) = SCALES.iter().find(|(word, _)| *word == single) {
+        return Word::Scale(*factor);
+    }
+    if let Some((_, of)) = PARTS.iter().find(|(word, _)| *word == single)
+        && lower != "halve"
+    {
+        return Word::Part { of: *of, plural };
+    }
+    match &*lower {
+        "squared" => return Word::Power(2),
+        "cubed" => return Word::Power(3),
+        "percent" | "percents" | "pct" => return Word::Percent,
+        "square" | "sq" | "cubic" | "cu" => return Word::Adjective,
+        _ => {}
+    }
+    if ADJECTIVES.contains(&&*lower) {
+        return Word::Adjective;
+    }
+    let adverb = lower.ends_with("ly") && lower.len() > 3 && !HARMLESS.contains(&&*lower);
+    let multiple = lower.ends_with("fold") && lower.len() > 4 && lower != "scaffold";
+    let large = single.ends_with("illion")
+        || single.ends_with("illionth")
+        || (lower.starts_with("million") || lower.starts_with("milliard")) && !lower.contains("aire");
+    if NUMBERS.contains(&single)
+        || OTHERS.contains(&&*lower)
+        || lower.contains("n't")
+        || adverb
+        || multiple
+        || large
+    {
+        return Word::Other;
+    }
+    Word::Noun
+}
+
+/// A compound. Its first part describes, as in "five-dollar bills", unless all of it is a number or it goes beyond one.
+fn hyphenated(word: &str) -> Word {
+    let mut parts = word.split('-').filter(|part| !part.is_empty());
+    let numbers = parts.clone().all(|part| {
+        NUMBERS.contains(&part) || !matches!(meaning(part), Word::Noun | Word::Adjective | Word::Other)
+    });
+    let beyond =
+        |part: &str| matches!(part, "plus" | "minus" | "fold" | "ish" | "some" | "odd" | "not" | "or");
+    if numbers || parts.any(beyond) { Word::Other } else { Word::Noun }
+}
+
+/// Words of other scripts. A thousand before a unit is its prefix, as in 千克.
+fn foreign(word: &str) -> Word {
+    const SCALES: [(char, u64); 7] = [
+        ('十', 10),
+        ('百', 100),
+        ('千', 1_000),
+        ('万', 10_000),
+        ('萬', 10_000),
+        ('亿', 100_000_000),
+        ('億', 100_000_000),
+    ];
+    if word.contains(['半', '不', '非', '错', '负', '无', '没'])
+        || word.contains("分之")
+        || word.contains("以")
+    {
+        return Word::Other;
+    }
+    let mut chars = word.chars();
+    let first = chars.next();
+    let prefix = first == Some('千')
+        && matches!(chars.next(), Some('克' | '米' | '瓦' | '卡' | '帕' | '焦' | '伏' | '赫'));
+    match SCALES.iter().find(|(scale, _)| first == Some(*scale)) {
+        Some((_, factor)) if !prefix => Word::Scale(*factor),
+        _ if ["million", "milliard", "millón"].iter().any(|stem| word.starts_with(stem)) => Word::Other,
+        _ => Word::Noun,
+    }
+}
