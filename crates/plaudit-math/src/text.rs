@@ -18,6 +18,7 @@ fn latex(c: char) -> Option<&'static str> {
         '≥' | '⩾' | '≧' => "\\ge ",
         '≠' => "\\ne ",
         '≈' | '≃' | '≅' => "\\approx ",
+        '≡' => "\\equiv ",
         '∞' => "\\infty ",
         '√' => "\\sqrt ",
         '∛' => "\\sqrt[3]",

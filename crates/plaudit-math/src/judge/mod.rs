@@ -7,7 +7,7 @@ use dashu_ratio::RBig;
 
 use self::region::is_region;
 use crate::bound::{Bound, Work};
-use crate::expr::{Expr, Node, Tree};
+use crate::expr::{Expr, Id, Node, Tree};
 use crate::field::{self, Decision, Key};
 use crate::lex::Rel;
 use crate::number;
@@ -580,12 +580,19 @@ fn has_letters(tree: &Tree, named: &Named) -> bool {
     named.members.iter().any(|member| member.expr().is_some_and(|expr| tree.occurs(expr).letters))
 }
 
-/// Whether an expression is one letter with that name, or the letters of a word.
+/// Whether an expression is one letter with that name, or the letters of a word in their order.
 fn letter_is(tree: &Tree, quantity: &Quantity, text: &str) -> bool {
     match tree.node(quantity.expr.root) {
         Node::Letter(name) => tree.name(*name).to_lowercase() == text,
         Node::E => text == "e",
         Node::I => text == "i",
+        Node::Product(factors) => {
+            let letter = |id: &Id| match tree.node(*id) {
+                Node::Letter(name) => Some(tree.name(*name).to_lowercase()),
+                _ => None,
+            };
+            factors.iter().map(letter).collect::<Option<String>>().is_some_and(|word| word == text)
+        }
         _ => false,
     }
 }

@@ -424,6 +424,7 @@ impl Lexer<'_, '_> {
             "and" | "和" | "且" => Some(Kind::And),
             "or" | "或" => Some(Kind::Or),
             "percent" => Some(Kind::Percent),
+            "mod" | "modulo" => Some(Kind::Mod),
             "infinity" => Some(Kind::Infinity),
             "" => Some(Kind::Comma),
             _ => None,

@@ -74,6 +74,7 @@ pub(super) fn plain_word(word: &str) -> Option<Kind> {
         "pi" | "Pi" => Kind::Pi,
         "infinity" | "Infinity" | "infty" | "inf" => Kind::Infinity,
         "union" => Kind::Cup,
+        "mod" | "modulo" => Kind::Mod,
         "min" | "sec" | "arg" | "Re" | "Im" | "abs" | "max" | "lg" => return None,
         word => return named_function(word).filter(|_| word.len() > 1),
     })

@@ -13,6 +13,12 @@ use crate::value::{Decimal, Interval, Quantity, Value};
 impl Parser<'_, '_> {
     pub(super) fn sum(&mut self) -> Parsed<Value> {
         let first = self.product()?;
+        // A sum on either side stays unread: whether all of it is divided is not to be told.
+        if self.is_remainder() {
+            self.pos += 1;
+            let modulus = self.power()?;
+            return self.remainder(&first, &modulus);
+        }
         if !matches!(self.peek(), Some(Kind::Plus | Kind::Minus | Kind::PlusMinus | Kind::MinusPlus)) {
             return Ok(first);
         }
@@ -26,6 +32,9 @@ impl Parser<'_, '_> {
             let value = self.product()?;
             let id = self.id(&value)?;
             terms.push(if minus { self.tree.neg(id)? } else { id });
+        }
+        if self.is_remainder() {
+            return Err(Fail::Unparsable);
         }
         let root = self.tree.sum(&terms, self.work)?;
         Ok(self.quantity(root))
@@ -371,6 +380,13 @@ impl Parser<'_, '_> {
                 let ids = values.iter().map(|value| self.id(value)).collect::<Parsed<Vec<Id>>>()?;
                 let root = self.tree.fold(fold, &ids, self.work)?;
                 Ok(self.quantity(root))
+            }
+            Kind::Mod if self.kind(self.pos + 1) == Some(Kind::Open(Bracket::Round)) => {
+                self.pos += 1;
+                match &self.inside(false)?.0[..] {
+                    [value, modulus] => self.remainder(value, modulus),
+                    _ => Err(Fail::Unparsable),
+                }
             }
             Kind::Pi => self.leaf(Node::Pi),
             Kind::Infinity => self.leaf(Node::Infinity),

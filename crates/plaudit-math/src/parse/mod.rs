@@ -9,8 +9,9 @@ use dashu_int::{IBig, Sign};
 use dashu_ratio::RBig;
 
 use crate::bound::{Bound, MAX_ANSWER_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PLUS_MINUS, Work};
-use crate::expr::{Expr, Id, Tree, integer};
+use crate::expr::{Expr, Id, Node, Tree, integer};
 use crate::lex::{Bracket, Kind, Literal, NONE, Rel, Token, Tokens, closing_brace, lex};
+use crate::number;
 use crate::text::{plain, to_latex};
 use crate::unit;
 use crate::value::{Answer, Named, Quantity, SetOp, Value};
@@ -257,12 +258,15 @@ struct Parser<'t, 'w> {
     /// Digits of the number at the current token that are already read, as in `\frac123`.
     taken: usize,
     big: bool,
+    /// The text is a congruence.
+    congruent: bool,
 }
 
 impl<'t, 'w> Parser<'t, 'w> {
     fn new(text: &'t str, tokens: Tokens, work: &'w mut Work) -> Self {
         let end = tokens.list.len();
         Self {
+            congruent: text.contains("\\equiv"),
             text,
             tokens,
             pos: 0,
@@ -342,8 +346,8 @@ impl<'t, 'w> Parser<'t, 'w> {
             return Err(Fail::Unparsable);
         }
         self.skip_prefix();
-        // What follows the last arrow outside of brackets.
-        let mut at = self.pos;
+        // What follows the last arrow outside of brackets. Letters with arrows between them are a path.
+        let mut at = if self.sequence().is_some() { self.end } else { self.pos };
         while at < self.end {
             match self.tokens.list[at].kind {
                 Kind::Open(_) if self.tokens.pair[at] != NONE => at = self.tokens.pair[at] as usize,
@@ -506,6 +510,10 @@ impl<'t, 'w> Parser<'t, 'w> {
 
     /// A text or an upright name that is an element of its own.
     fn lone_text(&mut self) -> Option<Value> {
+        if let Some((text, end)) = self.sequence() {
+            self.pos = end;
+            return Some(Value::Text(text.into()));
+        }
         let kind = self.peek()?;
         let next = self.kind(self.pos + 1);
         let ends = matches!(
@@ -519,6 +527,72 @@ impl<'t, 'w> Parser<'t, 'w> {
         }
         self.pos += 1;
         Some(Value::Text(plain(self.slice(self.pos - 1)).into()))
+    }
+
+    /// Capital letters in a row that are an element of their own, and where they end: an order, a code, a path or tosses
+    /// of a coin, where a product would not keep their order. Two letters are a segment.
+    fn sequence(&self) -> Option<(String, usize)> {
+        let mut at = self.pos;
+        while let Some(Kind::Open(Bracket::Round | Bracket::Group)) = self.kind(at) {
+            at += 1;
+        }
+        let brackets = at - self.pos;
+        let mut text = String::new();
+        let (mut letters, mut joints, mut joint, mut digits) = (0, 0, None, false);
+        loop {
+            match self.kind(at) {
+                Some(Kind::Letter | Kind::Upright) => {
+                    let [letter @ b'A'..=b'Z'] = self.slice(at).as_bytes() else { return None };
+                    text.push(char::from(letter.to_ascii_lowercase()));
+                    letters += 1;
+                }
+                Some(Kind::Number(_)) if letters > 0 && !self.token(at).spaced => {
+                    text.push_str(self.slice(at));
+                    digits = true;
+                }
+                Some(kind @ (Kind::Minus | Kind::Arrow)) if joint.is_none_or(|known| known == kind) => {
+                    joint = Some(kind);
+                    joints += 1;
+                }
+                _ => break,
+            }
+            at += 1;
+        }
+        for _ in 0..brackets {
+            let Some(Kind::Close(Bracket::Round | Bracket::Group)) = self.kind(at) else { return None };
+            at += 1;
+        }
+        let ends = matches!(self.kind(at), None | Some(Kind::Comma | Kind::Semicolon | Kind::And | Kind::Or));
+        let joined = joints == 0 || joints + 1 == letters && !digits;
+        (ends && joined && (letters > 2 || letters == 2 && digits)).then_some((text, at))
+    }
+
+    /// Whether the next token takes the remainder of the value before it, and does not say modulo what it is meant.
+    fn is_remainder(&self) -> bool {
+        self.peek() == Some(Kind::Mod)
+            && !matches!(self.slice(self.pos), "\\pmod" | "\\pod")
+            && !self.congruent
+    }
+
+    /// The remainder of a division. Of letters it is an unknown function.
+    fn remainder(&mut self, value: &Value, modulus: &Value) -> Parsed<Value> {
+        let (value, modulus) = (self.id(value)?, self.id(modulus)?);
+        let root = match (self.tree.rational(value), self.tree.rational(modulus)) {
+            (_, Some(modulus)) if modulus.sign() == Sign::Negative || modulus.is_zero() => {
+                return Err(Fail::Bound(Bound::Undefined));
+            }
+            (Some(value), Some(modulus)) => {
+                let count = number::div(value, modulus, self.work)?.floor();
+                let part = number::mul(&RBig::from(count), modulus, self.work)?;
+                let rest = number::add(value, &-part, self.work)?;
+                self.tree.number(rest)?
+            }
+            _ => {
+                let name = self.tree.intern("mod");
+                self.tree.leaf(Node::Apply(name, [value, modulus].into()))?
+            }
+        };
+        Ok(self.quantity(root))
     }
 
     /// `\pmod{7}` or `(\bmod 7)` after a value, as a unit of its own.
