@@ -7,6 +7,7 @@ use memchr::memrchr_iter;
 
 use super::{Found, MAX_SENTENCE, MAX_TAIL, MAX_WHOLE, Rule, ceil, floor, is_joint, trimmed};
 use crate::lex::closing_brace;
+use crate::word::{Word, meaning};
 
 /// The content of the formula at the beginning of a range, with those that a comma or a word joins to it.
 pub(super) fn leading_math(text: &str, range: Range<usize>) -> Option<Found<'_>> {
@@ -163,7 +164,7 @@ pub(super) fn whole(text: &str, start: usize) -> Option<Found<'_>> {
     }
     // A word alone may be the answer, and one after a number its unit.
     let single = marked.chars().all(char::is_alphabetic) || marked.starts_with(|c: char| !c.is_alphabetic());
-    (words == 0 && !is_prose(marked) || words == 1 && single).then_some(Found {
+    (!is_prose(marked) && (words == 0 || words == 1 && single)).then_some(Found {
         rule: Rule::Whole,
         text: Cow::Borrowed(marked),
         span: range,
@@ -366,8 +367,56 @@ pub(super) fn last_number(text: &str, start: usize, end: usize) -> Option<Found<
         if gives_up(text, first) {
             return None;
         }
+        after = after_scale(&text[..end], after);
+        first = before_sign(text, start, first);
         return Some(Found::at(Rule::LastNumber, text, first..after));
     }
+}
+
+/// Where the words end that say how large the number before them is: "million", "or more", "and a half".
+fn after_scale(text: &str, at: usize) -> usize {
+    let mut end = at;
+    let word_at = |from: usize| {
+        let rest = text[from..].trim_start_matches(' ');
+        let start = text.len() - rest.len();
+        let len = rest.find(|c: char| !c.is_alphabetic()).map_or(rest.len(), |len| len);
+        (start > from && len > 1).then(|| (&rest[..len], start + len))
+    };
+    while let Some((word, after)) = word_at(end) {
+        match meaning(word) {
+            Word::Scale(_) | Word::Power(_) | Word::Percent | Word::Part { plural: true, .. } => end = after,
+            _ => break,
+        }
+    }
+    if end > at {
+        return end;
+    }
+    let bound = |word: &str| {
+        matches!(word, "more" | "less" | "fewer" | "higher" | "lower" | "greater" | "above" | "below")
+    };
+    if let Some(("or", joint)) = word_at(at)
+        && let Some((word, after)) = word_at(joint)
+        && bound(word)
+    {
+        return after;
+    }
+    let half = [" and a half", " and one half", " and a third", " and a quarter"];
+    half.iter().find(|words| text[at..].starts_with(**words)).map_or(at, |words| at + words.len())
+}
+
+/// Where the word for a sign before a number begins: "negative 42". After another number it is an operation.
+fn before_sign(text: &str, start: usize, at: usize) -> usize {
+    let before = text[start..at].trim_end_matches(' ');
+    for sign in ["negative", "minus"] {
+        if let Some(rest) = before.strip_suffix(sign)
+            && before.len() < at - start
+            && !rest.ends_with(char::is_alphanumeric)
+            && !rest.trim_end().ends_with(|c: char| c.is_ascii_digit() || c == '$')
+        {
+            return start + rest.len();
+        }
+    }
+    at
 }
 
 /// Whether the number that follows only counts a step or an equation.

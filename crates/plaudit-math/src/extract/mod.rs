@@ -3,6 +3,7 @@
 //! After the thinking is cut, the last commitment wins: a box, `<answer>`, `####`, a phrase such as "the answer is",
 //! the whole of a short response, the last formula, the last number.
 
+mod denial;
 mod formula;
 
 use std::borrow::Cow;
@@ -102,7 +103,7 @@ pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Opti
     let start = if think == Think::Cut { after_thinking(text)? } else { 0 };
     match answer {
         AnswerIn::Box => last_box(text, start),
-        AnswerIn::Phrase => Ok(phrase(text, start)),
+        AnswerIn::Phrase => Ok(affirmed(text, phrase(text, start))),
         AnswerIn::Hash => Ok(hash(text, start)),
         AnswerIn::LastNumber => Ok(last_number(text, start, text.len())),
         AnswerIn::Auto => {
@@ -113,16 +114,24 @@ pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Opti
                     answer_tag(text, later).or_else(|| final_answer(text, later)).unwrap_or(found),
                 ));
             }
-            let found = answer_tag(text, start).or_else(|| hash(text, start)).or_else(|| phrase(text, start));
-            Ok(found.or_else(|| whole(text, start)).or_else(|| last(text, start)))
+            if let Some(found) = answer_tag(text, start).or_else(|| hash(text, start)) {
+                return Ok(Some(found));
+            }
+            let found = phrase(text, start).or_else(|| whole(text, start)).or_else(|| last(text, start));
+            Ok(affirmed(text, found))
         }
     }
+}
+
+/// An answer that its sentence does not deny.
+fn affirmed<'t>(text: &str, found: Option<Found<'t>>) -> Option<Found<'t>> {
+    found.filter(|found| !denial::is_denied(text, &found.span))
 }
 
 /// The last formula or number of a response that could not be read as a whole.
 pub(crate) fn fallback(text: &str, think: Think) -> Option<Found<'_>> {
     let start = if think == Think::Cut { after_thinking(text).ok()? } else { 0 };
-    last(text, start)
+    affirmed(text, last(text, start))
 }
 
 /// The last box, or else the last formula with delimiters.
@@ -310,6 +319,10 @@ fn hash(text: &str, start: usize) -> Option<Found<'_>> {
     // A heading is no answer.
     let answers = |c: char| c.is_ascii_digit() || "-+.$\\(−[{".contains(c);
     let line = &text[content.clone()];
+    // On the last line it is the answer, whether or not it can be read.
+    if !line.is_empty() && text[end..].trim().is_empty() {
+        return phrase(text, content.start).or_else(|| Some(Found::at(Rule::Hash, text, content)));
+    }
     if !line.starts_with(answers)
         && (prose_words(line) > 0 || !line.contains(['=', '^', '<', '>', '\\', '+']))
     {
@@ -351,7 +364,11 @@ fn final_answer(text: &str, start: usize) -> Option<Found<'_>> {
         .iter()
         .filter_map(|words| memmem::rfind(bytes, words))
         .max()?;
-    let found = announced(text, start + at + "inal answer".len())?;
+    let at = start + at + "inal answer".len();
+    if denial::begins(&text[at..]) {
+        return None;
+    }
+    let found = announced(text, at)?;
     found.text.bytes().any(|c| c.is_ascii_digit() || c == b'\\').then_some(found)
 }
 
@@ -367,6 +384,17 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     let line = window.find('\n').map_or(window.len(), |line| line);
     if ["ption", "hoice", "选"].iter().any(|word| text[..at].ends_with(word)) {
         return choice(text, at);
+    }
+    if denial::is_denied_before(text, at) {
+        return None;
+    }
+    if denial::begins(&text[at..]) {
+        let corrected = corrected(text, at);
+        // "is not" may begin an answer in words.
+        if corrected.is_some() || !text[at..].trim_start().starts_with("is ") {
+            let denial = || Found::at(Rule::Phrase, text, trimmed(text, at..sentence_end(text, at)));
+            return Some(corrected.unwrap_or_else(denial));
+        }
     }
     let direct = |from: usize| {
         let content = skip_markup(text, from);
@@ -405,11 +433,32 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     };
     // Another announcement right behind: "Answer: the answer is 5" is found by the later word already.
     let end = sentence_end(text, content);
+    // "42, not 41"
+    let end = text[content..end].find(", not ").map_or(end, |contrast| content + contrast);
     let content = trimmed(text, content..end);
     if content.is_empty() {
         return None;
     }
     segment(text, content).map(|found| Found { rule: Rule::Phrase, ..found })
+}
+
+/// What a sentence that denies an answer says instead: "but 43", "It is 43".
+fn corrected(text: &str, at: usize) -> Option<Found<'_>> {
+    let end = sentence_end(text, at);
+    let next = sentence_end(text, ceil(text, (end + 1).min(text.len())));
+    let instead = [" but ", " it is ", " it's ", " rather "]
+        .iter()
+        .filter_map(|word| text[at..end].find(word).map(|found| at + found + word.len()))
+        .max()
+        .map(|from| from..end)
+        .or_else(|| {
+            let after = text[end..next].trim_start_matches(['.', ' ', '\n']);
+            let from = next - after.len();
+            let word =
+                ["It is ", "It's ", "Instead, it is "].iter().find(|word| after.starts_with(**word))?;
+            Some(from + word.len()..next)
+        });
+    segment(text, trimmed(text, instead?)).map(|found| Found { rule: Rule::Phrase, ..found })
 }
 
 /// The capital letter after "option" or "choice".

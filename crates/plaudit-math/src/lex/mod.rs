@@ -239,7 +239,7 @@ impl Lexer<'_, '_> {
         if word.len() == 1 {
             return self.single(Kind::Letter, start, 1);
         }
-        if let Some(kind) = plain_word(word) {
+        if let Some(kind) = plain_word(word).or_else(|| operator(word, &self.text[stop..end])) {
             return self.single(kind, start, word.len());
         }
         // "sinx" and "lnx" with a single letter.
@@ -427,7 +427,7 @@ impl Lexer<'_, '_> {
             "mod" | "modulo" => Some(Kind::Mod),
             "infinity" => Some(Kind::Infinity),
             "" => Some(Kind::Comma),
-            _ => None,
+            word => operator(word, self.text[content.1..].trim_start_matches('}')),
         };
         if let Some(kind) = kind {
             if kind == Kind::Comma && !trimmed.contains(',') {
@@ -648,6 +648,18 @@ impl Lexer<'_, '_> {
         let size: i64 = self.text[first..stop].parse().ok()?;
         Some((if self.at(i + 1, end) == b'-' { -size } else { size }, stop))
     }
+}
+
+/// An operator in words before a number: "negative 42", "6 times 7".
+fn operator(word: &str, after: &str) -> Option<Kind> {
+    let kind = match word {
+        "minus" | "negative" => Kind::Minus,
+        "plus" => Kind::Plus,
+        "times" => Kind::Times,
+        _ => return None,
+    };
+    let next = after.trim_start_matches([' ', '$']);
+    next.starts_with(|c: char| c.is_ascii_digit() || c == '\\' || c == '.').then_some(kind)
 }
 
 fn parse_digits(digits: &str) -> IBig {
