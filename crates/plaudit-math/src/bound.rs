@@ -85,6 +85,15 @@ impl Work {
         Self { left: MAX_WORK }
     }
 
+    /// Does something with a share of what is left, so that it cannot use up all.
+    pub(crate) fn with_share<T>(&mut self, share: u64, action: impl FnOnce(&mut Self) -> T) -> T {
+        let mut part = Self { left: self.left / share };
+        let kept = self.left - part.left;
+        let done = action(&mut part);
+        self.left = kept + part.left;
+        done
+    }
+
     /// Pays for `cost` limb operations, before they are done.
     pub(crate) fn spend(&mut self, cost: u64) -> Result<(), Bound> {
         match self.left.checked_sub(cost) {

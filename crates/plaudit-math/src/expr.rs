@@ -368,6 +368,26 @@ impl Tree {
                 return self.number(folded);
             }
         }
+        // Of what is always real the real part is itself and the imaginary part is zero.
+        let real = match self.node(of) {
+            Node::Pi | Node::E | Node::Fold(Fold::Max | Fold::Min, _) => true,
+            Node::Call(inner, _) => matches!(
+                inner,
+                Function::Abs
+                    | Function::Re
+                    | Function::Im
+                    | Function::Arg
+                    | Function::Sign
+                    | Function::Floor
+            ),
+            _ => false,
+        };
+        match function {
+            Function::Re | Function::Conj if real => return Ok(of),
+            Function::Im if real => return self.number(RBig::ZERO),
+            Function::Abs if matches!(self.node(of), Node::Call(Function::Abs, _)) => return Ok(of),
+            _ => {}
+        }
         self.push(Node::Call(function, of))
     }
 

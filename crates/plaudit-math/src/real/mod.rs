@@ -5,6 +5,7 @@
 //! their balls agree to 64 bits below the smallest number that occurred on the way, so that nothing that is part of
 //! either expression is lost in the comparison.
 
+mod kink;
 mod step;
 
 use std::cmp::Ordering;
@@ -12,6 +13,7 @@ use std::cmp::Ordering;
 use dashu_int::{IBig, Sign, UBig};
 use dashu_ratio::RBig;
 
+use self::kink::{Flip, Kink, bends};
 use self::step::{LEADING, is_step, with_arguments};
 use crate::ball::{Ball, Context, Stop};
 use crate::bound::{Bound, Work};
@@ -31,6 +33,8 @@ const FRACTIONS: u8 = 10;
 const WHOLE: u8 = 12;
 const RUN: u8 = 4;
 const FAR: u8 = 5;
+/// Points near zero for functions that are defined at few of the others.
+const NEAR: u8 = 40;
 /// Fractions at which two functions must agree to be equal.
 const MIN_FRACTIONS: u32 = 4;
 /// Points at which functions must agree that are not defined at that many fractions, as `(-1)^n`.
@@ -115,6 +119,10 @@ impl Points<'_> {
                 };
                 RBig::from(1 + small % range + i64::from(step))
             }
+            _ if at >= WHOLE + FAR => {
+                let size = fraction * RBig::from(1 + at % 4);
+                if draw & 1 == 1 { -size } else { size }
+            }
             _ => {
                 let size = fraction * RBig::from(UBig::ONE << if at < WHOLE + 2 { 13 } else { 60 });
                 if self.is_negative(name) { -size } else { size }
@@ -153,6 +161,28 @@ struct Evaluation<'a, 'w> {
     complex: bool,
     /// Exponent of two of the smallest number that is not zero.
     smallest: i64,
+    /// The functions that bend, and the branch that is taken by force.
+    kinks: &'a mut Vec<Kink>,
+    flip: Option<&'a Flip>,
+    /// The right side is being evaluated.
+    right: bool,
+}
+
+impl<'a, 'w> Evaluation<'a, 'w> {
+    fn new(points: Points<'a>, complex: bool, kinks: &'a mut Vec<Kink>, context: Context<'w>) -> Self {
+        Self { context, points, complex, smallest: 0, kinks, flip: None, right: false }
+    }
+
+    /// The value of a constant, or of a function at the points of a key alone.
+    fn constant(
+        key: &'a Key,
+        round: u8,
+        complex: bool,
+        kinks: &'a mut Vec<Kink>,
+        context: Context<'w>,
+    ) -> Self {
+        Self::new(Points { key, round, names: &[], complex: ComplexLetters::None }, complex, kinks, context)
+    }
 }
 
 impl Evaluation<'_, '_> {
@@ -179,11 +209,16 @@ impl Evaluation<'_, '_> {
                     varies |= of.0;
                     unknown |= of.1;
                 });
-                let step = varies && is_step(node) || unknown && matches!(node, Node::Fold(..));
+                let step = varies && is_step(tree, node) || unknown && matches!(node, Node::Fold(..));
                 depends[index] = (varies, unknown || step);
                 let of = |child: Id| values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal);
-                let value =
-                    if step { Complex::real(self.step(tree, node, &of)?) } else { self.node(tree, id, &of)? };
+                let value = if step {
+                    Complex::real(self.step(tree, node, &of)?)
+                } else if varies && bends(node, &of) {
+                    Complex::real(self.bent(tree, id, &of)?)
+                } else {
+                    self.node(tree, id, &of)?
+                };
                 self.note(&value);
                 values[index] = Some(value);
             }
@@ -210,8 +245,10 @@ impl Evaluation<'_, '_> {
                     ComplexLetters::None => false,
                 };
                 if im {
-                    let value = self.points.letter(&format!("{name};i"));
-                    Complex { re, im: self.context.rational(&value)? }
+                    // Never whole, so that no difference of two letters is real.
+                    let name = format!("{name};i");
+                    let part = unit_fraction(self.points.key.draw(b'i', self.points.round, name.as_bytes()));
+                    Complex { re, im: self.context.rational(&(self.points.letter(&name) + part))? }
                 } else {
                     Complex::real(re)
                 }
@@ -545,16 +582,10 @@ enum Agreement {
 /// The two sides of a comparison.
 type RealExpr<'a> = (&'a Tree, Expr);
 
-fn agreement(
-    a: RealExpr<'_>,
-    b: RealExpr<'_>,
-    points: Points<'_>,
-    complex: bool,
-    precision: i64,
-    work: &mut Work,
-) -> Result<Agreement, Stop> {
-    let mut evaluation = Evaluation { context: Context { precision, work }, points, complex, smallest: 0 };
+fn agreement(a: RealExpr<'_>, b: RealExpr<'_>, evaluation: Evaluation<'_, '_>) -> Result<Agreement, Stop> {
+    let mut evaluation = evaluation;
     let left = evaluation.eval(a.0, a.1)?;
+    evaluation.right = true;
     let right = evaluation.eval(b.0, b.1)?;
     let re = evaluation.context.sub(&left.re, &right.re)?;
     let im = evaluation.context.sub(&left.im, &right.im)?;
@@ -569,9 +600,8 @@ fn agreement(
 /// Whether a constant has a value.
 pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
         let context = Context { precision, work };
-        match (Evaluation { context, points, complex: true, smallest: 0 }).eval(a.0, a.1) {
+        match Evaluation::constant(key, 0, true, &mut Vec::new(), context).eval(a.0, a.1) {
             Ok(_) => return Ok(true),
             Err(Stop::NotReal) => return Ok(false),
             Err(Stop::Imprecise) => {}
@@ -585,14 +615,8 @@ pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<
 pub(crate) fn constants(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
     let mut close = 0;
     for precision in PRECISIONS {
-        match agreement(
-            a,
-            b,
-            Points { key, round: 0, names: &[], complex: ComplexLetters::None },
-            true,
-            precision,
-            work,
-        ) {
+        let context = Context { precision, work };
+        match agreement(a, b, Evaluation::constant(key, 0, true, &mut Vec::new(), context)) {
             Ok(Agreement::Different) => return Ok(false),
             Ok(Agreement::Close) => close += 1,
             Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
@@ -626,13 +650,19 @@ pub(crate) fn functions(
     names.sort_unstable();
     names.dedup();
     let mut unclear = 0;
-    let mut at = |round: u8| -> Result<Option<bool>, Bound> {
+    let mut seen: Vec<Kink> = Vec::new();
+    let mut at = |round: u8, work: &mut Work| -> Result<Option<bool>, Bound> {
         let precisions = if unclear < MAX_UNCLEAR { &POINT_PRECISIONS[..] } else { &POINT_PRECISIONS[..1] };
         for precision in precisions.iter().copied() {
             let points = Points { key, round, names: &names, complex: letters };
-            match agreement(a, b, points, complex, precision, work) {
+            let context = Context { precision, work };
+            let mut kinks = Vec::new();
+            match agreement(a, b, Evaluation::new(points, complex, &mut kinks, context)) {
                 Ok(Agreement::Different) => return Ok(Some(false)),
-                Ok(Agreement::Close) => return Ok(Some(true)),
+                Ok(Agreement::Close) => {
+                    kink::merge(&mut seen, kinks);
+                    return Ok(Some(true));
+                }
                 Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
                 // Beyond the domain of one of them, or too large at this point: the next point.
                 Err(Stop::NotReal) => return Ok(None),
@@ -645,14 +675,16 @@ pub(crate) fn functions(
         unclear += 1;
         Ok(None)
     };
+    const FIRST_NEAR: u8 = FRACTIONS + WHOLE + FAR;
     let mut agreements = 0;
     let mut enough = false;
-    for round in 0..FRACTIONS + WHOLE {
+    for round in (0..FRACTIONS + WHOLE).chain(FIRST_NEAR..FIRST_NEAR + NEAR) {
         enough |= round == FRACTIONS && agreements >= MIN_FRACTIONS;
+        enough |= round >= FIRST_NEAR && agreements >= MIN_POINTS;
         if enough {
             break;
         }
-        match at(round)? {
+        match at(round, work)? {
             Some(true) => agreements += 1,
             Some(false) => return Ok(false),
             None => {}
@@ -663,8 +695,24 @@ pub(crate) fn functions(
     }
     // What bends, as an absolute value, may bend far from zero.
     for round in FRACTIONS + WHOLE..FRACTIONS + WHOLE + if kinks { FAR } else { 0 } {
-        if at(round)? == Some(false) {
+        // Large powers cost much there, and what is not decided there is decided below.
+        if work.with_share(4, |work| at(round, work)) == Ok(Some(false)) {
             return Ok(false);
+        }
+    }
+    // Branches that no point took.
+    for kink in &seen {
+        for flip in kink.untried() {
+            let points = Points { key, round: kink.round, names: &names, complex: letters };
+            let context = Context { precision: POINT_PRECISIONS[0], work };
+            let mut unused = Vec::new();
+            let forced =
+                Evaluation { flip: Some(&flip), ..Evaluation::new(points, complex, &mut unused, context) };
+            match agreement(a, b, forced) {
+                Ok(Agreement::Different) => return Ok(false),
+                Err(Stop::Bound(bound)) => return Err(bound),
+                _ => {}
+            }
         }
     }
     Ok(true)
@@ -673,9 +721,8 @@ pub(crate) fn functions(
 /// Orders two real constants that are known to be different.
 pub(crate) fn order(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<Ordering, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
-        let mut evaluation =
-            Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
+        let (context, mut kinks) = (Context { precision, work }, Vec::new());
+        let mut evaluation = Evaluation::constant(key, 0, true, &mut kinks, context);
         let mut pair = || -> Result<Option<Ordering>, Stop> {
             let left = evaluation.eval(a.0, a.1)?;
             let right = evaluation.eval(b.0, b.1)?;
@@ -700,9 +747,8 @@ pub(crate) fn within(
     work: &mut Work,
 ) -> Result<bool, Bound> {
     for precision in PRECISIONS {
-        let points = Points { key, round: 0, names: &[], complex: ComplexLetters::None };
-        let mut evaluation =
-            Evaluation { context: Context { precision, work }, points, complex: true, smallest: 0 };
+        let (context, mut kinks) = (Context { precision, work }, Vec::new());
+        let mut evaluation = Evaluation::constant(key, 0, true, &mut kinks, context);
         let mut decide = || -> Result<Option<Ordering>, Stop> {
             let value = evaluation.eval(a.0, a.1)?;
             let center = evaluation.context.rational(center)?;
@@ -722,9 +768,8 @@ pub(crate) fn within(
 
 /// The sign of a constant that may be a quotient of two functions of letters at a point.
 pub(crate) fn sign(a: RealExpr<'_>, key: &Key, round: u8, work: &mut Work) -> Option<Sign> {
-    let points = Points { key, round, names: &[], complex: ComplexLetters::None };
-    let context = Context { precision: 256, work };
-    let mut evaluation = Evaluation { context, points, complex: false, smallest: 0 };
+    let (context, mut kinks) = (Context { precision: 256, work }, Vec::new());
+    let mut evaluation = Evaluation::constant(key, round, false, &mut kinks, context);
     let value = evaluation.eval(a.0, a.1).ok()?;
     real(&value).ok()?.sign()
 }

@@ -19,8 +19,11 @@ const MAX_STEPS: u64 = 64;
 /// Bits by which the arguments of an unknown function are told apart.
 pub(super) const LEADING: i64 = 90;
 
-/// Whether a function is constant between its steps, or known at whole numbers only.
-pub(super) fn is_step(node: &Node) -> bool {
+/// Whether a function is constant between its steps, or known at whole numbers only. A power of zero steps at zero.
+pub(super) fn is_step(tree: &Tree, node: &Node) -> bool {
+    if let Node::Pow(base, _) = node {
+        return tree.rational(*base).is_some_and(RBig::is_zero);
+    }
     matches!(
         node,
         Node::Call(Function::Floor | Function::Ceil | Function::Sign | Function::Factorial, _)
@@ -59,6 +62,10 @@ impl Evaluation<'_, '_> {
                     None if x.is_zero() => Ok(Ball::zero()),
                     None => Err(Stop::Imprecise),
                 }
+            }
+            Node::Pow(_, exponent) => {
+                let exponent = real(of(*exponent)?)?.leading(LEADING);
+                self.some("zero", &[exponent])
             }
             Node::Binomial(n, k) => {
                 let (top, bottom) = (real(of(*n)?)?, real(of(*k)?)?);

@@ -106,6 +106,13 @@ fn step_functions_of_letters_agree_by_their_laws_only() {
         ("n", "n-|n+1000|+(n+1000)"),
         ("n", r"\sqrt{(n-10^6)^2}+10^6"),
         ("7", r"6+\frac{|n+1000000|}{n+1000000}"),
+        // A branch that few points take is a branch.
+        ("x", r"\min(x,\max(t^2,1000))"),
+        (r"\sqrt{3}", r"\max(\sqrt{3},\operatorname{Re}(2^n))"),
+        (r"\max(\frac{0.5}{x}-t,t)", r"\left|\max(\frac{0.5}{x}-t,t)\right|"),
+        ("2^t+5", "|2^t+5-10^{-9}x|"),
+        ("3", r"3+0^{\ln(\frac{\pi}{x})}"),
+        (r"|\sin z|", r"|\sin z|+0^{z-\pi}"),
     ] {
         assert!(!right(reference, response) && !right(response, reference), "{reference} {response}");
     }
@@ -132,9 +139,81 @@ fn step_functions_of_letters_agree_by_their_laws_only() {
         (r"\sqrt{a^2-2ab+b^2}", "|a-b|"),
         (r"2^n\max(n!,1)", r"2\max(1,n!)2^{n-1}"),
         (r"\max(x,y)", r"\frac{x+y+|x-y|}{2}"),
+        (r"\min(x,y)+\max(x,y)", "x+y"),
+        ("|2x-2|", "2|1-x|"),
+        ("|x^2+1|", "x^2+1"),
+        (r"\ln|x^2+1|", r"\ln(x^2+1)"),
+        (r"2\ln|x|", r"\ln x^2"),
+        (r"|\sin x|", r"\sqrt{1-\cos^2x}"),
+        (r"|xy|", r"|x|\cdot|y|"),
+        (r"||x|-1|", r"\sqrt{(|x|-1)^2}"),
+        (r"\operatorname{Re}(|z|)", "|z|"),
+        (r"\max(x,\max(y,t))", r"\max(\max(x,t),y)"),
+        ("|x-50|", r"\sqrt{x^2-100x+2500}"),
     ] {
         assert!(right(reference, response) && right(response, reference), "{reference} {response}");
     }
+}
+
+/// A function of letters that bends, steps or takes a part of a complex number.
+fn bent_expression(random: &mut Random, levels: usize) -> String {
+    const ATOMS: [&str; 9] = ["x", "y", "n", "t", "2", "3", "1000", "0.5", r"\pi"];
+    if levels == 0 || random.next(6) == 0 {
+        return ATOMS[random.next(ATOMS.len())].to_owned();
+    }
+    let mut part = || bent_expression(random, levels - 1);
+    let (a, b) = (part(), part());
+    match random.next(12) {
+        0 => format!("({a}+{b})"),
+        1 => format!("({a}-{b})"),
+        2 => format!("({a})({b})"),
+        3 => format!(r"\frac{{{a}}}{{{b}}}"),
+        4 => format!("({a})^2"),
+        5 => format!(r"\max({a},{b})"),
+        6 => format!(r"\min({a},{b})"),
+        7 => format!(r"\operatorname{{sgn}}({a})"),
+        8 => format!(r"\operatorname{{Re}}({a})"),
+        9 => format!(r"\operatorname{{Im}}({a})"),
+        10 => format!(r"\left|{a}\right|"),
+        _ => format!("0^{{{a}}}"),
+    }
+}
+
+#[test]
+fn verdicts_on_bent_functions_do_not_depend_on_points() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut equal = 0;
+    for round in 0..1_500 {
+        let a = bent_expression(&mut random, 3);
+        let g = bent_expression(&mut random, 2);
+        let b = match round % 8 {
+            0 => format!(r"\max({a},{g})"),
+            1 => format!(r"\min({a},{g})"),
+            2 => format!("{a}+0^{{{g}}}"),
+            3 => format!(r"\operatorname{{Re}}({a})"),
+            4 => format!(r"\left|{a}\right|"),
+            5 => format!(r"({a})\operatorname{{sgn}}({g})"),
+            6 => format!(r"{a}+\operatorname{{Im}}({g})"),
+            _ => format!(r"\max({g},{a})+\min({a},{g})-({g})"),
+        };
+        let verdicts: Vec<Option<bool>> = (0..4)
+            .flat_map(|seed| {
+                let options = Options { seed, ..Options::default() };
+                let right = |reference: &str, answer: &str| {
+                    let reference = Reference::parse(reference, &options).ok()?;
+                    Some(reference.judge(answer).outcome.is_right())
+                };
+                [right(&a, &b), right(&b, &a)]
+            })
+            .collect();
+        if verdicts.contains(&None) {
+            continue;
+        }
+        assert!(verdicts.windows(2).all(|pair| pair[0] == pair[1]), "{a} | {b}: {verdicts:?}");
+        equal += u32::from(verdicts[0] == Some(true));
+    }
+    println!("{equal} pairs are equal");
+    assert!(equal > 100);
 }
 
 #[test]
