@@ -53,295 +53,36 @@ const PARTS: [(&str, u32); 13] = [
     ("thousandth", 1_000),
 ];
 /// Numbers in words.
-const NUMBERS: [&str; 28] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-    "thirty",
-    "forty",
-    "fifty",
-    "sixty",
-    "seventy",
-    "eighty",
-    "ninety",
-];
+const NUMBERS: &str = "\
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety";
 /// Words that change a value unless a noun follows: ordinals, multiples, verdicts.
-const ADJECTIVES: [&str; 21] = [
-    "double",
-    "triple",
-    "quadruple",
-    "grand",
-    "gross",
-    "negative",
-    "odd",
-    "wrong",
-    "incorrect",
-    "false",
-    "invalid",
-    "binary",
-    "octal",
-    "hex",
-    "hexadecimal",
-    "inverse",
-    "reciprocal",
-    "opposite",
-    "score",
-    "minimum",
-    "maximum",
-];
-/// Words that change a value, or that only sentences have.
-const OTHERS: &[&str] = &[
-    // Multiples and parts.
-    "once",
-    "twice",
-    "thrice",
-    "quarter",
-    "quarters",
-    "millionth",
-    "millionths",
-    "billionth",
-    "billionths",
-    // Scales that have no single reading.
-    "mil",
-    "mln",
-    "mio",
-    "mrd",
-    "mn",
-    "bn",
-    "tn",
-    "doz",
-    "gazillion",
-    "zillion",
-    "myriad",
-    "ppm",
-    "ppb",
-    "permille",
-    "promille",
-    "basis",
-    "bps",
-    "base",
-    "radix",
-    "mille",
-    "milliard",
-    "milliards",
-    "tausend",
-    "hundert",
-    "dutzend",
-    "douzaine",
-    "docena",
-    "docenas",
-    // Operations.
-    "plus",
-    "minus",
-    "divided",
-    "multiplied",
-    "over",
-    "under",
-    "added",
-    "subtracted",
-    "increased",
-    "decreased",
-    "reduced",
-    "raised",
-    "rounded",
-    "truncated",
-    "negated",
-    "negation",
-    "inverted",
-    "reversed",
-    "backwards",
-    "doubled",
-    "tripled",
-    "quadrupled",
-    "halved",
-    "root",
-    "radical",
-    "factorial",
-    "mod",
-    "modulo",
-    "conjugate",
-    "complement",
-    "exponent",
-    "pi",
-    "infinity",
-    // Comparisons.
-    "than",
-    "least",
-    "most",
-    "max",
-    "above",
-    "below",
-    "beyond",
-    "exceeding",
-    "upward",
-    "upwards",
-    "onward",
-    "onwards",
-    "within",
-    "between",
-    "until",
-    "till",
-    "ish",
-    "or",
-    "and",
-    "either",
-    "plusminus",
-    // Denials and doubts.
-    "not",
-    "no",
-    "non",
-    "never",
-    "none",
-    "neither",
-    "nor",
-    "without",
-    "except",
-    "excluding",
-    "but",
-    "unless",
-    "nothing",
-    "null",
-    "untrue",
-    "impossible",
-    "mistaken",
-    "mistake",
-    "error",
-    "fake",
-    "maybe",
-    "perhaps",
-    "guess",
-    "cannot",
-    "isnt",
-    "arent",
-    "wasnt",
-    "dont",
-    "doesnt",
-    "wont",
-    "cant",
-    "unknown",
-    "undefined",
-    // Parts of sentences.
-    "if",
-    "where",
-    "for",
-    "when",
-    "while",
-    "because",
-    "since",
-    "although",
-    "though",
-    "however",
-    "whereas",
-    "then",
-    "so",
-    "thus",
-    "hence",
-    "with",
-    "to",
-    "from",
-    "by",
-    "is",
-    "are",
-    "was",
-    "were",
-    "be",
-    "been",
-    "being",
-    "has",
-    "have",
-    "had",
-    "do",
-    "does",
-    "did",
-    "can",
-    "could",
-    "may",
-    "might",
-    "must",
-    "shall",
-    "should",
-    "will",
-    "would",
-    "equals",
-    "equal",
-    "means",
-    "becomes",
-    "makes",
-    "gives",
-    "fails",
-    "seems",
-    "correct",
-    "right",
-    "true",
-    "answer",
-    "solution",
-    "i",
-    "you",
-    "he",
-    "she",
-    "it",
-    "we",
-    "they",
-    "me",
-    "him",
-    "them",
-    "itself",
-    "this",
-    "that",
-    "these",
-    "those",
-    "which",
-    "who",
-    "whose",
-    "what",
-    "any",
-    "some",
-    "few",
-    "several",
-    "too",
-    "both",
-];
+const ADJECTIVES: &str = "\
+    double triple quadruple grand gross negative odd wrong incorrect false invalid binary octal hex hexadecimal \
+    inverse reciprocal opposite score minimum maximum";
+/// Words that change a value: scales without a single reading, operations, comparisons, denials, and parts of sentences.
+const OTHERS: &str = "\
+    once twice thrice quarter quarters millionth millionths billionth billionths mil mln mio mrd mn bn tn doz \
+    gazillion zillion myriad ppm ppb permille promille basis bps base radix mille milliard milliards tausend \
+    hundert dutzend douzaine docena docenas plus minus divided multiplied over under added subtracted increased \
+    decreased reduced raised rounded truncated negated negation inverted reversed backwards doubled tripled \
+    quadrupled halved root radical factorial mod modulo conjugate complement exponent pi infinity than least \
+    most max above below beyond exceeding upward upwards onward onwards within between until till ish or and \
+    either plusminus not no non never none neither nor without except excluding but unless nothing null untrue \
+    impossible mistaken mistake error fake maybe perhaps guess cannot isnt arent wasnt dont doesnt wont cant \
+    unknown undefined if where for when while because since although though however whereas then so thus hence \
+    with to from by is are was were be been being has have had do does did can could may might must shall should \
+    will would equals equal means becomes makes gives fails seems correct right true answer solution i you he \
+    she it we they me him them itself this that these those which who whose what any some few several too both";
 /// Adverbs that are nouns, or say how often or how exactly.
-const HARMLESS: [&str; 20] = [
-    "daily",
-    "weekly",
-    "monthly",
-    "yearly",
-    "hourly",
-    "only",
-    "exactly",
-    "precisely",
-    "approximately",
-    "roughly",
-    "nearly",
-    "family",
-    "jelly",
-    "butterfly",
-    "fly",
-    "lily",
-    "assembly",
-    "supply",
-    "bully",
-    "belly",
-];
+const HARMLESS: &str = "\
+    daily weekly monthly yearly hourly only exactly precisely approximately roughly nearly family jelly \
+    butterfly fly lily assembly supply bully belly";
+
+/// Whether a list of words has a word.
+pub(crate) fn is_in(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|other| other == word)
+}
 
 /// Whether the words after a number only name what is counted: none of them changes its value.
 pub(crate) fn name_what_is_counted(words: &[&str]) -> bool {
@@ -397,20 +138,15 @@ pub(crate) fn meaning(word: &str) -> Word {
         "square" | "sq" | "cubic" | "cu" => return Word::Adjective,
         _ => {}
     }
-    if ADJECTIVES.contains(&&*lower) {
+    if is_in(ADJECTIVES, &lower) {
         return Word::Adjective;
     }
-    let adverb = lower.ends_with("ly") && lower.len() > 3 && !HARMLESS.contains(&&*lower);
+    let adverb = lower.ends_with("ly") && lower.len() > 3 && !is_in(HARMLESS, &lower);
     let multiple = lower.ends_with("fold") && lower.len() > 4 && lower != "scaffold";
     let large = single.ends_with("illion")
         || single.ends_with("illionth")
         || (lower.starts_with("million") || lower.starts_with("milliard")) && !lower.contains("aire");
-    if NUMBERS.contains(&single)
-        || OTHERS.contains(&&*lower)
-        || lower.contains("n't")
-        || adverb
-        || multiple
-        || large
+    if is_in(NUMBERS, single) || is_in(OTHERS, &lower) || lower.contains("n't") || adverb || multiple || large
     {
         return Word::Other;
     }
@@ -421,7 +157,7 @@ pub(crate) fn meaning(word: &str) -> Word {
 fn hyphenated(word: &str) -> Word {
     let mut parts = word.split('-').filter(|part| !part.is_empty());
     let numbers = parts.clone().all(|part| {
-        NUMBERS.contains(&part) || !matches!(meaning(part), Word::Noun | Word::Adjective | Word::Other)
+        is_in(NUMBERS, part) || !matches!(meaning(part), Word::Noun | Word::Adjective | Word::Other)
     });
     let beyond =
         |part: &str| matches!(part, "plus" | "minus" | "fold" | "ish" | "some" | "odd" | "not" | "or");

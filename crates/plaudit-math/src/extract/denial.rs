@@ -3,69 +3,21 @@
 use std::ops::Range;
 
 use super::{ceil, floor};
+use crate::word::is_in;
 
 /// Bytes that are looked at on each side.
 const MAX_WINDOW: usize = 120;
 /// Words that make a statement wrong.
-const WRONG: [&str; 9] =
-    ["wrong", "incorrect", "false", "mistaken", "invalid", "erroneous", "untrue", "impossible", "tempting"];
+const WRONG: &str = "\
+    wrong incorrect false mistaken invalid erroneous untrue impossible tempting";
 /// Words between a denial and what it denies.
-const FILLERS: [&str; 52] = [
-    "be",
-    "been",
-    "is",
-    "are",
-    "was",
-    "were",
-    "equal",
-    "equals",
-    "to",
-    "exactly",
-    "the",
-    "a",
-    "an",
-    "my",
-    "one",
-    "number",
-    "answer",
-    "value",
-    "result",
-    "solution",
-    "option",
-    "choice",
-    "guess",
-    "attempt",
-    "simply",
-    "just",
-    "really",
-    "actually",
-    "in",
-    "fact",
-    "even",
-    "quite",
-    "precisely",
-    "possibly",
-    "correct",
-    "right",
-    "final",
-    "come",
-    "out",
-    "get",
-    "got",
-    "give",
-    "yield",
-    "make",
-    "turn",
-    "as",
-    "would",
-    "it",
-    "that",
-    "this",
-    "any",
-    "longer",
-];
+const FILLERS: &str = "\
+    be been is are was were equal equals to exactly the a an my one number answer value result solution option \
+    choice guess attempt simply just really actually in fact even quite precisely possibly correct right final \
+    come out get got give yield make turn as would it that this any longer";
 /// Words that name a value which was thought of before the answer.
-const GUESSES: [&str; 6] = ["guess", "attempt", "thought", "estimate", "impression", "instinct"];
+const GUESSES: &str = "\
+    guess attempt thought estimate impression instinct";
 
 /// Whether a word denies: "not", "cannot", "isn't" and its like.
 fn is_negation(word: &str) -> bool {
@@ -78,14 +30,11 @@ fn is_negation(word: &str) -> bool {
 }
 
 /// The words of a text in lower case, each with whether a comma or the end of a sentence follows.
-fn words(text: &str) -> Vec<(String, bool)> {
-    text.split_whitespace()
-        .map(|word| {
-            let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
-            (bare.to_lowercase(), word.ends_with([',', '.', ';', '!', '?', ')', ':']))
-        })
-        .filter(|(word, _)| !word.is_empty())
-        .collect()
+fn words(text: &str) -> impl DoubleEndedIterator<Item = (String, bool)> + Clone {
+    text.split_whitespace().filter_map(|word| {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        (!bare.is_empty()).then(|| (bare.to_lowercase(), word.ends_with([',', '.', ';', '!', '?', ')', ':'])))
+    })
 }
 
 /// Whether the words that a text begins with deny what follows: "isn't 42", "not 42", "cannot be 42", "will not be 42".
@@ -95,7 +44,7 @@ pub(super) fn begins(text: &str) -> bool {
     if line.starts_with(['不', '非']) || line.starts_with("并") {
         return true;
     }
-    let mut words = words(line).into_iter();
+    let mut words = words(line);
     let verb = |word: &str| {
         matches!(
             word,
@@ -115,22 +64,21 @@ pub(super) fn is_denied_before(text: &str, at: usize) -> bool {
     let sentence = [". ", "! ", "? ", "; ", "\n"].iter().filter_map(|end| window.rfind(end)).max();
     let clause = &window[sentence.map_or(0, |end| end + 1)..];
     let (mut past, mut answer) = (false, false);
-    for (word, stopped) in words(clause).iter().rev() {
-        if *stopped && !(past || FILLERS.contains(&word.as_str())) {
+    for (word, stopped) in words(clause).rev() {
+        if stopped && !(past || is_in(FILLERS, &word)) {
             return false;
         }
         let first =
             matches!(word.as_str(), "first" | "initial" | "earlier" | "previous" | "original" | "old");
-        let guessed =
-            GUESSES.contains(&word.as_str()) && past || word == "guessed" || first && past && answer;
+        let guessed = is_in(GUESSES, &word) && past || word == "guessed" || first && past && answer;
         let adverb = matches!(word.as_str(), "wrongly" | "mistakenly" | "incorrectly" | "erroneously");
-        if is_negation(word) || WRONG.contains(&word.as_str()) || guessed || adverb {
+        if is_negation(&word) || is_in(WRONG, &word) || guessed || adverb {
             return true;
         }
         past |= word == "was";
         answer |= matches!(word.as_str(), "answer" | "result" | "solution" | "value");
         // A letter or a number may stand between, as in "x is not".
-        if !FILLERS.contains(&word.as_str()) {
+        if !is_in(FILLERS, &word) {
             return false;
         }
     }
@@ -142,21 +90,23 @@ fn is_denied_after(text: &str, at: usize) -> bool {
     let window = &text[at..floor(text, (at + MAX_WINDOW).min(text.len()))];
     let line = window.trim_start_matches(['$', '*', ')', ']', '}', '\\', '"']);
     let line = line.lines().next().map_or("", |line| line);
-    let words = words(line);
-    let mut words = words.iter().map(|(word, stopped)| (word.as_str(), *stopped)).peekable();
+    let mut words = words(line).peekable();
     // The verdict alone: "42 (wrong)", and "42? Wrong."
-    if let Some((word, stopped)) = words.peek().copied()
-        && WRONG.contains(&word)
+    if let Some((word, stopped)) = words.peek()
+        && is_in(WRONG, word)
     {
-        return stopped || words.clone().count() == 1;
+        return *stopped || words.clone().count() == 1;
     }
     while words
-        .next_if(|(word, _)| matches!(*word, "which" | "that" | "this" | "it" | "clearly" | "obviously"))
+        .next_if(|(word, _)| {
+            matches!(word.as_str(), "which" | "that" | "this" | "it" | "clearly" | "obviously")
+        })
         .is_some()
     {}
     let mut negated = false;
     let mut verb = false;
     for (word, stopped) in words {
+        let word = word.as_str();
         let is_verb = matches!(
             word,
             "is" | "was"
@@ -180,7 +130,7 @@ fn is_denied_after(text: &str, at: usize) -> bool {
             }
         } else if is_verb {
             verb = true;
-        } else if verb && WRONG.contains(&word) {
+        } else if verb && is_in(WRONG, word) {
             return !negated;
         } else if verb
             && negated

@@ -112,7 +112,8 @@ impl Judge<'_> {
 
     fn set_of_one(&mut self, set: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, Bound> {
         match set.1 {
-            [one] => self.equal((set.0, one), other),
+            // A set in a set is another thing.
+            [one] if !matches!(one, Value::Set(_)) => self.equal((set.0, one), other),
             _ => Ok(false),
         }
     }
@@ -554,9 +555,10 @@ impl Judge<'_> {
     }
 
     fn contained(&mut self, x: &[Side<'_>], y: &[Side<'_>]) -> Result<bool, Bound> {
+        let is_set = |side: &Side<'_>| matches!(side.1, Value::Set(_));
         'members: for left in x {
             for right in y {
-                if self.equal(*left, *right)? {
+                if is_set(left) == is_set(right) && self.equal(*left, *right)? {
                     continue 'members;
                 }
             }

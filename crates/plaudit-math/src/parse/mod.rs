@@ -258,15 +258,15 @@ struct Parser<'t, 'w> {
     /// Digits of the number at the current token that are already read, as in `\frac123`.
     taken: usize,
     big: bool,
-    /// The text is a congruence.
-    congruent: bool,
+    /// Whether the text is a congruence, once that was asked.
+    congruent: Option<bool>,
 }
 
 impl<'t, 'w> Parser<'t, 'w> {
     fn new(text: &'t str, tokens: Tokens, work: &'w mut Work) -> Self {
         let end = tokens.list.len();
         Self {
-            congruent: text.contains("\\equiv"),
+            congruent: None,
             text,
             tokens,
             pos: 0,
@@ -568,10 +568,10 @@ impl<'t, 'w> Parser<'t, 'w> {
     }
 
     /// Whether the next token takes the remainder of the value before it, and does not say modulo what it is meant.
-    fn is_remainder(&self) -> bool {
+    fn is_remainder(&mut self) -> bool {
         self.peek() == Some(Kind::Mod)
             && !matches!(self.slice(self.pos), "\\pmod" | "\\pod")
-            && !self.congruent
+            && !*self.congruent.get_or_insert_with(|| self.text.contains("\\equiv"))
     }
 
     /// The remainder of a division. Of letters it is an unknown function.
