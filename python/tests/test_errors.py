@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 from collections.abc import Callable
@@ -77,3 +78,24 @@ def test_recipes_and_runs_have_errors_of_their_own():
         plaudit.reward("no such reward")
     with pytest.raises(plaudit.RunError):
         plaudit.Engine(FORMAT, state="valkey://127.0.0.1:1")
+
+
+READING = "plaudit-test: panic while reading"
+SCORING = "plaudit-test: panic while scoring"
+
+
+def test_a_panic_is_one_rollouts_own():
+    # A debug build panics over these two texts, a release build does not.
+    responses = ["one", [{"role": "assistant", "content": READING}], SCORING, "two"]
+    report = engine().score(responses=responses, groups=["g"] * 4)
+    codes = [row["reason"] and row["reason"]["code"] for row in report.rows]
+    if codes[1:3] == [None, None]:
+        pytest.skip("a release build")
+    assert codes == [None, "engine.panic", "engine.panic", None]
+    assert asyncio.run(engine().ascore(responses=responses, groups=["g"] * 4)).rows == report.rows
+    reward = plaudit.reward("reasoning_format")
+    for response in responses[1:3]:
+        result = reward.score(response)
+        assert (result.value, result.outcome, result.reason["code"]) == (None, "invalid", "engine.panic")
+        joined = engine().join().score("g", 1, response)
+        assert (joined.total, joined.reason["code"]) == (None, "engine.panic")

@@ -292,8 +292,10 @@ impl ResponseItem {
             return Ok(text(place, item, NumbersAsText::Whole)?.map(Self::Text));
         }
         let value = to_value(item, place)?;
-        let parsed = read_response(value, &place(), table)
-            .map_err(|error| ReadError::Rollout(Reason::new(Code::BadResponse, error.message)))?;
+        let parsed = read_response(value, &place(), table).map_err(|error| {
+            let code = if error.code == Code::Panic.as_str() { Code::Panic } else { Code::BadResponse };
+            ReadError::Rollout(Reason::new(code, error.message))
+        })?;
         Ok(Some(Self::Parsed(Box::new(parsed))))
     }
 }

@@ -62,12 +62,15 @@ impl PyReward {
         };
         let report = py.detach(|| self.engine.score(std::slice::from_ref(&rollout)));
         let report = report.map_err(|error| error::run(py, &error))?;
-        let outcome = report.rows.first().and_then(|row| row.outcomes.first()?.as_ref());
+        let row = report.rows.first();
+        let outcome = row.and_then(|row| row.outcomes.first()?.as_ref());
         let info = PyDict::new(py);
         for (name, fact) in outcome.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
             info.set_item(name, from_fact(py, fact)?)?;
         }
-        let why = outcome.and_then(Outcome::reason);
+        // A rollout that no reward was asked about says why in its total.
+        let refused = row.and_then(|row| row.total.cause()).map(|cause| &cause.reason);
+        let why = outcome.map_or(refused, Outcome::reason);
         let why = why.map(|why| reason_dict(py, why.code, None, &why.message)).transpose()?;
         let word = outcome.map_or("invalid", |outcome| outcome.kind().as_str());
         Ok((outcome.and_then(Outcome::value), word, why, info))

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyFrozenSet, PyInt, PySet, PyString};
 use pyo3_arrow::input::AnyArray;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// From 2 to the power of 53 on, a float may stand for more than one whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -29,7 +30,10 @@ pub(crate) fn column<T>(
 ) -> PyResult<Vec<Option<T>>> {
     let mut column = Vec::with_capacity(given.len().unwrap_or(0));
     for (at, item) in items(name, given)?.enumerate() {
-        column.push(match read(&|| format!("{name}[{at}]"), &item?) {
+        let item = item?;
+        // A panic is that rollout's, and must not become an exception that no trainer catches.
+        let read = catch_unwind(AssertUnwindSafe(|| read(&|| format!("{name}[{at}]"), &item)));
+        column.push(match read.unwrap_or_else(|_| Err(ReadError::Rollout(Code::Panic.into()))) {
             Ok(read) => read,
             Err(ReadError::Argument(error)) => return Err(error),
             Err(ReadError::Rollout(reason)) => {

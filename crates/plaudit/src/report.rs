@@ -94,6 +94,11 @@ impl Row {
             duplicate: false,
         }
     }
+
+    /// The row of a rollout over which something panicked.
+    pub(crate) fn panicked(rollout: &Rollout<'_>) -> Self {
+        Self::refused(rollout.response.chars().count(), Code::Panic)
+    }
 }
 
 /// About what one piece of evidence takes.

@@ -99,10 +99,11 @@ impl RowBlock {
     pub(crate) fn parse(self, fields: &Fields) -> (Vec<Entry>, BTreeSet<String>) {
         let mut left_out = BTreeSet::new();
         let entries = (self.first..).zip(self.rows).map(|(number, row)| {
-            let mut weight = 0;
-            let map = columns(row, fields, &mut weight, &mut left_out);
-            let map = if weight > LONGEST_LINE { Err(too_long()) } else { map };
-            let rollouts = map.and_then(|map| input::read_map(map, fields));
+            let rollouts = input::guarded(|| {
+                let mut weight = 0;
+                let map = columns(row, fields, &mut weight, &mut left_out);
+                if weight > LONGEST_LINE { Err(too_long()) } else { input::read_map(map?, fields) }
+            });
             Entry { number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, number)) }
         });
         (entries.collect(), left_out)

@@ -15,6 +15,8 @@ mod left_out;
 mod memory;
 mod new_user;
 mod outputs;
+#[cfg(debug_assertions)]
+mod panics;
 mod parquet_files;
 mod process;
 mod redis;

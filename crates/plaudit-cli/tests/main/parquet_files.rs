@@ -132,6 +132,14 @@ fn bytes(all: &[&[u8]]) -> Vec<ByteArray> {
     all.iter().map(|one| ByteArray::from(one.to_vec())).collect()
 }
 
+/// Writes a table of responses.
+#[cfg(debug_assertions)]
+pub(crate) fn write_responses(path: &str, responses: &[&str]) {
+    let texts: Vec<&[u8]> = responses.iter().map(|text| text.as_bytes()).collect();
+    let schema = "message m { required binary response (UTF8); }";
+    table(path, schema, &[&column::<ByteArrayType>(bytes(&texts))]);
+}
+
 #[test]
 fn numbers_and_images_of_a_table_are_read() {
     let folder = Folder::new("table-kinds");

@@ -11,6 +11,7 @@ use crate::state::AppState;
 use crate::traces;
 use axum::extract::State;
 use axum::response::Response;
+use hyper::StatusCode;
 use plaudit::input::{self, Fields};
 use plaudit::join::{Arrival, Joined};
 use plaudit::reason::Code;
@@ -180,7 +181,7 @@ fn read(body: &[u8]) -> Result<Joining, ApiError> {
         }
     };
     let mut read = input::read_line(rollout.get().as_bytes(), &Fields::own())
-        .map_err(|error| ApiError::bad_request(error.code, error.message))?;
+        .map_err(|error| ApiError::unreadable(StatusCode::BAD_REQUEST, error))?;
     let (1, Some(rollout)) = (read.len(), read.next()) else {
         return Err(ApiError::bad_request("input.response", "one rollout with one response is wanted"));
     };

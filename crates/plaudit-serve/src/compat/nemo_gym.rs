@@ -6,7 +6,7 @@ use super::query::{CompatSettings, FailureMode};
 use super::{SampleResult, TrainerSample, invalid_body, read_body, reference};
 use crate::http::response::ApiError;
 use hyper::StatusCode;
-use plaudit::input::{read_response, read_tools};
+use plaudit::input::{InputError, read_response, read_tools};
 use plaudit::rollout::{Prompt, Rollout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -102,14 +102,13 @@ pub(crate) fn read(
             .get("tools")
             .map(|tools| read_tools(tools, "tools"))
             .transpose()
-            .map_err(|error| unprocessable(error.message))?
+            .map_err(unreadable)?
             .flatten(),
         ..Rollout::new(response(&ask.response)?)
     };
     if uses_tools(&ask.response) {
         let output = Value::Object(ask.response.clone());
-        let parsed =
-            read_response(output, "response", false).map_err(|error| unprocessable(error.message))?;
+        let parsed = read_response(output, "response", false).map_err(unreadable)?;
         parsed.fill(&mut rollout);
     }
     let prompt = Value::Array(prompt);
@@ -131,6 +130,10 @@ fn index_text(value: &Value) -> String {
 fn uses_tools(response: &Map<String, Value>) -> bool {
     let items = response.get("output").and_then(Value::as_array);
     items.into_iter().flatten().any(|item| item.get("type").is_some_and(|kind| kind == "function_call"))
+}
+
+fn unreadable(error: InputError) -> ApiError {
+    ApiError::unreadable(StatusCode::UNPROCESSABLE_ENTITY, error)
 }
 
 fn unprocessable(message: impl Into<String>) -> ApiError {

@@ -19,7 +19,9 @@ use hyper::header::{self, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use plaudit::exec::TraceSpan as _;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 use tower_service::Service as _;
 
@@ -54,9 +56,10 @@ pub(crate) async fn handle(
     let checked = check_headers(app, request.headers()).and_then(|()| check_path(request.uri().path()));
     let mut response = match checked {
         // The router is always ready and never fails.
-        Ok(()) => match in_span(span.clone(), router.clone().call(request.map(Body::new))).await {
-            Ok(response) => response,
-            Err(never) => match never {},
+        Ok(()) => match guarded(in_span(span.clone(), router.clone().call(request.map(Body::new)))).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(never)) => match never {},
+            Err(error) => error.into_response(),
         },
         Err(error) => error.into_response(),
     };
@@ -83,6 +86,17 @@ pub(crate) async fn handle(
     }
     app.metrics.observe_request(route, response.status(), began.elapsed());
     response
+}
+
+/// What a future comes to; a panic is an answer, and not the end of the connection.
+async fn guarded<T>(future: impl Future<Output = T>) -> Result<T, ApiError> {
+    let mut future = std::pin::pin!(future);
+    let poll =
+        |context: &mut Context<'_>| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Ok),
+            Err(_) => Poll::Ready(Err(ApiError::internal("something failed that must not"))),
+        };
+    std::future::poll_fn(poll).await
 }
 
 /// Ends the span of a request, by the conventions of OpenTelemetry for HTTP: of what goes wrong, only the server's own part is an error.

@@ -5,6 +5,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderValue};
+use plaudit::input::InputError;
+use plaudit::reason::Code;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -44,6 +46,14 @@ impl ApiError {
     /// 400: the request has a mistake.
     pub(crate) fn bad_request(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// What cannot be read: the caller's mistake, unless the reader panicked.
+    pub(crate) fn unreadable(status: StatusCode, error: InputError) -> Self {
+        match error.code == Code::Panic.as_str() {
+            true => Self::internal(error.message),
+            false => Self::new(status, error.code, error.message),
+        }
     }
 
     /// 404.

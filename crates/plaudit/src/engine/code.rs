@@ -21,6 +21,7 @@ use futures_util::future::join_all;
 use plaudit_box::Tier;
 use plaudit_code::Language;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -238,7 +239,8 @@ impl GroupScorer<'_> {
                     let reference = sample.reference.map(|text| text.as_str());
                     let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
                     let sample = CodeSample { text: sample.text, reference, extra: sample.extra, prompt };
-                    match maker.task(reward, &sample) {
+                    let task = catch_unwind(AssertUnwindSafe(|| maker.task(reward, &sample)));
+                    match task.unwrap_or_else(|_| Err(Outcome::invalid(Code::Panic))) {
                         Ok(task) => tasks.push((CodeTarget { component, member }, task)),
                         Err(outcome) => {
                             row.outcomes[component] = Some(outcome);

@@ -32,11 +32,7 @@ pub(super) struct RuleResults {
 impl RuleResults {
     /// Of a group whose rules panicked: every row is invalid.
     pub(super) fn panicked<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], group: &Group) -> Self {
-        let row = |member: &usize| {
-            let rollout: &Rollout<'_> = rollouts[*member].borrow();
-            Row::refused(rollout.response.chars().count(), Code::Panic)
-        };
-        Self::of(group.members.iter().map(row).collect())
+        Self::of(group.members.iter().map(|member| Row::panicked(rollouts[*member].borrow())).collect())
     }
 
     /// Rows of which nothing more is to be asked.

@@ -264,8 +264,18 @@ impl Engine {
         Report::refused(Arc::clone(&self.plan), rollouts, code)
     }
 
-    /// The path of borrowed rollouts, up to the judges.
+    /// The path of borrowed rollouts. A panic that is no rollout's is an error, as it is of a submitted batch.
     fn run(
+        &self,
+        rollouts: &[Rollout<'_>],
+        options: &ScoreOptions,
+        transcripts: bool,
+    ) -> Result<(Report, Vec<CallTranscript>), RunError> {
+        let run = || self.run_borrowed(rollouts, options, transcripts);
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(RunError::Panicked))
+    }
+
+    fn run_borrowed(
         &self,
         rollouts: &[Rollout<'_>],
         options: &ScoreOptions,

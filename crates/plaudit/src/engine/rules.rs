@@ -42,22 +42,25 @@ impl GroupScorer<'_> {
         prescored: &[Prescored],
         group: &Group,
     ) -> RuleResults {
-        let limit = self.limit();
-        self.with_samples(rollouts, group, |samples, originals| {
+        self.with_samples(rollouts, group, |samples, originals, limit| {
             let mut rows: Vec<Row> = Vec::with_capacity(samples.len());
             for (at, sample) in samples.iter().enumerate() {
-                let row = match originals[at] {
-                    original if original < at => Row { duplicate: true, ..rows[original].clone() },
-                    _ => match prescored.get(group.members[at]).and_then(Prescored::row) {
-                        Some(row) => row.clone(),
-                        None => self.score_alone(rollouts[group.members[at]].borrow(), sample, &limit),
-                    },
+                let rollout: &Rollout<'_> = rollouts[group.members[at]].borrow();
+                let alone = || match prescored.get(group.members[at]).and_then(Prescored::row) {
+                    Some(row) => row.clone(),
+                    None => self.score_alone(rollout, sample, limit),
                 };
-                rows.push(row);
+                rows.push(match originals[at] {
+                    None => Row::panicked(rollout),
+                    Some(original) if original < at => Row { duplicate: true, ..rows[original].clone() },
+                    Some(_) => {
+                        catch_unwind(AssertUnwindSafe(alone)).unwrap_or_else(|_| Row::panicked(rollout))
+                    }
+                });
             }
             let programs = self.programs(samples, &mut rows);
             if programs.is_empty() {
-                return self.score_rest(rollouts, group, samples, rows, &limit);
+                return self.score_rest(rollouts, group, samples, rows, limit);
             }
             RuleResults { programs, ..RuleResults::of(rows) }
         })
@@ -70,9 +73,8 @@ impl GroupScorer<'_> {
         group: &Group,
         rows: Vec<Row>,
     ) -> RuleResults {
-        let limit = self.limit();
-        self.with_samples(rollouts, group, |samples, _| {
-            self.score_rest(rollouts, group, samples, rows, &limit)
+        self.with_samples(rollouts, group, |samples, _, limit| {
+            self.score_rest(rollouts, group, samples, rows, limit)
         })
     }
 
@@ -99,28 +101,37 @@ impl GroupScorer<'_> {
         RuleResults { tasks, ..RuleResults::of(rows) }
     }
 
-    /// What rules see of the members of a group, and for each the first member with the same words.
-    fn with_samples<'r, R: Borrow<Rollout<'r>>, T>(
+    /// Hands on what rules see of the members of a group, and for each the first member with the same words: none where these
+    /// cannot be looked at without a panic. A panic in the work is every member's.
+    fn with_samples<'r, R: Borrow<Rollout<'r>>>(
         &self,
         rollouts: &[R],
         group: &Group,
-        work: impl FnOnce(&[Sample<'_>], &[usize]) -> T,
-    ) -> T {
-        let originals = group::originals(rollouts, &group.members);
-        let references = References::prepare(rollouts, &group.members);
-        let texts: Vec<Option<Text<'_>>> = (group.members.iter().zip(&originals).enumerate())
-            .map(|(at, (member, original))| {
-                let rollout: &Rollout<'_> = rollouts[*member].borrow();
-                (at == *original).then(|| Text::of(rollout))
-            })
-            .collect();
-        let samples: Vec<Sample<'_>> = (group.members.iter().zip(&originals).enumerate())
-            .filter_map(|(at, (member, original))| {
-                let rollout: &Rollout<'_> = rollouts[*member].borrow();
-                Some(Sample::of(rollout, texts[*original].as_ref()?, references.of(at)))
-            })
-            .collect();
-        work(&samples, &originals)
+        work: impl FnOnce(&[Sample<'_>], &[Option<usize>], &WorkLimit<'_>) -> RuleResults,
+    ) -> RuleResults {
+        let guarded = || {
+            let limit = self.limit();
+            let originals = group::originals(rollouts, &group.members);
+            let references = References::prepare(rollouts, &group.members);
+            let text = |at: usize| {
+                let rollout: &Rollout<'_> = rollouts[group.members[at]].borrow();
+                catch_unwind(AssertUnwindSafe(|| Text::of(rollout))).ok()
+            };
+            let texts: Vec<Option<Text<'_>>> = (originals.iter().enumerate())
+                .map(|(at, original)| (at == *original).then(|| text(at)).flatten())
+                .collect();
+            let nothing = Text::new("");
+            let samples: Vec<Sample<'_>> = (group.members.iter().zip(&originals).enumerate())
+                .map(|(at, (member, original))| {
+                    let text = texts[*original].as_ref().unwrap_or(&nothing);
+                    Sample::of(rollouts[*member].borrow(), text, references.of(at))
+                })
+                .collect();
+            let readable = |original: usize| texts[original].is_some().then_some(original);
+            let originals: Vec<Option<usize>> = originals.into_iter().map(readable).collect();
+            work(&samples, &originals, &limit)
+        };
+        catch_unwind(AssertUnwindSafe(guarded)).unwrap_or_else(|_| RuleResults::panicked(rollouts, group))
     }
 
     /// Scores a rollout without its group.

@@ -1,13 +1,16 @@
 //! Readers of conversations: chat messages, items of the Responses API, verl's masked text and verifiers' traces become turns.
 
 use super::masked::read_masked;
-use super::{InputError, kind};
+use super::{InputError, guarded, kind};
 use crate::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
 use crate::rollout::{Prompt, Rollout};
 use plaudit_code::exact;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// A response, or the content of a message, over which the reader of a debug build panics, so that tests see what becomes of a panic.
+const PANICS_WHEN_READ: &str = "plaudit-test: panic while reading";
 
 /// The most turns of a conversation.
 const MOST_TURNS: usize = 65_536;
@@ -50,6 +53,11 @@ fn wanted(path: &str, what: &str, found: &Value) -> InputError {
 
 /// Reads a response of any wire form. `table` says that it stands in a table, where every row has all columns.
 pub fn read_response(value: Value, path: &str, table: bool) -> Result<ParsedResponse, InputError> {
+    guarded(|| read_form(value, path, table))
+}
+
+fn read_form(value: Value, path: &str, table: bool) -> Result<ParsedResponse, InputError> {
+    debug_assert!(value != PANICS_WHEN_READ, "a test asks for it");
     match value {
         Value::String(text) => Ok(ParsedResponse { text, ..ParsedResponse::default() }),
         Value::Array(items) => turns(items, path, table),
@@ -109,15 +117,21 @@ fn turns(items: Vec<Value>, path: &str, table: bool) -> Result<ParsedResponse, I
         return Ok(of_turns(read_masked(&items, path)?));
     }
     let mut builder = TurnBuilder { turns: Vec::with_capacity(items.len()), open: None, table };
-    // Where a whole conversation was given, what comes before the model's first turn is its prompt.
+    // Where a whole conversation was given, what comes before the model's first turn is its prompt. A thought or a call is the
+    // model's, whatever role is written beside it.
     let asked = |item: &Value| {
-        item.get("role").is_some_and(|role| role == "system" || role == "user" || role == "developer")
+        let is_message = item.get("type").is_none_or(|kind| kind == "message");
+        is_message && ["system", "user", "developer"].iter().any(|role| item["role"] == *role)
     };
     let first = items.iter().position(|item| !asked(item)).unwrap_or(0);
+    let mut prompt_turns = 0;
     for (at, item) in items.iter().enumerate() {
+        if at == first {
+            prompt_turns = builder.turns.len();
+        }
         builder.item(item, &format!("{path}[{at}]"))?;
     }
-    let turns = builder.finish().split_off(first);
+    let turns = builder.finish().into_iter().skip(prompt_turns).collect();
     let prompt = (first > 0).then(|| items.into_iter().take(first).collect());
     Ok(ParsedResponse { prompt, ..of_turns(turns) })
 }
@@ -284,6 +298,7 @@ fn present(value: &Value) -> Option<Value> {
 
 /// The text of a content, which may be a list of parts. Images and sounds have none.
 fn content(value: &Value, path: &str) -> Result<String, InputError> {
+    debug_assert!(value != PANICS_WHEN_READ, "a test asks for it");
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Null => Ok(String::new()),
@@ -432,6 +447,26 @@ mod tests {
         assert_eq!(trace.finish_reason, Some(FinishReason::Length));
         assert_eq!(trace.tools.unwrap()[0].name, "add");
         assert_eq!(trace.prompt, Some(vec![json!({"role": "user", "content": "1 + 2?"})]));
+    }
+
+    #[test]
+    fn a_typed_item_is_no_prompt() {
+        let call = |name: &str| json!({"role": "user", "type": "function_call", "name": name});
+        let said = json!({"role": "assistant", "content": "x"});
+        let asked = json!({"role": "user", "type": "message", "content": "q"});
+        let thought = json!({"role": "user", "type": "reasoning"});
+        let result = json!({"role": "system", "type": "function_call_output", "output": "1"});
+        for (items, prompt, turns) in [
+            (json!([thought, call("f"), call("g"), said]), 0, 2),
+            (json!([asked, asked, thought, thought, call("f"), said]), 2, 3),
+            (json!([result, result, said]), 0, 3),
+            (json!([asked, asked]), 0, 2),
+            (json!([thought]), 0, 1),
+        ] {
+            let read = read(items.clone());
+            assert_eq!(read.prompt.map_or(0, |prompt| prompt.len()), prompt, "{items}");
+            assert_eq!(read.conversation.unwrap().turns.len(), turns, "{items}");
+        }
     }
 
     #[test]

@@ -12,11 +12,13 @@ pub use number::whole;
 pub use plaudit_code::exact;
 
 use crate::conversation::{Conversation, FinishReason};
+use crate::reason::Code;
 use crate::rollout::{Prompt, Rollout};
 use number::{count, decimal};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The longest line, in bytes. What is longer is refused without being held in memory.
@@ -239,8 +241,20 @@ impl Iterator for Rollouts {
 
 impl ExactSizeIterator for Rollouts {}
 
+/// Reads something of one row. A panic is that row's error, and concerns no other.
+pub fn guarded<T>(read: impl FnOnce() -> Result<T, InputError>) -> Result<T, InputError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        let message = "the reader failed as it must not; please report it";
+        Err(InputError::new(Code::Panic.as_str(), message))
+    })
+}
+
 /// The rollouts of one line of JSON: one, or those of a group line.
 pub fn read_line(line: &[u8], fields: &Fields) -> Result<Rollouts, InputError> {
+    guarded(|| read_text(line, fields))
+}
+
+fn read_text(line: &[u8], fields: &Fields) -> Result<Rollouts, InputError> {
     if line.len() > LONGEST_LINE {
         return Err(too_long());
     }
@@ -262,7 +276,7 @@ pub fn too_long() -> InputError {
 
 /// The rollouts of one object, such as a row of a table.
 pub fn read_map(map: Map<String, Value>, fields: &Fields) -> Result<Rollouts, InputError> {
-    read_object(map, fields, None)
+    guarded(|| read_object(map, fields, None))
 }
 
 /// The rollouts of one object, with the text that it was read from where there is one.

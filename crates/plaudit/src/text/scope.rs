@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+/// A response over which scoring panics in a debug build, so that tests see what becomes of a panic.
+const PANICS_WHEN_SCORED: &str = "plaudit-test: panic while scoring";
+
 /// Which part of a response is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -71,6 +74,7 @@ pub(super) struct ScopedTexts {
 impl<'a> Text<'a> {
     /// The response of a rollout, with all its parts.
     pub fn of(rollout: &'a Rollout<'_>) -> Self {
+        debug_assert!(rollout.response != PANICS_WHEN_SCORED, "a test asks for it");
         match &rollout.conversation {
             None => Self::new(&*rollout.response),
             Some(conversation) => Self::of_conversation(conversation),

@@ -160,6 +160,28 @@ fn a_panic_in_the_engine_still_tells() {
     assert!(receive.recv_timeout(Duration::from_secs(60)).unwrap());
 }
 
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_over_one_rollout_is_its_own() {
+    let responses = ["one", "plaudit-test: panic while scoring", "two", "plaudit-test: panic while scoring"];
+    let batch: Vec<Rollout<'static>> =
+        responses.iter().map(|response| Rollout::new(*response).in_group("g")).collect();
+    let engine = Arc::new(Engine::new(plan(OVERLAP)).unwrap());
+    let (send, receive) = mpsc::channel();
+    engine.submit(batch.clone(), ScoreOptions::default(), move |_, report| send.send(report).unwrap());
+    let submitted = receive.recv_timeout(Duration::from_secs(60)).unwrap();
+    for report in [engine.score(&batch), submitted] {
+        let report = report.unwrap();
+        let codes = report.rows.iter().map(|row| row.total.cause().map(|cause| cause.reason.code));
+        let panicked = Some(Code::Panic);
+        assert!(codes.map(|code| code == panicked).eq([false, true, false, true]));
+    }
+    // A panic that is nobody's own is every rollout's, also of a caller that waits.
+    let engine = Engine::new(plan(OVERLAP)).unwrap().with_clock(Arc::new(Broken));
+    let report = engine.score(&batch).unwrap();
+    assert_eq!(report.statistics.outcomes.of(OutcomeKind::Invalid), 4);
+}
+
 /// Waits until the mock has been asked so often.
 pub(crate) fn asked(mock: &Mock, calls: usize) {
     until("the judge is asked", || mock.ledger().len() >= calls);

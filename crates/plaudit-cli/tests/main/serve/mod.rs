@@ -3,7 +3,7 @@
 mod abuse;
 mod greedy;
 mod holders;
-mod http;
+pub(crate) mod http;
 mod jobs;
 mod native;
 mod robust;
