@@ -4,6 +4,7 @@
 use super::judged::{RuleResults, build_judge_tasks};
 use super::options::ScoreOptions;
 use super::prescore::Prescored;
+use crate::conversation::Role;
 use crate::exec::{Clock, Deadline, WorkLimit};
 use crate::group::{self, Group};
 use crate::judge::group_view::Member;
@@ -187,7 +188,9 @@ impl GroupScorer<'_> {
             details.turns = 1;
             return;
         };
-        let turns: Vec<Text<'_>> = conversation.assistant_turns().map(Text::of_turn).collect();
+        let parts = conversation.turns.split_inclusive(|turn| turn.role == Role::Assistant);
+        let own = parts.filter_map(|part| part.split_last().filter(|(turn, _)| turn.role == Role::Assistant));
+        let turns: Vec<Text<'_>> = own.map(|(turn, before)| Text::of_turn(turn, before)).collect();
         details.turns = turns.len();
         for (at, component) in branch.components.iter().enumerate().filter(|(_, one)| one.per_turn && !closed)
         {

@@ -8,6 +8,7 @@ pub mod lcs;
 pub mod lower;
 pub mod ngrams;
 pub mod pii;
+mod quotation;
 pub mod scope;
 pub mod sequence_matcher;
 pub mod space;

@@ -1,12 +1,12 @@
 //! Scopes of a response: the part that a rule reads, such as the final words of a conversation or all of the model's.
 
 use super::Text;
+use super::quotation::own_words;
 use super::thought::split_thought;
 use crate::conversation::{Conversation, Role, Turn};
 use crate::rollout::Rollout;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::cell::OnceCell;
 
 /// A response over which scoring panics in a debug build, so that tests see what becomes of a panic.
@@ -16,9 +16,9 @@ const PANICS_WHEN_SCORED: &str = "plaudit-test: panic while scoring";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// The model's final words: of a conversation, the last turn without its thought and without what it quotes (lines
-    /// that begin with `>`, and `<tool_response>` blocks), and nothing where the model does not speak last. A response
-    /// that is plain text is read whole.
+    /// The model's final words: of a conversation, the last turn without its thought and without what it quotes
+    /// (paragraphs whose lines begin with `>`, and `<tool_response>` blocks), and nothing where the model does not speak
+    /// last. A response that is plain text is read whole.
     #[default]
     Final,
     /// The final answer in the final words: the last `<answer>` pair, where there is one; of that, or of the final words,
@@ -83,12 +83,15 @@ impl<'a> Text<'a> {
 
     /// The final words of a conversation, with its other parts behind scopes.
     pub fn of_conversation(conversation: &'a Conversation) -> Self {
-        Self { conversation: Some(conversation), ..Self::new(without_quotes(conversation.final_words())) }
+        Self {
+            conversation: Some(conversation),
+            ..Self::new(own_words(conversation.final_words(), &conversation.turns))
+        }
     }
 
-    /// The words of one turn, as if they were the final ones of a conversation.
-    pub fn of_turn(turn: &'a Turn) -> Self {
-        Self::new(without_quotes(&turn.text))
+    /// The words of one turn, as if they were the final ones of a conversation, and after the turns of others just before.
+    pub fn of_turn(turn: &'a Turn, before: &[Turn]) -> Self {
+        Self::new(own_words(&turn.text, before))
     }
 
     /// How many bytes the whole response has, with all turns of a conversation.
@@ -113,26 +116,6 @@ impl<'a> Text<'a> {
         let scopes = self.dear().scopes.get_or_init(Box::default);
         cell(scopes).get_or_init(|| Text::new(make()))
     }
-}
-
-/// A text without the lines and blocks that quote somebody else.
-fn without_quotes(text: &str) -> Cow<'_, str> {
-    const OPEN: &str = "<tool_response>";
-    const CLOSE: &str = "</tool_response>";
-    let quotes = |line: &str| line.trim_start().starts_with('>');
-    let none = memchr::memchr(b'>', text.as_bytes()).is_none();
-    if none || !text.contains(OPEN) && !text.lines().any(quotes) {
-        return Cow::Borrowed(text);
-    }
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, quoted)) = rest.split_once(OPEN) {
-        kept.push_str(before);
-        rest = quoted.split_once(CLOSE).map_or("", |(_, after)| after);
-    }
-    kept.push_str(rest);
-    let lines: Vec<&str> = kept.lines().filter(|line| !quotes(line)).collect();
-    Cow::Owned(lines.join("\n"))
 }
 
 fn assistant(conversation: &Conversation) -> String {
@@ -235,7 +218,10 @@ mod tests {
             assert_eq!(scope.of(&text), part, "{scope:?}");
             assert_eq!(scope.view(&text).as_str(), part, "{scope:?}");
         }
-        assert_eq!(Text::of_turn(&conversation.turns[3]).as_str(), "It is \\boxed{3}.");
+        assert_eq!(
+            Text::of_turn(&conversation.turns[3], &conversation.turns[1..3]).as_str(),
+            "It is \\boxed{3}."
+        );
         assert_eq!(text.written().as_str(), "<think>\nso\n</think>\n> 2\nIt is \\boxed{3}.");
     }
 
@@ -247,18 +233,5 @@ mod tests {
         }
         assert_eq!((Scope::Answer.of(&text), Scope::Thought.of(&text)), ("c", "b"));
         assert_eq!(text.written().as_str(), text.as_str());
-    }
-
-    #[test]
-    fn quotes_are_not_the_models_own_words() {
-        for (text, own) in [
-            ("no > quote", "no > quote"),
-            ("> 42\nI do not know", "I do not know"),
-            ("a\n  >> 42\nb", "a\nb"),
-            ("<tool_response>42</tool_response> so", " so"),
-            ("so <tool_response>42", "so "),
-        ] {
-            assert_eq!(without_quotes(text), own);
-        }
     }
 }
