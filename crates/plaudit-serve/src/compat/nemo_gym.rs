@@ -205,7 +205,12 @@ fn written(name: &str, content: &Value) -> Result<String, ApiError> {
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        Value::Array(parts) => {
+            // A thought among the parts of a message is none of its words.
+            let is_thought = |part: &&Value| part["type"] == "thinking" || part["type"] == "reasoning";
+            let said = parts.iter().filter(|part| !is_thought(part));
+            said.filter_map(|part| part.get("text")?.as_str()).collect()
+        }
         _ => String::new(),
     }
 }

@@ -72,15 +72,22 @@ pub(super) fn read_masked(items: &[Value], path: &str) -> Result<Vec<Turn>, Inpu
         };
         spans.push(Span { text, of_model });
     }
-    let between = |template: &&ChatTemplate| {
-        spans.iter().any(|span| !span.of_model && span.text.contains(template.header.0))
+    // The template writes the first header between the model's turns; whatever follows may be what a tool or a user said.
+    let mut between = spans.iter().filter(|span| !span.of_model);
+    let header = |text: &str| {
+        let places = TEMPLATES.iter().filter_map(|one| Some((text.find(one.header.0)?, one)));
+        places.min_by_key(|(at, _)| *at).map(|(_, template)| template)
     };
+    // Where nothing stands between, the token that ends a turn of the model tells; without one there is nothing to split.
     let ends = |template: &&ChatTemplate| {
-        spans.iter().all(|span| span.of_model)
-            && template.ends.iter().any(|end| spans.iter().any(|span| span.text.contains(end)))
+        let ended = |span: &Span<'_>| template.ends.iter().any(|end| span.text.trim_end().ends_with(end));
+        spans.iter().any(ended)
     };
-    let known = TEMPLATES.iter().find(between).or_else(|| TEMPLATES.iter().find(ends));
-    let Some(template) = known.or_else(|| (spans.len() == 1).then_some(&TEMPLATES[0])) else {
+    let known = match between.clone().next() {
+        Some(_) => between.find_map(|span| header(span.text)),
+        None => TEMPLATES.iter().find(ends).or(TEMPLATES.first()),
+    };
+    let Some(template) = known else {
         let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
         return Err(bad(
             path,
@@ -99,7 +106,8 @@ pub(super) fn read_masked(items: &[Value], path: &str) -> Result<Vec<Turn>, Inpu
             opened = "";
         } else {
             let path = format!("{path}[{at}].text");
-            opened = template.between(span.text, &path, at + 1 == spans.len(), &mut turns)?;
+            let is_last = spans.get(at + 1).is_none_or(|next| !next.of_model);
+            opened = template.between(span.text, &path, is_last, &mut turns)?;
         }
     }
     Ok(turns)
@@ -138,7 +146,8 @@ impl ChatTemplate {
         Turn::assistant(&said, None, calls)
     }
 
-    /// The turns between two of the model's; gives back what the template wrote after the header of the next one.
+    /// The turns between two of the model's; gives back what the template wrote after the header of the next one. `last` says that the
+    /// model says nothing after them.
     fn between<'s>(
         &self,
         text: &'s str,
