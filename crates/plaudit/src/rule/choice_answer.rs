@@ -9,6 +9,7 @@ use super::choice_options::{
     ChoiceOptions, NEAR, first, is_mark, is_number_edge, matches, normal, plain, single, stands_alone,
 };
 use crate::text::space::{is_space, strip};
+use std::borrow::Cow;
 
 /// The longest box that is read, in bytes. Nothing longer is an answer, and the work stays bounded.
 const LONGEST: usize = 1 << 12;
@@ -108,12 +109,18 @@ const BEFORE: &str = "option choice answer letter is be it's select choose pick 
 /// Words between a denial and what it denies.
 const FILLING: &str = "option choice answer letter the be is it to";
 /// Words that deny what follows them.
-const DENYING: &str = "not neither nor never except excluding isn't aren't wasn't don't cannot no";
+const DENYING: &str = "not neither nor never except excluding isn't aren't wasn't weren't ain't don't doesn't didn't won't wouldn't \
+    can't cannot couldn't shouldn't no";
 /// Words that say of a letter before them that it is not the answer.
 const REFUSING: &str = "not wrong incorrect false out excluded impossible eliminated ruled unlikely";
 /// Words that deny or exclude an option's text in the same clause.
 const EXCLUDING: &str = "not no neither nor never none except excluding without anything isn't aren't cannot can't \
     don't doesn't didn't wasn't won't wouldn't wrong incorrect false";
+/// Words after an answer that take it back.
+const CORRECTING: &str = "no nope wait actually sorry oops correction scratch hmm rather";
+/// Commands of LaTeX that deny what follows them, or strike it out.
+const DENYING_COMMANDS: [&str; 10] =
+    ["neg", "lnot", "not", "neq", "ne", "cancel", "xcancel", "bcancel", "sout", "st"];
 /// Words that begin another clause.
 const CLAUSES: &str = "because since as so but rather instead not over";
 
@@ -129,6 +136,8 @@ struct Mention {
     /// The offsets of the letter and after it.
     span: (usize, usize),
     denied: bool,
+    /// Whether it is asked about, or taken back: then another letter after it counts.
+    corrected: bool,
 }
 
 impl ChoiceReader<'_> {
@@ -158,7 +167,7 @@ impl ChoiceReader<'_> {
         let text = strip(text);
         match text.rsplit_once('\n') {
             None => self.payload(text),
-            Some((_, last)) if last.len() <= LINE => self.exact(&plain(last)),
+            Some((_, last)) if last.len() <= LINE => self.exact(&plain(&spelled_denials(last))),
             Some(_) => Chosen::Nothing,
         }
     }
@@ -168,7 +177,8 @@ impl ChoiceReader<'_> {
         if payload.len() > LONGEST {
             return Chosen::Nothing;
         }
-        let payload = plain(payload);
+        let payload = spelled_denials(payload);
+        let payload = plain(&payload);
         match self.exact(&payload) {
             Chosen::Nothing => {}
             found => return found,
@@ -238,7 +248,11 @@ impl ChoiceReader<'_> {
         if !is_label {
             return Chosen::Nothing;
         }
-        if self.is_text_of_another(rest, letter) || self.lists_another(rest, letter) {
+        let is_corrected = || {
+            is_corrected(rest)
+                && self.mentions(rest).iter().any(|other| other.letter != letter && !other.denied)
+        };
+        if self.is_text_of_another(rest, letter) || self.lists_another(rest, letter) || is_corrected() {
             Chosen::Ambiguous
         } else {
             Chosen::Letter(letter)
@@ -318,7 +332,15 @@ impl ChoiceReader<'_> {
                 last.denied && is_one_of(word, "or and nor") && is_separator(&text[last.span.1..at])
             });
             let denied = chained || is_denied(before) || is_refused(after);
-            mentions.push(Mention { letter, span: (at, at + char.len_utf8()), denied });
+            let corrected = is_corrected(after);
+            mentions.push(Mention { letter, span: (at, at + char.len_utf8()), denied, corrected });
+        }
+        for at in 0..mentions.len() {
+            let letter = mentions[at].letter;
+            // A payload is short, so that looking through the rest of it is cheap.
+            let is_replaced =
+                || mentions[at + 1..].iter().any(|later| later.letter != letter && !later.denied);
+            mentions[at].denied |= mentions[at].corrected && is_replaced();
         }
         mentions
     }
@@ -544,12 +566,16 @@ fn last_word(before: &str) -> Option<&str> {
 
 /// Whether the words before a letter deny it: "not A", "neither A", "isn't option A", "anything but A", "rather than A".
 fn is_denied(before: &str) -> bool {
-    let mut words = before.trim_end_matches(is_space).rsplit(is_space).filter(|word| !word.is_empty());
+    // A comma or a colon ends what a word denies; brackets and emphasis do not.
+    const JOINED: [char; 10] = ['*', '_', '`', '(', '[', '{', '$', '"', '“', '‘'];
+    let words = before.trim_end_matches(is_space).rsplit(is_space);
+    let words = words.map(|word| word.trim_start_matches(is_mark).trim_end_matches(JOINED));
+    let mut words = words.filter(|word| !word.is_empty());
     let mut word = words.next();
-    while word.is_some_and(|word| is_one_of(word.trim_start_matches(is_mark), FILLING)) {
+    while word.is_some_and(|word| is_one_of(word, FILLING)) {
         word = words.next();
     }
-    let Some(word) = word.map(|word| word.trim_start_matches(is_mark)) else { return false };
+    let Some(word) = word else { return false };
     let earlier = || words.clone().next().unwrap_or("").trim_matches(is_mark);
     is_one_of(word, DENYING)
         || word.eq_ignore_ascii_case("but") && is_one_of(earlier(), "anything everything all any")
@@ -562,12 +588,72 @@ fn is_refused(after: &str) -> bool {
     let mut words =
         clause.split(is_space).filter(|word| !word.is_empty()).map(|word| word.trim_matches(is_mark));
     match words.next() {
-        Some(word) if is_one_of(word, "isn't cannot can't doesn't fails") => true,
+        Some(word)
+            if is_one_of(word, "isn't wasn't ain't cannot can't couldn't doesn't won't wouldn't fails") =>
+        {
+            true
+        }
         Some(word) if is_one_of(word, "is are was looks seems must can would does") => {
             words.take(2).any(|word| is_one_of(word, REFUSING))
         }
         _ => false,
     }
+}
+
+/// Whether what follows a letter asks about it or takes it back: "A? No, B", "A, no, B", "A ... wait, B".
+fn is_corrected(after: &str) -> bool {
+    let rest = after.trim_start_matches(|char: char| is_mark(char) || "-–—…/".contains(char));
+    let word = rest.split(|char: char| !char.is_alphanumeric() && char != '\'').next().unwrap_or("");
+    let ends = || rest[word.len()..].starts_with(|next: char| !is_space(next));
+    rest.starts_with('?') || is_one_of(word, CORRECTING) && (!word.eq_ignore_ascii_case("no") || ends())
+}
+
+/// The text with signs of denial as words: `¬A`, `!A`, `~A`, `\neg A`, `x \neq A`, and `~~A~~` that is struck out, are "not A".
+fn spelled_denials(text: &str) -> Cow<'_, str> {
+    if !text.contains(['¬', '￢', '≠', '!', '~', '∼', '\\', '’']) {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut rest, mut struck) = (String::with_capacity(text.len()), text, false);
+    while let Some(char) = rest.chars().next() {
+        let after = &rest[char.len_utf8()..];
+        // A sign before a letter denies it where nothing is joined to the sign; `option~B` has a space of LaTeX.
+        let is_free = !out.ends_with(|last: char| last.is_alphanumeric() || "}\\!".contains(last));
+        let leads = after.starts_with(|next: char| next.is_alphanumeric() || "([{*$".contains(next));
+        let command = after.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let step = match char {
+            '~' if after.starts_with('~') => {
+                struck = !struck;
+                out.push_str(if struck { " not " } else { " , " });
+                2
+            }
+            '!' if after.starts_with('=') => {
+                out.push_str(" not ");
+                2
+            }
+            '¬' | '￢' | '≠' => {
+                out.push_str(" not ");
+                char.len_utf8()
+            }
+            '!' | '~' | '∼' if is_free && leads => {
+                out.push_str(" not ");
+                char.len_utf8()
+            }
+            '\\' if DENYING_COMMANDS.contains(&&after[..command]) => {
+                out.push_str(" not ");
+                1 + command
+            }
+            '’' => {
+                out.push('\'');
+                char.len_utf8()
+            }
+            other => {
+                out.push(other);
+                other.len_utf8()
+            }
+        };
+        rest = &rest[step..];
+    }
+    Cow::Owned(out)
 }
 
 /// Whether what stands between two letters only lists them.
@@ -630,6 +716,37 @@ mod tests {
             ("B cells", ""),
             ("1B", ""),
             ("not A", ""),
+            ("not (A)", ""),
+            ("**not** A", ""),
+            ("isn’t A", ""),
+            ("It isn't B", ""),
+            ("¬A", ""),
+            ("¬ B", ""),
+            ("!B", ""),
+            ("~B", ""),
+            ("$\\neg B$", ""),
+            ("\\lnot{B}", ""),
+            ("x ≠ B", ""),
+            ("\\neq B", ""),
+            ("~~B~~", ""),
+            ("~~glass rod~~", ""),
+            ("\\cancel{B}", ""),
+            ("\\sout{B}", ""),
+            ("~~A~~ B", "B"),
+            ("\\cancel{A} B", "B"),
+            ("!A, B", "B"),
+            ("A? No, B", "B"),
+            ("Is it A? No, it is B.", "B"),
+            ("A, no, B", "B"),
+            ("A ... wait, B", "B"),
+            ("A. No, B", "?"),
+            ("A) Actually, B", "?"),
+            ("B?", "B"),
+            ("So B? Yes.", "B"),
+            ("No, B", "B"),
+            ("option~B", "B"),
+            ("B!", "B"),
+            ("B, no other insulates", "B"),
             ("neither A nor B", ""),
             ("not A or B", ""),
             ("anything but the glass rod", ""),
