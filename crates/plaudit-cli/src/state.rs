@@ -99,7 +99,7 @@ impl State {
     /// Where the rollouts of this run go; they appear when it has finished.
     pub(crate) fn copy(&self) -> Result<RolloutCopy, CliError> {
         match &self.journal {
-            Store::Folder(_) => Output::open(&path(&self.folder, ROLLOUTS)).map(RolloutCopy::File),
+            Store::Folder(_) => Output::private(&path(&self.folder, ROLLOUTS)).map(RolloutCopy::File),
             Store::Redis(_) => Ok(RolloutCopy::small()),
         }
     }
@@ -122,7 +122,7 @@ impl State {
             }
             Store::Folder(_) => {
                 let name = path(&self.folder, RUN);
-                let mut file = Output::open(&name)?;
+                let mut file = Output::private(&name)?;
                 writeln!(file, "{text}").map_err(|error| CliError::writing(&name, error))?;
                 file.finish()
             }

@@ -4,6 +4,7 @@ use crate::error::CliError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// How much is gathered before it is written.
@@ -36,6 +37,15 @@ impl Drop for PartialFile {
 impl Output {
     /// Opens a path, or stdout for `-`. A symbolic link stays: the file that it leads to is written.
     pub(crate) fn open(path: &str) -> Result<Self, CliError> {
+        Self::create(path, 0o666)
+    }
+
+    /// The same, but a new file is its owner's alone.
+    pub(crate) fn private(path: &str) -> Result<Self, CliError> {
+        Self::create(path, 0o600)
+    }
+
+    fn create(path: &str, mode: u32) -> Result<Self, CliError> {
         let name = if is_stdout(path) { "stdout" } else { path };
         let wrap = |file: File, part: Option<PartialFile>| Self {
             name: name.to_owned(),
@@ -60,7 +70,7 @@ impl Output {
         let temporary =
             temporary.ok_or_else(|| CliError::Arguments(format!("{path:?} is no name of a file")))?;
         tidy(&target);
-        let file = begin(&temporary).map_err(failure)?;
+        let file = begin(&temporary, mode).map_err(failure)?;
         let part = PartialFile { temporary, path: target, done: false };
         Ok(wrap(file, Some(part)))
     }
@@ -113,9 +123,9 @@ fn beside(path: &Path) -> Option<PathBuf> {
 }
 
 /// A new file that is locked for as long as it is written, so that nobody takes it for what a killed run has left.
-fn begin(part: &Path) -> io::Result<File> {
+fn begin(part: &Path, mode: u32) -> io::Result<File> {
     loop {
-        let file = OpenOptions::new().write(true).create_new(true).open(part)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(part)?;
         // Where files cannot be locked, nothing is ever tidied away either.
         let _ = file.try_lock();
         if part.exists() {

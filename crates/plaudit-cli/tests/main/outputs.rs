@@ -285,3 +285,20 @@ fn the_recipe_is_read_once() {
     let again = run(&["replay", "--state", &state, "-q"]);
     assert!(again.code == 0 && again.out == ran.out, "{}", again.talk);
 }
+
+#[test]
+fn a_state_is_its_owners_in_any_folder() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new("private-state");
+    let (recipe, state) = (folder.file("recipe.yaml", LENGTH), folder.path("state"));
+    std::fs::create_dir(&state).unwrap();
+    std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let rows = folder.file("rows.jsonl", "{\"response\":\"a\"}\n");
+    let ran = run(&["score", &rows, "-r", &recipe, "--state", &state, "-q"]);
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    let files: Vec<_> = std::fs::read_dir(&state).unwrap().map(Result::unwrap).collect();
+    assert!(files.iter().any(|file| file.file_name() == "rollouts.jsonl"));
+    for file in files {
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0, "{:?}", file.file_name());
+    }
+}
