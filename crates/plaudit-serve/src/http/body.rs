@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// How long a body may take whatever its length.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the rest of a body that is too long is read and discarded, so that the client gets the answer: while something comes within
+/// How long the rest of a body that is refused is read and discarded, so that the client gets the answer: while something comes within
 /// the first, and never longer than the second.
 const LINGER: Duration = Duration::from_secs(1);
 const LONGEST_LINGER: Duration = Duration::from_secs(5);
@@ -117,7 +117,7 @@ impl AsRef<[u8]> for LeasedBytes {
     }
 }
 
-/// Reads the body of a request, a JSON object. The rest of a body that is too long is discarded for a while: many clients read nothing
+/// Reads the body of a request, a JSON object. The rest of a body that is refused is discarded for a while: many clients read nothing
 /// before they have sent everything, and closing a socket with unread input resets the connection, which loses the answer.
 pub(crate) async fn read(
     headers: &HeaderMap,
@@ -132,7 +132,7 @@ pub(crate) async fn read(
     // With `Expect: 100-continue`, the client has sent nothing yet.
     let is_sent = !headers.contains_key(header::EXPECT);
     match taken {
-        Err(error) if error.status == StatusCode::PAYLOAD_TOO_LARGE && is_sent => {
+        Err(error) if error.close && is_sent => {
             // Beside the answer, which goes out at once.
             drop(tokio::spawn(discard(body)));
             Err(error)

@@ -16,7 +16,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, StatusCode, Uri};
 use plaudit::exec::TraceSpan as _;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +53,9 @@ pub(crate) async fn handle(
         let header = request.headers().get("traceparent").and_then(|header| header.to_str().ok());
         tracer.request(header, method.as_str())
     });
-    let checked = check_headers(app, request.headers()).and_then(|()| check_path(request.uri().path()));
+    let checked = check_headers(app, request.headers())
+        .and_then(|()| check_target(request.uri(), request.headers()))
+        .and_then(|()| check_path(request.uri().path()));
     let mut response = match checked {
         // The router is always ready and never fails.
         Ok(()) => match guarded(in_span(span.clone(), router.clone().call(request.map(Body::new)))).await {
@@ -143,6 +145,18 @@ fn check_headers(app: &AppState, headers: &HeaderMap) -> Result<(), ApiError> {
         }
     }
     Ok(())
+}
+
+/// Rejects a request whose target names another host than its Host header: a proxy before the service goes by the target.
+fn check_target(target: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
+    let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
+    match target.authority() {
+        Some(named) if !host.is_some_and(|host| host.eq_ignore_ascii_case(named.as_str().as_bytes())) => {
+            let message = "the target of the request and its Host header name different hosts";
+            Err(ApiError::bad_request("http.host", message).closing())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Rejects paths whose percent-encoding is broken or hides control characters; the router decodes leniently.
