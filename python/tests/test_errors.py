@@ -31,6 +31,7 @@ BAD: dict[str, Callable[[], Any]] = {
     "one string": lambda: engine().score(responses="abc"),
     "lengths": lambda: engine().score(["p"], ["a", "b"]),
     "type in a column": lambda: engine().score(responses=[1.5]),
+    "huge reference": lambda: engine().score(responses=["a"], references=[10**5000]),
     "negative tokens": lambda: engine().score(responses=["a"], tokens=[-1]),
     "deep extras": lambda: engine().score(responses=["a"], extras=[{"a": object()}]),
     "validate": lambda: engine().score(responses=["a"], validate="yes"),  # type: ignore[arg-type]

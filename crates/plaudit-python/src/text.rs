@@ -219,7 +219,9 @@ pub(crate) fn text(
     let kind = type_name(item);
     let decimal = kind == "Decimal" && allowed == NumbersAsText::Any;
     if item.is_instance_of::<PyInt>() || kind.starts_with("int") || kind.starts_with("uint") || decimal {
-        return Ok(Some(item.str()?.try_into()?));
+        // Python writes no integer with more digits than `sys.set_int_max_str_digits` allows.
+        let digits = item.str().map_err(|error| error::argument(format_args!("{}: {error}", place())))?;
+        return Ok(Some(digits.try_into()?));
     }
     if kind.starts_with("float") {
         // By its own digits: numpy's numbers of 32 bits are others in 64.

@@ -263,6 +263,11 @@ impl GroupScorer<'_> {
         if let Some(code) = limit.reached() {
             return all(Outcome::invalid(code));
         }
+        let mut prompts = asked.iter().filter_map(|member| samples[*member].prompt);
+        let first = prompts.next();
+        if prompts.any(|prompt| Some(prompt) != first) {
+            return all(Outcome::invalid(Code::GroupMixed));
+        }
         let group: Vec<Sample<'_>> = asked.iter().map(|member| samples[*member]).collect();
         match catch_unwind(AssertUnwindSafe(|| rule.score(&group))) {
             Ok(outcomes) if outcomes.len() == asked.len() => outcomes,

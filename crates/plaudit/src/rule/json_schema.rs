@@ -96,7 +96,11 @@ impl SchemaPatterns {
                 _ => return Err(SchemaFailure::Unsupported("something else than an object".to_owned())),
             }
         }
-        Ok(patterns)
+        // A reference that leads back to itself cannot be checked for any value.
+        match SchemaChecker::new().check(root, &patterns, &Value::Null) {
+            Err(SchemaFailure::Unsupported(what)) => Err(SchemaFailure::Unsupported(what)),
+            _ => Ok(patterns),
+        }
     }
 
     /// Compiles what a keyword has of patterns; false where it has too many.
@@ -763,6 +767,18 @@ mod tests {
             assert!(unsupported, "{schema}");
         }
         assert_eq!(ask(json!({"title": "t", "format": "date", "x-order": 1}), json!("x")), Ok(()));
+    }
+
+    #[test]
+    fn a_circle_of_references_is_found_without_a_value() {
+        for schema in [
+            json!({"$ref": "#"}),
+            json!({"allOf": [{"$ref": "#"}]}),
+            json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
+        ] {
+            assert!(matches!(SchemaPatterns::of(&schema), Err(SchemaFailure::Unsupported(_))), "{schema}");
+        }
+        assert!(SchemaPatterns::of(&json!({"type": "object", "properties": {"a": {"$ref": "#"}}})).is_ok());
     }
 
     #[test]

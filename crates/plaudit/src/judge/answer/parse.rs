@@ -100,6 +100,9 @@ fn answer(content: &str) -> Result<&str, Reason> {
     if content.is_empty() {
         return Err(Code::JudgeEmpty.into());
     }
+    if content.contains('\0') {
+        return Err(Reason::new(Code::JudgeJson, "the answer holds a NUL"));
+    }
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
         if !content
             .as_bytes()
