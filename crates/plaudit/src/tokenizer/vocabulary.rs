@@ -16,6 +16,26 @@ const NONE: u32 = u32::MAX;
 /// How many tokens are single bytes. They have the first numbers.
 const BYTES: u32 = 256;
 
+/// Up to how many bytes a piece of text is encoded without looking for repetition, and how many steps are remembered else.
+const SHORT: usize = 256;
+const STEPS: usize = 64;
+
+/// What was found once after a token, which holds wherever the same bytes follow it.
+#[derive(Clone, Copy)]
+struct Step {
+    last: u32,
+    at: usize,
+    /// How many bytes from there decide.
+    looked_at: usize,
+    first: u32,
+}
+
+impl Default for Step {
+    fn default() -> Self {
+        Self { last: NONE, at: 0, looked_at: 0, first: NONE }
+    }
+}
+
 /// All tokens of a byte-pair encoding.
 pub(super) struct Vocabulary {
     /// The bytes of all tokens, in the order of their numbers.
@@ -119,11 +139,16 @@ impl Vocabulary {
         tokens.clear();
         // The places that no sequence of tokens leads on from, one bit each.
         let mut dead = vec![0u64; piece.len() / 64 + 1];
+        // In a long run of marks the same tokens follow the same ones again and again.
+        let mut steps = if piece.len() > SHORT { vec![Step::default(); STEPS] } else { Vec::new() };
         let mut at = 0;
-        let mut next = self.longest(piece);
+        let mut next = Some(self.longest(piece).0);
         while at < piece.len() {
             let last = tokens.last().copied();
-            let mut token = next;
+            let mut token = match next {
+                Some(token) => token,
+                None => self.first_after(last.unwrap_or(NONE), piece, at, &mut steps),
+            };
             while token != NONE {
                 let end = at + self.len_of(token);
                 let is_dead = dead[end / 64] & (1 << (end % 64)) != 0;
@@ -135,15 +160,32 @@ impl Vocabulary {
             if token != NONE {
                 tokens.push(token);
                 at += self.len_of(token);
-                next = self.longest(&piece[at..]);
+                next = None;
             } else {
                 dead[at / 64] |= 1 << (at % 64);
                 // There is a last token: every text has an encoding, so its start is never dead.
                 let Some(last) = tokens.pop() else { return };
                 at -= self.len_of(last);
-                next = last;
+                next = Some(last);
             }
         }
+    }
+
+    /// The longest token at a place that may follow the last one, or a longer one that is still to be tried.
+    fn first_after(&self, last: u32, piece: &[u8], at: usize, steps: &mut [Step]) -> u32 {
+        let Some(step) = steps.get_mut(last as usize % STEPS) else { return self.longest(&piece[at..]).0 };
+        let window = |at: usize, length: usize| piece.get(at..at + length);
+        let is_same = step.last == last
+            && window(at, step.looked_at).is_some_and(|here| Some(here) == window(step.at, step.looked_at));
+        if !is_same {
+            let (longest, depth) = self.longest(&piece[at..]);
+            let mut first = longest;
+            while first != NONE && !self.may_follow(last, first) {
+                first = self.shorter[first as usize];
+            }
+            *step = Step { last, at, looked_at: depth + 1, first };
+        }
+        step.first
     }
 
     /// Whether two tokens stay as they are where the text of both is encoded.
@@ -172,17 +214,18 @@ impl Vocabulary {
         }
     }
 
-    /// The longest token that a text starts with.
-    fn longest(&self, text: &[u8]) -> u32 {
-        let (mut node, mut token) = (0, NONE);
+    /// The longest token that a text starts with, and how many bytes of the text some token starts with.
+    fn longest(&self, text: &[u8]) -> (u32, usize) {
+        let (mut node, mut token, mut depth) = (0, NONE, 0);
         for byte in text {
             let Some(next) = self.next.get(&step(node, *byte)) else { break };
             node = *next;
+            depth += 1;
             if self.ends[node as usize] != NONE {
                 token = self.ends[node as usize];
             }
         }
-        token
+        (token, depth)
     }
 
     fn bytes_of(&self, id: u32) -> &[u8] {
@@ -307,6 +350,20 @@ mod tests {
             }
             assert_eq!(vocabulary.parts.len(), count);
             assert_eq!(hasher.finalize().to_string(), hash);
+        }
+    }
+
+    #[test]
+    fn long_runs_are_encoded_as_defined() {
+        for unit in ["-", "=", "a", "!?", "-=-", "----- ", "\n", "é", "ab1", "xyzzy"] {
+            let text = unit.repeat(400 / unit.len());
+            for vocabulary in ALL.map(vocabulary) {
+                assert_eq!(
+                    encoded(vocabulary, text.as_bytes()),
+                    merged(vocabulary, text.as_bytes()),
+                    "{unit}"
+                );
+            }
         }
     }
 
