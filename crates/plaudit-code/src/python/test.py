@@ -35,6 +35,8 @@ class State:
     raised = None
     # Kept, because a test can catch everything.
     invalid = broken = None
+    # Errors of the program that end loops, which the test expects.
+    ends = []
 
 
 def invalid(message):
@@ -100,9 +102,41 @@ def ask(do, on, name, arguments=(), keywords=None):
     except Exception as failure:
         broken(f"the program's answer cannot be read: {type(failure).__name__}")
     if error is not None:
-        State.raised = error
+        State.raised = error = arriving(error)
         raise error
     return result
+
+
+# What Python's own loops, generators and threads take for an end.
+ENDS = (StopIteration, StopAsyncIteration, GeneratorExit, SystemExit, KeyboardInterrupt)
+TEST_FILES = ("test.py", "setup.py", "prompt.py")
+
+
+def arriving(error):
+    """The error as the test sees it. One that would end a loop of the test without a word is a `RuntimeError`, as PEP 479 has it,
+    unless the function of the test that called names it; so is one inside a method that Python calls for its own purposes.
+    """
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename not in TEST_FILES:
+        frame = frame.f_back
+    if frame is None:
+        return error
+    name = frame.f_code.co_name
+    protocol = name.startswith("__") and name not in ("__init__", "__call__", "__enter__", "__exit__")
+    if not protocol and not isinstance(error, ENDS):
+        return error
+    names = {kind.__name__ for kind in type(error).__mro__} - {"Exception", "BaseException", "object"}
+    if names.isdisjoint(frame.f_code.co_names):
+        return RuntimeError(f"the program raised {type(error).__name__}: {error}")
+    if isinstance(error, ENDS):
+        State.ends.append(error)
+    return error
+
+
+def swallowed(error):
+    """Whether an error never came back to the test: one that did has a function of the test in its trace."""
+    trace = error.__traceback__
+    return trace is None or trace.tb_frame.f_code.co_filename not in TEST_FILES
 
 
 def error_of(names, message):
@@ -334,6 +368,8 @@ def main():
     try:
         run(request)
         verdict, message = "passed", ""
+        if any(map(swallowed, State.ends)):
+            verdict, message = "error", "an error of the program ended a loop of the test"
     except BaseException as error:
         verdict, message = "error", message_of(error, request["source"])
         if isinstance(error, AssertionError) and error is not State.raised:

@@ -164,6 +164,70 @@ fn truth_is_not_the_programs_to_decide() {
     }
 }
 
+/// Errors that Python's own protocols take for an end, or for "not there": a loop that they cut short proves nothing.
+#[test]
+fn errors_that_end_loops_pass_no_test() {
+    let check = |body: &str| json!({"entry_point": "f", "test": format!("CASES = [(1, 'zebra-7391'), (2, 'zebra-7392')]\ndef check(candidate):\n    {body}\n")});
+    let tests = [
+        check("assert all(map(lambda t: candidate(t[0]) == t[1], CASES))"),
+        check("assert not list(filter(lambda t: candidate(t[0]) != t[1], CASES))"),
+        check("for (x, want), got in zip(CASES, map(candidate, [1, 2])): assert got == want"),
+        check("assert not any(map(lambda t: candidate(t[0]) != t[1], CASES))"),
+        check("for got in iter(lambda: candidate(1), 'zebra'): assert got == 'zebra-7391'"),
+        check("assert all(candidate(x) == want for x, want in CASES)"),
+        check("assert sum(map(lambda t: candidate(t[0]) != t[1], CASES)) == 0"),
+        check("assert next(map(candidate, [1]), 'zebra-7391') == 'zebra-7391'"),
+        check("assert max(map(candidate, [1, 2]), default='zebra') == 'zebra'"),
+        check("assert [candidate(x) for x, _ in CASES] == [] or not list(map(candidate, [1]))"),
+        check("for got in map(candidate, [1, 2]): assert got == 'zebra-7391'"),
+        check(
+            "import itertools\n    for got in itertools.starmap(candidate, [(1,), (2,)]): assert got == 'zebra-7391'",
+        ),
+        check(
+            "import itertools\n    assert not list(itertools.dropwhile(lambda t: candidate(t[0]) == t[1], CASES))",
+        ),
+        check(
+            "import functools\n    for got in iter(functools.partial(candidate, 1), 0): assert got == 'zebra-7391'",
+        ),
+        check(
+            "try:\n        assert all(map(candidate, [1, 2]))\n    except StopIteration:\n        assert False",
+        ),
+        check(
+            "try:\n        for got in iter(lambda: candidate(1), 0): assert got == 'zebra-7391'\n    except Exception:\n        raise",
+        ),
+        check(
+            "class Each:\n        def __getitem__(self, at): return candidate(CASES[at][0]) == CASES[at][1]\n    assert all(Each())",
+        ),
+        check(
+            "class Each:\n        def __iter__(self): return self\n        def __next__(self): return candidate(1)\n    for got in Each(): assert got == 'zebra-7391'",
+        ),
+        check(
+            "class Lazy:\n        def __getattr__(self, name): return candidate(1)\n    assert getattr(Lazy(), 'x', 'zebra-7391') == 'zebra-7391'",
+        ),
+        check(
+            "class Table(dict):\n        def __missing__(self, key): return candidate(key)\n    assert all(map(lambda t: Table()[t[0]] == t[1], CASES))",
+        ),
+    ];
+    for error in [
+        "StopIteration",
+        "StopIteration('zebra')",
+        "StopAsyncIteration",
+        "GeneratorExit",
+        "SystemExit(0)",
+        "KeyboardInterrupt",
+        "IndexError('zebra')",
+        "type('Stop', (StopIteration,), {})()",
+        "type('Missing', (AttributeError, IndexError, KeyError), {})()",
+    ] {
+        for test in &tests {
+            let code = format!("def f(x): raise {error}");
+            for execution in python(&code, test) {
+                assert_eq!(execution.score(), Some(0.0), "{test}\n{code}\n{execution:?}");
+            }
+        }
+    }
+}
+
 /// A program cannot make a test invalid in order to be left out of the score.
 #[test]
 fn a_program_cannot_make_its_test_invalid() {
