@@ -1,9 +1,13 @@
 //! Assert statements of MBPP and HumanEval, taken apart: the call goes into the box, what it must return stays outside.
 
 use crate::cases::{Case, TestsError};
+use crate::python::{PythonParser, Syntax};
 use crate::script;
 use crate::task_code::TaskCode;
 use crate::value::PyValue;
+use ruff_python_ast::{CmpOp, Expr, Stmt, StmtFunctionDef};
+use ruff_text_size::Ranged;
+use std::ops::Range;
 
 /// The cases of a test that is Python: one for each assert where all can be taken apart, else scripts.
 pub(crate) fn cases(
@@ -12,16 +16,33 @@ pub(crate) fn cases(
     entry_point: Option<&str>,
     task: &TaskCode,
 ) -> Result<Vec<Case>, TestsError> {
-    let script = || script::cases(test, setup, entry_point, &task.source);
-    let Some((imports, asserts)) = statements(test) else { return script() };
-    if asserts.is_empty() {
-        return Ok(Vec::new());
+    // One statement may stand anywhere in its line.
+    let test = if test.trim().contains('\n') { test } else { test.trim() };
+    let module = match PythonParser::for_test().parse(test) {
+        Ok(module) => module,
+        Err(Syntax::Invalid(line)) => {
+            let line = line.map_or_else(String::new, |line| format!(", line {line}"));
+            return Err(TestsError::Form(format!("a test is no Python{line}")));
+        }
+        // Too large to be looked at; it can still be run.
+        Err(_) => return script::cases(test, setup, entry_point, &task.source, &[]),
+    };
+    let body = &module.syntax().body;
+    let script = || script::cases(test, setup, entry_point, &task.source, body);
+    let mut found = Statements::default();
+    if found.read(body, test).is_none() {
+        return script();
     }
-    let setup =
-        if imports.is_empty() { setup.to_owned() } else { format!("{setup}\n{}", imports.join("\n")) };
+    if found.has_check && entry_point.is_none() {
+        return Err(TestsError::Form("a test with `check` needs `entry_point`".to_owned()));
+    }
+    let setup = match found.imports.as_slice() {
+        [] => setup.to_owned(),
+        imports => format!("{setup}\n{}", imports.join("\n")),
+    };
     let mut cases = Vec::new();
-    for assert in asserts {
-        let Some((source, expected)) = take_apart(&assert, &setup) else { return script() };
+    for assert in found.asserts {
+        let Some((source, expected)) = take_apart(assert, test, &setup) else { return script() };
         // The program's box does not have the task's own functions.
         if task.is_used_by(&source, entry_point) {
             return script();
@@ -32,154 +53,74 @@ pub(crate) fn cases(
     Ok(cases)
 }
 
-/// A statement over several lines is scanned again with each of them; a longer one is not taken apart.
-const LONGEST_STATEMENT: usize = 32 * 1024;
-
-/// The imports and the conditions of the asserts, where there is nothing else that does something.
-fn statements(test: &str) -> Option<(Vec<String>, Vec<String>)> {
-    let (mut imports, mut asserts) = (Vec::new(), Vec::new());
-    let mut lines = test.lines();
-    while let Some(line) = lines.next() {
-        let mut statement = line.trim().to_owned();
-        // A statement goes on while a bracket or a triple quote is open, or after a backslash.
-        loop {
-            if let Some(rest) = statement.strip_suffix('\\') {
-                statement = rest.to_owned();
-            } else if Scan::of(&statement).open == 0 {
-                break;
-            }
-            if statement.len() > LONGEST_STATEMENT {
-                return None;
-            }
-            statement.push(' ');
-            statement.push_str(lines.next()?.trim());
-        }
-        let first = statement.split_ascii_whitespace().next().unwrap_or("");
-        match first {
-            "" | "pass" => {}
-            "import" | "from" => imports.push(statement),
-            _ if first.starts_with('#') || statement == "def check(candidate):" => {}
-            _ if first == "METADATA" || statement == "check(candidate)" => {}
-            _ if statement.starts_with("assert") => {
-                let rest = &statement["assert".len()..];
-                if !rest.starts_with([' ', '(', '\t']) {
-                    return None;
-                }
-                asserts.push(rest.trim().to_owned());
-            }
-            _ => return None,
-        }
-    }
-    Some((imports, asserts))
+/// The statements of a test that consists of imports and asserts.
+#[derive(Default)]
+struct Statements<'t> {
+    imports: Vec<&'t str>,
+    /// The conditions.
+    asserts: Vec<&'t Expr>,
+    /// Whether they stand in a function `check`.
+    has_check: bool,
 }
 
-/// What a scan of an expression found outside brackets and quotes.
-struct Scan {
-    /// Brackets that are still open.
-    open: usize,
-    /// `==` at the top: where.
-    equals: Vec<usize>,
-    /// The first comma at the top.
-    comma: Option<usize>,
-    /// `#` at the top.
-    comment: Option<usize>,
-    /// Whether another comparison or a logical word stands at the top.
-    other: bool,
-    /// ` is ` at the top: where.
-    is: Option<usize>,
-}
-
-impl Scan {
-    fn of(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        let mut scan =
-            Self { open: 0, equals: Vec::new(), comma: None, comment: None, other: false, is: None };
-        let mut at = 0;
-        while at < bytes.len() {
-            match bytes[at] {
-                quote @ (b'"' | b'\'') => {
-                    let triple = bytes[at..].starts_with(&[quote; 3]);
-                    at = after_quote(bytes, at, quote, triple);
-                    if at > bytes.len() {
-                        // Never closed: a triple quote goes on in the next line.
-                        scan.open += usize::from(triple);
-                    }
-                    continue;
+impl<'t> Statements<'t> {
+    /// Nothing where a statement is more than that.
+    fn read(&mut self, body: &'t [Stmt], test: &'t str) -> Option<()> {
+        for statement in body {
+            match statement {
+                Stmt::Pass(_) => {}
+                Stmt::Import(_) | Stmt::ImportFrom(_) => self.imports.push(text_of(statement, test)?),
+                Stmt::Assert(assert) => self.asserts.push(&assert.test),
+                Stmt::Assign(assign) if matches!(assign.targets.as_slice(), [Expr::Name(name)] if name.id == "METADATA") =>
+                    {}
+                Stmt::FunctionDef(function) if is_check(function) && !self.has_check => {
+                    self.has_check = true;
+                    self.read(&function.body, test)?;
                 }
-                b'(' | b'[' | b'{' => scan.open += 1,
-                b')' | b']' | b'}' => scan.open = scan.open.saturating_sub(1),
-                _ if scan.open > 0 => {}
-                b'#' => {
-                    scan.comment = Some(at);
-                    break;
-                }
-                b',' => scan.comma = scan.comma.or(Some(at)),
-                b'=' if bytes.get(at + 1) == Some(&b'=') => {
-                    scan.equals.push(at);
-                    at += 1;
-                }
-                b'<' | b'>' | b'!' | b'=' => scan.other = true,
-                b' ' => {
-                    let rest = &text[at..];
-                    scan.other |= [" and ", " or ", " in ", " not ", " if ", " is not "]
-                        .iter()
-                        .any(|word| rest.starts_with(word));
-                    if rest.starts_with(" is ") && scan.is.is_none() {
-                        scan.is = Some(at);
-                    }
-                }
-                _ => {}
+                Stmt::Expr(expression) => match &*expression.value {
+                    Expr::StringLiteral(_) => {}
+                    Expr::Call(_) if text_of(statement, test)? == "check(candidate)" => {}
+                    _ => return None,
+                },
+                _ => return None,
             }
-            at += 1;
         }
-        scan
+        Some(())
     }
 }
 
-/// Where the text goes on after a quoted part; beyond its end where the quote never closes.
-fn after_quote(bytes: &[u8], start: usize, quote: u8, triple: bool) -> usize {
-    let mut at = start + if triple { 3 } else { 1 };
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 1,
-            byte if byte == quote && !triple => return at + 1,
-            byte if byte == quote && bytes[at..].starts_with(&[quote; 3]) => return at + 3,
-            _ => {}
-        }
-        at += 1;
-    }
-    bytes.len() + 1
+/// Whether a function is `def check(candidate)`.
+fn is_check(function: &StmtFunctionDef) -> bool {
+    let mut parameters = function.parameters.iter();
+    function.name.as_str() == "check"
+        && function.decorator_list.is_empty()
+        && !function.is_async
+        && parameters.next().is_some_and(|only| only.name().as_str() == "candidate" && !only.is_variadic())
+        && parameters.next().is_none()
+}
+
+/// The text of a part of a test.
+fn text_of<'t>(part: &impl Ranged, test: &'t str) -> Option<&'t str> {
+    test.get(Range::<usize>::from(part.range()))
 }
 
 /// The call of a condition and what it must return, where that is a literal. A condition that is more than one call of the
 /// program's function is not taken apart: it could hold what is expected, and the program's interpreter would decide about it.
-fn take_apart(condition: &str, setup: &str) -> Option<(String, PyValue)> {
-    let scan = Scan::of(condition);
-    let end = [scan.comma, scan.comment].into_iter().flatten().min().unwrap_or(condition.len());
-    let mut condition = condition[..end].trim();
-    // `assert (f(1) == 2)` is the same without its parentheses.
-    for _ in 0..4 {
-        if condition.starts_with('(') && condition.ends_with(')') && closes_at_end(condition) {
-            condition = condition[1..condition.len() - 1].trim();
-        }
-    }
-    let scan = Scan::of(condition);
-    if scan.other {
-        return None;
-    }
-    let value = |source: &str, literal: &str| {
-        let expected = PyValue::literal(literal.trim())?;
-        is_call(source.trim(), setup).then(|| (source.trim().to_owned(), expected))
+fn take_apart(condition: &Expr, test: &str, setup: &str) -> Option<(String, PyValue)> {
+    let Expr::Compare(compare) = condition else { return None };
+    let ([operator], [right]) = (&*compare.ops, &*compare.comparators) else { return None };
+    let left = &*compare.left;
+    let value = |call: &Expr, literal: &Expr| {
+        // Python reads the end of a line in a text as one character, whatever the file has.
+        let literal = text_of(literal, test).filter(|text| !text.contains('\r'))?;
+        let expected = PyValue::literal(literal)?;
+        is_call(call, test, setup).then_some(())?;
+        Some((text_of(call, test)?.to_owned(), expected))
     };
-    match (scan.equals.as_slice(), scan.is) {
-        ([at], None) => {
-            let (left, right) = (&condition[..*at], &condition[at + 2..]);
-            value(left, right).or_else(|| value(right, left))
-        }
+    match operator {
+        CmpOp::Eq => value(left, right).or_else(|| value(right, left)),
         // `1 is True` does not hold, though `1 == True` does.
-        ([], Some(at)) => {
-            value(&condition[..at], &condition[at + 4..]).filter(|(_, expected)| *expected == PyValue::None)
-        }
+        CmpOp::Is => value(left, right).filter(|(_, expected)| *expected == PyValue::None),
         _ => None,
     }
 }
@@ -224,50 +165,28 @@ const BUILT_IN: [&str; 34] = [
 const MORE_BUILT_IN: [&str; 10] =
     ["tuple", "type", "zip", "divmod", "pow", "eval", "exec", "format", "isclose", "print"];
 
-/// Whether a source is one call of a function of the program.
-fn is_call(source: &str, setup: &str) -> bool {
-    let Some(at) = source.find('(') else { return false };
-    let (name, arguments) = source.split_at(at);
-    let word = !name.is_empty()
-        && !name.starts_with(|letter: char| letter.is_ascii_digit())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+/// Whether an expression is one call of a function of the program.
+fn is_call(expression: &Expr, test: &str, setup: &str) -> bool {
+    let Expr::Call(call) = expression else { return false };
+    let Expr::Name(name) = &*call.func else { return false };
+    let (name, arguments) = (name.id.as_str(), text_of(&call.arguments, test).unwrap_or("("));
     // What the test brings along is not the program's, and the program could change it.
     let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let brought = setup.contains("import *") || setup.split(|other| !letter(other)).any(|word| word == name);
-    if !word || brought || !closes_at_end(arguments) {
-        return false;
-    }
     let built_in = BUILT_IN.contains(&name) || MORE_BUILT_IN.contains(&name);
-    !built_in || !arguments[1..].contains('(')
-}
-
-/// Whether the bracket that opens a text is closed by its last character.
-fn closes_at_end(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let (mut at, mut open) = (0, 0_usize);
-    while at < bytes.len() {
-        match bytes[at] {
-            quote @ (b'"' | b'\'') => {
-                at = after_quote(bytes, at, quote, bytes[at..].starts_with(&[quote; 3]));
-                continue;
-            }
-            b'(' | b'[' | b'{' => open += 1,
-            b')' | b']' | b'}' => {
-                open = open.saturating_sub(1);
-                if open == 0 {
-                    return at + 1 == bytes.len();
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    false
+    !brought && !(built_in && arguments.get(1..).is_none_or(|inner| inner.contains('(')))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn taken_apart(condition: &str, setup: &str) -> Option<(String, PyValue)> {
+        let test = format!("assert {condition}");
+        let module = PythonParser::for_test().parse(&test).unwrap();
+        let Some(Stmt::Assert(assert)) = module.syntax().body.first() else { panic!("{test}") };
+        take_apart(&assert.test, &test, setup)
+    }
 
     #[test]
     fn asserts_are_taken_apart() {
@@ -281,9 +200,12 @@ mod tests {
             ("f(1) == {1, 2}  # any order", "f(1)", "{1, 2}"),
             ("sum(10, 15) == 6", "sum(10, 15)", "6"),
             ("height(Node(1, Node(2))) == 2", "height(Node(1, Node(2)))", "2"),
+            ("f() == \"\"\"a\n  b\"\"\"", "f()", "'a\\n  b'"),
+            ("f(\n  1, # (one\n  2) == 3", "f(\n  1, # (one\n  2)", "3"),
+            ("f ( 1 ) \\\n == 3 # all \\", "f ( 1 )", "3"),
         ] {
             let wanted = (source.to_owned(), PyValue::literal(literal).unwrap());
-            assert_eq!(take_apart(condition, "import math"), Some(wanted), "{condition}");
+            assert_eq!(taken_apart(condition, "import math"), Some(wanted), "{condition}");
         }
         for condition in [
             "f(1) == g(2)",
@@ -309,7 +231,7 @@ mod tests {
             "(f(1) == 2) == True",
             "len(f(1)) == 0",
         ] {
-            assert_eq!(take_apart(condition, "from x import near"), None, "{condition}");
+            assert_eq!(taken_apart(condition, "from x import near"), None, "{condition}");
         }
     }
 
@@ -342,6 +264,21 @@ mod tests {
             matches!(read("from x import y\nassert f(1) == 2", "import z", None).as_slice(), [Case::Expression { setup, .. }] if setup == "import z\nfrom x import y")
         );
         assert!(read("# nothing", "", None).is_empty());
+        // A backslash ends a comment, and swallows nothing.
+        assert_eq!(read("assert f(1) == 1 # \\\nassert f(2) == 2", "", None).len(), 2);
+        assert_eq!(read("assert f(1) == 1; assert f(2) == 2", "", None).len(), 2);
+        assert_eq!(read("  assert f(1) == 1\n", "", None).len(), 1);
+        for faulty in [
+            "def check(candidate):\n    assert candidate(1) == 2\n",
+            "def check(candidate):\n    assert candidate(1) == 2\ncheck(candidate)\n",
+            "def check(f):\n    for i in [1]: assert f(i) == 2\ncheck(candidate)\n",
+            "assert (f(1) == 2, 'always true')",
+            "def test_f():\n    assert (f(1) == 2,\n        'always true')",
+            "assert f(1) == ",
+        ] {
+            let read = cases(faulty, "", None, &TaskCode::default());
+            assert!(matches!(read, Err(TestsError::Form(_))), "{faulty}: {read:?}");
+        }
         for hostile in [
             "assert (",
             "assert '''",

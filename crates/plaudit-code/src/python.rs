@@ -16,6 +16,8 @@ const SHORT: usize = 4096;
 const EXACT: usize = 4 * SHORT;
 /// How many tokens of one response are read. A token takes at most some 250 ns.
 const MOST_TOKENS: usize = 100_000;
+/// The same for a test, which may hold all its cases as literals.
+const MOST_TEST_TOKENS: usize = 1_000_000;
 /// How many operators and keywords may nest in an expression: as many as Python's `ast` can hold.
 const DEEPEST: usize = 3000;
 /// How many parameter lists of lambdas may nest. Each takes some 1.5 KB of stack.
@@ -50,6 +52,11 @@ impl PythonParser {
     /// For the grammar of Python 3 with this minor version.
     pub const fn new(minor: u8) -> Self {
         Self { version: PythonVersion { major: 3, minor }, exact: EXACT, tokens: MOST_TOKENS }
+    }
+
+    /// For a test of a data set, in the newest grammar.
+    pub(crate) const fn for_test() -> Self {
+        Self { tokens: MOST_TEST_TOKENS, ..Self::new(14) }
     }
 
     /// Whether a text is a module, as `ast.parse` sees it: what only the compiler refuses, such as a `return` outside of a function,

@@ -1,30 +1,43 @@
 //! Test scripts read without running them: the functions that pytest would run, and what a script needs that a box does not have.
 
 use crate::cases::{Case, TestsError};
+use ruff_python_ast::visitor::{Visitor, walk_stmt};
+use ruff_python_ast::{Expr, Stmt};
 
 /// What tests may use of pytest and of numpy; the box has these and nothing else of them (`python/pytest.py`, `numpy.py`).
 const PYTEST: [&str; 5] = ["raises", "approx", "fail", "main", "mark.parametrize"];
 const NUMPY: [&str; 5] = ["allclose", "isclose", "ndarray", "float32", "float64"];
 
-/// The cases of a test that is a program: one for each function that pytest would run, else one.
+/// The cases of a test that is a program, with its statements: one for each function that pytest would run, else one.
 pub(crate) fn cases(
     source: &str,
     setup: &str,
     candidate: Option<&str>,
     prompt: &str,
+    body: &[Stmt],
 ) -> Result<Vec<Case>, TestsError> {
+    let fault = |what: String| Err(TestsError::Form(what));
     if let Some(name) = unsupported(source) {
-        return Err(TestsError::Form(format!("a test uses `{name}`, which boxes do not have")));
+        return fault(format!("a test uses `{name}`, which boxes do not have"));
     }
     // Nothing is proven by absence.
     if !["assert", "raise", "fail"].iter().any(|word| source.contains(word)) {
-        return Err(TestsError::Form("a test script without an assert".to_owned()));
+        return fault("a test script without an assert".to_owned());
+    }
+    if asserts_a_tuple(body) {
+        return fault("an assert of a tuple is always true".to_owned());
     }
     let mut source = source.to_owned();
-    if has_line(&source, "def check(") && !has_line(&source, "check(") {
-        if candidate.is_none() {
-            return Err(TestsError::Form("a test with `check` needs `entry_point`".to_owned()));
+    let functions = functions(body);
+    let calls = |names: fn(&str) -> bool| body.iter().any(|statement| is_call_of_check(statement, names));
+    // A test too large to be looked at has no statements here.
+    let has_check = defines(body, "check") || body.is_empty() && has_line(&source, "def check(");
+    if has_check && candidate.is_none() {
+        let named = calls(|name| name != "candidate") || defines(body, "candidate");
+        if !named && functions.is_empty() {
+            return fault("a test with `check` needs `entry_point`".to_owned());
         }
+    } else if has_check && !calls(|_| true) {
         source.push_str("\ncheck(candidate)\n");
     }
     let case = |function: Option<String>| Case::Script {
@@ -34,11 +47,52 @@ pub(crate) fn cases(
         prompt: prompt.to_owned(),
         function,
     };
-    let functions = functions(&source);
     if functions.is_empty() {
         return Ok(vec![case(None)]);
     }
     Ok(functions.into_iter().map(|function| case(Some(function))).collect())
+}
+
+/// Whether a module defines or assigns a name.
+fn defines(body: &[Stmt], wanted: &str) -> bool {
+    body.iter().any(|statement| match statement {
+        Stmt::FunctionDef(function) => function.name.as_str() == wanted,
+        Stmt::Assign(assign) => {
+            assign.targets.iter().any(|target| matches!(target, Expr::Name(name) if name.id == wanted))
+        }
+        Stmt::Import(import) => import.names.iter().any(|name| name.asname.as_deref() == Some(wanted)),
+        Stmt::ImportFrom(import) => {
+            import.names.iter().any(|name| name.asname.as_ref().unwrap_or(&name.name).as_str() == wanted)
+        }
+        _ => false,
+    })
+}
+
+/// Whether a statement calls `check` with something that is called so.
+fn is_call_of_check(statement: &Stmt, named: fn(&str) -> bool) -> bool {
+    let Stmt::Expr(expression) = statement else { return false };
+    let Expr::Call(call) = &*expression.value else { return false };
+    let argument = call.arguments.args.first();
+    matches!(&*call.func, Expr::Name(name) if name.id == "check")
+        && argument.is_none_or(|argument| !matches!(argument, Expr::Name(name) if !named(&name.id)))
+}
+
+/// Whether an assert has its message inside of parentheses, and so asserts nothing.
+fn asserts_a_tuple(body: &[Stmt]) -> bool {
+    struct Search(bool);
+    impl<'a> Visitor<'a> for Search {
+        fn visit_stmt(&mut self, statement: &'a Stmt) {
+            if let Stmt::Assert(assert) = statement {
+                self.0 |= matches!(&*assert.test, Expr::Tuple(tuple) if !tuple.elts.is_empty());
+            }
+            walk_stmt(self, statement);
+        }
+
+        fn visit_expr(&mut self, _: &'a Expr) {}
+    }
+    let mut search = Search(false);
+    search.visit_body(body);
+    search.0
 }
 
 /// Whether a text looks like a test script.
@@ -53,26 +107,28 @@ fn has_line(text: &str, start: &str) -> bool {
 }
 
 /// The functions that pytest would run, as `test_name` or `TestClass.test_name`.
-fn functions(source: &str) -> Vec<String> {
-    let (mut found, mut class) = (Vec::new(), None);
-    for line in source.lines() {
-        let text = line.trim_start();
-        let indented = text.len() < line.len();
-        if !indented && !text.is_empty() && !text.starts_with('#') {
-            let named = text.strip_prefix("class ").filter(|name| name.starts_with("Test"));
-            class = named.map(|name| name.split(['(', ':', ' ']).next().unwrap_or(""));
-        }
-        let Some(name) = text.strip_prefix("def ").and_then(|rest| rest.split('(').next()) else { continue };
-        if !name.starts_with("test_") {
-            continue;
-        }
-        let name = match (indented, class) {
-            (false, _) => name.trim().to_owned(),
-            (true, Some(class)) => format!("{class}.{}", name.trim()),
-            (true, None) => continue,
-        };
+fn functions(body: &[Stmt]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut add = |name: String| {
         if !found.contains(&name) {
             found.push(name);
+        }
+    };
+    for statement in body {
+        match statement {
+            Stmt::FunctionDef(function) if function.name.starts_with("test_") => {
+                add(function.name.to_string());
+            }
+            Stmt::ClassDef(class) if class.name.starts_with("Test") => {
+                for method in &class.body {
+                    if let Stmt::FunctionDef(method) = method
+                        && method.name.starts_with("test_")
+                    {
+                        add(format!("{}.{}", class.name, method.name));
+                    }
+                }
+            }
+            _ => {}
         }
     }
     found
@@ -108,18 +164,24 @@ fn unsupported(source: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::python::PythonParser;
+
+    fn read(source: &str) -> Result<Vec<Case>, TestsError> {
+        let module = PythonParser::for_test().parse(source).unwrap();
+        cases(source, "", Some("f"), "", &module.syntax().body)
+    }
 
     #[test]
     fn functions_of_pytest_are_found() {
         let source = "from solution import f\n\ndef helper(): pass\ndef test_a():\n    def test_inner(): pass\n    assert f(1)\n\
                       class TestMore(object):\n    x = 1\n\n    def test_b(self): pass\n    def help(self): pass\n\
                       class Other:\n    def test_c(self): pass\nx = 1\ndef test_a(): pass\n";
-        assert_eq!(functions(source), ["test_a", "TestMore.test_b"]);
+        let module = PythonParser::for_test().parse(source).unwrap();
+        assert_eq!(functions(&module.syntax().body), ["test_a", "TestMore.test_b"]);
     }
 
     #[test]
     fn a_script_that_asserts_nothing_is_no_test() {
-        let read = |source: &str| cases(source, "", Some("f"), "");
         assert!(matches!(read("def check(candidate):\n    candidate(1)"), Err(TestsError::Form(_))));
         assert!(read("def check(candidate):\n    assert candidate(1)").is_ok());
         assert!(read("import pytest\ndef test_f():\n    with pytest.raises(ValueError): f(1)").is_ok());

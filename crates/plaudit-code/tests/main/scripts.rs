@@ -126,7 +126,6 @@ fn classes_answer_by_their_methods() {
 #[test]
 fn tests_at_fault_are_no_wrong_answers() {
     for test in [
-        "from solution import f\ndef test_f():\n    assert f(1 == 1",
         "import no_such_module\nfrom solution import f\ndef test_f():\n    assert f(1) == 1",
         "from solution import f\ndef test_f():\n    assert 1 == 1",
         "from solution import f\ndef test_f(capsys):\n    assert f(1) == 1",
@@ -149,9 +148,23 @@ fn tests_at_fault_are_no_wrong_answers() {
         "import numpy as np\nfrom solution import f\ndef test_f():\n    assert f(np.array([1])) == 1",
         "import unittest\nfrom solution import f\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(1), 1)",
         "def check(candidate):\n    assert candidate(1) > 1",
+        "def check(candidate):\n    assert candidate(1) == 2\n",
+        "from solution import f\ndef test_f():\n    assert f(1 == 1",
+        "from solution import f\ndef test_f():\n    assert (f(1) == 1, 'always true')",
     ] {
         assert!(matches!(Tests::parse(&json!(test)), Err(TestsError::Form(_))), "{test}");
     }
+}
+
+/// Asserts are read as Python reads them.
+#[test]
+fn asserts_over_several_lines_keep_their_text() {
+    let lines = json!("assert f() == \"\"\"a\nb\"\"\"\n");
+    all_give(&lines, "def f(): return 'a\\nb'", &[Passed]);
+    all_give(&lines, "def f(): return 'a b'", &[Wrong]);
+    let comment = json!("assert f(1) == 1 # one \\\nassert f(2) == 2\n");
+    all_give(&comment, "def f(x): return x", &[Passed, Passed]);
+    all_give(&comment, "def f(x): return 1", &[Passed, Wrong]);
 }
 
 /// What data sets put before every program is there where a program uses it, and is never the function under test.
