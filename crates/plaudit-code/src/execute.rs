@@ -263,7 +263,11 @@ impl Program {
             Case::Expression { setup, source, candidate, .. } => {
                 json!({"setup": setup, "expression": source, "candidate": candidate})
             }
-            Case::Script { .. } => json!({}),
+            Case::Script { setup, source, .. } => {
+                let asks = ["capsys", "capfd", "stdout", "stderr"];
+                let printed = asks.iter().any(|word| source.contains(word) || setup.contains(word));
+                json!({"streams": if printed { &["input", "output"][..] } else { &["input"] }})
+            }
         };
         request["prelude"] = self.prelude.as_str().into();
         add_harness(&mut job, &self.language, &[WIRE, PROGRAM_SIDE], &request);

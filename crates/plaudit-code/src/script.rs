@@ -5,7 +5,9 @@ use ruff_python_ast::visitor::{Visitor, walk_stmt};
 use ruff_python_ast::{Expr, Stmt};
 
 /// What tests may use of pytest and of numpy; the box has these and nothing else of them (`python/pytest.py`, `numpy.py`).
-const PYTEST: [&str; 5] = ["raises", "approx", "fail", "main", "mark.parametrize"];
+const PYTEST: [&str; 7] = ["raises", "approx", "fail", "fixture", "main", "mark", "param"];
+/// Marks of pytest that decide whether a test counts.
+const DECIDING_MARKS: [&str; 4] = ["mark.skip", "mark.skipif", "mark.xfail", "mark.usefixtures"];
 const NUMPY: [&str; 5] = ["allclose", "isclose", "ndarray", "float32", "float64"];
 
 /// The cases of a test that is a program, with its statements: one for each function that pytest would run, else one.
@@ -33,7 +35,8 @@ pub(crate) fn cases(
     // A test too large to be looked at has no statements here.
     let has_check = defines(body, "check") || body.is_empty() && has_line(&source, "def check(");
     if has_check && candidate.is_none() {
-        let named = calls(|name| name != "candidate") || defines(body, "candidate");
+        let tests = |statement: &Stmt| matches!(statement, Stmt::Assert(_) | Stmt::For(_) | Stmt::With(_));
+        let named = calls(|name| name != "candidate") || defines(body, "candidate") || body.iter().any(tests);
         if !named && functions.is_empty() {
             return fault("a test with `check` needs `entry_point`".to_owned());
         }
@@ -119,10 +122,15 @@ fn functions(body: &[Stmt]) -> Vec<String> {
             Stmt::FunctionDef(function) if function.name.starts_with("test_") => {
                 add(function.name.to_string());
             }
-            Stmt::ClassDef(class) if class.name.starts_with("Test") => {
-                for method in &class.body {
+            Stmt::ClassDef(class) => {
+                let unit = class.bases().iter().any(|base| {
+                    matches!(base, Expr::Attribute(base) if base.attr.as_str() == "TestCase")
+                        || matches!(base, Expr::Name(base) if base.id == "TestCase")
+                });
+                let prefix = if unit { "test" } else { "test_" };
+                for method in class.body.iter().filter(|_| unit || class.name.starts_with("Test")) {
                     if let Stmt::FunctionDef(method) = method
-                        && method.name.starts_with("test_")
+                        && method.name.starts_with(prefix)
                     {
                         add(format!("{}.{}", class.name, method.name));
                     }
@@ -136,11 +144,24 @@ fn functions(body: &[Stmt]) -> Vec<String> {
 
 /// The first name that a script uses of a library and that the box does not have.
 fn unsupported(source: &str) -> Option<String> {
-    if source.contains("unittest") {
-        return Some("unittest".to_owned());
+    // What a test puts in the place of something else than the program's own names, the program does not see.
+    for (at, word) in source.match_indices("patch(").chain(source.match_indices("patch.object(")) {
+        let target = source[at + word.len()..].trim_start_matches(['"', '\'']);
+        let shared = [
+            "solution",
+            "builtins.input",
+            "sys.stdout",
+            "sys.stderr",
+            "sys.stdin",
+            "sys, 'std",
+            "sys, \"std",
+        ];
+        if !shared.iter().any(|name| target.starts_with(name)) {
+            return Some("patch".to_owned());
+        }
     }
     let numpy = source.contains("numpy");
-    let libraries = [("pytest", &PYTEST, true), ("np", &NUMPY, numpy), ("numpy", &NUMPY, numpy)];
+    let libraries = [("pytest", &PYTEST[..], true), ("np", &NUMPY[..], numpy), ("numpy", &NUMPY[..], numpy)];
     for (library, known, used) in libraries {
         if !used {
             continue;
@@ -153,7 +174,10 @@ fn unsupported(source: &str) -> Option<String> {
             let Some(rest) = source[at + library.len()..].strip_prefix('.') else { continue };
             let end = rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '.'));
             let name = &rest[..end.unwrap_or(rest.len())];
-            if !known.contains(&name.trim_end_matches('.')) {
+            let name = name.trim_end_matches('.');
+            let first = name.split('.').next().unwrap_or("");
+            let decides = DECIDING_MARKS.contains(&name);
+            if decides || !known.contains(&first) {
                 return Some(format!("{library}.{name}"));
             }
         }
@@ -173,11 +197,11 @@ mod tests {
 
     #[test]
     fn functions_of_pytest_are_found() {
-        let source = "from solution import f\n\ndef helper(): pass\ndef test_a():\n    def test_inner(): pass\n    assert f(1)\n\
+        let source = "class Unit(unittest.TestCase):\n    def testing(self): pass\n\ndef helper(): pass\ndef test_a():\n    def test_inner(): pass\n    assert f(1)\n\
                       class TestMore(object):\n    x = 1\n\n    def test_b(self): pass\n    def help(self): pass\n\
                       class Other:\n    def test_c(self): pass\nx = 1\ndef test_a(): pass\n";
         let module = PythonParser::for_test().parse(source).unwrap();
-        assert_eq!(functions(&module.syntax().body), ["test_a", "TestMore.test_b"]);
+        assert_eq!(functions(&module.syntax().body), ["Unit.testing", "test_a", "TestMore.test_b"]);
     }
 
     #[test]
@@ -193,12 +217,16 @@ mod tests {
             ("import pytest\nwith pytest.raises(ValueError): f()", None),
             ("@pytest.mark.parametrize('a', [1])", None),
             ("@pytest.mark.skip", Some("pytest.mark.skip")),
-            ("@pytest.fixture\ndef x(): pass", Some("pytest.fixture")),
+            ("@pytest.mark.slow\ndef x(): pass", None),
+            ("@pytest.fixture\ndef x(): pass", None),
+            ("pytest.importorskip('x')", Some("pytest.importorskip")),
+            ("with patch('builtins.input', f): pass", None),
+            ("with patch('time.sleep'): pass", Some("patch")),
             ("import numpy as np\nnp.allclose(1, 2)", None),
             ("import numpy as np\nnp.array([1])", Some("np.array")),
             ("import numpy\nnumpy.zeros(3)", Some("numpy.zeros")),
             ("step.np.x = 1", None),
-            ("class TestA(unittest.TestCase): pass", Some("unittest")),
+            ("class TestA(unittest.TestCase): pass", None),
         ] {
             assert_eq!(unsupported(source).as_deref(), wanted, "{source}");
         }

@@ -1,27 +1,163 @@
 """The program's side: calls one function of solution.py, evaluates one expression, or answers the calls of a test.
 
 The program's own output goes to standard error. What a test expects is not known in here, and nothing that happens in here
-decides about a test: results leave as typed data.
+decides about a test: results leave as typed data, or as numbers of objects that stay in here.
 """
 
 import builtins
 
-# What the test has made of classes of the program, and functions that it got as results.
-OBJECTS = []
+# Objects and classes that the test knows by number; the numbers by identity; classes of which it has not been told.
+OBJECTS, CLASSES, NUMBERS, NEWS = [], [], {}, []
+# Objects that the test has made of classes: they stay objects to it, whatever they are derived from.
+MADE = set()
+# Functions of the test by number, and errors that an iterator raised after items that were asked for with it.
+STUBS, PENDING = {}, {}
+SPACE = {}
+BASES = (bool, int, str, float, bytes, tuple, frozenset, list, dict, set)
+SPECIALS = (
+    "len str repr bool hash iter next reversed int float complex index round abs neg pos invert enter exit call contains getitem "
+    "setitem delitem format await eq lt le gt ge add sub mul truediv floordiv mod divmod pow matmul lshift rshift and or xor "
+    "radd rsub rmul rtruediv rfloordiv rmod rdivmod rpow rmatmul rlshift rrshift rand ror rxor "
+    "iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor"
+).split()
+
+
+def number(value):
+    """An object by its number. It is kept, so that its identity stays its own."""
+    if id(value) not in NUMBERS:
+        NUMBERS[id(value)] = len(OBJECTS)
+        OBJECTS.append(value)
+    return NUMBERS[id(value)]
+
+
+def number_of_class(kind):
+    """A class by its number; the test is told once what it is."""
+    if id(kind) in NUMBERS:
+        return NUMBERS[id(kind)]
+    NUMBERS[id(kind)] = at = len(CLASSES)
+    CLASSES.append(kind)
+    bases = [plain_class(base) for base in kind.__bases__]
+    given = [base for base in BASES if issubclass(kind, base)]
+    own = [name for name in SPECIALS if is_own(kind, f"__{name}__")]
+    news = {"class": at, "name": kind.__name__, "module": kind.__module__, "bases": bases, "specials": own}
+    news["base"] = given[0].__name__ if given else None
+    news["function"] = kind.__name__ in ("function", "builtin_function_or_method", "method", "partial", "_lru_cache_wrapper")
+    news["generator"] = kind.__name__ in ("generator", "coroutine")
+    news["mapping"] = hasattr(kind, "keys")
+    NEWS.append(news)
+    return at
+
+
+def is_own(kind, name):
+    method = getattr(kind, name, None)
+    return method is not None and method is not getattr(object, name, None)
+
+
+def plain_class(kind):
+    if kind.__module__ == "builtins" and getattr(builtins, kind.__name__, None) is kind:
+        return ["T", kind.__name__]
+    return ["C", number_of_class(kind)]
+
+
+def rich(value, kind, depth):
+    """What crosses as more than plain data."""
+    if isinstance(value, type):
+        return plain_class(value)
+    if kind in BASES or kind is bytearray or kind is range:
+        return None
+    if id(value) in NUMBERS and NUMBERS[id(value)] in STUBS:
+        return ["F", STUBS[NUMBERS[id(value)]]]
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    known = name in TEXTS or name in ("collections.deque", "_io.StringIO") or name.startswith("builtins.dict_")
+    if known or kind.__module__.split(".")[0] == "numpy" and hasattr(value, "tolist"):
+        return None
+    made = id(value) in NUMBERS and NUMBERS[id(value)] in MADE
+    for base in BASES:
+        if isinstance(value, base) and issubclass(kind, base) and not (made and base in (list, dict, set)):
+            data = dict(dict.items(value)) if base is dict else base(base.__iter__(value)) if base in BASES[5:] else None
+            if data is None:
+                data = {str: str.__str__, int: int.__pos__, float: float.__pos__, bytes: bytes.__bytes__}[base](value)
+            return ["s", number_of_class(kind), number(value), plain(data, depth + 1)]
+    return ["h", number(value), number_of_class(kind)]
 
 
 def other(value):
-    """A function is kept, so that the test can call it; all else is an object of which nothing is known outside."""
-    if type(value).__name__ in ("function", "builtin_function_or_method", "method", "partial"):
-        OBJECTS.append(value)
-        return ["h", len(OBJECTS) - 1]
     return ["o"]
 
 
 def known(data):
-    if data[0] == "h":
-        return OBJECTS[data[1]]
+    letter, content = data[0], data[1]
+    if letter == "h":
+        return OBJECTS[content]
+    if letter == "s":
+        copy_into(OBJECTS[content], value_of(data[2])) if type(OBJECTS[content]) in BASES else None
+        return OBJECTS[content]
+    if letter == "C":
+        return CLASSES[content]
+    if letter == "T":
+        return getattr(builtins, content)
+    if letter == "b":
+        module, name = content.rsplit(".", 1)
+        return getattr(__import__(module), name)
+    if letter == "n":
+        return find(SPACE, content)
+    if letter == "F":
+        return stub(data)
+    if letter == "E":
+        return error_of(data)
     raise ValueError("no typed data")
+
+
+def error_of(data):
+    """An error of the test."""
+    kind, arguments = value_of(data[1]), [value_of(item) for item in data[2]]
+    return kind(*arguments)
+
+
+class Missing:
+    """A default of the test's function, which stays with the test."""
+
+
+def stub(data):
+    """A function of the test, with its parameters: calling it asks the test."""
+    _, at, name, positional, defaults, keywords, rest, named = data
+    for number_of_stub, known_at in STUBS.items():
+        if known_at == at:
+            return OBJECTS[number_of_stub]
+
+    def call(arguments, given):
+        given = {key: value for key, value in given.items() if value is not Missing}
+        return call_back(at, [value for value in arguments if value is not Missing], given)
+
+    required = len(positional) - defaults
+    parts = [*positional[:required], *(f"{word}=MISSING" for word in positional[required:])]
+    parts += [f"*{rest}"] if rest else ["*"] if keywords else []
+    parts += [f"{word}=MISSING" for word in keywords] + ([f"**{named}"] if named else [])
+    passed = ", ".join([*positional, *([f"*{rest}"] if rest else [])])
+    given = ", ".join([*(f"{word!r}: {word}" for word in keywords), *([f"**{named}"] if named else [])])
+    source = f"lambda {', '.join(parts)}: CALL_THE_TEST([{passed}], {{{given}}})"
+    function = eval(source, {"CALL_THE_TEST": call, "MISSING": Missing})
+    function.__name__ = function.__qualname__ = name
+    STUBS[number(function)] = at
+    return function
+
+
+def call_back(at, arguments, keywords):
+    """Has the test call one of its functions, and answers what it asks for meanwhile."""
+    with Wire.lock:
+        message = {"callback": at, "arguments": [plain(value) for value in arguments]}
+        message["keywords"] = {key: plain(value) for key, value in keywords.items()}
+        reply(message)
+        while True:
+            line = Wire.source.readline()
+            if not line:
+                os._exit(0)
+            request = json.loads(line)
+            if "returned" in request:
+                return value_of(request["returned"])
+            if "threw" in request:
+                raise value_of(request["threw"])
+            reply(answer_of(request))
 
 
 def keys_as_numbers(value):
@@ -43,50 +179,203 @@ def find(space, name):
     return found
 
 
+def operate(name, values):
+    """An operator, as Python has it."""
+    import operator
+
+    first = values[0]
+    if name in ("len", "str", "repr", "bool", "hash", "iter", "int", "float", "complex", "round", "abs", "reversed", "format", "divmod"):
+        return getattr(builtins, name)(*values)
+    if name in ("copy", "deepcopy"):
+        return getattr(__import__("copy"), name)(first)
+    if name in ("asdict", "astuple", "replace", "is_dataclass"):
+        return getattr(__import__("dataclasses"), name)
+    if name in ("vars", "dir"):
+        return dict(vars(first)) if name == "vars" else dir(first)
+    if name == "enter":
+        return type(first).__enter__(first)
+    if name == "exit":
+        error = values[1]
+        return bool(type(first).__exit__(first, None if error is None else type(error), error, None))
+    if name == "contains":
+        return values[1] in first
+    if name == "equal":
+        return [bool(first == value) for value in values[1]]
+    if name == "items":
+        return [item for item, _ in zip(first, range(1_000_000))]
+    if name == "await":
+        import asyncio
+
+        Wire.loop = Wire.loop or asyncio.new_event_loop()
+        return Wire.loop.run_until_complete(first)
+    if name == "isinstance":
+        return isinstance(first, values[1])
+    special = {"and": "and_", "or": "or_", "iand": "iand", "ior": "ior"}.get(name, name)
+    return getattr(operator, special)(*values)
+
+
+def pull(at, most):
+    """The next items of an iterator: one, or as many as come in a millisecond."""
+    import time
+
+    if at in PENDING:
+        raise PENDING.pop(at)
+    items, until = [], time.monotonic() + 0.001
+    try:
+        while len(items) < most and (not items or time.monotonic() < until):
+            items.append(plain(next(OBJECTS[at])))
+    except StopIteration as end:
+        return {"items": items, "end": True, "value": plain(end.value)}
+    except BaseException as error:
+        if not items:
+            raise
+        PENDING[at] = error
+    return {"items": items}
+
+
 def answer(space, request):
     """Does what the test asks for."""
-    name, on = request["name"], request["on"]
-    try:
-        target = find(space, name) if on is None else getattr(OBJECTS[on], name)
-    except (KeyError, AttributeError):
-        return {"missing": name}
-    if request["do"] == "get":
-        return {"method": True} if callable(target) else {"result": plain(target)}
+    do, name, on = request["do"], request["name"], request["on"]
+    for at, data in request.get("changed", ()):
+        copy_into(OBJECTS[at], value_of(data))
+    if "seed" in request:
+        __import__("random").seed(value_of(request["seed"]))
+    if do == "look":
+        try:
+            target = find(space, name)
+        except (KeyError, AttributeError):
+            return {"missing": name}
+        if callable(target) and not isinstance(target, type):
+            return {"callable": True}
+        return {"result": plain(target)}
+    if do == "pull":
+        return pull(on[1], request["most"])
     arguments = [value_of(data) for data in request["arguments"]]
     keywords = {key: value_of(data) for key, data in request["keywords"].items()}
-    result = target(*arguments, **keywords)
-    if request["do"] == "new":
-        OBJECTS.append(result)
-        return {"object": len(OBJECTS) - 1}
+    if do == "operate":
+        result = operate(name, arguments)
+        if name in ("asdict", "astuple", "replace", "is_dataclass"):
+            result = result(*arguments, **keywords)
+    elif do == "new":
+        result = value_of(on)(*arguments, **keywords)
+        MADE.add(number(result))
+    elif do == "set":
+        space[name] = arguments[0] if on is None else setattr(value_of(on), name, arguments[0])
+        return {"result": None}
+    elif do == "delete":
+        delattr(value_of(on), name)
+        return {"result": None}
+    elif do == "get":
+        result = find(space, name) if on is None else getattr(value_of(on), name)
+        if callable(result) and not isinstance(result, type) and (on is None or type(result).__name__ in ("method", "builtin_function_or_method", "function")):
+            return {"method": True}
+    else:
+        try:
+            target = find(space, name) if on is None else getattr(value_of(on), name)
+        except (KeyError, AttributeError):
+            if on is None:
+                return {"missing": name}
+            raise
+        result = target(*arguments, **keywords)
     message = {"result": plain(result)}
-    # A function that changes its arguments returns nothing.
-    if result is None:
-        message["after"] = [plain(value) for value in arguments]
-        if message["after"] == request["arguments"]:
-            del message["after"]
+    # Arguments that were changed, and a result that the test may change.
+    if do in ("call", "new", "operate"):
+        given = [*zip(request["arguments"], arguments)]
+        after = [plain(value) if type(data) is list and data[0] in CHANGEABLE else data for data, value in given]
+        if after != request["arguments"]:
+            message["after"] = after
+        same = [at for at, value in enumerate(arguments) if value is result and after[at] is not request["arguments"][at]]
+        if same:
+            message["same"] = same[0]
+    if on is not None or do == "operate":
+        if type(message["result"]) is list and message["result"][0] in "ldeqa" and type(result) in (list, dict, set, bytearray) and len(result) < 1000:
+            message["ref"] = number(result)
     return message
 
 
-def serve(space, source, target):
+def answer_of(request):
+    try:
+        return answer(SPACE, request)
+    except BaseException as error:
+        try:
+            text = str(error)[:10_000]
+        except Exception:
+            text = ""
+        arguments = [plain(value) for value in error.args]
+        cause = error.__cause__
+        raised = {"class": plain_class(type(error)), "text": text, "arguments": arguments, "error": number(error)}
+        raised["cause"] = None if cause is None else [plain_class(type(cause)), str(cause)[:1000]]
+        return {"raised": raised}
+
+
+class Wire:
+    source = target = lock = loop = None
+    # What was printed since the last answer, where the test asks for it.
+    printed = None
+
+
+def reply(message):
+    if NEWS:
+        message["classes"] = NEWS[:]
+        NEWS.clear()
+    if Wire.printed:
+        message["printed"] = [stream.getvalue()[:1_000_000] for stream in Wire.printed]
+        for stream in Wire.printed:
+            stream.seek(0)
+            stream.truncate()
+    send(Wire.target, message)
+
+
+class Standard:
+    """The standard input of the test."""
+
+    def readline(self, size=-1):
+        return call_back("readline", [size], {})
+
+    def read(self, size=-1):
+        return call_back("read", [size], {})
+
+    def readlines(self):
+        return list(self)
+
+    def __iter__(self):
+        return iter(self.readline, "")
+
+    def isatty(self):
+        return False
+
+
+def prepare(streams):
+    """Opens what a test asks for beside calls: what is printed, and what is read."""
+    import io
+
+    if "output" in streams:
+        Wire.printed = [io.StringIO(), io.StringIO()]
+        sys.stdout, sys.stderr = Wire.printed
+    if "input" in streams:
+        builtins.input = lambda prompt="": call_back("input", [prompt], {})
+        sys.stdin = Standard()
+
+
+def serve():
     """Answers until the test has ended."""
-    with open(source, "rb") as lines:
-        for line in lines:
-            try:
-                message = answer(space, json.loads(line))
-            except BaseException as error:
-                text = error.args[0] if len(error.args) == 1 and type(error.args[0]) is str else str(error)
-                names = [kind.__name__ for kind in type(error).__mro__]
-                message = {"raised": names, "message": text[:10_000]}
-            send(target, message)
+    for line in iter(Wire.source.readline, b""):
+        reply(answer_of(json.loads(line)))
 
 
 def main():
+    global SPACE, RICH
     source, target = redirect()
     with open("request.json", encoding="utf-8") as file:
         request = json.load(file)
     module = type(sys)("solution")
     sys.modules["solution"] = module
-    space = module.__dict__
+    SPACE = space = module.__dict__
+    if "streams" in request:
+        import _thread
+
+        RICH, Wire.source, Wire.target, Wire.lock = True, open(source, "rb"), target, _thread.RLock()
+        prepare(request["streams"])
     # Where the program finds them, and a test does not: they are not the functions that it asks for.
     taken_for_granted = {}
     exec(request["prelude"], taken_for_granted)
@@ -107,7 +396,7 @@ def main():
             raise NameError(f"the program has no {name}")
         send(target, plain(eval(request["expression"], space)))
     else:
-        serve(space, source, target)
+        serve()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

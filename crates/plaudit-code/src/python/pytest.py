@@ -1,4 +1,4 @@
-"""The part of pytest that tests of single functions use: `raises`, `approx`, `fail` and `mark.parametrize`."""
+"""The part of pytest that tests of single functions use: `raises`, `approx`, `fail`, `fixture`, `param` and marks."""
 
 
 class raises:
@@ -52,7 +52,25 @@ def fail(reason="", pytrace=True):
     raise AssertionError(reason)
 
 
-class mark:
+def fixture(function=None, scope="function", autouse=False, name=None):
+    def marked(found):
+        found.is_fixture, found.is_automatic = True, autouse
+        return found
+
+    return marked if function is None else marked(function)
+
+
+def param(*values, id=None, marks=()):
+    return values if len(values) > 1 else values[0]
+
+
+class Marks(type):
+    def __getattr__(self, name):
+        """A mark that says nothing about what is tested, such as `slow`, with or without arguments."""
+        return lambda *given, **_: given[0] if len(given) == 1 and callable(given[0]) else lambda found: found
+
+
+class mark(metaclass=Marks):
     @staticmethod
     def parametrize(names, values, ids=None):
         names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)

@@ -1,15 +1,20 @@
 """The test's side: runs a test against a program in another box, and writes one line with the verdict to standard error.
 
 The functions of the program are stand-ins that send a call and read its result, so that the program never shares an
-interpreter with the test. What comes back is made of the built-in classes alone.
+interpreter with the test. What comes back is plain data of the built-in classes, or an object of the program, which is a handle
+here. What a handle may decide:
+
+- Attributes, methods and operators between two objects of the program are asked of the program.
+- With plain data beside it, an object that a test got as a result decides nothing: it equals no plain data, has no order with
+  it and does not calculate with it. Otherwise it could say of itself that it is what the test expects, which it would be told.
+- An object that the test itself has made of a class, and uses as one, is asked; one that equals anything is refused.
 """
 
 import builtins
 import types
 
-# The longest line that is read, and how often a test may call.
+# The longest line that is read.
 LINE = 64 << 20
-CALLS = 100_000
 
 # Modules and names that tests use without importing them. No function that could be the one under test.
 MODULES = "bisect collections copy datetime functools heapq itertools json math operator os random re string sys time typing"
@@ -29,14 +34,21 @@ class Broken(BaseException):
 
 
 class State:
-    source = target = None
+    source = target = request = None
     calls = 0
-    # The last error of the program that was raised again here.
-    raised = None
-    # Kept, because a test can catch everything.
-    invalid = broken = None
+    # The last error of the program that was raised again here, and whether one came that no handler of the test names.
+    raised, unnamed = None, False
+    # Kept, because a test can catch everything: what is wrong with the test, with the program, and a failed assert in a function
+    # that the program called.
+    invalid = broken = failed = None
     # Errors of the program that end loops, which the test expects.
     ends = []
+    # Handles and classes by number; functions of the test that the program can call.
+    handles, classes, functions = {}, {}, []
+    # What rank objects have that come with the answer being read.
+    rank = staticmethod(lambda kind: FOREIGN)
+    # Containers of the program that the test may have changed, and a seed to pass on.
+    links, seed = [], None
 
 
 def invalid(message):
@@ -49,62 +61,279 @@ def broken(message):
     raise Broken(message)
 
 
+# How far an object may decide beside plain data. Made: the test has called its class, and uses it as one. Own: it comes from such an
+# object, and is of a class that the test names. Foreign: it is a result. Tainted: what it stands for was calculated with plain data.
+MADE, OWN, FOREIGN, TAINTED = 2, 1, 0, -1
+
+
+def rich(value, kind, depth):
+    """What crosses as more than plain data."""
+    if isinstance(kind, Maker):
+        if issubclass(kind, BaseException):
+            at = vars(value).get("_handle")
+            return ["h", at] if at is not None else error_data(value)
+        if issubclass(kind, Handle):
+            if State_of(value).buffer:
+                invalid("the test hands over an iterator of which it has read ahead")
+            return ["h", INDEX(value)]
+        if issubclass(kind, Valued):
+            return ["s", vars(value)["_handle"], plain(kind._base(value) if kind._base is not str else str.__str__(value))]
+    if kind is Maker:
+        return ["C", value._class]
+    if kind is type and value.__module__ == "builtins" and getattr(builtins, value.__name__, None) is value:
+        return ["T", value.__name__]
+    if kind is Function:
+        return ["n", object.__getattribute__(value, "_name")]
+    return other(value) if callable(value) and kind is not type else None
+
+
 def other(value):
-    if type(value) in HANDLES:
-        return ["h", object.__getattribute__(value, "index")]
-    invalid(f"the test hands over an object of the class {type(value).__name__}")
+    """A function of the test goes by number, and the program asks for its calls."""
+    if isinstance(value, BaseException):
+        return error_data(value)
+    if not callable(value) or isinstance(value, type):
+        invalid(f"the test hands over an object of the class {type(value).__name__}")
+    module = getattr(value, "__module__", None)
+    if isinstance(value, types.BuiltinFunctionType) and module in ("builtins", "math", "_operator"):
+        module = module.lstrip("_")
+        if getattr(__import__(module), value.__name__, None) is value:
+            return ["b", f"{module}.{value.__name__}"]
+    for at, known_function in enumerate(State.functions):
+        if known_function is value or known_function == value and isinstance(value, types.MethodType):
+            break
+    else:
+        at = len(State.functions)
+        State.functions.append(value)
+    bound = isinstance(value, types.MethodType) and isinstance(value.__func__, types.FunctionType)
+    function = value.__func__ if bound else value
+    if not isinstance(function, types.FunctionType):
+        return ["F", at, type(value).__name__, [], 0, [], "arguments", "keywords"]
+    code = function.__code__
+    names, count, keywords = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
+    at_rest = count + keywords
+    rest = names[at_rest] if code.co_flags & 4 else None
+    named = names[at_rest + bool(rest)] if code.co_flags & 8 else None
+    positional = list(names[bound:count])
+    defaults = len(function.__defaults__ or ())
+    return ["F", at, function.__name__, positional, defaults, list(names[count:at_rest]), rest, named]
+
+
+def error_data(error):
+    kind = next(kind for kind in type(error).__mro__ if type(kind) is Maker or getattr(builtins, kind.__name__, None) is kind)
+    simple = (str, int, float, bool, type(None), tuple, list)
+    return ["E", plain(kind), [plain(value) if isinstance(value, simple) else str(value) for value in error.args]]
 
 
 def known(data):
-    if len(data) == 2 and data[0] == "h" and type(data[1]) is int:
-        return RemoteFunction(data[1])
-    broken("the result is no plain data")
+    letter, *content = data
+    if letter == "T" and isinstance(getattr(builtins, content[0], None), type):
+        return getattr(builtins, content[0])
+    if letter == "C":
+        return State.classes[content[0]]
+    if letter == "F":
+        return State.functions[content[0]]
+    if letter == "s":
+        return valued(*content)
+    if letter == "h":
+        at, kind = content
+        if type(at) is not int or not 0 <= at < 1 << 60:
+            raise ValueError("no number")
+        return handle(at, State.classes[kind])
+    raise ValueError("no typed data")
 
 
-def ask(do, on, name, arguments=(), keywords=None):
-    """Sends a request to the program's box and reads the answer."""
+def read():
+    """A line of the program."""
+    try:
+        line = State.source.readline(LINE + 1)
+    except OSError:
+        line = b""
+    if not line.endswith(b"\n"):
+        broken("the program's result is too long" if len(line) > LINE else "the program ended before the test")
+    message = json.loads(line)
+    for news in message.get("classes", ()):
+        make_class(news)
+    if "printed" in message:
+        output, errors = message["printed"]
+        sys.stdout.write(str(output))
+        sys.stderr.write(str(errors))
+    return message
+
+
+def ask(do, on, name, arguments=(), keywords=None, rank=None, **more):
+    """Sends a request to the program's box and reads the answer; functions of the test that the program calls are called meanwhile."""
     if State.broken or State.invalid:
         raise Broken("there was no answer before")
-    State.calls += 1
-    if State.calls > CALLS:
-        broken(f"more than {CALLS} calls")
     request = {
         "do": do,
         "on": on,
         "name": name,
         "arguments": [plain(value) for value in arguments],
         "keywords": {key: plain(value) for key, value in (keywords or {}).items()},
+        **more,
     }
+    changed = [(at, value, plain(value), data) for value, at, data in State.links]
+    changed = [(at, value, new) for at, value, new, data in changed if new != data]
+    if changed:
+        request["changed"] = [[at, new] for at, _, new in changed]
+        State.links = [(value, at, plain(value)) for value, at, _ in State.links]
+    if State.seed is not None:
+        request["seed"], State.seed = plain(State.seed[0]), None
+    State.calls += do != "look"
     try:
         send(State.target, request)
-        line = State.source.readline(LINE + 1)
     except OSError:
-        line = b""
-    if not line.endswith(b"\n"):
-        broken("the program's result is too long" if len(line) > LINE else "the program ended before the test")
+        broken("the program ended before the test")
+    Snapshots.clear()
+    while True:
+        try:
+            answer = read()
+            if "callback" not in answer:
+                break
+        except Exception as failure:
+            broken(f"the program's answer cannot be read: {type(failure).__name__}")
+        called(answer)
+    before, State.rank = State.rank, rank or (lambda kind: FOREIGN)
     try:
-        answer = json.loads(line)
+        error = result = None
         if "missing" in answer:
-            broken(f"the program has no {name}")
-        if "raised" in answer:
-            error = error_of(answer["raised"], answer["message"])
-        elif "method" in answer or "object" in answer:
-            if do == "call":
-                broken("the result is no plain data")
+            if do != "look":
+                broken(f"the program has no {name}")
             return answer
+        if "raised" in answer:
+            error = raised_error(answer["raised"])
+        elif "callable" in answer or "method" in answer:
+            if do not in ("look", "get"):
+                raise ValueError("no result")
+            return answer
+        elif do == "pull":
+            return {**answer, "items": [value_of(item) for item in answer["items"]], "value": value_of(answer.get("value"))}
         else:
-            error, result = None, value_of(answer["result"])
-            after = answer.get("after")
-            if result is None and type(after) is list and len(after) == len(arguments):
-                for old, new in zip(arguments, after):
-                    if type(old) in (list, dict, set, bytearray) or type(old).__name__ == "deque":
-                        copy_into(old, value_of(new))
+            result = value_of(answer["result"])
+            if "after" in answer:
+                result = change(name, arguments, answer, result)
+            if "ref" in answer and type(result) in (list, dict, set, bytearray):
+                State.links = [*State.links[-15:], (result, int(answer["ref"]), answer["result"])]
     except Exception as failure:
         broken(f"the program's answer cannot be read: {type(failure).__name__}")
+    finally:
+        State.rank = before
     if error is not None:
         State.raised = error = arriving(error)
         raise error
     return result
+
+
+def called(message):
+    """Calls a function of the test for the program."""
+    try:
+        at = message["callback"]
+        if at in ("readline", "read"):
+            function = getattr(sys.stdin, at)
+        else:
+            function = builtins.input if at == "input" else State.functions[at]
+        arguments = [value_of(data) for data in message["arguments"]]
+        keywords = {str(key): value_of(data) for key, data in message["keywords"].items()}
+    except Exception as failure:
+        broken(f"the program's answer cannot be read: {type(failure).__name__}")
+    try:
+        answer = {"returned": plain(function(*arguments, **keywords))}
+    except Exception as error:
+        if isinstance(error, AssertionError) and error is not State.raised:
+            # The program could hide it.
+            State.failed = State.failed or error
+        answer = {"threw": rich(error, type(error), 0) or error_data(error)}
+    try:
+        send(State.target, answer)
+    except OSError:
+        broken("the program ended before the test")
+
+
+def change(name, arguments, answer, result):
+    """Changes arguments as the program has. One that returns something could change what its result is compared with; so then only
+    what the test looks at by itself is changed.
+    """
+    after = answer["after"]
+    if type(after) is not list or len(after) != len(arguments):
+        raise ValueError("no arguments")
+    for at, (old, data) in enumerate(zip(arguments, after)):
+        if plain(old) == data or not (type(data) is list and data[0] in CHANGEABLE):
+            continue
+        if result is None or answer.get("same") == at or is_looked_at(old, name):
+            copy_into(old, value_of(data))
+    if type(answer.get("same")) is int:
+        return arguments[answer["same"]]
+    return result
+
+
+def test_frames():
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename in TEST_FILES:
+            yield frame
+        frame = frame.f_back
+
+
+def is_looked_at(value, function):
+    """Whether the test compares an argument, after the call, with something else than the call's result: so it means the change."""
+    frame = next(test_frames(), None)
+    if frame is None or frame.f_code.co_filename != "test.py":
+        return False
+
+    def holds(found):
+        return found is value or type(found) in (list, tuple) and any(item is value for item in found)
+
+    ours = {name for name, found in frame.f_locals.items() if holds(found)}
+    import ast
+
+    scope, line = ast.parse(State.request["source"]), frame.f_lineno
+    for node in ast.walk(scope):
+        if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name:
+            first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+            scope = node if first == frame.f_code.co_firstlineno else scope
+    names = {function.split(".")[-1], "candidate"}
+
+    def calls(node):
+        found = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+        return any(getattr(part, "id", getattr(part, "attr", None)) in names for part in found)
+
+    def uses(node, wanted, beside=False):
+        """Whether a name is used; beside what an item is found by, which says nothing of the item."""
+        if beside and isinstance(node, ast.Subscript):
+            return uses(node.value, wanted, beside)
+        return any(isinstance(part, ast.Name) and part.id in wanted for part in ast.walk(node))
+
+    def bound(target):
+        return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+    results = set()
+    nodes = [node for node in ast.walk(scope) if getattr(node, "lineno", getattr(getattr(node, "target", None), "lineno", 0)) >= line]
+    for _ in range(5):
+        for node in nodes:
+            if isinstance(node, ast.Assign):
+                targets, content = set().union(*map(bound, node.targets)), node.value
+            elif isinstance(node, (ast.For, ast.comprehension)):
+                targets, content = bound(node.target), node.iter
+            else:
+                continue
+            if calls(content) or uses(content, results):
+                results |= targets - ours
+            elif uses(content, ours):
+                ours |= targets
+    looked_at = False
+    for node in nodes:
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "").startswith("assert") and len(node.args) > 1:
+            sides = node.args[:2]
+        else:
+            continue
+        with_ours = [side for side in sides if uses(side, ours) and not calls(side)]
+        others = [side for side in sides if side not in with_ours]
+        if with_ours and any(calls(side) or uses(side, results, True) for side in others):
+            return False
+        looked_at |= bool(with_ours) and bool(others)
+    return looked_at
 
 
 # What Python's own loops, generators and threads take for an end.
@@ -112,20 +341,23 @@ ENDS = (StopIteration, StopAsyncIteration, GeneratorExit, SystemExit, KeyboardIn
 TEST_FILES = ("test.py", "setup.py", "prompt.py")
 
 
+def names_of(error):
+    return {kind.__name__ for kind in type(error).__mro__} - {"Exception", "BaseException", "object"}
+
+
 def arriving(error):
     """The error as the test sees it. One that would end a loop of the test without a word is a `RuntimeError`, as PEP 479 has it,
     unless the function of the test that called names it; so is one inside a method that Python calls for its own purposes.
     """
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename not in TEST_FILES:
-        frame = frame.f_back
+    frame, names = next(test_frames(), None), names_of(error)
+    if not any(names.intersection(frame.f_code.co_names) for frame in test_frames()):
+        State.unnamed = True
     if frame is None:
         return error
     name = frame.f_code.co_name
     protocol = name.startswith("__") and name not in ("__init__", "__call__", "__enter__", "__exit__")
     if not protocol and not isinstance(error, ENDS):
         return error
-    names = {kind.__name__ for kind in type(error).__mro__} - {"Exception", "BaseException", "object"}
     if names.isdisjoint(frame.f_code.co_names):
         return RuntimeError(f"the program raised {type(error).__name__}: {error}")
     if isinstance(error, ENDS):
@@ -134,145 +366,505 @@ def arriving(error):
 
 
 def swallowed(error):
-    """Whether an error never came back to the test: one that did has a function of the test in its trace."""
+    """Whether an error never left the harness: what called it took it for an end."""
     trace = error.__traceback__
-    return trace is None or trace.tb_frame.f_code.co_filename not in TEST_FILES
+    return trace is None or trace.tb_frame.f_code.co_filename == swallowed.__code__.co_filename
 
 
-def error_of(names, message):
-    """The error of the program as the nearest class that Python has."""
-    for name in names[:50]:
-        kind = getattr(builtins, name) if type(name) is str and hasattr(builtins, name) else None
-        if isinstance(kind, type) and issubclass(kind, BaseException):
+def skips_errors(source):
+    """Whether a test has a handler for all errors that does nothing, where nothing asks for an error."""
+    import ast
+
+    def fails(node):
+        for part in ast.walk(node):
+            if isinstance(part, ast.Raise) or isinstance(part, ast.Call) and "fail" in ast.dump(part.func):
+                return True
+            if isinstance(part, ast.Assert) and isinstance(part.test, ast.Constant) and not part.test.value:
+                return True
+        return False
+
+    def nothing(node):
+        return isinstance(node, (ast.Pass, ast.Continue, ast.Break, ast.Return)) or isinstance(node, ast.Expr)
+
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.With) and any("'suppress'" in ast.dump(item) for item in node.items):
+            return True
+        if not isinstance(node, ast.Try) or any(map(fails, [*node.body, *node.orelse])):
+            continue
+        for handler in node.handlers:
+            general = handler.type is None or getattr(handler.type, "id", "") in ("Exception", "BaseException")
+            if general and not any(map(fails, handler.body)) and all(map(nothing, handler.body)):
+                return True
+    return False
+
+
+def raised_error(raised):
+    """An error of the program: of a class that Python has where it is one, or else of a stand-in with its own attributes."""
+    kind, text = value_of(raised["class"]), str(raised["text"])
+    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        raise ValueError("no error")
+    arguments = tuple(value_of(data) for data in raised["arguments"])
+    if type(kind) is Maker:
+        error = kind.__new__(kind)
+        vars(error).update(_handle=int(raised["error"]), _text=text)
+        error.args = arguments
+    else:
+        try:
+            error = kind(*arguments)
+        except Exception:
+            error = kind.__new__(kind, *arguments)
+            error.args = arguments
+    if raised.get("cause"):
+        cause = value_of(raised["cause"][0])
+        if isinstance(cause, type) and issubclass(cause, BaseException):
             try:
-                return kind(str(message))
+                error.__cause__ = cause.__new__(cause) if type(cause) is Maker else cause(str(raised["cause"][1]))
             except Exception:
                 pass
-    return Exception(str(message))
+    return error
 
 
-def copy_into(old, new):
-    """Makes a container of the test what the program made of it; tells whether it could."""
-    kind = type(old)
-    if kind is not type(new):
-        return False
-    if kind is list and len(old) == len(new):
-        for index, item in enumerate(new):
-            if not copy_into(old[index], item):
-                old[index] = item
-    elif kind is list or kind is bytearray:
-        old[:] = new
-    elif kind is dict and list(old) == list(new):
-        for key, item in new.items():
-            if not copy_into(old[key], item):
-                old[key] = item
-    elif kind is dict or kind is set:
-        old.clear()
-        old.update(new)
-    elif kind.__name__ == "deque":
-        old.clear()
-        old.extend(new)
-    else:
-        return False
-    return True
+class Maker(type):
+    """A class of the program. Its instances are made in the program's box."""
+
+    def __new__(maker, name, bases, namespace):
+        if "_class" not in namespace:
+            invalid("the test derives a class from one of the program")
+        return type.__new__(maker, name, bases, namespace)
+
+    def __call__(kind, *arguments, **keywords):
+        name = kind.__name__
+        rank = MADE if kind._named and is_used_as_class(name) else OWN if kind._named else FOREIGN
+        return ask("new", ["C", kind._class], name, arguments, keywords, rank=lambda _: rank)
+
+    def __getattr__(kind, name):
+        if name.startswith("__") and name.endswith("__") and name != "__members__":
+            raise AttributeError(name)
+        return attribute(["C", kind._class], name, lambda found: OWN if found._named else FOREIGN)
+
+    def __setattr__(kind, name, value):
+        if name.startswith("__") or name == "_named":
+            return type.__setattr__(kind, name, value)
+        ask("set", ["C", kind._class], name, (value,))
+
+    def __instancecheck__(kind, value):
+        return issubclass(getattr(type(value), "_twin", None) or type(value), kind)
+
+    def __iter__(kind):
+        return iter(ask("operate", None, "iter", (kind,), rank=lambda found: OWN))
+
+    def __len__(kind):
+        return ask("operate", None, "len", (kind,))
+
+    def __bool__(kind):
+        return True
+
+    def __getitem__(kind, key):
+        return ask("operate", None, "getitem", (kind, key), rank=lambda found: OWN)
+
+    def __contains__(kind, value):
+        return is_programs(value) and any(item is value for item in kind)
+
+    def __repr__(kind):
+        return f"<class 'solution.{kind.__name__}'>"
 
 
-class Remote:
-    """An instance that the test has made of a class of the program. Its methods answer; it does not compare."""
+def is_used_as_class(name):
+    """Whether the test's own text shows that a name is a class to it, and no function with a capital letter."""
+    text = State.request["setup"] + "\n" + State.request["source"]
+    key = ("class", name)
+    if key not in Seen:
+        import re
 
-    __slots__ = ("index", "maker")
+        word = re.escape(name)
+        variables = re.findall(rf"([\w.]+)\s*=\s*(?:\w+\.)?{word}\(", text[:1_000_000])[:50]
+        data = set().union(*map(dir, (str, list, dict, set, int, float, tuple, bytes)))
+        attributes = re.findall(rf"\b{word}\s*\.\s*(\w+)", text) + re.findall(rf"\b{word}\([^()\n]*\)\s*\.\s*(\w+)", text)
+        for variable in set(variables):
+            attributes += re.findall(rf"(?<![\w.]){re.escape(variable)}\s*\.\s*(\w+)", text)
+        stored = [found for found in set(variables) if re.search(rf"(?m)^\s*{re.escape(found)}\[[^\n]*\]\s*=[^=]", text)]
+        types_of = stored or re.search(rf"(?:isinstance|assertIsInstance|raises|assertRaises|issubclass)\([^\n]*\b{word}\b", text)
+        Seen[key] = bool(types_of) or any(found not in data for found in attributes)
+    return Seen[key]
 
-    def __init__(self, index, maker):
-        object.__setattr__(self, "index", index)
-        object.__setattr__(self, "maker", maker)
+
+Seen, Snapshots = {}, {}
+
+
+class Reading:
+    """What was read ahead of an iterator."""
+
+    def __init__(self):
+        self.buffer, self.pulled, self.ended, self.value = [], 0, False, None
+
+
+class Handle:
+    """An object of the program."""
+
+    __slots__ = ("_index", "_rank", "_reading")
 
     def __getattribute__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name.endswith("__") and name not in TOLD:
             return object.__getattribute__(self, name)
-        return attribute(object.__getattribute__(self, "index"), name)
+        if name in DECIDING and RANK(self) < OWN:
+            raise AttributeError(f"an object of the program cannot decide about {name}")
+        if name == "send" and type(self).__name__ == "coroutine":
+            return lambda _: wait_for(self)
+        if name == "send" and State_of(self).buffer:
+            invalid("the test sends to an iterator of which it has read ahead")
+        return attribute(["h", INDEX(self)], name, derived(self))
 
     def __setattr__(self, name, value):
-        ask("call", object.__getattribute__(self, "index"), "__setattr__", (name, value))
+        ask("set", ["h", INDEX(self)], name, (value,))
+
+    def __delattr__(self, name):
+        ask("delete", ["h", INDEX(self)], name)
+
+    def __copy__(self):
+        return ask("operate", None, "copy", (self,), rank=lambda _: RANK(self))
+
+    def __deepcopy__(self, memory):
+        return ask("operate", None, "deepcopy", (self,), rank=lambda _: RANK(self))
+
+    def __reduce_ex__(self, protocol):
+        (invalid if RANK(self) == MADE else broken)("the test pickles an object of the program")
+
+    def __dir__(self):
+        return ask("operate", None, "dir", (self,))
+
+    @property
+    def __dict__(self):
+        return ask("operate", None, "vars", (self,))
 
 
-def attribute(index, name):
-    answer = ask("get", index, name)
+# Methods of plain data that answer a question with yes or no.
+DECIDING = {name for kind in (str, set, float) for name in dir(kind) if name.startswith("is")} | {"startswith", "endswith"}
+# What a function says of itself.
+TOLD = ("__name__", "__qualname__", "__doc__", "__wrapped__", "__annotations__", "__defaults__")
+INDEX, RANK = Handle.__dict__["_index"].__get__, Handle.__dict__["_rank"].__get__
+State_of = Handle.__dict__["_reading"].__get__
+
+
+def wait_for(coroutine):
+    """What an event loop calls: the program's own loop runs the coroutine to its end."""
+    raise StopIteration(ask("operate", None, "await", (coroutine,), rank=derived(coroutine)))
+
+
+def is_programs(value):
+    return isinstance(type(value), Maker)
+
+
+def derived(source):
+    """The rank of what comes from an object."""
+    return (lambda kind: OWN if kind._named else FOREIGN) if RANK(source) >= OWN else (lambda kind: FOREIGN)
+
+
+def handle(at, kind):
+    """The handle of a number: always the same, so that an object is itself. Its rank is the lowest that it ever had."""
+    found = State.handles.get(at)
+    if found is None or type(found) is not kind:
+        if issubclass(kind, BaseException):
+            found = kind.__new__(kind)
+            vars(found).update(_handle=at, _text=None)
+        else:
+            found = object.__new__(kind)
+            for name, value in (("_index", at), ("_rank", State.rank(kind)), ("_reading", Reading())):
+                Handle.__dict__[name].__set__(found, value)
+        State.handles[at] = found
+    elif issubclass(kind, Handle):
+        Handle.__dict__["_rank"].__set__(found, min(State.rank(kind), RANK(found)))
+    return found
+
+
+def attribute(on, name, rank):
+    answer = ask("get", on, name, rank=rank)
     if type(answer) is dict and answer.get("method") is True:
-        return lambda *arguments, **keywords: ask("call", index, name, arguments, keywords)
+
+        def method(*arguments, **keywords):
+            return ask("call", on, name, arguments, keywords, rank=rank)
+
+        method.__name__ = method.__qualname__ = name
+        return method
     return answer
 
 
-def forwarded(name):
-    def method(self, *arguments):
-        return ask("call", object.__getattribute__(self, "index"), name, arguments)
-
-    return method
-
-
-def refused(name):
-    def method(self, *_):
-        broken(f"an object of the program cannot decide about {name}")
-
-    return method
-
-
-for special in "len str repr contains getitem setitem delitem iter next call".split():
-    setattr(Remote, f"__{special}__", forwarded(f"__{special}__"))
-for special in "eq ne lt le gt ge bool hash".split():
-    setattr(Remote, f"__{special}__", refused(f"__{special}__"))
-
-
-class RemoteFunction:
-    """A function that the program has returned. It can be called, and says nothing else."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index):
-        object.__setattr__(self, "index", index)
-
-    def __call__(self, *arguments, **keywords):
-        return ask("call", object.__getattribute__(self, "index"), "__call__", arguments, keywords)
-
-
-for special in "eq ne lt le gt ge bool hash".split():
-    setattr(RemoteFunction, f"__{special}__", refused(f"__{special}__"))
-HANDLES = (Remote, RemoteFunction)
-
-
-class Maker:
-    """A class of the program."""
-
-    def __init__(self, name):
-        self.__name__ = name
-
-    def __call__(self, *arguments, **keywords):
-        answer = ask("new", None, self.__name__, arguments, keywords)
-        if type(answer) is not dict or type(answer.get("object")) is not int:
-            broken("the result is no plain data")
-        return Remote(answer["object"], self)
-
-    def __instancecheck__(self, value):
-        return type(value) is Remote and object.__getattribute__(value, "maker") is self
+class Valued:
+    """A value of a class that is derived from one of plain data: it compares as plain data, and has the attributes of its class."""
 
     def __getattr__(self, name):
-        return function(f"{self.__name__}.{name}")
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return attribute(["h", vars(self)["_handle"]], name, lambda kind: OWN if kind._named else FOREIGN)
 
 
-def function(name):
-    def call(*arguments, **keywords):
-        return ask("call", None, name, arguments, keywords)
+def valued(kind, at, data):
+    kind, value = State.classes[kind], value_of(data)
+    kind = kind if issubclass(kind, Valued) else kind._valued
+    if type(value) is not kind._base or type(at) is not int:
+        raise ValueError("no value of that class")
+    found = State.handles.get(at)
+    if type(found) is kind and kind._base in (int, str, float, bytes, tuple, frozenset) and kind._base(found) == value:
+        return found
+    made = kind._base.__new__(kind, value) if kind._base not in (list, dict, set) else kind._base.__new__(kind)
+    if kind._base in (list, dict, set):
+        kind._base.__init__(made, value)
+    vars(made)["_handle"] = at
+    State.handles[at] = made
+    return made
 
-    call.__name__ = name
-    return call
+
+def special(name, news):
+    """A method that Python calls by itself, as a class of the program has it."""
+    function, specials = news["function"], news["specials"]
+    iterates = "iter" in specials or "getitem" in specials
+    # A result that looks like a list is one: its length, its items and what is in it cannot disagree.
+    listed = "len" in specials and iterates and not news["mapping"]
+
+    def refuse(self):
+        broken(f"an object of the program cannot decide about __{name}__")
+
+    def items(self):
+        if INDEX(self) not in Snapshots:
+            found = ask("operate", None, "items", (self,))
+            if type(found) is not list:
+                broken("the program's answer cannot be read: no items")
+            Snapshots[INDEX(self)] = found
+        return Snapshots[INDEX(self)]
+
+    def is_list(self):
+        return listed and RANK(self) < OWN
+
+    def unary(self, *more):
+        if RANK(self) == TAINTED and name not in ("str", "repr", "hash", "enter", "iter"):
+            raise TypeError(f"an object of the program cannot decide about __{name}__")
+        return ask("operate", None, name, (self, *more), rank=derived(self))
+
+    def length(self):
+        return len(items(self)) if is_list(self) else unary(self)
+
+    def iterate(self):
+        return iter(items(self)) if is_list(self) else unary(self)
+
+    def item(self, key):
+        if is_list(self) and type(key) in (int, slice):
+            return items(self)[key]
+        return unary(self, key)
+
+    def truth(self):
+        if function or RANK(self) < OWN:
+            refuse(self)
+        return unary(self)
+
+    def following(self):
+        reading = State_of(self)
+        if not reading.buffer and not reading.ended:
+            reading.pulled += 1
+            most = 1 if reading.pulled < 32 else 4096
+            answer = ask("pull", ["h", INDEX(self)], "next", rank=derived(self), most=most)
+            reading.buffer = answer["items"][::-1]
+            reading.ended, reading.value = answer.get("end") is True, answer["value"]
+            if not reading.buffer and not reading.ended:
+                broken("the program's answer cannot be read: no items")
+        if reading.buffer:
+            return reading.buffer.pop()
+        raise StopIteration(reading.value)
+
+    def contains(self, value):
+        if RANK(self) == MADE or type(self)._named and is_used_as_class(type(self).__name__):
+            return unary(self, value)
+        if iterates:
+            return any(found is value or found == value for found in self)
+        raise TypeError(f"an object of the program cannot decide about __{name}__")
+
+    def equal(self, value):
+        if self is value:
+            return True
+        if is_programs(value):
+            return ask("operate", None, "eq", (self, value)) is True
+        if value is None or type(value) is types.FunctionType:
+            return False
+        if RANK(self) != MADE:
+            refuse(self)
+        import random
+
+        luck = random.SystemRandom().randrange(10**6, 10**7)
+        others = [value, f"{luck}", luck, [luck], (luck, luck), {luck: luck}]
+        if type(value) in (int, float):
+            others += [value + luck, value - luck]
+        found = ask("operate", None, "equal", (self, others))
+        if type(found) is not list or len(found) != len(others) or True in found[1:]:
+            broken("an object of the program equals anything")
+        return found[0] is True
+
+    def ordered(self, value):
+        if not is_programs(value) and RANK(self) != MADE:
+            return NotImplemented
+        return ask("operate", None, name, (self, value))
+
+    def binary(self, value, *more):
+        turned = name[1:] if name[0] == "r" and name not in ("rshift", "round") else None
+        pair = (value, self) if turned else (self, value)
+        if is_programs(value) or RANK(self) == MADE:
+            return ask("operate", None, turned or name, (*pair, *more), rank=derived(self))
+        if RANK(self) == OWN:
+            result = ask("operate", None, turned or name, (*pair, *more), rank=lambda kind: TAINTED)
+            if is_programs(result) and isinstance(result, Handle):
+                return result
+        return NotImplemented
+
+    def call(self, *arguments, **keywords):
+        return ask("call", ["h", INDEX(self)], "__call__", arguments, keywords, rank=derived(self))
+
+    def leave(self, kind, error, trace):
+        quiet = ask("operate", None, "exit", (self, error))
+        # The test's own failures are not the program's to forgive.
+        return quiet is True and (error is State.raised or not isinstance(error, (AssertionError, Invalid, Broken)))
+
+    def wait(self):
+        return ask("operate", None, "await", (self,), rank=derived(self))
+        yield
+
+    methods = {"len": length, "iter": iterate, "getitem": item, "bool": truth, "next": following, "contains": contains, "eq": equal}
+    methods |= {"call": call, "exit": leave, "await": wait}
+    if name in methods:
+        return methods[name]
+    if name in ("lt", "le", "gt", "ge"):
+        return ordered
+    unaries = "str repr hash reversed int float complex index round abs neg pos invert enter setitem delitem format"
+    return unary if name in unaries.split() else binary
+
+
+def make_class(news):
+    """A class of the program as a class here, below the classes that it is derived from."""
+    number, name, specials = news["class"], str(news["name"])[:200], news["specials"]
+    if type(number) is not int or number in State.classes:
+        raise ValueError("no class")
+    module = str(news["module"])
+    known_class = getattr(builtins, name, None)
+    if module == "builtins" and isinstance(known_class, type) and issubclass(known_class, BaseException):
+        State.classes[number] = known_class
+        return
+    standard = module in sys.modules and module.split(".")[0] in getattr(sys, "stdlib_module_names", ())
+    if standard and module.split(".")[0] not in ("builtins", "unittest", "doctest"):
+        known_class = getattr(sys.modules[module], name, None)
+        if isinstance(known_class, type) and issubclass(known_class, Exception):
+            State.classes[number] = known_class
+            return
+    bases = [value_of(base) for base in news["bases"]]
+    errors = tuple(base for base in bases if isinstance(base, type) and issubclass(base, BaseException))
+    namespace = {"_class": number, "_named": False, "_twin": None, "_valued": None, "__module__": "solution"}
+    data = next((base for base in (int, str, float, bytes, tuple, frozenset, list, dict, set) if base.__name__ == news["base"]), None)
+    if errors:
+        namespace["__str__"] = lambda self: Exception.__str__(self) if vars(self).get("_text") is None else vars(self)["_text"]
+        namespace["__getattr__"] = error_attribute
+        State.classes[number] = Maker(name, errors, namespace)
+        return
+    methods = {f"__{word}__": special(word, news) for word in map(str, specials) if word.isalpha()}
+    if "eq" in specials and "hash" not in specials:
+        methods["__hash__"] = None
+    elif "eq" in specials:
+        methods["__hash__"] = lambda self: ask("operate", None, "hash", (self,))
+    if news["function"]:
+        # A function can be called, and says nothing else.
+        refuse = special("bool", news)
+        methods = {"__call__": methods.get("__call__", special("call", news)), "__bool__": refuse}
+        methods["__eq__"] = lambda self, value: self is value if is_programs(value) or value is None else refuse(self)
+        methods["__hash__"] = lambda self: INDEX(self)
+        for word in ("lt", "le", "gt", "ge", "len"):
+            methods[f"__{word}__"] = lambda self, *_: refuse(self)
+    if news["generator"]:
+        kind = types.CoroutineType if name == "coroutine" else types.GeneratorType
+        methods["__class__"] = property(lambda self: kind)
+    above = tuple(base for base in bases if isinstance(base, Maker) and issubclass(base, Handle)) or (Handle,)
+    try:
+        live = Maker(name, above, {**namespace, "__slots__": (), **methods})
+    except TypeError:
+        live = Maker(name, (Handle,), {**namespace, "__slots__": (), **methods})
+    State.classes[number] = live
+    if data is not None:
+        texts = {key: value_method(key) for key in ("__str__", "__repr__", "__format__") if data is not str}
+        above = tuple(base._valued for base in bases if getattr(base, "_valued", None)) or (Valued, data)
+        overridden = [word for word in specials if word in OVERRIDDEN]
+        texts |= {f"__{word}__": value_operator(word, data) for word in overridden}
+        twin = Maker(name, above, {**namespace, "_base": data, "_twin": live, **texts})
+        type.__setattr__(live, "_valued", twin)
+
+
+OVERRIDDEN = "add sub mul truediv floordiv mod matmul radd rsub rmul".split()
+
+
+def value_method(name):
+    def method(self, *more):
+        return ask("operate", None, name.strip("_"), (self, *more))
+
+    return method
+
+
+def value_operator(name, data):
+    """Between two values of the program its own operator counts, with plain data that of plain data."""
+
+    def method(self, value):
+        if is_programs(value):
+            pair = (value, self) if name[0] == "r" else (self, value)
+            return ask("operate", None, name[1:] if name[0] == "r" else name, pair, rank=lambda kind: OWN if kind._named else FOREIGN)
+        plain_method = getattr(data, f"__{name}__", None)
+        return NotImplemented if plain_method is None else plain_method(self, value)
+
+    return method
+
+
+def error_attribute(self, name):
+    if name.startswith("__") and name.endswith("__") or vars(self).get("_handle") is None:
+        raise AttributeError(name)
+    return attribute(["h", vars(self)["_handle"]], name, lambda kind: FOREIGN)
+
+
+class Function:
+    """A function of the program, by its name."""
+
+    def __init__(self, name):
+        self.__dict__["_name"] = name
+
+    def __call__(self, *arguments, **keywords):
+        return ask("call", None, self._name, arguments, keywords)
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name not in TOLD:
+            raise AttributeError(name)
+        answer = ask("get", None, f"{self._name}.{name}")
+        return Function(f"{self._name}.{name}") if type(answer) is dict and answer.get("method") is True else answer
+
+    def __setattr__(self, name, value):
+        ask("set", ["n", self._name], name, (value,))
+
+    @property
+    def __doc__(self):
+        return ask("get", None, f"{self._name}.__doc__")
 
 
 def stand_in(name):
     """What the test gets for a name of the program."""
-    if name.endswith(("Error", "Exception")):
-        invalid(f"the test needs the class {name} of the program")
-    if name.isupper() and len(name) > 1:
-        return ask("get", None, name)
-    return Maker(name) if name[0].isupper() else function(name)
+    try:
+        answer = ask("look", None, name)
+    except Broken:
+        # The test may not need it.
+        State.broken = None
+        return Function(name)
+    if type(answer) is dict and answer.get("callable") is True:
+        return Function(name)
+    if type(answer) is dict and "missing" in answer:
+        if "hasattr" not in State.request["source"] and "getattr" not in State.request["source"]:
+            State.missing = State.missing or name
+            return Function(name)
+        raise AttributeError(f"module 'solution' has no attribute {name!r}")
+    if isinstance(answer, Maker):
+        answer._named = name[0].isupper()
+    else:
+        State.calls += not isinstance(answer, type)
+    return answer
+
+
+State.missing = None
 
 
 class SolutionModule(types.ModuleType):
@@ -282,7 +874,18 @@ class SolutionModule(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         Space.closed = True
-        return stand_in(name)
+        found = Seen.get(name) or stand_in(name)
+        if isinstance(found, (Function, Maker)):
+            Seen[name] = found
+        return found
+
+    def __setattr__(self, name, value):
+        if name.startswith("__"):
+            return super().__setattr__(name, value)
+        ask("set", None, name, (value,))
+
+    def __delattr__(self, name):
+        pass
 
 
 class Space(dict):
@@ -306,12 +909,152 @@ class Space(dict):
         return self[name]
 
 
+python_next = next
+
+
+def following(iterator, *default):
+    """`next`: where an iterator of the program has ended, the end must reach a handler of the test, and not a loop of Python's."""
+    try:
+        return python_next(iterator)
+    except StopIteration as end:
+        if default:
+            return default[0]
+        if not is_programs(iterator):
+            raise
+        if not any("StopIteration" in frame.f_code.co_names for frame in test_frames()):
+            raise RuntimeError("the iterator has ended") from None
+        State.ends.append(end)
+        raise
+
+
+class Capture:
+    """pytest's `capsys`: what the program and the test print."""
+
+    def __init__(self):
+        import io
+
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+
+    def readouterr(self):
+        import collections
+
+        found = sys.stdout.getvalue(), sys.stderr.getvalue()
+        Capture.__init__(self)
+        return collections.namedtuple("CaptureResult", "out err")(*found)
+
+
+class Patches:
+    """pytest's `monkeypatch`, for the program's module and for the standard streams."""
+
+    def setattr(self, target, name, *value, raising=True):
+        if isinstance(target, str):
+            (target, name), value = target.rsplit(".", 1), (name,)
+            target = sys.modules.get(target) or invalid(f"the test patches {target}")
+        allowed = target is sys.modules["solution"] or is_programs(target) or isinstance(target, Maker)
+        if not allowed and (target, name) not in ((builtins, "input"), (sys, "stdin"), (sys, "stdout"), (sys, "stderr")):
+            invalid(f"the test patches {name} of something that the program does not share")
+        setattr(target, name, value[0])
+
+    def __getattr__(self, name):
+        invalid(f"the test uses monkeypatch.{name}")
+
+
+def fixture(name, space, instance, values):
+    """The value of a parameter of a test."""
+    if name in values:
+        return values[name]
+    if name in ("capsys", "capfd"):
+        value = Capture()
+    elif name == "monkeypatch":
+        value = Patches()
+    else:
+        found = getattr(instance, name, None) if instance is not None else None
+        found = found or dict.get(space, name)
+        if not isinstance(found, (types.FunctionType, types.MethodType)) or not hasattr(found, "is_fixture"):
+            invalid(f"the test needs {name}, which only pytest has")
+        value = found(**given_to(found, space, instance, values))
+        if isinstance(value, types.GeneratorType):
+            value = python_next(value)
+    values[name] = value
+    return value
+
+
+def given_to(function, space, instance, values):
+    """The arguments of a test or a fixture."""
+    code = function.__code__
+    bound = isinstance(function, types.MethodType)
+    names = code.co_varnames[bound : code.co_argcount - len(function.__defaults__ or ())]
+    return {name: fixture(name, space, instance, values) for name in names}
+
+
+def run_function(space, path):
+    first, *rest = path.split(".")
+    found = dict.get(space, first)
+    instance = None
+    if rest:
+        if not isinstance(found, type):
+            invalid(f"the test has no {path}")
+        unit = sys.modules.get("unittest")
+        if unit is not None and issubclass(found, unit.TestCase):
+            found.setUpClass()
+            try:
+                found(rest[0]).debug()
+            except unit.SkipTest:
+                invalid("the test is skipped") if State.calls == 0 else broken("the test was skipped")
+            return
+        instance = found()
+        for name in ("setup_class", "setup_method"):
+            if hasattr(instance, name):
+                setup = getattr(instance, name)
+                setup(*[None] * (setup.__code__.co_argcount - 1))
+        found = getattr(instance, rest[0], None)
+    elif callable(dict.get(space, "setup_function")):
+        space["setup_function"](*[None] * space["setup_function"].__code__.co_argcount)
+    if callable(dict.get(space, "setup_module")):
+        space["setup_module"](*[None] * space["setup_module"].__code__.co_argcount)
+    if not callable(found) or not hasattr(found, "__code__"):
+        invalid(f"the test has no {path}")
+    rows = getattr(found, "rows", [{}])
+    if not rows or found.__code__.co_flags & 0x20:
+        invalid(f"{path} needs what only pytest has")
+    own = [*space.items(), *(vars(type(instance)).items() if rest else ())]
+    always = [name for name, value in own if isinstance(value, types.FunctionType) and getattr(value, "is_automatic", False)]
+    for row in rows:
+        values = dict(row)
+        for name in always:
+            fixture(name, space, instance, values)
+        given = given_to(found, space, instance, values)
+        result = found(**{**{name: row[name] for name in row if name in found.__code__.co_varnames}, **given})
+        if found.__code__.co_flags & 0x80:
+            __import__("asyncio").run(result)
+        stream = sys.modules["sys"].__stdout__
+        sys.stdout = sys.stderr = stream
+
+
 def run(request):
     """Runs the test; an error says that it failed."""
     sys.modules["solution"] = SolutionModule("solution")
     for name, text in request["libraries"].items():
         sys.modules[name] = types.ModuleType(name)
         exec(compile(text, f"{name}.py", "exec"), sys.modules[name].__dict__)
+    text = request["setup"] + request["source"]
+    builtins.next = following
+    if "seed" in text:
+        import random
+
+        python_seed = random.seed
+
+        def seed(value=None, *more):
+            State.seed = [value]
+            python_seed(value, *more)
+
+        random.seed = seed
+    if "unittest" in text:
+        import unittest
+
+        unittest.main = lambda *_, **__: None
+    if "dataclasses" in text:
+        share_dataclasses()
     space = Space(__name__="test_solution")
     candidate, source = request["candidate"], request["source"]
     helpers = {"__name__": "prompt"}
@@ -327,21 +1070,25 @@ def run(request):
     exec(compile(request["setup"], "setup.py", "exec"), space)
     exec(compile(source, "test.py", "exec"), space)
     if request["function"]:
-        first, *rest = request["function"].split(".")
-        test = space.get(first)
-        if rest and (not isinstance(test, type) or hasattr(test, "setup_method")):
-            invalid(f"{first} needs what only pytest has")
-        for name in rest:
-            test = getattr(test(), name, None)
-        if not callable(test):
-            invalid(f"the test has no {request['function']}")
-        rows = getattr(test, "rows", [{}])
-        code = test.__code__
-        needed = code.co_varnames[len(rest) : code.co_argcount - len(test.__defaults__ or ())]
-        if not rows or any(name not in rows[0] for name in needed) or code.co_flags & 0x2A0:
-            invalid(f"{request['function']} needs what only pytest has")
-        for row in rows:
-            test(**row)
+        run_function(space, request["function"])
+
+
+def share_dataclasses():
+    """Functions of `dataclasses` for objects of the program."""
+    import dataclasses
+
+    def shared(name):
+        python = getattr(dataclasses, name)
+
+        def function(value, **keywords):
+            if is_programs(value):
+                return ask("operate", None, name, (value,), keywords, rank=lambda kind: OWN if kind._named else FOREIGN)
+            return python(value, **keywords)
+
+        return function
+
+    for name in ("asdict", "astuple", "replace", "is_dataclass"):
+        setattr(dataclasses, name, shared(name))
 
 
 def message_of(error, source):
@@ -353,10 +1100,16 @@ def message_of(error, source):
             line = lines[trace.tb_lineno - 1].strip() if trace.tb_lineno <= len(lines) else ""
             where = f" (line {trace.tb_lineno}: {line[:500]})"
         trace = trace.tb_next
-    return f"{type(error).__name__}: {str(error)[:1000]}{where}"
+    try:
+        text = str(error)[:1000]
+    except BaseException:
+        text = ""
+    return f"{type(error).__name__}: {text}{where}"
 
 
 def main():
+    global RICH
+    RICH = True
     State.source, State.target = redirect()
     State.source = open(State.source, "rb")
     verdict_to = os.dup(2)
@@ -364,25 +1117,31 @@ def main():
     os.dup2(null, 1)
     os.dup2(null, 2)
     with open("request.json", encoding="utf-8") as file:
-        request = json.load(file)
+        State.request = request = json.load(file)
     try:
         run(request)
         verdict, message = "passed", ""
         if any(map(swallowed, State.ends)):
             verdict, message = "error", "an error of the program ended a loop of the test"
+        elif State.unnamed and skips_errors(request["source"]):
+            verdict, message = "error", message_of(State.raised, request["source"])
     except BaseException as error:
         verdict, message = "error", message_of(error, request["source"])
         if isinstance(error, AssertionError) and error is not State.raised:
             verdict = "wrong"
         if isinstance(error, MemoryError):
             verdict = "memory"
-        if State.calls == 0:
+        if State.calls == 0 and not State.missing:
             # The program had no part in it.
             State.invalid = State.invalid or message
     if State.broken:
         verdict, message = "error", State.broken
-    elif State.invalid or State.calls == 0:
+    elif State.invalid or State.calls == 0 and not State.missing:
         verdict, message = "invalid", State.invalid or "the test never calls the program"
+    elif State.missing:
+        verdict, message = "error", f"the program has no {State.missing}"
+    elif State.failed and verdict == "passed":
+        verdict, message = "wrong", message_of(State.failed, request["source"])
     send(verdict_to, {"verdict": verdict, "message": message[:2000]})
     os._exit(0)
 

@@ -10,6 +10,7 @@
 mod attacks;
 mod forgeries;
 mod golden;
+mod honest;
 mod languages;
 mod ordinary_user;
 mod scripts;

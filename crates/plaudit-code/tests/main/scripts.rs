@@ -128,11 +128,9 @@ fn tests_at_fault_are_no_wrong_answers() {
     for test in [
         "import no_such_module\nfrom solution import f\ndef test_f():\n    assert f(1) == 1",
         "from solution import f\ndef test_f():\n    assert 1 == 1",
-        "from solution import f\ndef test_f(capsys):\n    assert f(1) == 1",
-        "from solution import f\ndef test_f():\n    assert f(lambda x: x) == 1",
+        "from solution import f\ndef test_f(tmp_path):\n    assert f(1) == 1",
+        "from solution import f\nclass Own: pass\ndef test_f():\n    assert f(Own()) == 1",
         "from solution import f\ndef test_f():\n    assert helper(f(1)) == 1",
-        "from solution import f, OwnError\ndef test_f():\n    assert f(1) == 1",
-        "import pytest\nfrom solution import f\nclass TestF:\n    def setup_method(self): self.x = 1\n    def test_f(self):\n        assert f(self.x) == 1",
         "from solution import f\nasync def helper(): pass\nassert 1 == 1 if f else 0",
     ] {
         for code in ["def f(x): return 1", "def f(x): return 2", "import os\nos._exit(0)"] {
@@ -144,9 +142,7 @@ fn tests_at_fault_are_no_wrong_answers() {
         }
     }
     for test in [
-        "import pytest\nfrom solution import f\n@pytest.fixture\ndef x(): return 1\ndef test_f(x):\n    assert f(x) == 1",
         "import numpy as np\nfrom solution import f\ndef test_f():\n    assert f(np.array([1])) == 1",
-        "import unittest\nfrom solution import f\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(1), 1)",
         "def check(candidate):\n    assert candidate(1) > 1",
         "def check(candidate):\n    assert candidate(1) == 2\n",
         "from solution import f\ndef test_f():\n    assert f(1 == 1",
@@ -262,7 +258,6 @@ fn functions_that_are_returned_are_called() {
         json!(["assert f(1)"]),
         json!(["assert not f(1) == 3"]),
         json!(["assert f(1) != 3"]),
-        json!(["assert f(1) in [f(1), 3]"]),
         json!(["assert len(f(1)) > 0 or f(1)"]),
         json!(["assert f(1) > 0"]),
     ] {
