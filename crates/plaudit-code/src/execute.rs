@@ -9,6 +9,7 @@ use crate::value::{Equality, PyValue};
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -124,6 +125,16 @@ impl Execution {
     }
 }
 
+/// Whether a test that is a program shares an interpreter with the program under test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// It has a box of its own.
+    #[default]
+    Apart,
+    /// Both run in one interpreter, so that a program can forge its verdict.
+    Together,
+}
+
 /// How much of standard error is kept.
 const MESSAGE: usize = 2000;
 
@@ -188,9 +199,17 @@ pub struct Program {
     limits: Limits,
     /// Whether a busy host has been its excuse already.
     excused: AtomicBool,
+    isolation: Isolation,
 }
 
 impl Program {
+    /// The same program, which shares an interpreter with its tests or does not.
+    #[must_use]
+    pub fn isolated(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
+        self
+    }
+
     /// Compiles a program where its language needs that. A failure is the result of every test.
     pub fn prepare(
         sandbox: &Sandbox,
@@ -218,6 +237,7 @@ impl Program {
                 prelude,
                 limits,
                 excused,
+                isolation: Isolation::Apart,
             });
         };
         let mut job = Job::new(["/bin/sh", "-c", command.as_str()])
@@ -232,7 +252,8 @@ impl Program {
             Ok(run) if run.exit == Exit::Code(0) && run.hit.is_none() && !run.stdout.is_empty() => {
                 let file = (artifact.clone(), run.stdout, true);
                 let (language, code) = (Arc::clone(language), Arc::clone(code));
-                Ok(Self { language, code, file, prelude: String::new(), limits, excused })
+                let prelude = String::new();
+                Ok(Self { language, code, file, prelude, limits, excused, isolation: Isolation::Apart })
             }
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or(Verdict::Error);
@@ -270,21 +291,47 @@ impl Program {
             }
         };
         request["prelude"] = self.prelude.as_str().into();
+        if let (Case::Script { .. }, Isolation::Together) = (case, self.isolation) {
+            return self.run_together(sandbox, job, case);
+        }
         add_harness(&mut job, &self.language, &[WIRE, PROGRAM_SIDE], &request);
         job.files.push(("solution.py".to_owned(), self.code.as_bytes().to_vec(), false));
         if let Case::Script { setup, source, candidate, prompt, function } = case {
             let mut test = self.job();
             test.limits.errors = test.limits.errors.max(VERDICT);
-            let needed = |(name, _): &&(&str, &str)| source.contains(name) || setup.contains(name);
-            let libraries: BTreeMap<_, _> = LIBRARIES.iter().filter(needed).copied().collect();
             let request = json!({
                 "setup": setup, "source": source, "candidate": candidate, "prompt": prompt, "function": function,
-                "libraries": libraries,
+                "libraries": libraries(setup, source),
             });
-            add_harness(&mut test, &self.language, &[WIRE, TEST_SIDE], &request);
+            add_harness(&mut test, &self.language, &[WIRE, RUNNER, TEST_SIDE], &request);
             return run_script(sandbox, &self.excused, &job, &test);
         }
         self.run_alone(sandbox, case, &job)
+    }
+
+    /// Runs a script and the program in one interpreter. It has passed where the harness comes to its end and says so.
+    fn run_together(&self, sandbox: &Sandbox, mut job: Job, case: &Case) -> TestResult {
+        let Case::Script { setup, source, candidate, prompt, function } = case else {
+            return TestResult { verdict: Verdict::Error, cpu: Duration::ZERO, message: String::new() };
+        };
+        // Not known before the program runs, so that what it prints is no verdict by accident.
+        let nonce = RandomState::new().hash_one(source).to_string();
+        let request = json!({
+            "setup": setup, "source": source, "candidate": candidate, "prompt": prompt, "function": function,
+            "libraries": libraries(setup, source), "prelude": self.prelude, "nonce": nonce,
+        });
+        add_harness(&mut job, &self.language, &[RUNNER, TOGETHER], &request);
+        job.files.push(("solution.py".to_owned(), self.code.as_bytes().to_vec(), false));
+        let run = match run_or_excuse(&self.excused, || sandbox.run(&job)) {
+            Ok(run) => run,
+            Err(result) => return result,
+        };
+        let told: Option<Value> = serde_json::from_slice(&run.stdout).ok();
+        let told = told.filter(|told| told["nonce"] == nonce.as_str());
+        let (verdict, text) = told.as_ref().map_or((Verdict::Error, ""), told_verdict);
+        let verdict = failed(&run).unwrap_or(verdict);
+        let message = if text.is_empty() { message(&run.stderr) } else { start(text.as_bytes()) };
+        TestResult { verdict, cpu: run.cpu, message }
     }
 
     fn job(&self) -> Job {
@@ -321,20 +368,27 @@ fn run_script(sandbox: &Sandbox, excused: &AtomicBool, program: &Job, test: &Job
         return TestResult { verdict, cpu, message: message(&program.stderr) };
     }
     let told: Option<Value> = serde_json::from_slice(&test.stderr).ok().filter(|_| failed(&test).is_none());
-    let text = |key: &str| told.as_ref().and_then(|told| told[key].as_str()).unwrap_or("");
-    let verdict = match text("verdict") {
-        "passed" => Verdict::Passed,
-        "wrong" => Verdict::Wrong,
-        "memory" => Verdict::Memory,
+    let (verdict, text) = told.as_ref().map_or((Verdict::Error, ""), told_verdict);
+    let message = if text.is_empty() { message(&program.stderr) } else { start(text.as_bytes()) };
+    TestResult { verdict, cpu, message }
+}
+
+/// The verdict that a test's harness tells, and what there is to say.
+fn told_verdict(told: &Value) -> (Verdict, &str) {
+    let verdict = match told["verdict"].as_str() {
+        Some("passed") => Verdict::Passed,
+        Some("wrong") => Verdict::Wrong,
+        Some("memory") => Verdict::Memory,
         // The program has had no part in it.
-        "invalid" => Verdict::FaultyTest,
+        Some("invalid") => Verdict::FaultyTest,
         _ => Verdict::Error,
     };
-    let message = match text("message") {
-        "" => message(&program.stderr),
-        told => start(told.as_bytes()),
-    };
-    TestResult { verdict, cpu, message }
+    (verdict, told["message"].as_str().unwrap_or(""))
+}
+
+/// The libraries that a test names.
+fn libraries(setup: &str, source: &str) -> BTreeMap<&'static str, &'static str> {
+    LIBRARIES.into_iter().filter(|(name, _)| source.contains(name) || setup.contains(name)).collect()
 }
 
 /// Puts the harness and what it is asked into a box.
@@ -360,10 +414,12 @@ fn run_or_excuse<T>(excused: &AtomicBool, run: impl Fn() -> Result<T, BoxFailure
     }
 }
 
-/// The harness: what both sides need, the side of the program, that of the test, and the libraries that tests use.
+/// The harness: what both sides need, the side of the program, that of the test, both in one, and the libraries that tests use.
 const WIRE: &str = include_str!("python/wire.py");
 const PROGRAM_SIDE: &str = include_str!("python/program.py");
+const RUNNER: &str = include_str!("python/runner.py");
 const TEST_SIDE: &str = include_str!("python/test.py");
+const TOGETHER: &str = include_str!("python/together.py");
 const LIBRARIES: [(&str, &str); 2] =
     [("pytest", include_str!("python/pytest.py")), ("numpy", include_str!("python/numpy.py"))];
 

@@ -45,7 +45,7 @@ mod prelude;
 
 pub use cases::{Case, Tests, TestsError};
 pub use compare::same_output;
-pub use execute::{Credit, Execution, Program, TestResult, Verdict, execute};
+pub use execute::{Credit, Execution, Isolation, Program, TestResult, Verdict, execute};
 pub use extract::{FencedBlock, extract, fenced_blocks};
 pub use language::{Language, Languages};
 pub use names::{BoundName, NameKind};

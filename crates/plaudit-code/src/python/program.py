@@ -188,7 +188,7 @@ def operate(name, values):
         return getattr(builtins, name)(*values)
     if name in ("copy", "deepcopy"):
         return getattr(__import__("copy"), name)(first)
-    if name in ("asdict", "astuple", "replace", "is_dataclass"):
+    if name in ("asdict", "astuple", "fields", "replace", "is_dataclass"):
         return getattr(__import__("dataclasses"), name)
     if name in ("vars", "dir"):
         return dict(vars(first)) if name == "vars" else dir(first)
@@ -254,7 +254,7 @@ def answer(space, request):
     keywords = {key: value_of(data) for key, data in request["keywords"].items()}
     if do == "operate":
         result = operate(name, arguments)
-        if name in ("asdict", "astuple", "replace", "is_dataclass"):
+        if name in ("asdict", "astuple", "fields", "replace", "is_dataclass"):
             result = result(*arguments, **keywords)
     elif do == "new":
         result = value_of(on)(*arguments, **keywords)
@@ -284,7 +284,7 @@ def answer(space, request):
         after = [plain(value) if type(data) is list and data[0] in CHANGEABLE else data for data, value in given]
         if after != request["arguments"]:
             message["after"] = after
-        same = [at for at, value in enumerate(arguments) if value is result and after[at] is not request["arguments"][at]]
+        same = [at for at, (data, value) in enumerate(given) if value is result and type(data) is list and data[0] in CHANGEABLE]
         if same:
             message["same"] = same[0]
     if on is not None or do == "operate":

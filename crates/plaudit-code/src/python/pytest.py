@@ -3,7 +3,7 @@
 
 class raises:
     def __init__(self, kinds, *call, match=None, **keywords):
-        self.kinds, self.match = kinds, match
+        self.kinds, self.pattern = kinds, match
         if call:
             with self:
                 call[0](*call[1:], **keywords)
@@ -15,11 +15,13 @@ class raises:
         assert kind is not None, "nothing was raised"
         if not issubclass(kind, self.kinds):
             return False
-        if self.match is not None:
-            import re
-
-            assert re.search(self.match, str(error)), f"{error} does not match {self.match}"
         self.type, self.value = kind, error
+        return self.pattern is None or self.match(self.pattern)
+
+    def match(self, pattern):
+        import re
+
+        assert re.search(pattern, str(self.value)), f"{self.value} does not match {pattern}"
         return True
 
 

@@ -10,9 +10,6 @@ here. What a handle may decide:
 - An object that the test itself has made of a class, and uses as one, is asked; one that equals anything is refused.
 """
 
-import builtins
-import types
-
 # The longest line that is read.
 LINE = 64 << 20
 
@@ -23,6 +20,9 @@ NAMES = {
     "math": "fabs isclose",
     "typing": "Any Callable Dict Iterable Iterator List Optional Set Tuple Union",
 }
+
+
+LOCK = __import__("_thread").RLock()
 
 
 class Invalid(BaseException):
@@ -160,7 +160,13 @@ def read():
     return message
 
 
-def ask(do, on, name, arguments=(), keywords=None, rank=None, **more):
+def ask(*request, **more):
+    """One request at a time: a test may have threads."""
+    with LOCK:
+        return ask_alone(*request, **more)
+
+
+def ask_alone(do, on, name, arguments=(), keywords=None, rank=None, **more):
     """Sends a request to the program's box and reads the answer; functions of the test that the program calls are called meanwhile."""
     if State.broken or State.invalid:
         raise Broken("there was no answer before")
@@ -212,6 +218,8 @@ def ask(do, on, name, arguments=(), keywords=None, rank=None, **more):
             result = value_of(answer["result"])
             if "after" in answer:
                 result = change(name, arguments, answer, result)
+            elif "same" in answer and plain(arguments[answer["same"]]) == answer["result"]:
+                result = arguments[answer["same"]]
             if "ref" in answer and type(result) in (list, dict, set, bytearray):
                 State.links = [*State.links[-15:], (result, int(answer["ref"]), answer["result"])]
     except Exception as failure:
@@ -259,10 +267,10 @@ def change(name, arguments, answer, result):
     for at, (old, data) in enumerate(zip(arguments, after)):
         if plain(old) == data or not (type(data) is list and data[0] in CHANGEABLE):
             continue
-        if result is None or answer.get("same") == at or is_looked_at(old, name):
+        if result is None or is_looked_at(old, name):
             copy_into(old, value_of(data))
-    if type(answer.get("same")) is int:
-        return arguments[answer["same"]]
+            if answer.get("same") == at:
+                result = old
     return result
 
 
@@ -323,6 +331,8 @@ def is_looked_at(value, function):
     looked_at = False
     for node in nodes:
         if isinstance(node, ast.Compare):
+            if any(isinstance(operator, (ast.Is, ast.IsNot)) for operator in node.ops):
+                continue
             sides = [node.left, *node.comparators]
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "").startswith("assert") and len(node.args) > 1:
             sides = node.args[:2]
@@ -330,7 +340,7 @@ def is_looked_at(value, function):
             continue
         with_ours = [side for side in sides if uses(side, ours) and not calls(side)]
         others = [side for side in sides if side not in with_ours]
-        if with_ours and any(calls(side) or uses(side, results, True) for side in others):
+        if len(with_ours) > 1 or with_ours and any(calls(side) or uses(side, results, True) for side in others):
             return False
         looked_at |= bool(with_ours) and bool(others)
     return looked_at
@@ -342,7 +352,8 @@ TEST_FILES = ("test.py", "setup.py", "prompt.py")
 
 
 def names_of(error):
-    return {kind.__name__ for kind in type(error).__mro__} - {"Exception", "BaseException", "object"}
+    kinds = [kind for kind in type(error).__mro__ if kind.__module__ == "builtins" or getattr(kind, "_named", False)]
+    return {kind.__name__ for kind in kinds} - {"Exception", "BaseException", "object"}
 
 
 def arriving(error):
@@ -440,6 +451,8 @@ class Maker(type):
     def __getattr__(kind, name):
         if name.startswith("__") and name.endswith("__") and name != "__members__":
             raise AttributeError(name)
+        if name in DECIDING and not kind._named:
+            raise AttributeError(f"a class of the program cannot decide about {name}")
         return attribute(["C", kind._class], name, lambda found: OWN if found._named else FOREIGN)
 
     def __setattr__(kind, name, value):
@@ -501,7 +514,7 @@ class Reading:
 class Handle:
     """An object of the program."""
 
-    __slots__ = ("_index", "_rank", "_reading")
+    __slots__ = ("_index", "_rank", "_reading", "__weakref__")
 
     def __getattribute__(self, name):
         if name.startswith("__") and name.endswith("__") and name not in TOLD:
@@ -594,6 +607,8 @@ class Valued:
     def __getattr__(self, name):
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
+        if name in DECIDING and not type(self)._twin._named:
+            raise AttributeError(f"an object of the program cannot decide about {name}")
         return attribute(["h", vars(self)["_handle"]], name, lambda kind: OWN if kind._named else FOREIGN)
 
 
@@ -814,7 +829,7 @@ def value_operator(name, data):
 
 
 def error_attribute(self, name):
-    if name.startswith("__") and name.endswith("__") or vars(self).get("_handle") is None:
+    if name.startswith("__") and name.endswith("__") or vars(self).get("_handle") is None or name in DECIDING:
         raise AttributeError(name)
     return attribute(["h", vars(self)["_handle"]], name, lambda kind: FOREIGN)
 
@@ -829,6 +844,8 @@ class Function:
         return ask("call", None, self._name, arguments, keywords)
 
     def __getattr__(self, name):
+        if name == "__signature__":
+            invalid("the test looks at the parameters of a function")
         if name.startswith("__") and name not in TOLD:
             raise AttributeError(name)
         answer = ask("get", None, f"{self._name}.{name}")
@@ -848,7 +865,7 @@ def stand_in(name):
         answer = ask("look", None, name)
     except Broken:
         # The test may not need it.
-        State.broken = None
+        State.broken, State.ended = None, True
         return Function(name)
     if type(answer) is dict and answer.get("callable") is True:
         return Function(name)
@@ -856,6 +873,7 @@ def stand_in(name):
         if "hasattr" not in State.request["source"] and "getattr" not in State.request["source"]:
             State.missing = State.missing or name
             return Function(name)
+        State.lacking = True
         raise AttributeError(f"module 'solution' has no attribute {name!r}")
     if isinstance(answer, Maker):
         answer._named = name[0].isupper()
@@ -864,7 +882,8 @@ def stand_in(name):
     return answer
 
 
-State.missing = None
+# A name that the program does not have, whether one was asked for that it need not have, and whether it had ended before.
+State.missing, State.lacking, State.ended = None, False, False
 
 
 class SolutionModule(types.ModuleType):
@@ -909,9 +928,6 @@ class Space(dict):
         return self[name]
 
 
-python_next = next
-
-
 def following(iterator, *default):
     """`next`: where an iterator of the program has ended, the end must reach a handler of the test, and not a loop of Python's."""
     try:
@@ -927,108 +943,10 @@ def following(iterator, *default):
         raise
 
 
-class Capture:
-    """pytest's `capsys`: what the program and the test print."""
-
-    def __init__(self):
-        import io
-
-        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
-
-    def readouterr(self):
-        import collections
-
-        found = sys.stdout.getvalue(), sys.stderr.getvalue()
-        Capture.__init__(self)
-        return collections.namedtuple("CaptureResult", "out err")(*found)
-
-
-class Patches:
-    """pytest's `monkeypatch`, for the program's module and for the standard streams."""
-
-    def setattr(self, target, name, *value, raising=True):
-        if isinstance(target, str):
-            (target, name), value = target.rsplit(".", 1), (name,)
-            target = sys.modules.get(target) or invalid(f"the test patches {target}")
-        allowed = target is sys.modules["solution"] or is_programs(target) or isinstance(target, Maker)
-        if not allowed and (target, name) not in ((builtins, "input"), (sys, "stdin"), (sys, "stdout"), (sys, "stderr")):
-            invalid(f"the test patches {name} of something that the program does not share")
-        setattr(target, name, value[0])
-
-    def __getattr__(self, name):
-        invalid(f"the test uses monkeypatch.{name}")
-
-
-def fixture(name, space, instance, values):
-    """The value of a parameter of a test."""
-    if name in values:
-        return values[name]
-    if name in ("capsys", "capfd"):
-        value = Capture()
-    elif name == "monkeypatch":
-        value = Patches()
-    else:
-        found = getattr(instance, name, None) if instance is not None else None
-        found = found or dict.get(space, name)
-        if not isinstance(found, (types.FunctionType, types.MethodType)) or not hasattr(found, "is_fixture"):
-            invalid(f"the test needs {name}, which only pytest has")
-        value = found(**given_to(found, space, instance, values))
-        if isinstance(value, types.GeneratorType):
-            value = python_next(value)
-    values[name] = value
-    return value
-
-
-def given_to(function, space, instance, values):
-    """The arguments of a test or a fixture."""
-    code = function.__code__
-    bound = isinstance(function, types.MethodType)
-    names = code.co_varnames[bound : code.co_argcount - len(function.__defaults__ or ())]
-    return {name: fixture(name, space, instance, values) for name in names}
-
-
-def run_function(space, path):
-    first, *rest = path.split(".")
-    found = dict.get(space, first)
-    instance = None
-    if rest:
-        if not isinstance(found, type):
-            invalid(f"the test has no {path}")
-        unit = sys.modules.get("unittest")
-        if unit is not None and issubclass(found, unit.TestCase):
-            found.setUpClass()
-            try:
-                found(rest[0]).debug()
-            except unit.SkipTest:
-                invalid("the test is skipped") if State.calls == 0 else broken("the test was skipped")
-            return
-        instance = found()
-        for name in ("setup_class", "setup_method"):
-            if hasattr(instance, name):
-                setup = getattr(instance, name)
-                setup(*[None] * (setup.__code__.co_argcount - 1))
-        found = getattr(instance, rest[0], None)
-    elif callable(dict.get(space, "setup_function")):
-        space["setup_function"](*[None] * space["setup_function"].__code__.co_argcount)
-    if callable(dict.get(space, "setup_module")):
-        space["setup_module"](*[None] * space["setup_module"].__code__.co_argcount)
-    if not callable(found) or not hasattr(found, "__code__"):
-        invalid(f"the test has no {path}")
-    rows = getattr(found, "rows", [{}])
-    if not rows or found.__code__.co_flags & 0x20:
-        invalid(f"{path} needs what only pytest has")
-    own = [*space.items(), *(vars(type(instance)).items() if rest else ())]
-    always = [name for name, value in own if isinstance(value, types.FunctionType) and getattr(value, "is_automatic", False)]
-    for row in rows:
-        values = dict(row)
-        for name in always:
-            fixture(name, space, instance, values)
-        given = given_to(found, space, instance, values)
-        result = found(**{**{name: row[name] for name in row if name in found.__code__.co_varnames}, **given})
-        if found.__code__.co_flags & 0x80:
-            __import__("asyncio").run(result)
-        stream = sys.modules["sys"].__stdout__
-        sys.stdout = sys.stderr = stream
+def may_patch(target, name):
+    """Whether the program sees what a test puts there."""
+    streams = ((builtins, "input"), (sys, "stdin"), (sys, "stdout"), (sys, "stderr"))
+    return target is sys.modules["solution"] or isinstance(target, Maker) or is_programs(target) or (target, name) in streams
 
 
 def run(request):
@@ -1081,13 +999,13 @@ def share_dataclasses():
         python = getattr(dataclasses, name)
 
         def function(value, **keywords):
-            if is_programs(value):
+            if is_programs(value) or isinstance(value, Maker):
                 return ask("operate", None, name, (value,), keywords, rank=lambda kind: OWN if kind._named else FOREIGN)
             return python(value, **keywords)
 
         return function
 
-    for name in ("asdict", "astuple", "replace", "is_dataclass"):
+    for name in ("asdict", "astuple", "fields", "replace", "is_dataclass"):
         setattr(dataclasses, name, shared(name))
 
 
@@ -1131,12 +1049,12 @@ def main():
             verdict = "wrong"
         if isinstance(error, MemoryError):
             verdict = "memory"
-        if State.calls == 0 and not State.missing:
+        if State.calls == 0 and not State.missing and not State.lacking and not State.ended:
             # The program had no part in it.
             State.invalid = State.invalid or message
     if State.broken:
         verdict, message = "error", State.broken
-    elif State.invalid or State.calls == 0 and not State.missing:
+    elif State.invalid or State.calls == 0 and not State.missing and verdict == "passed":
         verdict, message = "invalid", State.invalid or "the test never calls the program"
     elif State.missing:
         verdict, message = "error", f"the program has no {State.missing}"

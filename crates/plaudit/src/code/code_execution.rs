@@ -33,7 +33,7 @@ use std::time::Duration;
 /// list of them. A rollout without tests is skipped; a response without code gets 0.
 ///
 /// The info holds the number of tests and of those passed, the verdicts in order, why (the first verdict that is not `passed`, or
-/// `no_code`), the end of what that test wrote to standard error, and the tier of the sandbox.
+/// `no_code`), the end of what that test wrote to standard error, the tier of the sandbox, and the isolation where it is `together`.
 ///
 /// ## When to use it
 /// For programming tasks with tests. `plaudit doctor` tells what isolates programs on this host, and which languages it has; the
@@ -42,7 +42,7 @@ use std::time::Duration;
 ///
 /// ## How it can be gamed
 /// By what the tests do not test: a table of the public examples passes them. Weak tests, with one output for most inputs, reward
-/// a program that prints it: `continuous: false` asks for all of them.
+/// a program that prints it: `continuous: false` asks for all of them. With `isolation: together` a program can forge its verdict.
 ///
 /// ## Example
 /// ```yaml
@@ -88,6 +88,8 @@ pub struct CodeExecution {
     pub tests: Option<String>,
     /// Whether a response without any fenced block is a program as a whole.
     pub unfenced: bool,
+    /// Whether a test that is a program has a box of its own. `together` is for evaluation of a policy that you trust.
+    pub isolation: Isolation,
     /// Which part of the response is read. A program that stands in the thought alone counts only with `all`.
     pub scope: Scope,
 }
@@ -108,7 +110,28 @@ impl Default for CodeExecution {
             languages: BTreeMap::new(),
             tests: None,
             unfenced: false,
+            isolation: Isolation::Apart,
             scope: Scope::Final,
+        }
+    }
+}
+
+/// Where a test that is a program runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// In a box of its own: a program cannot forge its verdict.
+    #[default]
+    Apart,
+    /// In the program's interpreter, as in HumanEval's own harness: a program can forge its verdict.
+    Together,
+}
+
+impl From<Isolation> for plaudit_code::Isolation {
+    fn from(isolation: Isolation) -> Self {
+        match isolation {
+            Isolation::Apart => Self::Apart,
+            Isolation::Together => Self::Together,
         }
     }
 }
@@ -190,6 +213,7 @@ pub struct CodeReward {
     pub(super) most_timeouts: usize,
     pub(super) tests: TestsAt,
     pub(super) unfenced: bool,
+    pub(super) isolation: Isolation,
     pub(super) scope: Scope,
     /// The language as it is written in responses.
     pub(super) written: Language,
@@ -266,6 +290,7 @@ impl Reward<CodeReward> for CodeExecution {
             most_timeouts: self.most_timeouts,
             tests,
             unfenced: self.unfenced,
+            isolation: self.isolation,
             scope: self.scope,
             written,
             defined,

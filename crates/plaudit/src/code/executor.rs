@@ -520,7 +520,10 @@ impl ExecutorCore {
             Ok(tests) => tests,
             Err(reason) => return run.fail(reason),
         };
-        let made = || Program::prepare(&self.sandbox, &run.language, program, &reward.limits);
+        let made = || {
+            let made = Program::prepare(&self.sandbox, &run.language, program, &reward.limits);
+            made.map(|program| program.isolated(reward.isolation.into()))
+        };
         let made = catch_unwind(AssertUnwindSafe(made)).unwrap_or_else(|_| Err(panicked()));
         let mut state = lock(&run.state);
         state.program = Some(made.map(Arc::new));

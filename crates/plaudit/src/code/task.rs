@@ -1,6 +1,6 @@
 //! One program with its tests: made of a rollout, named by a key, and read back as an outcome.
 
-use super::code_execution::{CodeReward, TestsAt};
+use super::code_execution::{CodeReward, Isolation, TestsAt};
 use crate::exec::lock;
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
@@ -382,6 +382,9 @@ impl CodeTask {
             info.push("message", Fact::Text(stored.results[at].2.clone()));
         }
         info.push("sandbox", Fact::Text(stored.sandbox.clone()));
+        if self.reward.isolation == Isolation::Together {
+            info.push("isolation", Fact::Word("together"));
+        }
         Outcome::scored(score, info)
     }
 }
