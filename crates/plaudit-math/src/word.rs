@@ -102,8 +102,10 @@ pub(crate) fn name_what_is_counted(words: &[&str]) -> bool {
 /// What a word does to the number before it.
 pub(crate) fn meaning(word: &str) -> Word {
     let word = word.trim_matches(['.', ',', ';', ':', '!', '?', '(', ')', '"', '\'', '-', '*', '$']);
-    // Capitals that multiply and are no units.
-    if matches!(word, "M" | "B" | "MM" | "Mn" | "Bn" | "BN" | "MN") {
+    // Another number, and capitals that multiply and are no units.
+    if word.starts_with(|c: char| c.is_ascii_digit())
+        || matches!(word, "M" | "B" | "MM" | "Mn" | "Bn" | "BN" | "MN")
+    {
         return Word::Other;
     }
     // A letter that is no unit is a factor.

@@ -433,8 +433,10 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     };
     // Another announcement right behind: "Answer: the answer is 5" is found by the later word already.
     let end = sentence_end(text, content);
-    // "42, not 41"
-    let end = text[content..end].find(", not ").map_or(end, |contrast| content + contrast);
+    // What the answer is not ends it.
+    let contrast = [", not ", " and not ", " (not ", " rather than ", " instead of "];
+    let contrast = contrast.iter().filter_map(|words| text[content..end].find(words)).min();
+    let end = contrast.map_or(end, |contrast| content + contrast);
     let content = trimmed(text, content..end);
     if content.is_empty() {
         return None;
