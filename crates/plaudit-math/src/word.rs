@@ -80,7 +80,7 @@ const HARMLESS: &str = "\
     butterfly fly lily assembly supply bully belly";
 
 /// Whether a list of words has a word.
-pub(crate) fn is_in(list: &str, word: &str) -> bool {
+fn is_in(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|other| other == word)
 }
 

@@ -3,21 +3,87 @@
 use std::ops::Range;
 
 use super::{ceil, floor};
-use crate::word::is_in;
 
 /// Bytes that are looked at on each side.
 const MAX_WINDOW: usize = 120;
 /// Words that make a statement wrong.
-const WRONG: &str = "\
-    wrong incorrect false mistaken invalid erroneous untrue impossible tempting";
+fn is_wrong(word: &str) -> bool {
+    matches!(
+        word,
+        "wrong"
+            | "incorrect"
+            | "false"
+            | "mistaken"
+            | "invalid"
+            | "erroneous"
+            | "untrue"
+            | "impossible"
+            | "tempting"
+    )
+}
+
 /// Words between a denial and what it denies.
-const FILLERS: &str = "\
-    be been is are was were equal equals to exactly the a an my one number answer value result solution option \
-    choice guess attempt simply just really actually in fact even quite precisely possibly correct right final \
-    come out get got give yield make turn as would it that this any longer";
+fn is_filler(word: &str) -> bool {
+    matches!(
+        word,
+        "be" | "been"
+            | "is"
+            | "are"
+            | "was"
+            | "were"
+            | "equal"
+            | "equals"
+            | "to"
+            | "exactly"
+            | "the"
+            | "a"
+            | "an"
+            | "my"
+            | "one"
+            | "number"
+            | "answer"
+            | "value"
+            | "result"
+            | "solution"
+            | "option"
+            | "choice"
+            | "guess"
+            | "attempt"
+            | "simply"
+            | "just"
+            | "really"
+            | "actually"
+            | "in"
+            | "fact"
+            | "even"
+            | "quite"
+            | "precisely"
+            | "possibly"
+            | "correct"
+            | "right"
+            | "final"
+            | "come"
+            | "out"
+            | "get"
+            | "got"
+            | "give"
+            | "yield"
+            | "make"
+            | "turn"
+            | "as"
+            | "would"
+            | "it"
+            | "that"
+            | "this"
+            | "any"
+            | "longer"
+    )
+}
+
 /// Words that name a value which was thought of before the answer.
-const GUESSES: &str = "\
-    guess attempt thought estimate impression instinct";
+fn is_guess(word: &str) -> bool {
+    matches!(word, "guess" | "attempt" | "thought" | "estimate" | "impression" | "instinct")
+}
 
 /// Whether a word denies: "not", "cannot", "isn't" and its like.
 fn is_negation(word: &str) -> bool {
@@ -61,24 +127,30 @@ pub(super) fn begins(text: &str) -> bool {
 /// Whether the words before `at` call what follows wrong, or something that was thought of first.
 pub(super) fn is_denied_before(text: &str, at: usize) -> bool {
     let window = &text[ceil(text, at.saturating_sub(MAX_WINDOW))..at];
-    let sentence = [". ", "! ", "? ", "; ", "\n"].iter().filter_map(|end| window.rfind(end)).max();
+    let bytes = window.as_bytes();
+    let ends = |at: &usize| match bytes[*at] {
+        b'\n' => true,
+        b'.' | b'!' | b'?' | b';' => bytes.get(at + 1) == Some(&b' '),
+        _ => false,
+    };
+    let sentence = (0..bytes.len()).rev().find(ends);
     let clause = &window[sentence.map_or(0, |end| end + 1)..];
     let (mut past, mut answer) = (false, false);
     for (word, stopped) in words(clause).rev() {
-        if stopped && !(past || is_in(FILLERS, &word)) {
+        if stopped && !(past || is_filler(&word)) {
             return false;
         }
         let first =
             matches!(word.as_str(), "first" | "initial" | "earlier" | "previous" | "original" | "old");
-        let guessed = is_in(GUESSES, &word) && past || word == "guessed" || first && past && answer;
+        let guessed = is_guess(&word) && past || word == "guessed" || first && past && answer;
         let adverb = matches!(word.as_str(), "wrongly" | "mistakenly" | "incorrectly" | "erroneously");
-        if is_negation(&word) || is_in(WRONG, &word) || guessed || adverb {
+        if is_negation(&word) || is_wrong(&word) || guessed || adverb {
             return true;
         }
         past |= word == "was";
         answer |= matches!(word.as_str(), "answer" | "result" | "solution" | "value");
         // A letter or a number may stand between, as in "x is not".
-        if !is_in(FILLERS, &word) {
+        if !is_filler(&word) {
             return false;
         }
     }
@@ -93,7 +165,7 @@ fn is_denied_after(text: &str, at: usize) -> bool {
     let mut words = words(line).peekable();
     // The verdict alone: "42 (wrong)", and "42? Wrong."
     if let Some((word, stopped)) = words.peek()
-        && is_in(WRONG, word)
+        && is_wrong(word)
     {
         return *stopped || words.clone().count() == 1;
     }
@@ -130,7 +202,7 @@ fn is_denied_after(text: &str, at: usize) -> bool {
             }
         } else if is_verb {
             verb = true;
-        } else if verb && is_in(WRONG, word) {
+        } else if verb && is_wrong(word) {
             return !negated;
         } else if verb
             && negated
