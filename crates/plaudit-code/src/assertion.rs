@@ -174,7 +174,7 @@ fn is_call(expression: &Expr, test: &str, setup: &str) -> bool {
     let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let brought = setup.contains("import *") || setup.split(|other| !letter(other)).any(|word| word == name);
     let built_in = BUILT_IN.contains(&name) || MORE_BUILT_IN.contains(&name);
-    !brought && !(built_in && arguments.get(1..).is_none_or(|inner| inner.contains('(')))
+    !brought && (!built_in || arguments.get(1..).is_some_and(|inner| !inner.contains('(')))
 }
 
 #[cfg(test)]
