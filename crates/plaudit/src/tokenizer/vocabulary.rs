@@ -22,7 +22,7 @@ const STEPS: usize = 64;
 
 /// What was found once after a token, which holds wherever the same bytes follow it.
 #[derive(Clone, Copy)]
-struct Step {
+struct TokenStep {
     last: u32,
     at: usize,
     /// How many bytes from there decide.
@@ -30,7 +30,7 @@ struct Step {
     first: u32,
 }
 
-impl Default for Step {
+impl Default for TokenStep {
     fn default() -> Self {
         Self { last: NONE, at: 0, looked_at: 0, first: NONE }
     }
@@ -140,7 +140,7 @@ impl Vocabulary {
         // The places that no sequence of tokens leads on from, one bit each.
         let mut dead = vec![0u64; piece.len() / 64 + 1];
         // In a long run of marks the same tokens follow the same ones again and again.
-        let mut steps = if piece.len() > SHORT { vec![Step::default(); STEPS] } else { Vec::new() };
+        let mut steps = if piece.len() > SHORT { vec![TokenStep::default(); STEPS] } else { Vec::new() };
         let mut at = 0;
         let mut next = Some(self.longest(piece).0);
         while at < piece.len() {
@@ -172,7 +172,7 @@ impl Vocabulary {
     }
 
     /// The longest token at a place that may follow the last one, or a longer one that is still to be tried.
-    fn first_after(&self, last: u32, piece: &[u8], at: usize, steps: &mut [Step]) -> u32 {
+    fn first_after(&self, last: u32, piece: &[u8], at: usize, steps: &mut [TokenStep]) -> u32 {
         let Some(step) = steps.get_mut(last as usize % STEPS) else { return self.longest(&piece[at..]).0 };
         let window = |at: usize, length: usize| piece.get(at..at + length);
         let is_same = step.last == last
@@ -183,7 +183,7 @@ impl Vocabulary {
             while first != NONE && !self.may_follow(last, first) {
                 first = self.shorter[first as usize];
             }
-            *step = Step { last, at, looked_at: depth + 1, first };
+            *step = TokenStep { last, at, looked_at: depth + 1, first };
         }
         step.first
     }

@@ -284,3 +284,19 @@ fn every_shipped_recipe_scores_the_example() {
         }
     }
 }
+
+#[test]
+fn a_group_of_two_prompts_is_not_compared() {
+    let yaml = "components: { kimi: { reward: kimi.length, correct: extra } }\n";
+    let rollout = |prompt: &str| {
+        let mut rollout = Rollout::new("a".repeat(prompt.len())).to_prompt(prompt.to_owned()).in_group("g");
+        rollout.extra.insert("correct".to_owned(), true.into());
+        rollout
+    };
+    let code = |prompts: [&str; 2]| {
+        let report = score(yaml, &prompts.map(rollout));
+        report.rows[1].total.cause().map(|cause| cause.reason.code)
+    };
+    assert_eq!(code(["one", "three"]), Some(Code::GroupMixed));
+    assert_eq!(code(["one", "one"]), None);
+}

@@ -198,6 +198,13 @@ fn only_the_agreed_place_in_the_agreed_letters_counts() {
 }
 
 #[test]
+fn a_nul_makes_an_answer_unreadable() {
+    for content in ["x\0{\"score\": 0.7}", "{\"score\": 0.7}\0", "<think>\0</think>{\"score\": 0.7}"] {
+        assert_eq!(read(score(0.0, 1.0), json("score"), content), Err(Code::JudgeJson), "{content:?}");
+    }
+}
+
+#[test]
 fn numbers_and_rankings_are_plain_or_refused() {
     // P9 and P12.
     let number = |content: &str| read(score(0.0, 10.0), AnswerLocation::Whole { logprobs: false }, content);

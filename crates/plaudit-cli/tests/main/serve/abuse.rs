@@ -248,3 +248,15 @@ fn whoever_sends_too_much_hears_it() {
     let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 99999999\r\n\r\n";
     assert_eq!(service.raw(head.as_bytes()).status, 413);
 }
+
+#[test]
+fn a_target_may_not_name_another_host() {
+    let folder = Folder::new("serve-target");
+    let service = Service::start(&folder, &["--recipe", &folder.file("length.yaml", LENGTH)]);
+    let ask = |target: &str| {
+        service.raw(format!("GET {target} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").as_bytes()).status
+    };
+    assert_eq!(ask("http://evil/healthz"), 400);
+    assert_eq!(ask("http://127.0.0.1.evil/healthz"), 400);
+    assert_eq!(ask("http://127.0.0.1/healthz"), ask("/healthz"));
+}
