@@ -42,7 +42,7 @@ fn without_results(text: &str) -> String {
     let (mut at, mut line_end, mut fence, mut is_code) = (0, 0, None, false);
     while at < text.len() {
         if at >= line_end {
-            line_end = memchr::memchr(b'\n', text[at..].as_bytes()).map_or(text.len(), |end| at + end + 1);
+            line_end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |end| at + end + 1);
             is_code = step_fence(&mut fence, &text[at..line_end]);
         }
         let line = &text[at..line_end];
@@ -71,7 +71,7 @@ fn mark_quotations(text: &str) -> impl Iterator<Item = (&str, bool)> {
         let quotes = trimmed.starts_with('>');
         let is_text = fence.is_none() && !formula.is_open();
         // A lone `>` ends a tag that is written over several lines; it begins no quotation.
-        let begins = may_begin && trimmed.trim_start_matches(['>', ' ']) != "";
+        let begins = may_begin && !trimmed.trim_start_matches(['>', ' ']).is_empty();
         inside = is_text && quotes && (inside || begins);
         if inside {
             may_begin = true;
