@@ -8,10 +8,10 @@ use crate::prelude;
 use crate::value::{Equality, PyValue};
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What came of one test.
@@ -197,8 +197,6 @@ pub struct Program {
     /// The imports that a Python program takes for granted.
     prelude: String,
     limits: Limits,
-    /// Whether a busy host has been its excuse already.
-    excused: AtomicBool,
     isolation: Isolation,
 }
 
@@ -226,7 +224,6 @@ impl Program {
         if language.reserves_memory {
             limits.processes = limits.processes.saturating_add(RUNTIME_THREADS);
         }
-        let excused = AtomicBool::new(false);
         let (Some(command), Some(artifact)) = (&language.compile, &language.artifact) else {
             let file = (language.file.clone(), code.as_bytes().to_vec(), false);
             let prelude = if language.name == "python" { prelude::imports(code) } else { String::new() };
@@ -236,7 +233,6 @@ impl Program {
                 file,
                 prelude,
                 limits,
-                excused,
                 isolation: Isolation::Apart,
             });
         };
@@ -248,12 +244,12 @@ impl Program {
         if !job.environment.iter().any(|(name, _)| name == "PATH") {
             job.environment.push(("PATH".into(), TOOLS.into()));
         }
-        match run_or_excuse(&excused, || sandbox.run(&job)) {
+        match run_or_excuse(|patience| sandbox.run(&with_patience(&job, patience))) {
             Ok(run) if run.exit == Exit::Code(0) && run.hit.is_none() && !run.stdout.is_empty() => {
                 let file = (artifact.clone(), run.stdout, true);
                 let (language, code) = (Arc::clone(language), Arc::clone(code));
                 let prelude = String::new();
-                Ok(Self { language, code, file, prelude, limits, excused, isolation: Isolation::Apart })
+                Ok(Self { language, code, file, prelude, limits, isolation: Isolation::Apart })
             }
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or(Verdict::Error);
@@ -304,7 +300,7 @@ impl Program {
                 "libraries": libraries(setup, source),
             });
             add_harness(&mut test, &self.language, &[WIRE, RUNNER, TEST_SIDE], &request);
-            return run_script(sandbox, &self.excused, &job, &test);
+            return run_script(sandbox, &job, &test);
         }
         self.run_alone(sandbox, case, &job)
     }
@@ -322,7 +318,7 @@ impl Program {
         });
         add_harness(&mut job, &self.language, &[RUNNER, TOGETHER], &request);
         job.files.push(("solution.py".to_owned(), self.code.as_bytes().to_vec(), false));
-        let run = match run_or_excuse(&self.excused, || sandbox.run(&job)) {
+        let run = match run_or_excuse(|patience| sandbox.run(&with_patience(&job, patience))) {
             Ok(run) => run,
             Err(result) => return result,
         };
@@ -341,7 +337,7 @@ impl Program {
     }
 
     fn run_alone(&self, sandbox: &Sandbox, case: &Case, job: &Job) -> TestResult {
-        match run_or_excuse(&self.excused, || sandbox.run(job)) {
+        match run_or_excuse(|patience| sandbox.run(&with_patience(job, patience))) {
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or_else(|| judge(case, &run.stdout));
                 let message = match verdict {
@@ -356,8 +352,11 @@ impl Program {
 }
 
 /// Runs a program and its test, which talk to each other. What happens to the program decides first; then the test does.
-fn run_script(sandbox: &Sandbox, excused: &AtomicBool, program: &Job, test: &Job) -> TestResult {
-    let [program, test] = match run_or_excuse(excused, || sandbox.run_pair([program, test])) {
+fn run_script(sandbox: &Sandbox, program: &Job, test: &Job) -> TestResult {
+    let run = |patience| {
+        sandbox.run_pair([program, test].map(|job| with_patience(job, patience)).each_ref().map(|job| &**job))
+    };
+    let [program, test] = match run_or_excuse(run) {
         Ok(runs) => runs,
         Err(result) => return result,
     };
@@ -397,21 +396,31 @@ fn add_harness(job: &mut Job, language: &Language, parts: &[&str], request: &Val
     job.files.push(("request.json".to_owned(), exact::write(request).into_bytes(), false));
 }
 
-/// Runs something of a program, and again where the host was overloaded: once for each program, so that none can wait in this way for
-/// ever. After that it has taken too long.
-fn run_or_excuse<T>(excused: &AtomicBool, run: impl Fn() -> Result<T, BoxFailure>) -> Result<T, TestResult> {
-    loop {
-        let failure = match run() {
-            Ok(run) => return Ok(run),
-            Err(failure) => failure,
-        };
-        let verdict = match failure {
-            BoxFailure::HostOverloaded if !excused.swap(true, Ordering::Relaxed) => continue,
-            BoxFailure::HostOverloaded => Verdict::Time,
-            _ => Verdict::Infrastructure,
-        };
-        return Err(TestResult { verdict, cpu: Duration::ZERO, message: failure.to_string() });
+/// How much longer a program has on the clock that a busy host kept from running.
+const PATIENCE: u32 = 4;
+
+/// Runs something of a program, and again with more time on the clock where the host was overloaded. A busy host is believed once, so that
+/// nothing can wait in this way for ever: after that it has taken too long.
+fn run_or_excuse<T>(run: impl Fn(u32) -> Result<T, BoxFailure>) -> Result<T, TestResult> {
+    let result = match run(1) {
+        Err(BoxFailure::HostOverloaded) => run(PATIENCE),
+        other => other,
+    };
+    result.map_err(|failure| {
+        let overloaded = failure == BoxFailure::HostOverloaded;
+        let verdict = if overloaded { Verdict::Time } else { Verdict::Infrastructure };
+        TestResult { verdict, cpu: Duration::ZERO, message: failure.to_string() }
+    })
+}
+
+/// A job with so many times its time on the clock.
+fn with_patience(job: &Job, patience: u32) -> Cow<'_, Job> {
+    if patience == 1 {
+        return Cow::Borrowed(job);
     }
+    let mut job = job.clone();
+    job.limits.wall = Some(job.limits.wall() * patience);
+    Cow::Owned(job)
 }
 
 /// The harness: what both sides need, the side of the program, that of the test, both in one, and the libraries that tests use.
@@ -479,22 +488,25 @@ fn start(text: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
+    use std::cell::RefCell;
 
     #[test]
-    fn a_busy_host_is_believed_once_a_program() {
-        let (excused, runs) = (AtomicBool::new(false), Cell::new(0));
-        let run = |fails: u32| {
-            runs.set(0);
-            run_or_excuse(&excused, || {
-                runs.set(runs.get() + 1);
-                if runs.get() > fails { Ok(7) } else { Err(BoxFailure::HostOverloaded) }
+    fn a_busy_host_is_believed_once() {
+        let asked = RefCell::new(Vec::new());
+        let run = |fails: usize| {
+            asked.borrow_mut().clear();
+            run_or_excuse(|patience| {
+                asked.borrow_mut().push(patience);
+                if asked.borrow().len() > fails { Ok(7) } else { Err(BoxFailure::HostOverloaded) }
             })
         };
-        assert_eq!((run(1), runs.get()), (Ok(7), 2));
-        let late = run(1).unwrap_err();
-        assert_eq!((late.verdict, runs.get()), (Verdict::Time, 1));
-        let lost = run_or_excuse(&excused, || Err::<u8, _>(BoxFailure::Lost("wait4", 10))).unwrap_err();
+        assert_eq!((run(1), asked.borrow().as_slice()), (Ok(7), [1, PATIENCE].as_slice()));
+        assert_eq!(run(2).unwrap_err().verdict, Verdict::Time);
+        assert_eq!(asked.borrow().len(), 2);
+        let lost = run_or_excuse(|_| Err::<u8, _>(BoxFailure::Lost("wait4", 10))).unwrap_err();
         assert_eq!(lost.verdict, Verdict::Infrastructure);
+        let job =
+            Job::new(["true"]).limits(Limits { wall: Some(Duration::from_secs(3)), ..Limits::default() });
+        assert_eq!(with_patience(&job, PATIENCE).limits.wall(), Duration::from_secs(12));
     }
 }

@@ -72,7 +72,7 @@ fn doctor_runs_reference_solutions() {
         r#"{"id": "c", "solutions": "[\"print(input())\"]", "input_output": "{\"inputs\": [\"1\"], \"outputs\": [\"1\"]}"}"#,
         r#"{"id": "d", "tests": [{"input": "1", "output": "1"}]}"#,
     ];
-    let (rows, recipe) = (folder.file("rows.jsonl", &rows.join("\n")), folder.file("tests.yaml", RECIPE));
+    let (rows, recipe) = (folder.file("rows.jsonl", rows.join("\n")), folder.file("tests.yaml", RECIPE));
     let told = run(&["doctor", &rows, "--recipe", &recipe]).out;
     assert!(told.contains("1 of 3 do not pass") && told.contains("b: wrong"), "{told}");
 }

@@ -251,6 +251,8 @@ def answer(space, request):
     if do == "pull":
         return pull(on[1], request["most"])
     arguments = [value_of(data) for data in request["arguments"]]
+    for at, first in request.get("twins", ()):
+        arguments[at] = arguments[first]
     keywords = {key: value_of(data) for key, data in request["keywords"].items()}
     if do == "operate":
         result = operate(name, arguments)
