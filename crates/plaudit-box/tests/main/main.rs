@@ -5,15 +5,17 @@
 mod attacks;
 mod fairness;
 mod hosts;
+#[path = "../../../plaudit/tests/main/left_out.rs"]
+mod left_out;
 mod leftovers;
 mod limits;
 mod ordinary_user;
 mod pairs;
 
+use left_out::leave_out;
 use plaudit_box::{BoxFailure, Exit, Job, Limits, Options, RunResult, Sandbox, Tier};
-use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The interpreter, and the folder that it needs besides the system's.
@@ -31,26 +33,6 @@ pub(crate) static PYTHON: LazyLock<(String, Vec<PathBuf>)> = LazyLock::new(|| {
     }
     panic!("no python3");
 });
-
-/// Says once that the running test, or a part of it, is left out, on standard error and in the file that `PLAUDIT_LEFT_OUT` names; fails
-/// if nothing may be left out.
-pub(crate) fn leave_out(reason: &str) {
-    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let line = format!("{}: {reason}\n", std::thread::current().name().unwrap_or("main"));
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if !told.contains(&line) {
-        // Past the harness, which keeps the output of a test that passes.
-        std::io::stderr().write_all(format!("left out: {line}").as_bytes()).unwrap();
-        let file = std::env::var_os("PLAUDIT_LEFT_OUT")
-            .and_then(|path| std::fs::OpenOptions::new().create(true).append(true).open(path).ok());
-        // An ordinary user may not open the file of root; it has the line above.
-        if let Some(mut file) = file {
-            file.write_all(line.as_bytes()).unwrap();
-        }
-        told.push(line);
-    }
-    assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "left out: {reason}");
-}
 
 /// A sandbox of a tier. Where the host cannot have it, says so, and fails if nothing may be left out.
 pub(crate) fn open(tier: Tier, slots: usize) -> Option<Sandbox> {

@@ -1,6 +1,6 @@
 //! `code_execution` from the command: what it prints, and a host where nothing isolates programs.
 
-use crate::left_out::left_out;
+use crate::left_out::leave_out;
 use crate::support::{Folder, installed, run};
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn without_sandbox(folder: &Folder, arguments: &[&str]) -> Option<std::process::
         return None;
     }
     if !simulated.is_ok_and(|run| run.status.success()) {
-        left_out("a simulated host without a sandbox", "for want of unshare or of user namespaces");
+        leave_out("no simulated host without a sandbox, for want of unshare or of user namespaces");
         return None;
     }
     let script = folder.file("refuse.py", REFUSE_LANDLOCK);

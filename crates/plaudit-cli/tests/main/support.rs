@@ -1,6 +1,6 @@
 //! Test support: runs the command, folders of one test, and generated rollouts.
 
-use crate::left_out::left_out;
+use crate::left_out::leave_out;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -63,7 +63,7 @@ pub(crate) fn installed(program: &str) -> bool {
     let found =
         Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
-        left_out(&format!("no {program}"), ".ci/setup installs it");
+        leave_out(&format!("no {program}: .ci/setup installs it"));
     }
     found
 }

@@ -1,6 +1,7 @@
 //! Every language of the table that is installed: a right program, one that does not compile, one that fails.
 
-use crate::{patiently, sandboxes, tell_left_out, verdicts};
+use crate::left_out::tell_left_out;
+use crate::{patiently, sandboxes, verdicts};
 use plaudit_box::{Limits, Tier};
 use plaudit_code::{Credit, Language, Tests, Verdict, execute};
 use serde_json::json;

@@ -12,43 +12,20 @@ mod forgeries;
 mod golden;
 mod honest;
 mod languages;
+#[path = "../../../plaudit/tests/main/left_out.rs"]
+mod left_out;
 mod ordinary_user;
 mod scripts;
 mod values;
 
+use left_out::leave_out;
 use plaudit_box::{Limits, Options, Sandbox, Tier};
 use plaudit_code::{Credit, Execution, Languages, TestResult, Tests, Verdict, execute};
 use serde_json::Value;
-use std::io::Write;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 pub(crate) static LANGUAGES: LazyLock<Languages> = LazyLock::new(Languages::installed);
-
-/// Says that the running test, or a part of it, is left out, and fails if nothing may be.
-pub(crate) fn leave_out(reason: &str) {
-    tell_left_out(reason);
-    assert!(std::env::var("PLAUDIT_TEST_ALL").as_deref() != Ok("1"), "left out: {reason}");
-}
-
-/// Says so once, on standard error and in the file that `PLAUDIT_LEFT_OUT` names.
-pub(crate) fn tell_left_out(reason: &str) {
-    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let line = format!("{}: {reason}\n", std::thread::current().name().unwrap_or("main"));
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if told.contains(&line) {
-        return;
-    }
-    // Past the harness, which keeps the output of a test that passes.
-    std::io::stderr().write_all(format!("left out: {line}").as_bytes()).unwrap();
-    let file = std::env::var_os("PLAUDIT_LEFT_OUT")
-        .and_then(|path| std::fs::OpenOptions::new().create(true).append(true).open(path).ok());
-    // An ordinary user may not open the file of root; it has the line above.
-    if let Some(mut file) = file {
-        file.write_all(line.as_bytes()).unwrap();
-    }
-    told.push(line);
-}
 
 /// The sandboxes of this host with their languages; says which tier is missing, for the test that asks.
 pub(crate) fn sandboxes() -> &'static [(Sandbox, Languages)] {

@@ -1,6 +1,5 @@
 //! Nothing hides in `invalid`: who could cause each reason code, why a response cannot, and responses that try.
 
-use crate::engine::plan;
 use plaudit::engine::Engine;
 use plaudit::outcome::OutcomeKind;
 use plaudit::reason::Code::{self, *};
@@ -263,7 +262,9 @@ fn odd_responses_are_never_invalid() {
     }
     assert!(tried > 200, "{tried}");
     // A sound row of a program: no response makes it invalid.
-    let engine = Engine::new(plan("components:\n  x: { reward: code, timeout: 1 }\n")).unwrap();
+    let Some(engine) = crate::code::engine("components:\n  x: { reward: code, timeout: 1 }\n") else {
+        return;
+    };
     let rollouts: Vec<Rollout<'static>> = texts
         .iter()
         .map(|text| {

@@ -1,6 +1,6 @@
 //! Test harness for Redis: a real server on a free port, in a folder of its own, that can be killed and restarted.
 
-use crate::left_out::left_out;
+use crate::left_out::leave_out;
 use crate::timing::until;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ impl Server {
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let Some(child) = launch(port, &folder, &flags) else {
-            left_out("no redis-server", ".ci/setup installs it");
+            leave_out("no redis-server: .ci/setup installs it");
             return None;
         };
         let server = Self { child, port, folder, flags };
