@@ -115,7 +115,11 @@ impl Tests {
         };
         match given {
             Value::Null => Err(TestsError::Empty),
-            Value::Array(tests) => Self::of_list(tests, None, ""),
+            Value::Array(tests) => {
+                let mut cases = Vec::new();
+                tests.iter().try_for_each(|test| add(&mut cases, test.clone(), None, ""))?;
+                Self::of_cases(cases)
+            }
             Value::Object(fields) => {
                 Self::of_fields(fields, fields.get("prompt").and_then(Value::as_str).unwrap_or(prompt))
             }
@@ -167,20 +171,21 @@ impl Tests {
             text("metadata").and_then(|metadata| serde_json::from_str(metadata).ok());
         let metadata = metadata.as_ref().or_else(|| fields.get("metadata"));
         let function = function.or_else(|| metadata.and_then(|metadata| metadata.get("func_name")?.as_str()));
-        let mut found = None;
+        let mut found: Option<Vec<Case>> = None;
         for key in ["tests", "test_list", "public_test_cases", "private_test_cases", "test_cases"] {
-            let tests = match fields.get(key) {
-                Some(Value::Array(tests)) => tests.clone(),
-                Some(Value::String(text)) if !text.is_empty() => livecodebench::tests(key, text)?,
+            let mut test = |test: Value| add(found.get_or_insert_default(), test, function, &setup);
+            match fields.get(key) {
+                Some(Value::Array(tests)) => tests.iter().cloned().try_for_each(&mut test)?,
+                Some(Value::String(text)) if !text.is_empty() => livecodebench::tests(key, text, &mut test)?,
                 _ => continue,
-            };
-            found.get_or_insert_with(Vec::new).extend(tests);
+            }
+            found.get_or_insert_default();
             if !key.ends_with("_test_cases") {
                 break;
             }
         }
-        if let Some(tests) = found {
-            return Self::of_list(&tests, function, &setup);
+        if let Some(cases) = found {
+            return Self::of_cases(cases);
         }
         if fields.is_empty() {
             return Err(TestsError::Empty);
@@ -198,6 +203,20 @@ impl Tests {
     /// The tests.
     pub fn cases(&self) -> &[Case] {
         &self.cases
+    }
+
+    /// About how many bytes of memory they take.
+    pub fn size(&self) -> usize {
+        let size = |case: &Case| match case {
+            Case::Stdin { input, output } => input.len() + output.len(),
+            Case::Call { arguments, expected, .. } => {
+                arguments.iter().map(json_size).sum::<usize>()
+                    + expected.iter().map(PyValue::size).sum::<usize>()
+            }
+            Case::Expression { setup, source, expected, .. } => setup.len() + source.len() + expected.size(),
+            Case::Script { setup, source, prompt, .. } => setup.len() + source.len() + prompt.len(),
+        };
+        self.cases.iter().map(|case| size_of::<Case>() + size(case)).sum()
     }
 
     /// What the tests take from the text of the task; empty where that is nothing.
@@ -229,47 +248,42 @@ impl Tests {
             return Err(form(format!("{} inputs and {} outputs", inputs.len(), outputs.len())));
         }
         let pairs = inputs.iter().zip(outputs);
-        Self::of_cases(pairs.map(|(input, output)| pair(input, output, function)).collect::<Result<_, _>>()?)
-    }
-
-    fn of_list(tests: &[Value], function: Option<&str>, setup: &str) -> Result<Self, TestsError> {
-        let mut cases = Vec::new();
-        for test in tests {
-            match test {
-                Value::String(text) => {
-                    cases.extend(assertion::cases(text, setup, None, &TaskCode::default())?)
-                }
-                Value::Object(fields) => {
-                    let (Some(input), Some(output)) = (fields.get("input"), fields.get("output")) else {
-                        return Err(form("a test without `input` and `output`"));
-                    };
-                    let calls = match fields
-                        .get("testtype")
-                        .or_else(|| fields.get("type"))
-                        .and_then(Value::as_str)
-                    {
-                        Some("stdin" | "stdin_stdout") => None,
-                        Some("functional" | "function_call") => {
-                            let own = fields
-                                .get("fn_name")
-                                .or_else(|| fields.get("func_name"))
-                                .and_then(Value::as_str);
-                            let name = own.or(function);
-                            Some(name.ok_or_else(|| form("a functional test without the function's name"))?)
-                        }
-                        _ => fields.get("fn_name").and_then(Value::as_str).or(function),
-                    };
-                    cases.push(pair(input, output, calls)?);
-                }
-                _ => return Err(form("a test that is neither a text nor an object")),
-            }
-        }
-        Self::of_cases(cases)
+        Self::of_cases(
+            pairs
+                .map(|(input, output)| pair(input.clone(), output.clone(), function))
+                .collect::<Result<_, _>>()?,
+        )
     }
 }
 
+/// Adds a test of a list to the cases.
+fn add(cases: &mut Vec<Case>, test: Value, function: Option<&str>, setup: &str) -> Result<(), TestsError> {
+    let mut fields = match test {
+        Value::String(text) => {
+            cases.extend(assertion::cases(&text, setup, None, &TaskCode::default())?);
+            return Ok(());
+        }
+        Value::Object(fields) => fields,
+        _ => return Err(form("a test that is neither a text nor an object")),
+    };
+    let (Some(input), Some(output)) = (fields.remove("input"), fields.remove("output")) else {
+        return Err(form("a test without `input` and `output`"));
+    };
+    let kind = fields.get("testtype").or_else(|| fields.get("type")).and_then(Value::as_str);
+    let calls = match kind {
+        Some("stdin" | "stdin_stdout") => None,
+        Some("functional" | "function_call") => {
+            let own = fields.get("fn_name").or_else(|| fields.get("func_name")).and_then(Value::as_str);
+            Some(own.or(function).ok_or_else(|| form("a functional test without the function's name"))?)
+        }
+        _ => fields.get("fn_name").and_then(Value::as_str).or(function),
+    };
+    cases.push(pair(input, output, calls)?);
+    Ok(())
+}
+
 /// A test of an input and an output, of the standard streams or of a function.
-fn pair(input: &Value, output: &Value, function: Option<&str>) -> Result<Case, TestsError> {
+fn pair(input: Value, output: Value, function: Option<&str>) -> Result<Case, TestsError> {
     let Some(function) = function else {
         return Ok(Case::Stdin { input: stream(input)?, output: stream(output)? });
     };
@@ -277,8 +291,10 @@ fn pair(input: &Value, output: &Value, function: Option<&str>) -> Result<Case, T
         exact::read::<Value>(line)
             .map_err(|error| form(format!("an argument or a result is no JSON: {error}")))
     };
-    let text = |value: &Value| value.as_str().filter(|text| exact::number(text).is_none()).map(str::to_owned);
-    let arguments = match (text(input), input) {
+    fn text(value: &Value) -> Option<&str> {
+        value.as_str().filter(|text| exact::number(text).is_none())
+    }
+    let arguments = match (text(&input), &input) {
         // One argument a line, as JSON.
         (Some(text), _) => text
             .split('\n')
@@ -288,14 +304,14 @@ fn pair(input: &Value, output: &Value, function: Option<&str>) -> Result<Case, T
         (None, Value::Array(arguments)) => arguments.clone(),
         (None, other) => vec![other.clone()],
     };
-    let written = text(output);
-    let result = written.as_deref().and_then(|text| read(text).ok()).unwrap_or_else(|| output.clone());
+    let written = text(&output);
+    let result = written.and_then(|text| read(text).ok()).unwrap_or_else(|| output.clone());
     let value =
         |json: &Value| PyValue::of_json(json).ok_or_else(|| form("an integer of more than a million digits"));
     let mut expected = vec![value(&result)?];
     // Beside arguments that are values themselves, a text such as "12" may be meant as it is.
-    if text(input).is_none() && written.is_some() && *output != result {
-        expected.push(value(output)?);
+    if text(&input).is_none() && written.is_some() && output != result {
+        expected.push(value(&output)?);
     }
     // APPS writes one result as a list of one.
     if let Value::Array(items) = &result
@@ -307,16 +323,30 @@ fn pair(input: &Value, output: &Value, function: Option<&str>) -> Result<Case, T
 }
 
 /// The text of a stream: as it is, or a list of its lines.
-fn stream(given: &Value) -> Result<String, TestsError> {
-    let line = |value: &Value| match value {
-        Value::String(text) => Ok(exact::plain(text).to_owned()),
+fn stream(given: Value) -> Result<String, TestsError> {
+    let line = |value: Value| match value {
+        Value::String(text) if exact::number(&text).is_none() => Ok(text),
+        Value::String(text) => Ok(exact::plain(&text).to_owned()),
         Value::Number(number) => Ok(number.to_string()),
         _ => Err(form("an input or an output that is no text")),
     };
     match given {
-        Value::Array(lines) => Ok(lines.iter().map(line).collect::<Result<Vec<_>, _>>()?.join("\n")),
+        Value::Array(lines) => Ok(lines.into_iter().map(line).collect::<Result<Vec<_>, _>>()?.join("\n")),
         other => line(other),
     }
+}
+
+/// About how many bytes of memory a value takes.
+fn json_size(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(json_size).sum(),
+            Value::Object(map) => {
+                map.iter().map(|(key, value)| size_of::<String>() + key.len() + json_size(value)).sum()
+            }
+            _ => 0,
+        }
 }
 
 #[cfg(test)]

@@ -48,6 +48,7 @@ pub use compare::same_output;
 pub use execute::{Credit, Execution, Isolation, Program, TestResult, Verdict, execute};
 pub use extract::{FencedBlock, extract, fenced_blocks};
 pub use language::{Language, Languages};
+pub use livecodebench::UNPACKED_LIMIT;
 pub use names::{BoundName, NameKind};
 pub use python::{PythonParser, Syntax};
 pub use value::{Equality, PyValue};

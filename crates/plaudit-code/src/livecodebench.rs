@@ -2,29 +2,79 @@
 
 use crate::cases::TestsError;
 use crate::exact;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::Value;
+use std::fmt;
 use std::io::Read;
 
 /// The most bytes after decompression. The longest row of LiveCodeBench is a third of it.
-const LIMIT: usize = 64 << 20;
+pub const UNPACKED_LIMIT: usize = 64 << 20;
 
-/// The tests of a field: a list as JSON text, or encoded as LiveCodeBench encodes its hidden tests.
-pub(crate) fn tests(key: &str, text: &str) -> Result<Vec<Value>, TestsError> {
+/// Deflate makes at most this many bytes of one.
+const RATIO: usize = 1032;
+
+/// Hands the tests of a field on, one by one: a list as JSON text, or encoded as LiveCodeBench encodes its hidden tests. So what is
+/// between the text and the cases is never there as a whole.
+pub(crate) fn tests(
+    key: &str,
+    text: &str,
+    each: impl FnMut(Value) -> Result<(), TestsError>,
+) -> Result<(), TestsError> {
     let form = |what: &str| TestsError::Form(format!("`{key}`: {what}"));
     if text.trim_start().starts_with('[') {
-        return exact::read(text).map_err(|error| form(&format!("no list as JSON: {error}")));
+        return list(text, each, form);
     }
     let packed = base64(text).ok_or_else(|| form("neither a list as JSON nor Base64"))?;
-    let mut pickled = Vec::new();
+    let mut pickled = Vec::with_capacity(packed.len().saturating_mul(RATIO).min(UNPACKED_LIMIT + 1));
     flate2::read::ZlibDecoder::new(packed.as_slice())
-        .take(LIMIT as u64 + 1)
+        .take(UNPACKED_LIMIT as u64 + 1)
         .read_to_end(&mut pickled)
         .map_err(|error| form(&format!("no zlib: {error}")))?;
-    if pickled.len() > LIMIT {
+    if pickled.len() > UNPACKED_LIMIT {
         return Err(form("more than 64 MB of tests"));
     }
     let json = text_of_pickle(&pickled).ok_or_else(|| form("no pickle of one text"))?;
-    exact::read(json).map_err(|error| form(&format!("no list as JSON: {error}")))
+    list(json, each, form)
+}
+
+/// Hands the items of a JSON list on.
+fn list(
+    text: &str,
+    each: impl FnMut(Value) -> Result<(), TestsError>,
+    form: impl Fn(&str) -> TestsError,
+) -> Result<(), TestsError> {
+    let marked = exact::marked(text);
+    let (mut reader, mut refused) = (serde_json::Deserializer::from_str(&marked), None);
+    let items = Items { each, refused: &mut refused };
+    let read = reader.deserialize_seq(items).and_then(|()| reader.end());
+    match refused {
+        Some(error) => Err(error),
+        None => read.map_err(|error| form(&format!("no list as JSON: {error}"))),
+    }
+}
+
+/// Reads a list item by item, up to one that is refused.
+struct Items<'r, F> {
+    each: F,
+    refused: &'r mut Option<TestsError>,
+}
+
+impl<'de, F: FnMut(Value) -> Result<(), TestsError>> Visitor<'de> for Items<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        while let Some(item) = items.next_element()? {
+            if let Err(error) = (self.each)(item) {
+                *self.refused = Some(error);
+                return Err(A::Error::custom("refused"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The bytes of Base64 with the standard alphabet; line breaks are left out.
@@ -103,14 +153,23 @@ mod tests {
     const PACKED: &str =
         "eJxrYJnqyAABPbbR1UqZeQWlJUpWCkqGCkYxeUo6Ckr5pSVQoZhSA4NUS5BYSWpxSUllQSpItLgkJTNPqTZ2ih4A7k4VdQ==";
 
+    fn all(text: &str) -> Result<Vec<Value>, TestsError> {
+        let mut found = Vec::new();
+        tests("k", text, |test| {
+            found.push(test);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
     #[test]
     fn hidden_tests_are_read() {
         let wanted = vec![json!({"input": "1 2\n", "output": "é", "testtype": "stdin"})];
-        assert_eq!(tests("k", PACKED), Ok(wanted.clone()));
+        assert_eq!(all(PACKED), Ok(wanted.clone()));
         let plain = serde_json::to_string(&wanted).unwrap();
-        assert_eq!(tests("k", &plain), Ok(wanted));
+        assert_eq!(all(&plain), Ok(wanted));
         for broken in ["", "%%%", "aGVsbG8=", &PACKED[..40], &PACKED[4..], "A", "=AAA", "AAA=A"] {
-            assert!(matches!(tests("k", broken), Err(TestsError::Form(_))), "{broken}");
+            assert!(matches!(all(broken), Err(TestsError::Form(_))), "{broken}");
         }
     }
 
@@ -152,6 +211,6 @@ mod tests {
                 text.push(char::from(alphabet[(bits >> (18 - 6 * index)) as usize & 63]));
             }
         }
-        assert_eq!(tests("k", &text), Err(TestsError::Form("`k`: more than 64 MB of tests".into())));
+        assert_eq!(all(&text), Err(TestsError::Form("`k`: more than 64 MB of tests".into())));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::exact;
 use dashu_int::IBig;
+use dashu_int::ops::BitTest;
 use serde_json::Value as Json;
 
 /// A value.
@@ -44,6 +45,20 @@ pub enum Equality {
 }
 
 impl PyValue {
+    /// About how many bytes of memory it takes.
+    pub(crate) fn size(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Int(number) => number.bit_len() / 8,
+                Self::Str(text) | Self::Bytes(text) => text.len(),
+                Self::List(items) | Self::Tuple(items) | Self::Set(items) => {
+                    items.iter().map(Self::size).sum()
+                }
+                Self::Dict(items) => items.iter().map(|(key, value)| key.size() + value.size()).sum(),
+                Self::None | Self::Bool(_) | Self::Float(_) | Self::Object => 0,
+            }
+    }
+
     /// Reads what the harness wrote.
     pub fn received(json: &Json) -> Option<Self> {
         Self::received_at(json, 0)

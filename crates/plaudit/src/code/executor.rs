@@ -4,17 +4,18 @@
 //! group the first program comes first, so that its tests run side by side and it is done soon. What is found does not depend on who was faster: the
 //! tests that count are decided by their order.
 
-use super::task::{CodeTask, StoredRun};
+use super::task::{CodeTask, OpenTests, StoredRun};
 use super::{CodeReward, executor_queue::FairQueue};
 use crate::exec::single_flight::SingleFlight;
 use crate::exec::{CancelToken, lock};
 use crate::reason::{Code, Reason};
 use plaudit_box::{Options, Sandbox, SandboxReport, Tier};
-use plaudit_code::{Credit, Language, Languages, Program, TestResult, Tests, Verdict};
+use plaudit_code::{Credit, Language, Languages, Program, TestResult, UNPACKED_LIMIT, Verdict};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,10 @@ const fn share(slots: usize) -> usize {
     }
 }
 
+/// How many bytes of packed tests are open at once, all programs of all requests together; a program alone may have more. The others
+/// wait for their turn with their tests packed, as they came, and so they are counted with the texts of a request.
+const OPEN_TESTS: usize = 256 << 20;
+
 /// Why programs cannot be run here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxUnavailable {
@@ -70,7 +75,7 @@ struct CodeRun {
 struct RunState {
     program: Option<Result<Arc<Program>, TestResult>>,
     /// Its tests, from its first turn until it is done.
-    tests: Option<Arc<Tests>>,
+    tests: Option<Arc<OpenTests>>,
     clock: TestClock,
     results: Vec<Option<TestResult>>,
     /// The next test to be handed out.
@@ -153,6 +158,11 @@ impl CodeRun {
         state.next += 1;
         state.clock.begin(Instant::now());
         (Some(CodeStep::Test(test)), state.next < state.needed)
+    }
+
+    /// Whether its next step reads packed tests, for which there must be room.
+    fn opens(&self) -> bool {
+        self.task.tests.is_packed() && lock(&self.state).program.is_none()
     }
 
     /// Why it goes no further, where that is so.
@@ -243,6 +253,8 @@ struct ExecutorCore {
     sandbox: Sandbox,
     state: Mutex<ExecutorState>,
     work: Condvar,
+    /// The bytes of packed tests that are open, and the most that those can become that are being read.
+    opened: Arc<AtomicUsize>,
 }
 
 /// Runs programs, for all engines of a process that ask for the same sandbox.
@@ -343,7 +355,7 @@ impl Executor {
             lanes: BTreeMap::new(),
             closing: false,
         });
-        let core = Arc::new(ExecutorCore { sandbox, state, work: Condvar::new() });
+        let core = Arc::new(ExecutorCore { sandbox, state, work: Condvar::new(), opened: Arc::default() });
         let start = |_| {
             let core = Arc::clone(&core);
             std::thread::Builder::new().name("plaudit-code".to_owned()).spawn(move || core.work()).is_ok()
@@ -438,6 +450,7 @@ impl ExecutorCore {
             if run.task.tests.is_packed() {
                 held = ROUNDS;
             }
+            let reserved = if run.opens() { UNPACKED_LIMIT } else { 0 };
             let (ended, started) = (run.ended(), Instant::now());
             match (ended, step) {
                 (Some(RunEnd::Stopped), _) => run.fail(Code::Stopped),
@@ -452,6 +465,7 @@ impl ExecutorCore {
                     run.finish(test, result.unwrap_or_else(|_| panicked()), self.sandbox.tier());
                 }
             }
+            self.opened.fetch_sub(reserved, Ordering::Relaxed);
             self.leave(turn, run.lane.owner, started.elapsed());
         }
     }
@@ -468,7 +482,13 @@ impl ExecutorCore {
                 let Some(ProgramLane { owner, most, .. }) = lanes.get(&lane) else { return true };
                 running.get(owner).copied().unwrap_or(0) < most.unwrap_or_else(|| share(self.sandbox.slots()))
             };
-            let turn = queue.turn(has_room, |run| {
+            // What holds tests has a step under way or is the first of its group, so that room is made without those that wait.
+            let has_memory = || match self.opened.load(Ordering::Relaxed) {
+                0 => true,
+                opened => opened + UNPACKED_LIMIT <= OPEN_TESTS,
+            };
+            let is_ready = |run: &Arc<CodeRun>| !run.opens() || run.task.tests.is_open() || has_memory();
+            let turn = queue.turn(has_room, is_ready, |run| {
                 let (taken, more) = run.take();
                 step = taken.map(|step| (Arc::clone(run), step));
                 more
@@ -476,6 +496,9 @@ impl ExecutorCore {
             match (turn, step) {
                 (Some(turn), Some((run, step))) => {
                     *running.entry(run.lane.owner).or_insert(0) += 1;
+                    if run.opens() {
+                        self.opened.fetch_add(UNPACKED_LIMIT, Ordering::Relaxed);
+                    }
                     if !queue.is_empty() {
                         self.work.notify_one();
                     }
@@ -514,8 +537,8 @@ impl ExecutorCore {
 
     fn compile(&self, turn: (u64, u64), run: &Arc<CodeRun>) {
         let CodeTask { reward, program, tests } = &run.task;
-        let tests =
-            catch_unwind(AssertUnwindSafe(|| tests.open())).unwrap_or_else(|_| Err(Code::Panic.into()));
+        let tests = catch_unwind(AssertUnwindSafe(|| tests.open(&self.opened)))
+            .unwrap_or_else(|_| Err(Code::Panic.into()));
         let tests = match tests {
             Ok(tests) => tests,
             Err(reason) => return run.fail(reason),

@@ -87,19 +87,22 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Shows the item whose turn it is, of the lanes that may go on, to `take`, which says whether it stays for another turn.
+    /// Shows the item whose turn it is, of the lanes that may go on and the groups whose first item may, to `take`, which says whether
+    /// it stays for another turn.
     /// Tells whose turn it is, until [`FairQueue::leave`].
     pub(super) fn turn(
         &mut self,
         may_go_on: impl Fn(u64) -> bool,
+        is_ready: impl Fn(&T) -> bool,
         take: impl FnOnce(&T) -> bool,
     ) -> Option<(u64, u64)> {
         // Of several that have had as little, the first; who has had a turn goes behind them.
-        let waits = |lane: &LaneTurn<T>| lane.groups.iter().any(|group| !group.items.is_empty());
-        let open = self.lanes.iter().enumerate().filter(|(_, lane)| waits(lane) && may_go_on(lane.id));
+        let is_ready = |group: &GroupTurn<T>| group.items.front().is_some_and(&is_ready);
+        let waits = |lane: &LaneTurn<T>| may_go_on(lane.id) && lane.groups.iter().any(is_ready);
+        let open = self.lanes.iter().enumerate().filter(|(_, lane)| waits(lane));
         let at = open.min_by_key(|(_, lane)| lane.used)?.0;
         let mut lane = self.lanes.remove(at);
-        let waiting = lane.groups.iter().enumerate().filter(|(_, group)| !group.items.is_empty());
+        let waiting = lane.groups.iter().enumerate().filter(|(_, group)| is_ready(group));
         // There is one, or the lane had not been chosen.
         let at = waiting.min_by_key(|(_, group)| group.used).map_or(0, |(at, _)| at);
         let mut group = lane.groups.remove(at);
@@ -133,6 +136,7 @@ mod tests {
             let mut name = "";
             let turn = queue.turn(
                 |_| true,
+                |_| true,
                 |item| {
                     name = item.0;
                     item.1.set(item.1.get() - 1);
@@ -154,7 +158,7 @@ mod tests {
         queue.push((1, 1), item("b", 1));
         queue.push((1, 2), item("c", 2));
         queue.push((2, 1), item("d", 2));
-        assert_eq!(queue.turn(|_| false, |_| true), None);
+        assert_eq!(queue.turn(|_| false, |_| true, |_| true), None);
         assert_eq!(order(&mut queue, |_| Duration::from_secs(1)), "adcdacab");
         assert!(queue.is_empty());
     }
@@ -164,7 +168,7 @@ mod tests {
         let mut queue = FairQueue::default();
         queue.push((1, 1), ("a", Cell::new(1)));
         queue.push((2, 1), ("b", Cell::new(1)));
-        let turn = |queue: &mut FairQueue<Item>| queue.turn(|_| true, |_| false);
+        let turn = |queue: &mut FairQueue<Item>| queue.turn(|_| true, |_| true, |_| false);
         // Both are being compiled, and nothing waits: one for long, the other for a moment.
         assert_eq!(
             (turn(&mut queue), turn(&mut queue), turn(&mut queue)),
@@ -179,6 +183,21 @@ mod tests {
         queue.leave((1, 1), Duration::ZERO);
         queue.leave((2, 1), Duration::ZERO);
         assert!(queue.lanes.is_empty());
+    }
+
+    #[test]
+    fn groups_that_cannot_go_on_are_passed_over() {
+        let mut queue = FairQueue::default();
+        for (group, name) in [(1, "a"), (2, "b"), (3, "c")] {
+            queue.push((1, group), (name, Cell::new(1)));
+        }
+        let turn = |queue: &mut FairQueue<Item>, ready: &str| {
+            queue.turn(|_| true, |item| ready.contains(item.0), |_| false).map(|(_, group)| group)
+        };
+        assert_eq!(
+            (turn(&mut queue, "bc"), turn(&mut queue, "b"), turn(&mut queue, "ab")),
+            (Some(2), None, Some(1))
+        );
     }
 
     #[test]

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 /// What the keys of results begin with. It changes when the meaning of a result does.
@@ -37,15 +39,39 @@ pub struct RowTests {
 /// What is known of the tests of a row.
 #[derive(Debug)]
 enum RowContent {
-    Read(Arc<Tests>),
+    Read(Arc<OpenTests>),
     /// Tests that may be compressed, a thousand times at most: read when a program's turn comes, and held while one needs them. So a
-    /// batch takes no more memory than its programs under way.
+    /// batch takes no more memory than the executor has for programs under way.
     Unread {
         value: Value,
         prompt: String,
         most: Option<usize>,
-        shared: Mutex<Weak<Tests>>,
+        shared: Mutex<Weak<OpenTests>>,
+        count: OnceLock<Result<usize, Reason>>,
     },
+}
+
+/// Tests that are read. Those that were packed count, in bytes, for as long as they are held.
+#[derive(Debug)]
+pub(super) struct OpenTests {
+    tests: Tests,
+    counted: Option<(Arc<AtomicUsize>, usize)>,
+}
+
+impl Deref for OpenTests {
+    type Target = Tests;
+
+    fn deref(&self) -> &Tests {
+        &self.tests
+    }
+}
+
+impl Drop for OpenTests {
+    fn drop(&mut self) {
+        if let Some((opened, size)) = &self.counted {
+            opened.fetch_sub(*size, Ordering::Relaxed);
+        }
+    }
 }
 
 impl RowTests {
@@ -54,22 +80,54 @@ impl RowTests {
         matches!(self.content, RowContent::Unread { .. })
     }
 
-    /// The tests, read now where they are not.
-    pub(super) fn open(&self) -> Result<Arc<Tests>, Reason> {
+    /// Whether opening them takes no more memory: another program holds them, or is reading them.
+    pub(super) fn is_open(&self) -> bool {
+        match &self.content {
+            RowContent::Read(_) => true,
+            RowContent::Unread { shared, .. } => {
+                shared.try_lock().map_or(true, |tests| tests.strong_count() > 0)
+            }
+        }
+    }
+
+    /// How many there are. Packed tests are read for it, those of one row at a time.
+    fn count(&self) -> Result<usize, Reason> {
+        static READING: Mutex<()> = Mutex::new(());
+        match &self.content {
+            RowContent::Read(tests) => Ok(tests.cases().len()),
+            RowContent::Unread { value, prompt, most, count, .. } => {
+                let read = || {
+                    let _one = lock(&READING);
+                    Ok(unpack(value, prompt, *most)?.cases().len())
+                };
+                count.get_or_init(read).clone()
+            }
+        }
+    }
+
+    /// The tests, read now where they are not; `opened` counts the bytes of packed ones.
+    pub(super) fn open(&self, opened: &Arc<AtomicUsize>) -> Result<Arc<OpenTests>, Reason> {
         match &self.content {
             RowContent::Read(tests) => Ok(Arc::clone(tests)),
-            RowContent::Unread { value, prompt, most, shared } => {
+            RowContent::Unread { value, prompt, most, shared, .. } => {
                 // Who comes second waits, and shares what the first one reads.
                 let mut shared = lock(shared);
                 if let Some(tests) = shared.upgrade() {
                     return Ok(tests);
                 }
-                let tests = Arc::new(first(parse(value, prompt).map_err(|error| bad(&error))?, *most));
+                let tests = unpack(value, prompt, *most)?;
+                let size = tests.size();
+                opened.fetch_add(size, Ordering::Relaxed);
+                let tests = Arc::new(OpenTests { tests, counted: Some((Arc::clone(opened), size)) });
                 *shared = Arc::downgrade(&tests);
                 Ok(tests)
             }
         }
     }
+}
+
+fn unpack(value: &Value, prompt: &str, most: Option<usize>) -> Result<Tests, Reason> {
+    Ok(first(parse(value, prompt).map_err(|error| bad(&error))?, most))
 }
 
 fn first(tests: Tests, most: Option<usize>) -> Tests {
@@ -185,8 +243,9 @@ impl<'s> TestsSource<'s> {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&serde_json::to_vec(&value).map_err(|error| bad(&error))?);
         hasher.update(prompt.as_bytes());
-        let (hash, prompt, shared) = (*hasher.finalize().as_bytes(), prompt.to_owned(), Mutex::default());
-        Ok(RowTests { content: RowContent::Unread { value, prompt, most, shared }, hash })
+        let hash = *hasher.finalize().as_bytes();
+        let (prompt, shared, count) = (prompt.to_owned(), Mutex::default(), OnceLock::new());
+        Ok(RowTests { content: RowContent::Unread { value, prompt, most, shared, count }, hash })
     }
 
     fn read(&self, most: Option<usize>) -> Result<RowTests, Reason> {
@@ -210,7 +269,8 @@ impl<'s> TestsSource<'s> {
         // What the tests take from the text of the task belongs to them.
         hasher.update(tests.task_code().as_bytes());
         let hash = *hasher.finalize().as_bytes();
-        Ok(RowTests { content: RowContent::Read(Arc::new(first(tests, most))), hash })
+        let tests = OpenTests { tests: first(tests, most), counted: None };
+        Ok(RowTests { content: RowContent::Read(Arc::new(tests)), hash })
     }
 }
 
@@ -252,7 +312,7 @@ impl<'s> TaskMaker<'s> {
         match program(response, &reward.written, reward.unfenced) {
             Some(program) => Ok(CodeTask { reward: Arc::clone(reward), program: Arc::from(program), tests }),
             None => {
-                let count = tests.open().map_err(Outcome::invalid)?.cases().len() as u64;
+                let count = tests.count().map_err(Outcome::invalid)? as u64;
                 Err(Outcome::scored(
                     0.0,
                     Info::of([
@@ -331,7 +391,7 @@ fn end(text: &str) -> &str {
 impl CodeTask {
     /// Whether its tests can be read.
     pub(crate) fn check_tests(&self) -> Result<(), Reason> {
-        self.tests.open().map(drop)
+        self.tests.count().map(drop)
     }
 
     /// The reward that asks.
