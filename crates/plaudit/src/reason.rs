@@ -33,6 +33,8 @@ codes! {
     ModelTooLong = "model.too_long",
     /// The response has more structure than the rule's stated limit allows.
     ModelTooComplex = "model.too_complex",
+    /// The recipe's tokenizer cannot cut the response.
+    ModelNoTokens = "model.no_tokens",
     /// The response is empty once its thought is taken away, so there is nothing to judge.
     ModelEmpty = "model.empty",
     /// The language of the response cannot be told: it has too few words beside code, formulas and names.
@@ -205,7 +207,7 @@ codes! {
     ZeroWeight = "engine.zero_weight",
     /// The recipe's own prompt cannot be filled in for this rollout.
     TemplateFailed = "recipe.template_failed",
-    /// The tokenizer file that the recipe names cannot cut the text.
+    /// The tokenizer file that the recipe names cannot cut the reference.
     TokenizerFailed = "recipe.tokenizer_failed",
     /// A reward that the caller brought failed, or gave back something that is no list of numbers.
     RewardFailed = "reward.failed",

@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn integers_stay_integers() {
         let text = r#"{"a":[100000000000000000001,-9223372036854775809,-0,-0.0,1e20],"b":"1"}"#;
-        let written = r#"{"a":[100000000000000000001,-9223372036854775809,0,0.0,1e20],"b":"1"}"#;
+        let written = r#"{"a":[100000000000000000001,-9223372036854775809,0,0.0,1e+20],"b":"1"}"#;
         assert_eq!(exact::write(&read(text).unwrap()), written);
         assert_eq!(code(r#"[100000000000000000001, 1e-400]"#), "input.number");
     }

@@ -169,7 +169,7 @@ impl Uncut {
     pub fn of_response(self, floor: f64) -> Outcome {
         match self {
             Self::TooLong => Outcome::floored(floor, Code::ModelTooLong),
-            Self::Failed => Outcome::invalid(Code::TokenizerFailed),
+            Self::Failed => Outcome::floored(floor, Code::ModelNoTokens),
         }
     }
 
@@ -348,5 +348,24 @@ mod tests {
         assert_eq!(text.tokens(&Tokenizer::Simple, Case::Kept).expect("cut").len(), LONGEST_TEXT);
         assert_eq!(Uncut::TooLong.of_response(-1.0).value(), Some(-1.0));
         assert_eq!(Uncut::TooLong.of_reference().value(), None);
+    }
+
+    #[test]
+    fn a_response_that_no_tokenizer_cuts_is_floored() {
+        let folder = huggingface::tests::folder("no-tokens");
+        let words = huggingface::tests::WORDS.replace(r#""unk_token": "[UNK]""#, r#""unk_token": "none""#);
+        std::fs::write(folder.join("strict.json"), words).expect("a file");
+        let mut cache = ResourceCache::at(Some(folder.clone()));
+        let params = TokenizerParams {
+            tokenizer_type: TokenizerType::Huggingface,
+            tokenizer_file: Some("strict.json".to_owned()),
+            ..TokenizerParams::default()
+        };
+        let tokenizer = params.load(&mut cache).expect("a tokenizer");
+        std::fs::remove_dir_all(folder).expect("removed");
+        assert!(tokenizer.cut("hello world").is_ok());
+        let uncut = tokenizer.cut("hello x").expect_err("not cut");
+        assert_eq!(uncut.of_response(-1.0), Outcome::floored(-1.0, Code::ModelNoTokens));
+        assert_eq!(uncut.of_reference(), Outcome::invalid(Code::TokenizerFailed));
     }
 }

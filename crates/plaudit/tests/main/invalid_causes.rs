@@ -32,7 +32,11 @@ use Cause::*;
 
 /// Every code: who causes it, and why a response cannot.
 const CAUSES: &[(&[Code], Cause, &str)] = &[
-    (&[ModelTooLong, ModelTooComplex, ModelEmpty, ModelLanguageUnknown, ModelNoCalls], Response, "floored"),
+    (
+        &[ModelTooLong, ModelTooComplex, ModelNoTokens, ModelEmpty, ModelLanguageUnknown, ModelNoCalls],
+        Response,
+        "floored",
+    ),
     (
         &[MathTooLarge, MathDepth, MathUnbalanced, MathEmpty, MathUndefined, MathUnsupported, MathUndecided],
         Response,
@@ -145,7 +149,7 @@ const CAUSES: &[(&[Code], Cause, &str)] = &[
     (
         &[ZeroWeight, TemplateFailed, TokenizerFailed],
         Recipe,
-        "weights, prompts and tokenizer files of the recipe",
+        "weights, prompts and tokenizer files of the recipe; a response that a tokenizer cannot cut is floored",
     ),
     (&[RewardFailed], Caller, "the caller's own reward: it decides what odd text is worth"),
     (&[NotFinite, Panic], Engine, "every rule is tried with hostile texts, here and in hostile.rs"),
