@@ -4,7 +4,7 @@ use crate::timing::{cpu_time, scaled, shortest};
 use plaudit::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
 use plaudit::rule::{self, RULES, Rule, Sample};
 use plaudit::text::Text;
-use plaudit::tokenizer::ResourceCache;
+use plaudit::tokenizer::{LONGEST_TEXT, ResourceCache};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -392,6 +392,42 @@ fn no_text_makes_a_rule_slow() {
     }
     println!("the longest of all: {longest:?}");
     assert!(slow.is_empty(), "longer than {limit:?} on a megabyte: {slow:?}");
+}
+
+/// Runs without a border, each as long as tokenizers take it: a megabyte is floored before it is cut.
+#[test]
+fn no_run_makes_a_tokenizer_slow() {
+    let limit = limit();
+    let (mut slow, mut longest) = (Vec::new(), (Duration::ZERO, String::new()));
+    let units = [
+        "-", "a", "A", " ", "\n", "1", "_", "=", "ab", "-=", " \t", "1a", "aA", "🙂", "🙂👍", "中", "é", "\0",
+    ];
+    let f1 = ["tiktoken", "jieba", "simple"].map(|kind| ("f1_score", json!({"tokenizer_type": kind})));
+    let ngrams = ["cl100k_base", "o200k_base"]
+        .map(|encoding| ("ngram_repetition_penalty", json!({"encoding_name": encoding})));
+    let scorers = [
+        ("f1_score", json!({"encoding_name": "o200k_base"})),
+        ("ngram_repetition_penalty", json!({"tokenizer_type": "jieba"})),
+        ("total_length", json!({"tokenizer_type": "tiktoken"})),
+        ("total_length", json!({"tokenizer_type": "jieba"})),
+        ("open_r1.repetition", json!({"language": "zh"})),
+    ];
+    let reference = Text::new("a b c");
+    for (name, parameters) in f1.into_iter().chain(ngrams).chain(scorers) {
+        let scorer =
+            (rule::find(name).unwrap().build)(parameters.clone(), &mut ResourceCache::default()).unwrap();
+        for unit in units {
+            let text = unit.repeat(LONGEST_TEXT / unit.len());
+            let took = shortest(limit, || measure(&scorer, &text, &reference, &Map::new()));
+            let scene = format!("{name} {parameters} on {unit:?}");
+            if took > limit {
+                slow.push(format!("{scene}: {took:?}"));
+            }
+            longest = longest.max((took, scene));
+        }
+    }
+    println!("the longest of all: {longest:?}");
+    assert!(slow.is_empty(), "longer than {limit:?}: {slow:#?}");
 }
 
 fn call(name: &str, arguments: Value) -> ToolCall {
