@@ -195,3 +195,22 @@ fn slow_and_silent_clients_take_little_and_hold_nobody_up() {
     assert!(service.memory() < before + (128 << 20), "{} bytes more", service.memory() - before);
     drop(slow);
 }
+
+/// The guide gives the last spans three seconds.
+#[test]
+fn a_silent_collector_holds_the_end_up_three_seconds() {
+    let folder = Folder::new("serve-silent-collector");
+    let collector = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", collector.local_addr().unwrap());
+    let recipe = folder.file("length.yaml", LENGTH);
+    let mut service = Service::start(&folder, &["--recipe", &recipe, "--otlp-endpoint", &endpoint]);
+    assert_eq!(service.post("/v1/score", &group("r", 0, 4)).status, 200);
+    // It has a batch, and never answers.
+    let _batch = collector.accept().unwrap();
+    assert_eq!(service.post("/v1/score", &group("r", 1, 4)).status, 200);
+    let began = Instant::now();
+    service.signal("-TERM");
+    assert_eq!(service.wait(), 0);
+    let took = began.elapsed().as_secs_f64();
+    assert!((2.5..4.5).contains(&took), "{took}");
+}
