@@ -89,7 +89,7 @@ def test_a_panic_is_one_rollouts_own():
     # A debug build panics over these two texts, a release build does not.
     responses = ["one", [{"role": "assistant", "content": READING}], SCORING, "two"]
     report = engine().score(responses=responses, groups=["g"] * 4)
-    codes = [row["reason"] and row["reason"]["code"] for row in report.rows]
+    codes = [row.get("reason", {}).get("code") for row in report.rows]
     if codes[1:3] == [None, None]:
         pytest.skip("a release build")
     assert codes == [None, "engine.panic", "engine.panic", None]
