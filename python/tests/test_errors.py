@@ -98,5 +98,8 @@ def test_a_panic_is_one_rollouts_own():
     for response in responses[1:3]:
         result = reward.score(response)
         assert (result.value, result.outcome, result.reason["code"]) == (None, "invalid", "engine.panic")
-        joined = engine().join().score("g", 1, response)
-        assert (joined.total, joined.reason["code"]) == (None, "engine.panic")
+    # Who hands in one rollout that cannot be read is told so, as of any other mistake in it.
+    with pytest.raises(plaudit.ArgumentError, match="the reader failed"):
+        engine().join().score("g", 1, responses[1])
+    joined = engine().join().score("g", 1, responses[2])
+    assert (joined.total, joined.reason["code"]) == (None, "engine.panic")
