@@ -53,9 +53,9 @@ check-version:
 
 # Every test but those of the trainers (test-trainers) and of the limits on time (test-limits). Its last lines name what was left out for
 # want of a program or of a tier of the sandbox; with PLAUDIT_TEST_ALL=1 nothing may be.
-test: export PLAUDIT_LEFT_OUT = $(abspath $(TARGET))/left-out
 test: test-setup test-rust test-browser test-python test-loggers test-wheel
 	@sort -u $(PLAUDIT_LEFT_OUT) | sed 's/^/== left out: /'
+test : export PLAUDIT_LEFT_OUT = $(abspath $(TARGET))/left-out
 
 # What the tests need besides Rust, Python and make.
 test-setup:
