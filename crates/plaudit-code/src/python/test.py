@@ -690,8 +690,7 @@ def special(name, news):
         return unary(self, key)
 
     def truth(self):
-        # It is not told what the test expects, so that it says no more than a plain result would.
-        if function:
+        if function or RANK(self) < OWN:
             refuse(self)
         return unary(self)
 

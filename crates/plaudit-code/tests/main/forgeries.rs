@@ -142,15 +142,14 @@ fn verdicts_cannot_be_forged() {
     println!("{} programs in {:?}", programs.len(), started.elapsed());
 }
 
-/// A condition is decided in the test's own box. An object that says of itself that it is true says no more than `True`, because it is not
-/// told what the test expects.
+/// A condition is decided in the test's own box: what is true there is true data.
 #[test]
 fn truth_is_not_the_programs_to_decide() {
     for test in
         [json!(["assert f(1)"]), json!(["assert not f(1) == 0"]), json!(["assert (f(1) == 3) == True"])]
     {
         for code in [
-            "class Yes:\n    def __bool__(self): return x > 1\n    def __eq__(self, other): return True\nx = 1\ndef f(x): return Yes()",
+            "class Yes:\n    def __bool__(self): return True\n    def __eq__(self, other): return True\ndef f(x): return Yes()",
             "import builtins\nbuiltins.bool = lambda _: True\ndef f(x): return 0",
             "import os\ndef f(x):\n    os._exit(0)",
             "import json\njson.dumps = lambda _: '[\"b\", true]'\ndef f(x): return 0",
