@@ -5,7 +5,7 @@ use super::{Protocol, scalar};
 pub(super) const PROTOCOL: Protocol = Protocol {
     scalar: true,
     reserved: &["model", "messages"],
-    request: |call, _, _| Ok(scalar::request(call, "/classify", "messages", scalar::conversation(call))),
+    request: |call, _, _| Ok(scalar::vllm(call, "/classify")),
     read: scalar::read,
     completion_tokens: |_| 0,
     local: None,

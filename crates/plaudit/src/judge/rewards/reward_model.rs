@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The number that a scalar reward model gives to the prompt and the response.
 ///
 /// ## What it scores
-/// The model's number for the conversation of prompt and response, through the logistic function unless `sigmoid` is
-/// off. A number outside `min` and `max` is invalid, never clamped.
+/// The number that the model itself gives to the conversation of prompt and response (its logit), put through the
+/// logistic function once unless `sigmoid` is off. vLLM is told not to apply it itself (`use_activation: false`). A number outside
+/// `min` and `max` is invalid, never clamped: set both with `sigmoid: false`.
 ///
 /// ## When to use it
 /// When a trained reward model is at hand: it costs one forward pass a response. Name a judge of kind `classify`,
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 pub struct RewardModel {
     /// The judge, by its name in the recipe's `judges`; needed where there are several.
     pub judge: Option<String>,
-    /// Whether the number is put through the logistic function.
+    /// Whether the model's own number is put through the logistic function, which brings it between 0 and 1.
     pub sigmoid: bool,
     /// The smallest number.
     pub min: f64,
