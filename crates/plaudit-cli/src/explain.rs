@@ -55,7 +55,16 @@ impl Explain {
         let Some(at) = at else { return Err(missing(&self.id)) };
         let text = match self.json {
             true => format!("{:#}", explanation(&report, at, &rollouts, &exchanges, self.full)),
-            false => self.text(&report, at, &rollouts, &of_rollout(&exchanges, at)),
+            false => {
+                let mut text = self.text(&report, at, &rollouts, &of_rollout(&exchanges, at));
+                let tallies = engine.tallies();
+                let formats =
+                    tallies.iter().flat_map(|tally| tally.formats.iter().map(move |format| (tally, format)));
+                for (tally, format) in formats.filter(|(_, format)| self.full || !format.left.is_empty()) {
+                    text.push_str(&format!("\n{}: {}", printable(&tally.judge), format.text));
+                }
+                text
+            }
         };
         print(&text)
     }

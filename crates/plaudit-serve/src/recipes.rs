@@ -9,7 +9,7 @@ use plaudit::engine::{Engine, EngineOptions, SharedResources};
 use plaudit::error::RunError;
 use plaudit::exec::lock;
 use plaudit::journal::Store;
-use plaudit::judge::client::{ErrorSink, Network};
+use plaudit::judge::client::{JudgeEvent, JudgeLog, Network};
 use plaudit::plan::Plan;
 use plaudit::recipe::{Recipe, closest, shipped};
 use schemars::JsonSchema;
@@ -73,7 +73,7 @@ impl RecipeCatalog {
         journal: Store,
         sandbox: SandboxPolicy,
     ) -> Result<(Self, Vec<String>), ServeError> {
-        let shared = Arc::new(SharedResources::redacted(error_sink()));
+        let shared = Arc::new(SharedResources::redacted(judge_log()));
         // A replay has no errors to log: they were logged when the judge was asked.
         let replayed = Arc::new(SharedResources::redacted(Arc::new(|_, _| ())));
         let mut recipes = Self {
@@ -204,10 +204,16 @@ impl RecipeCatalog {
     }
 }
 
-/// Logs the errors of judges, once a minute for each judge and code.
-fn error_sink() -> ErrorSink {
+/// Logs the errors of judges, once a minute for each judge and code, and what was learned of them.
+fn judge_log() -> JudgeLog {
     let logged: Mutex<BTreeMap<(String, &'static str), Instant>> = Mutex::default();
-    Arc::new(move |judge, reason| {
+    Arc::new(move |judge, event| {
+        let reason = match event {
+            JudgeEvent::Error(reason) => reason,
+            JudgeEvent::Learned(what) => {
+                return tracing::info!(judge, what, "a judge is asked in another way");
+            }
+        };
         let mut logged = lock(&logged);
         let key = (judge.to_owned(), reason.code.as_str());
         if logged.get(&key).is_none_or(|logged| logged.elapsed() > AGAIN) {

@@ -73,6 +73,12 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
         parts.push(format!("cost {}", short(cost)));
     }
     let mut lines = vec![parts.join(", ")];
+    lines.extend(
+        tally.formats.iter().filter(|choice| !choice.left.is_empty()).map(|choice| choice.text.clone()),
+    );
+    if !tally.left_out.is_empty() {
+        lines.push(format!("asked without {}, which the endpoint refuses", tally.left_out.join(" and ")));
+    }
     if tally.calls > 0 && tally.latency.moments.count == 0 {
         lines.push("never answered: does it run, and is its base_url right?".to_owned());
     }

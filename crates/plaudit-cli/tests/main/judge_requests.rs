@@ -144,3 +144,49 @@ fn the_limit_of_tokens_goes_by_another_name() {
     assert!(body.get("max_tokens").is_none() && body.get("temperature").is_none(), "{body}");
     assert!(!ran.talk.contains("warning"), "{}", ran.talk);
 }
+
+#[test]
+fn prose_without_probabilities_is_asked_for_them_once() {
+    let server = Server::start(200, |_| {
+        r#"{"choices":[{"message":{"content":"I think that W is bet"},"finish_reason":"length"}]}"#.to_owned()
+    });
+    let folder = Folder::new("judge-prose");
+    let judge =
+        format!("judges:\n  main: {{ base_url: \"{}\", model: m, hedge: 0, retries: 1 }}\n", server.url);
+    let recipe =
+        format!("components:\n  q: {{ reward: principle, mode: pairwise, principles: [honesty] }}\n{judge}");
+    let row = |id: &str| format!(r#"{{"id":"{id}","prompt":"p","response":"answer {id}"}}"#);
+    let rows: Vec<String> = ["a", "b", "c", "d"].map(row).to_vec();
+    let ran = score(&folder, &rows.join("\n"), &recipe, &[]);
+    assert_eq!(ran.code, 1, "nothing is scored: {}", ran.talk);
+    let bodies = server.bodies();
+    let with = |key: &str| bodies.iter().filter(|body| body.get(key).is_some()).count();
+    assert_eq!((with("logprobs"), with("response_format")), (1, 3), "{}", bodies.len());
+    let told = "verdicts on pairs by tag: logprobs gave no usable probabilities, \
+                json gave replies without a verdict (judge.truncated)";
+    assert!(ran.talk.contains(told), "{}", ran.talk);
+}
+
+#[test]
+fn reward_models_are_asked_for_their_own_number() {
+    let server = Server::start(200, |_| r#"{"data":[{"index":0,"probs":[-0.167]}]}"#.to_owned());
+    let folder = Folder::new("judge-logit");
+    let recipe = |kind: &str, extra: &str| {
+        let url = server.url.trim_end_matches("/v1");
+        format!(
+            "components:\n  taste: {{ reward: reward_model }}\n  own: {{ reward: reward_model, sigmoid: false, min: -9, max: 9 }}\njudges:\n  rm: {{ kind: {kind}, base_url: \"{url}\", model: m, hedge: 0, extra: {extra} }}\n"
+        )
+    };
+    for kind in ["classify", "pooling"] {
+        let ran = score(&folder, ROW, &recipe(kind, "{}"), &[]);
+        assert_eq!(ran.code, 0, "{}", ran.talk);
+        let row: Value = serde_json::from_str(ran.out.trim()).unwrap();
+        let value = |name: &str| row["components"][name]["value"].as_f64().unwrap();
+        assert!((value("taste") - 0.458_347).abs() < 1e-5 && (value("own") + 0.167).abs() < 1e-9, "{row}");
+        let sent = server.bodies().pop().unwrap();
+        assert_eq!((&sent["use_activation"], &sent["activation"]), (&false.into(), &false.into()));
+        score(&folder, ROW, &recipe(kind, "{ use_activation: true }"), &[]);
+        let sent = server.bodies().pop().unwrap();
+        assert_eq!((&sent["use_activation"], sent.get("activation")), (&true.into(), None));
+    }
+}

@@ -1,6 +1,6 @@
 //! One judge call: the candidates of a group that it shows, the answer that is expected, and the formats to ask in.
 
-use super::answer::{AnswerFormat, AnswerLocation, ExpectedAnswer, Usage, Verdict, reply};
+use super::answer::{AnswerFormat, AnswerLocation, ExpectedAnswer, QuestionKind, Usage, Verdict, reply};
 use super::client::{Query, Request};
 use super::config::ResolvedJudge;
 use super::group_view::{Candidate, GroupView};
@@ -109,6 +109,10 @@ impl<'c> JudgeCall<'c> {
 }
 
 impl Query for JudgeCall<'_> {
+    fn kind(&self) -> QuestionKind {
+        self.expected.kind()
+    }
+
     fn formats(&self) -> &[AnswerFormat] {
         &self.formats
     }
@@ -119,6 +123,10 @@ impl Query for JudgeCall<'_> {
 
     fn read(&self, format: AnswerFormat, attempt: u32, body: &[u8]) -> Result<Verdict, Reason> {
         (self.judge.config.kind.protocol().read)(self, format, attempt, body)
+    }
+
+    fn is_in_format(&self, format: AnswerFormat, body: &[u8]) -> bool {
+        format != AnswerFormat::Logprobs || !reply::lacks_logprobs(body)
     }
 
     fn usage(&self, body: &[u8]) -> Option<Usage> {

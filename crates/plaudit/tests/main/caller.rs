@@ -2,7 +2,7 @@
 //! tests of dropped and replayed calls.
 
 use futures_util::future::join_all;
-use plaudit::judge::answer::reply;
+use plaudit::judge::answer::{QuestionKind, reply};
 use plaudit::judge::client::{
     CallOutcome, JudgeClient, JudgeRegistry, Network, Query, Record, Request, Tally,
 };
@@ -144,6 +144,10 @@ pub(crate) fn samples(name: &str, count: usize) -> Vec<Sample> {
 }
 
 impl Query for Sample {
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::Score
+    }
+
     fn formats(&self) -> &[AnswerFormat] {
         &[AnswerFormat::Json]
     }

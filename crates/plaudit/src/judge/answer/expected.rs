@@ -56,6 +56,40 @@ impl AnswerFormat {
     }
 }
 
+/// The kinds of question that judges are asked. Which formats an endpoint can answer in may differ between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QuestionKind {
+    /// A number for one response.
+    Score,
+    /// The better one of two.
+    Pair,
+    /// The order of several.
+    Ranking,
+}
+
+impl QuestionKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Score, Self::Pair, Self::Ranking];
+
+    /// The word in journals and replies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Score => "score",
+            Self::Pair => "pair",
+            Self::Ranking => "ranking",
+        }
+    }
+
+    /// Several of them, in a sentence.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Score => "single responses",
+            Self::Pair => "pairs",
+            Self::Ranking => "rankings",
+        }
+    }
+}
+
 /// What an answer must be to count.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExpectedAnswer {
@@ -78,6 +112,17 @@ pub enum ExpectedAnswer {
         /// The labels in the order of showing.
         labels: Vec<String>,
     },
+}
+
+impl ExpectedAnswer {
+    /// The kind of question that it answers.
+    pub fn kind(&self) -> QuestionKind {
+        match self {
+            Self::Score { .. } => QuestionKind::Score,
+            Self::Pair { .. } => QuestionKind::Pair,
+            Self::Ranking { .. } => QuestionKind::Ranking,
+        }
+    }
 }
 
 /// Where in the reply the verdict stands.

@@ -4,6 +4,6 @@ mod expected;
 mod parse;
 pub mod reply;
 
-pub use expected::{AnswerFormat, AnswerLocation, ExpectedAnswer, Side, Usage, Verdict};
+pub use expected::{AnswerFormat, AnswerLocation, ExpectedAnswer, QuestionKind, Side, Usage, Verdict};
 pub use parse::AnswerParser;
 pub use reply::Reply;

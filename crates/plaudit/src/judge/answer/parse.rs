@@ -53,6 +53,10 @@ impl AnswerParser {
         let content = answer(&reply.content)?;
         let verdict = match &self.location {
             AnswerLocation::Whole { logprobs: false } => self.expected.plain(content),
+            // Whether there are probabilities comes before what the judge wrote: without them no words would do.
+            AnswerLocation::Whole { logprobs: true } if reply.tokens.is_none() => {
+                Err(unweighed("the reply has no probabilities"))
+            }
             AnswerLocation::Whole { logprobs: true } => self
                 .expected
                 .plain(content)

@@ -129,6 +129,15 @@ pub fn usage(body: &[u8]) -> Option<Usage> {
     }
 }
 
+/// Whether a chat completion carries no probabilities, however it ended and whatever it says.
+pub fn lacks_logprobs(body: &[u8]) -> bool {
+    let Ok(envelope) = envelope(body, Code::JudgeJson) else { return false };
+    let Some(Value::Object(choice)) = envelope.get("choices").and_then(|choices| choices.get(0)) else {
+        return false;
+    };
+    choice.get("logprobs").and_then(|logprobs| tokens(logprobs.get("content")?)).is_none()
+}
+
 /// The numbers that a reward model gave, one an input and in their order.
 ///
 /// Understood are vLLM's `/classify` (`data[].probs`, or `logits`), `/pooling` (`data[].data`) and `/score`
@@ -327,6 +336,18 @@ mod tests {
         ] {
             assert_eq!(read(cut), Err(code), "{cut}");
         }
+    }
+
+    #[test]
+    fn probabilities_are_looked_for_whatever_the_judge_wrote() {
+        let lacks = |choice: &str| lacks_logprobs(format!(r#"{{"choices":[{choice}]}}"#).as_bytes());
+        assert!(lacks(r#"{"message":{"content":"I think"},"finish_reason":"length"}"#));
+        assert!(lacks(r#"{"message":{"content":"A"},"logprobs":null}"#));
+        assert!(!lacks(
+            r#"{"logprobs":{"content":[{"token":"A","logprob":-0.1}]},"finish_reason":"length"}"#
+        ));
+        assert!(!lacks(r#"{"logprobs":{"content":[]}}"#));
+        assert!(!lacks_logprobs(b"no JSON") && !lacks_logprobs(br#"{"choices":[]}"#));
     }
 
     #[test]

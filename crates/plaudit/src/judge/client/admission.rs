@@ -6,11 +6,13 @@
 use super::breaker::{Availability, EndpointState};
 use super::budget::{Budget, BudgetCheck, today};
 use super::call_error::Health;
+use super::formats::FormatTable;
+use super::parameters::Parameter;
 use super::permit::Permit;
 use super::rate_limit::{ConcurrencyLimit, LatencyWindow, RateLimiter, Rng};
 use super::tally::Tally;
 use crate::exec::lock;
-use crate::judge::answer::AnswerFormat;
+use crate::judge::answer::{AnswerFormat, QuestionKind};
 use crate::judge::config::ResolvedJudge;
 use crate::reason::{Code, Reason};
 use std::collections::{BTreeSet, VecDeque};
@@ -26,6 +28,7 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// A call that waits to start.
 #[derive(Debug, Clone)]
 pub(super) struct CallRequest {
+    pub(super) kind: QuestionKind,
     pub(super) format: AnswerFormat,
     /// Whether there is a worse format to fall back to.
     pub(super) has_next: bool,
@@ -38,8 +41,8 @@ pub(super) struct CallRequest {
 /// Why a call does not start.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Rejected {
-    /// The judge does not support the format; another one may do.
-    Format,
+    /// The call is not made as it is written: the judge does not take the format, or a parameter. Another way may do.
+    Form,
     /// The call fails.
     Failed(Reason),
 }
@@ -79,9 +82,11 @@ pub(super) struct QueueState {
     pub(super) budget: Budget,
     pub(super) rng: Rng,
     pub(super) tally: Tally,
-    pub(super) supported: BTreeSet<AnswerFormat>,
-    pub(super) unsupported: BTreeSet<AnswerFormat>,
-    pub(super) probing_format: bool,
+    pub(super) formats: FormatTable,
+    /// Parameters that the endpoint refuses.
+    pub(super) left_out: BTreeSet<Parameter>,
+    /// Kinds of question for which a call on its way tries a format.
+    pub(super) probing: BTreeSet<QuestionKind>,
     pub(super) in_flight: usize,
     /// Why nothing more is sent to the judge in this run.
     pub(super) closed: Option<Reason>,
@@ -142,11 +147,11 @@ impl QueueState {
         if request.deadline <= now {
             return fail(Code::JudgeDeadline.into());
         }
-        if self.unsupported.contains(&request.format) && request.has_next {
-            return fail(Rejected::Format);
+        if request.has_next && self.formats.is_left(request.kind, request.format) {
+            return fail(Rejected::Form);
         }
-        let probes_format = request.has_next && !self.supported.contains(&request.format);
-        if self.in_flight >= self.limit.calls() || (probes_format && self.probing_format) {
+        let probes_format = request.has_next && self.formats.is_on_trial(request.kind, request.format);
+        if self.in_flight >= self.limit.calls() || (probes_format && self.probing.contains(&request.kind)) {
             return Decision::Later(None);
         }
         if request.hedge.is_some() && !self.budget.may_hedge() {
@@ -205,7 +210,9 @@ impl QueueState {
         self.in_flight += 1;
         self.tally.peak = self.tally.peak.max(self.in_flight);
         self.endpoints[slot.endpoint].in_flight += 1;
-        self.probing_format |= slot.probes_format;
+        if slot.probes_format {
+            self.probing.insert(request.kind);
+        }
         self.budget.reserve(slot.reserved, request.hedge.is_some());
         self.call_rate.start(now, 1);
         self.token_rate.start(now, Budget::tokens(request.bytes, None));
@@ -258,9 +265,9 @@ impl AdmissionQueue {
             budget: Budget::new(judge),
             rng: Rng::new(&judge.name),
             tally: Tally::none(&judge.name, judge.config.price.is_some()),
-            supported: BTreeSet::new(),
-            unsupported: BTreeSet::new(),
-            probing_format: false,
+            formats: FormatTable::default(),
+            left_out: BTreeSet::new(),
+            probing: BTreeSet::new(),
             in_flight: 0,
             closed: None,
             call_rate: RateLimiter::new(judge.config.per_minute),

@@ -1,7 +1,9 @@
 //! Errors of judge calls, classified: whether to retry, what they say of the endpoint, and whether they may have been
 //! paid for.
 
+use super::parameters::Parameter;
 use super::transport::{HttpReply, TransportError};
+use crate::judge::answer::AnswerFormat;
 use crate::reason::{Code, Reason};
 use std::time::{Duration, SystemTime};
 
@@ -35,14 +37,25 @@ pub(super) enum Health {
     Dead,
 }
 
+/// What an endpoint objects to in a request that it refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Objection {
+    /// Something that it does not name.
+    Request,
+    /// What that format asks for, by its name.
+    Format(AnswerFormat),
+    /// That parameter, by its name.
+    Parameter(Parameter),
+}
+
 /// A call without a judgment.
 #[derive(Debug, Clone)]
 pub(super) struct CallError {
     pub(super) reason: Reason,
     pub(super) retry: Retry,
     pub(super) health: Health,
-    /// Whether the request itself was rejected, so that another format may be accepted.
-    pub(super) rejected: bool,
+    /// What the endpoint objects to in the request, so that another one may be accepted.
+    pub(super) objection: Option<Objection>,
     /// Whether the request may have reached the judge.
     pub(super) reached: bool,
     /// How long the judge asks this one call to wait.
@@ -51,7 +64,22 @@ pub(super) struct CallError {
 
 impl CallError {
     fn new(reason: Reason, retry: Retry, health: Health) -> Self {
-        Self { reason, retry, health, rejected: false, reached: true, wait: None }
+        Self { reason, retry, health, objection: None, reached: true, wait: None }
+    }
+
+    /// The same, of a request in that format. An endpoint that names what the format asks for works, and would refuse the
+    /// request again; some do so with a status of an outage or of a wrong key.
+    pub(super) fn of_format(self, format: AnswerFormat) -> Self {
+        match self.objection {
+            Some(Objection::Format(named)) if named == format => {
+                Self { retry: Retry::Never, health: Health::Healthy, wait: None, ..self }
+            }
+            Some(Objection::Format(_)) if self.reason.code == Code::JudgeClientError => {
+                Self { objection: Some(Objection::Request), ..self }
+            }
+            Some(Objection::Format(_)) => Self { objection: None, ..self },
+            _ => self,
+        }
     }
 
     /// A failure of our own, which says nothing of the judge.
@@ -133,6 +161,29 @@ impl Envelope {
 
 /// What a status other than success means.
 fn from_status(status: u16, reply: &HttpReply) -> CallError {
+    let objection = match status {
+        400 | 422 if is_context_length(&reply.body) => None,
+        400 | 422 => Parameter::refused_by(&reply.body)
+            .map(Objection::Parameter)
+            .or_else(|| named_format(&reply.body))
+            .or(Some(Objection::Request)),
+        403 | 500 | 501 => named_format(&reply.body),
+        _ => None,
+    };
+    CallError { objection, ..by_status(status, reply) }
+}
+
+/// The format whose field of a request an error names.
+fn named_format(body: &[u8]) -> Option<Objection> {
+    let names = |words: &[&str]| words.iter().any(|word| has(body, word));
+    match () {
+        () if names(&["response_format", "json_schema"]) => Some(Objection::Format(AnswerFormat::Json)),
+        () if names(&["logprobs"]) => Some(Objection::Format(AnswerFormat::Logprobs)),
+        () => None,
+    }
+}
+
+fn by_status(status: u16, reply: &HttpReply) -> CallError {
     let says = |code| Reason::new(code, sentence(status, &reply.body));
     let wait = || reply.retry_after.as_deref().and_then(|text| retry_after(text, SystemTime::now()));
     match status {
@@ -148,11 +199,7 @@ fn from_status(status: u16, reply: &HttpReply) -> CallError {
         400 | 422 if is_context_length(&reply.body) => {
             CallError::new(says(Code::JudgeContextLength), Retry::Never, Health::Healthy)
         }
-        400 | 422 => {
-            let error = CallError::new(says(Code::JudgeClientError), Retry::Never, Health::Healthy);
-            CallError { rejected: true, ..error }
-        }
-        404..=499 => CallError::new(says(Code::JudgeClientError), Retry::Never, Health::Healthy),
+        400..=499 => CallError::new(says(Code::JudgeClientError), Retry::Never, Health::Healthy),
         503 | 529 => {
             let error = CallError::new(says(Code::JudgeServerError), Retry::Freely, Health::Overloaded);
             CallError { wait: wait(), ..error }
@@ -333,7 +380,8 @@ mod tests {
         assert_eq!(error(401, "").health, Health::Dead);
         assert_eq!(error(429, r#"{"error":{"code":"insufficient_quota"}}"#).reason.code, Code::JudgeQuota);
         assert_eq!(error(400, "context_length_exceeded").reason.code, Code::JudgeContextLength);
-        assert!(error(422, "{}").rejected && !error(404, "{}").rejected);
+        assert_eq!(error(422, "{}").objection, Some(Objection::Request));
+        assert_eq!(error(404, "{}").objection, None);
         assert!(error(504, "").maybe_paid() && !error(500, "").maybe_paid());
         assert_eq!(error(307, "").reason.code, Code::JudgeRedirect);
         assert_eq!(error(200, " ").reason.code, Code::JudgeEmpty);

@@ -1,31 +1,30 @@
-//! Runtime state of one judge, shared by all clients that ask it: admission queue, transport, single-flight, and which
-//! answer formats it supports.
+//! Runtime state of one judge, shared by all clients that ask it: admission queue, transport, single-flight, and what was
+//! learned of the formats and parameters that it takes.
 
 use super::admission::AdmissionQueue;
 use super::budget::today;
 use super::call_error::{self, CallError};
-use super::query::Query;
+use super::parameters::{self, Parameter};
+use super::query::{Query, Request};
 use super::record::Record;
-use super::registry::ErrorSink;
+use super::registry::{JudgeEvent, JudgeLog};
 use super::tally::Tally;
 use super::transport::{HttpReply, Transport, TransportError};
 use crate::exec::lock;
 use crate::exec::single_flight::SingleFlight;
-use crate::judge::answer::AnswerFormat;
+use crate::judge::answer::{AnswerFormat, QuestionKind};
 use crate::judge::config::{BudgetPeriod, ResolvedJudge};
 use crate::judge::secret::Secret;
 use crate::reason::{Code, Reason};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
 /// A key of so many letters is part of no answer by chance.
 const LONG_KEY: usize = 16;
-
-/// The formats by their names in the record.
-const FORMATS: [AnswerFormat; 3] = [AnswerFormat::Logprobs, AnswerFormat::Json, AnswerFormat::Tag];
 
 /// One judge, and all that is known of it.
 pub(super) struct JudgeState {
@@ -35,8 +34,10 @@ pub(super) struct JudgeState {
     pub(super) single_flight: SingleFlight,
     /// How many nanoseconds answers have waited for the record: counted beside the queue, which every call locks.
     journal_wait: AtomicU64,
-    /// Receives the unredacted text of its errors.
-    error_sink: Option<ErrorSink>,
+    /// Receives the unredacted text of its errors, and what was learned of it.
+    log: Option<JudgeLog>,
+    /// What was told of it.
+    told: Mutex<BTreeSet<String>>,
     /// Set when the record has been read.
     loaded: OnceCell<()>,
 }
@@ -45,12 +46,13 @@ impl JudgeState {
     pub(super) fn new(
         judge: Arc<ResolvedJudge>,
         transport: Box<dyn Transport>,
-        error_sink: Option<ErrorSink>,
+        log: Option<JudgeLog>,
     ) -> Self {
         let queue = AdmissionQueue::new(&judge);
         let single_flight = SingleFlight::default();
         let journal_wait = AtomicU64::new(0);
-        Self { judge, queue, transport, single_flight, journal_wait, error_sink, loaded: OnceCell::new() }
+        let (told, loaded) = (Mutex::default(), OnceCell::new());
+        Self { judge, queue, transport, single_flight, journal_wait, log, told, loaded }
     }
 
     /// Counts how long an answer waited until it was durable.
@@ -78,23 +80,23 @@ impl JudgeState {
         reply
     }
 
-    /// An error without the judge's own words, where only the error sink may have them.
+    /// An error without the judge's own words, where only the log may have them.
     fn redacted(&self, status: u16, mut error: CallError) -> CallError {
-        if let Some(error_sink) = self.error_sink.as_ref().filter(|_| !(200..300).contains(&status)) {
-            error_sink(&self.judge.name, &error.reason);
+        if let Some(log) = self.log.as_ref().filter(|_| !(200..300).contains(&status)) {
+            log(&self.judge.name, JudgeEvent::Error(&error.reason));
             error.reason.message = call_error::sentence(status, b"").into();
         }
         error
     }
 
-    /// A call that failed in transport. The address is named too, to the error sink alone where there is one.
+    /// A call that failed in transport. The address is named too, to the log alone where there is one.
     pub(super) fn transport_error(&self, endpoint: usize, error: TransportError) -> CallError {
         let mut error = CallError::transport(error);
         let address = self.judge.base_urls.get(endpoint).map_or("", String::as_str);
         let located = format!("{} It was asked at {address}.", error.reason.message);
         let located = Reason::new(error.reason.code, located);
-        match &self.error_sink {
-            Some(error_sink) => error_sink(&self.judge.name, &located),
+        match &self.log {
+            Some(log) => log(&self.judge.name, JudgeEvent::Error(&located)),
             None => error.reason = located,
         }
         error
@@ -105,8 +107,8 @@ impl JudgeState {
         if let Some(key) = &self.judge.api_key {
             reason.message = key.redact(&reason.message).into_owned().into();
         }
-        let Some(error_sink) = &self.error_sink else { return reason };
-        error_sink(&self.judge.name, &reason);
+        let Some(log) = &self.log else { return reason };
+        log(&self.judge.name, JudgeEvent::Error(&reason));
         match reason.code.as_str().starts_with("engine.") {
             true => reason.code.into(),
             false => reason,
@@ -118,25 +120,23 @@ impl JudgeState {
         let state = lock(&self.queue.state);
         let openings = state.endpoints.iter().map(|endpoint| endpoint.openings).sum();
         let journal_wait = Duration::from_nanos(self.journal_wait.load(Ordering::Relaxed)).as_secs_f64();
-        Tally { limit: state.limit.calls(), openings, journal_wait, ..state.tally.clone() }
+        let formats = state.formats.choices();
+        let left_out = state.left_out.iter().map(|parameter| parameter.as_str()).collect();
+        let limit = state.limit.calls();
+        Tally { limit, openings, journal_wait, formats, left_out, ..state.tally.clone() }
     }
 
-    /// Reads once what the record knows of the judge: the formats that it supports, and what was spent on it.
+    /// Reads once what the record knows of the judge: what was learned of it, and what was spent on it.
     async fn load(&self, record: &dyn Record) -> Result<(), Reason> {
         let read = || async {
             let (calls, cost) = record.spent(&self.budget_key()).await?;
-            let known = record.get_fact(&self.formats_key()).await?;
+            let formats = record.get_fact(&self.formats_key()).await?;
+            let left_out = record.get_fact(&self.parameters_key()).await?;
             let mut state = lock(&self.queue.state);
             state.budget.load(calls, cost);
-            for word in known.iter().flat_map(|known| known.split(' ')) {
-                for format in FORMATS {
-                    match word.strip_suffix(format.as_str()) {
-                        Some("+") => drop(state.supported.insert(format)),
-                        Some("-") => drop(state.unsupported.insert(format)),
-                        _ => {}
-                    }
-                }
-            }
+            state.formats.load(formats.as_deref().unwrap_or(""));
+            let names = left_out.as_deref().unwrap_or("").split(' ');
+            state.left_out.extend(names.filter_map(Parameter::named));
             Ok::<(), Reason>(())
         };
         self.loaded.get_or_try_init(read).await?;
@@ -151,61 +151,98 @@ impl JudgeState {
         }
     }
 
-    /// The name under which the formats that it supports are recorded.
+    /// The name under which what was learned of its formats is recorded.
     fn formats_key(&self) -> String {
         format!("form:{}", self.judge.identity)
     }
 
-    /// Records which formats it supports, so that a resumed run asks in the same ones.
-    pub(super) fn store_formats(&self, record: &dyn Record) {
-        let state = lock(&self.queue.state);
-        let sign = |format: &AnswerFormat| match (
-            state.supported.contains(format),
-            state.unsupported.contains(format),
-        ) {
-            (true, _) => Some('+'),
-            (_, true) => Some('-'),
-            _ => None,
-        };
-        let word = |format: &AnswerFormat| sign(format).map(|sign| format!("{sign}{}", format.as_str()));
-        let words: Vec<String> = FORMATS.iter().filter_map(word).collect();
-        drop(state);
-        record.set_fact(&self.formats_key(), &words.join(" "));
+    /// The name under which the parameters that it does not take are recorded.
+    fn parameters_key(&self) -> String {
+        format!("left out:{}", self.judge.identity)
     }
 
-    /// The best format of the query that the judge supports, and whether there is a worse one.
+    /// Records what was learned of the formats, where that has changed, so that a resumed run asks in the same ones.
+    pub(super) fn store_formats(&self, record: &dyn Record) {
+        let (changed, choices) = {
+            let formats = &mut lock(&self.queue.state).formats;
+            (formats.take_changed(), formats.choices())
+        };
+        if let Some(learned) = changed {
+            record.set_fact(&self.formats_key(), &learned);
+            choices.into_iter().for_each(|choice| self.tell(choice.text));
+        }
+    }
+
+    /// Tells the log once what was learned.
+    fn tell(&self, learned: String) {
+        if let Some(log) = &self.log
+            && lock(&self.told).insert(learned.clone())
+        {
+            log(&self.judge.name, JudgeEvent::Learned(&learned));
+        }
+    }
+
+    /// The best format of the query that is not left, and whether there is a worse one.
     pub(super) async fn format(
         &self,
         record: &dyn Record,
         query: &dyn Query,
     ) -> Result<(AnswerFormat, bool), Reason> {
         self.load(record).await?;
-        let state = lock(&self.queue.state);
-        let formats = query.formats();
-        let open = formats.iter().position(|format| !state.unsupported.contains(format));
-        match (open, formats.last()) {
-            (Some(at), _) => Ok((formats[at], at + 1 < formats.len())),
-            (None, Some(last)) => Ok((*last, false)),
-            (None, None) => Err(Reason::new(
-                Code::JudgeClientError,
-                "The question has no form that the judge may be asked in.",
-            )),
-        }
+        let chosen = lock(&self.queue.state).formats.choose(query.kind(), query.formats());
+        chosen.ok_or_else(|| {
+            Reason::new(Code::JudgeClientError, "The question has no form that the judge may be asked in.")
+        })
     }
 
-    /// Gives up a format that the judge has not been seen to support. Returns whether it did.
-    pub(super) fn drop_format(&self, record: &dyn Record, format: AnswerFormat) -> bool {
-        let mut state = lock(&self.queue.state);
-        if state.supported.contains(&format) {
+    /// The formats of the query in which the record may hold verdicts, although they are left now.
+    pub(super) async fn left_with_verdicts(
+        &self,
+        record: &dyn Record,
+        query: &dyn Query,
+    ) -> Result<Vec<AnswerFormat>, Reason> {
+        self.load(record).await?;
+        Ok(lock(&self.queue.state).formats.left_with_verdicts(query.kind(), query.formats()))
+    }
+
+    pub(super) fn is_left(&self, kind: QuestionKind, format: AnswerFormat) -> bool {
+        lock(&self.queue.state).formats.is_left(kind, format)
+    }
+
+    /// Takes in whether a reply has a verdict. A call that tries a format has told it before its permit was given back.
+    pub(super) fn observe(
+        &self,
+        record: &dyn Record,
+        (kind, format, has_next): (QuestionKind, AnswerFormat, bool),
+        verdict: Result<(), Code>,
+    ) {
+        lock(&self.queue.state).formats.observe(kind, format, verdict, has_next);
+        self.store_formats(record);
+    }
+
+    /// What is sent for a query, without the parameters that the endpoint does not take.
+    pub(super) fn request(
+        &self,
+        query: &dyn Query,
+        format: AnswerFormat,
+        attempt: u32,
+    ) -> Result<Request, Reason> {
+        let request = query.request(format, attempt)?;
+        let left_out = lock(&self.queue.state).left_out.clone();
+        Ok(if left_out.is_empty() { request } else { parameters::without(request, &left_out) })
+    }
+
+    /// Leaves out a parameter that the endpoint refuses. Returns whether the refused request had it.
+    pub(super) fn leave_out(&self, record: &dyn Record, refused: &[u8], parameter: Parameter) -> bool {
+        if !parameter.is_in(refused) {
             return false;
         }
-        state.unsupported.insert(format);
+        let mut state = lock(&self.queue.state);
+        state.left_out.insert(parameter);
+        let names: Vec<&str> = state.left_out.iter().map(|parameter| parameter.as_str()).collect();
+        record.set_fact(&self.parameters_key(), &names.join(" "));
         drop(state);
-        self.store_formats(record);
+        self.tell(format!("requests without {}, which the endpoint refuses", parameter.as_str()));
         true
-    }
-
-    pub(super) fn is_unsupported(&self, format: AnswerFormat) -> bool {
-        lock(&self.queue.state).unsupported.contains(&format)
     }
 }

@@ -8,7 +8,9 @@ mod breaker;
 mod budget;
 mod call_error;
 mod call_span;
+mod formats;
 mod judge_state;
+mod parameters;
 mod permit;
 mod query;
 mod rate_limit;
@@ -21,9 +23,10 @@ mod tests;
 mod transport;
 mod usage;
 
+pub use formats::FormatChoice;
 pub use query::{Query, Request};
 pub use record::{Allowance, CallGrant, Claim, MemoryRecord, Record};
-pub use registry::{ErrorSink, JudgeRegistry};
+pub use registry::{JudgeEvent, JudgeLog, JudgeRegistry};
 pub use tally::Tally;
 pub use transport::JudgeSetupError;
 pub use usage::JudgeUsage;
@@ -36,7 +39,7 @@ use admission::{CallRequest, Lane, Rejected, with_last};
 use call_span::CallSpan;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use judge_state::JudgeState;
-use request::PendingRequest;
+use request::{PendingRequest, has_verdict};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -87,6 +90,8 @@ struct Progress {
     outcome: CallOutcome,
     /// How often it was sent, waits that the judge asked for aside.
     tries: u32,
+    /// Whether the formats have learned from the reply. One that comes from the record teaches nothing.
+    is_observed: bool,
     /// How it failed the last time.
     last_error: Option<Reason>,
     /// Its span, where steps are traced.
@@ -200,8 +205,13 @@ impl JudgeClient {
         span: Option<&dyn TraceSpan>,
     ) -> CallOutcome {
         let format = query.formats().first().copied().unwrap_or(AnswerFormat::Tag);
-        let mut progress =
-            Progress { outcome: CallOutcome::unanswered(format), tries: 0, last_error: None, span: None };
+        let mut progress = Progress {
+            outcome: CallOutcome::unanswered(format),
+            tries: 0,
+            is_observed: true,
+            last_error: None,
+            span: None,
+        };
         let Some(asked) = self.judges.get(judge) else {
             progress.outcome.verdict = Err(Reason::new(Code::JudgeClientError, "There is no such judge."));
             return progress.outcome;
@@ -239,30 +249,40 @@ impl JudgeClient {
         progress: &mut Progress,
     ) -> Result<Verdict, Reason> {
         let record = self.record.as_ref();
+        if let Some(verdict) = self.find_in_left_formats(state, query, progress).await? {
+            return Ok(verdict);
+        }
         let mut attempt = 0;
         loop {
             let (format, has_next) = state.format(record, query).await?;
-            let request = query.request(format, attempt)?;
+            let request = state.request(query, format, attempt)?;
             let key = key(&state.judge.identity, &request);
             let bytes = request.body.len();
-            let admission = CallRequest { format, has_next, bytes, deadline, hedge: None };
+            let kind = query.kind();
+            let admission = CallRequest { kind, format, has_next, bytes, deadline, hedge: None };
             let traceparent = progress.span.as_ref().map(CallSpan::traceparent);
             let pending = PendingRequest::new(self, state, (query, attempt), (&request, key), admission)
                 .traced(traceparent);
             (progress.outcome.format, progress.outcome.key) = (format, Some(key));
+            progress.is_observed = true;
             let body = match pending.get_or_fetch(progress).await {
                 Ok(body) => body,
                 Err(Rejected::Failed(reason)) => return Err(reason),
-                Err(Rejected::Format) => {
+                Err(Rejected::Form) => {
                     attempt = 0;
                     continue;
                 }
             };
-            let reason = match query.read(format, attempt, &body) {
+            let read = query.read(format, attempt, &body);
+            if !progress.is_observed {
+                let verdict = has_verdict(query, format, &body, &read);
+                state.observe(record, (kind, format, has_next), verdict);
+            }
+            let reason = match read {
                 Ok(verdict) => return Ok(verdict),
                 Err(reason) => reason,
             };
-            if reason.code == Code::JudgeNoLogprobs && has_next && state.drop_format(record, format) {
+            if has_next && state.is_left(kind, format) {
                 attempt = 0;
                 continue;
             }
@@ -274,12 +294,36 @@ impl JudgeClient {
         }
     }
 
+    /// A verdict that the record holds in a format which was left since. It was paid for, and stays.
+    async fn find_in_left_formats(
+        &self,
+        state: &JudgeState,
+        query: &dyn Query,
+        progress: &mut Progress,
+    ) -> Result<Option<Verdict>, Reason> {
+        let record = self.record.as_ref();
+        for format in state.left_with_verdicts(record, query).await? {
+            for attempt in 0..state.judge.config.attempts {
+                let key = key(&state.judge.identity, &state.request(query, format, attempt)?);
+                let Some(body) = record.get(&key).await? else { break };
+                if let Ok(verdict) = query.read(format, attempt, &body) {
+                    lock(&state.queue.state).tally.cached += 1;
+                    let outcome = &mut progress.outcome;
+                    (outcome.format, outcome.key, outcome.cached) = (format, Some(key), true);
+                    outcome.usage = query.usage(&body);
+                    return Ok(Some(verdict));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether the record answers a call as it would be asked first.
     pub async fn is_cached(&self, judge: usize, query: &dyn Query) -> bool {
         let Some(ClientJudge { state, .. }) = self.judges.get(judge) else { return false };
         let cached = async {
             let record = self.record.as_ref();
-            let request = query.request(state.format(record, query).await?.0, 0)?;
+            let request = state.request(query, state.format(record, query).await?.0, 0)?;
             record.get(&key(&state.judge.identity, &request)).await
         };
         query.local().is_some() || cached.await.is_ok_and(|judgment| judgment.is_some())

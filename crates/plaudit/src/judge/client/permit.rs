@@ -3,36 +3,29 @@
 
 use super::admission::{AdmissionQueue, CallRequest, QueueState, Slot};
 use super::budget::Budget;
-use super::call_error::{CallError, Health};
+use super::call_error::{CallError, Health, Objection};
 use crate::exec::lock;
-use crate::judge::answer::{AnswerFormat, Usage};
+use crate::judge::answer::{AnswerFormat, QuestionKind, Usage};
+use crate::reason::Code;
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// Whether an answer shows that the judge supports the format that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FormatSupport {
-    /// It does.
-    Supported,
-    /// It does not, and a worse one is left.
-    Unsupported,
-    /// The call did not find out.
-    Unknown,
-}
 
 /// How an answered call went.
 #[derive(Debug)]
 pub(super) struct CallReport {
     pub(super) latency: Duration,
     pub(super) usage: Option<Usage>,
-    pub(super) support: FormatSupport,
+    /// Whether the reply has a verdict, where the call tries a format.
+    pub(super) read: Option<Result<(), Code>>,
 }
 
 /// The right to one call. Dropped after the call was sent, the call counts as one that may have been paid for.
 pub(super) struct Permit<'g> {
     queue: &'g AdmissionQueue,
     slot: Slot,
+    kind: QuestionKind,
     format: AnswerFormat,
+    has_next: bool,
     bytes: usize,
     is_hedge: bool,
     started: Instant,
@@ -45,7 +38,9 @@ impl<'g> Permit<'g> {
         Self {
             queue,
             slot,
+            kind: request.kind,
             format: request.format,
+            has_next: request.has_next,
             bytes: request.bytes,
             is_hedge: request.hedge.is_some(),
             started: Instant::now(),
@@ -87,10 +82,8 @@ impl<'g> Permit<'g> {
         state.latencies.observe(report.latency);
         let (used, thought) = (Budget::tokens(self.bytes, report.usage), Budget::tokens(self.bytes, None));
         state.token_rate.add(Instant::now(), used.saturating_sub(thought));
-        match report.support {
-            FormatSupport::Supported => drop(state.supported.insert(self.format)),
-            FormatSupport::Unsupported => drop(state.unsupported.insert(self.format)),
-            FormatSupport::Unknown => {}
+        if let Some(read) = report.read {
+            state.formats.observe(self.kind, self.format, read, self.has_next);
         }
         AdmissionQueue::observe(&mut state, self.slot.endpoint, Health::Healthy, self.started);
         self.release(&mut state);
@@ -98,15 +91,17 @@ impl<'g> Permit<'g> {
     }
 
     /// The call failed. Returns what it may have cost, where that is known.
-    pub(super) fn failed(mut self, error: &CallError, rejects_format: bool) -> Option<f64> {
+    pub(super) fn failed(mut self, error: &CallError) -> Option<f64> {
         let mut state = lock(&self.queue.state);
         let cost = state.budget.cost(self.bytes, None).filter(|_| error.maybe_paid());
         state.budget.settle(self.slot.reserved, cost);
         state.tally.pay(cost);
         state.tally.fail(error.reason.code);
         state.tally.maybe_paid += u64::from(error.maybe_paid());
-        if rejects_format {
-            state.unsupported.insert(self.format);
+        match error.objection {
+            Some(Objection::Request) => state.formats.refuse(self.kind, self.format, false, self.has_next),
+            Some(Objection::Format(_)) => state.formats.refuse(self.kind, self.format, true, self.has_next),
+            Some(Objection::Parameter(_)) | None => {}
         }
         if error.health != Health::Healthy {
             state.last_error = Some(error.reason.clone());
@@ -130,7 +125,7 @@ impl<'g> Permit<'g> {
         let endpoint = &mut state.endpoints[self.slot.endpoint];
         endpoint.in_flight = endpoint.in_flight.saturating_sub(1);
         if self.slot.probes_format {
-            state.probing_format = false;
+            state.probing.remove(&self.kind);
         }
         state.wake(Instant::now());
     }

@@ -10,15 +10,24 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// Receives the unredacted error text of a judge, with the judge's name, for logs only.
-pub type ErrorSink = Arc<dyn Fn(&str, &Reason) + Send + Sync>;
+/// Something about a judge that a log should tell.
+#[derive(Debug, Clone, Copy)]
+pub enum JudgeEvent<'e> {
+    /// An error, with its unredacted text.
+    Error(&'e Reason),
+    /// What was learned of the formats and parameters that it takes, in words.
+    Learned(&'e str),
+}
+
+/// Receives what happens to a judge, with the judge's name, for logs only.
+pub type JudgeLog = Arc<dyn Fn(&str, JudgeEvent<'_>) + Send + Sync>;
 
 /// Judges that are known once, whichever client asks them.
 #[derive(Default)]
 pub struct JudgeRegistry {
     /// By everything that their limits depend on.
     judges: Mutex<BTreeMap<String, Arc<JudgeState>>>,
-    error_sink: Option<ErrorSink>,
+    log: Option<JudgeLog>,
 }
 
 impl fmt::Debug for JudgeRegistry {
@@ -28,9 +37,9 @@ impl fmt::Debug for JudgeRegistry {
 }
 
 impl JudgeRegistry {
-    /// A registry whose judges' error texts go to a sink alone, and not into reasons.
-    pub fn redacted(error_sink: ErrorSink) -> Self {
-        Self { judges: Mutex::default(), error_sink: Some(error_sink) }
+    /// A registry whose judges' error texts go to a log alone, and not into reasons.
+    pub fn redacted(log: JudgeLog) -> Self {
+        Self { judges: Mutex::default(), log: Some(log) }
     }
 
     /// The state of a judge, which is made where no client has asked it yet.
@@ -41,7 +50,7 @@ impl JudgeRegistry {
             return Ok(Arc::clone(known));
         }
         let transport = HttpTransport::new(&judge)?;
-        let state = Arc::new(JudgeState::new(judge, Box::new(transport), self.error_sink.clone()));
+        let state = Arc::new(JudgeState::new(judge, Box::new(transport), self.log.clone()));
         judges.insert(key, Arc::clone(&state));
         Ok(state)
     }

@@ -1,16 +1,16 @@
 //! Fetches one judgment: record lookup, single-flight, retries and hedging. Guarantees at most one paid call per key.
 
 use super::admission::{CallRequest, LONGEST_WAIT, Rejected};
-use super::call_error::{CallError, Retry};
+use super::call_error::{CallError, Objection, Retry};
 use super::judge_state::JudgeState;
-use super::permit::{CallReport, FormatSupport, Permit};
+use super::permit::{CallReport, Permit};
 use super::query::{Query, Request};
 use super::record::{Allowance, CallGrant, Claim, Record};
 use super::transport::{Outgoing, TransportError};
 use super::{JudgeClient, Network, Progress, key};
 use crate::exec::lock;
 use crate::exec::single_flight::{FlightRole, follow};
-use crate::judge::answer::Usage;
+use crate::judge::answer::{AnswerFormat, Usage, Verdict};
 use crate::reason::{Code, Reason};
 use std::pin::pin;
 use std::sync::Arc;
@@ -103,11 +103,11 @@ impl<'q> PendingRequest<'q> {
                     None => continue,
                 },
             };
-            let fetched = self.fetch(progress).await.map(Arc::from);
+            let fetched: Result<Arc<[u8]>, _> = self.fetch(progress).await.map(Arc::from);
             match &fetched {
                 Ok(body) => leader.publish(Ok(Arc::clone(body))),
                 Err(Rejected::Failed(reason)) => leader.publish(Err(reason.clone())),
-                Err(Rejected::Format) => drop(leader),
+                Err(Rejected::Form) => drop(leader),
             }
             return fetched;
         }
@@ -130,7 +130,7 @@ impl<'q> PendingRequest<'q> {
         let mut in_flight = InFlight { pending: self, stored: false };
         loop {
             let permit = self.state.queue.admit(self.admission.clone()).await?;
-            let sends = AtomicU32::new(0);
+            let (sends, tries_format) = (AtomicU32::new(0), permit.probes_format());
             let result = self.attempt(permit, &sends).await;
             progress.outcome.attempts += sends.into_inner();
             let error = match result {
@@ -141,6 +141,7 @@ impl<'q> PendingRequest<'q> {
                     stored.map_err(Rejected::Failed)?;
                     in_flight.stored = true;
                     progress.tries += 1;
+                    progress.is_observed = tries_format;
                     let outcome = &mut progress.outcome;
                     (outcome.latency, outcome.usage) = (Some(fetched.latency), fetched.usage);
                     return Ok(fetched.body);
@@ -154,9 +155,17 @@ impl<'q> PendingRequest<'q> {
                     None => continue,
                 }
             }
-            let format = self.admission.format;
-            if error.rejected && self.admission.has_next && self.state.is_unsupported(format) {
-                return Err(Rejected::Format);
+            let changes = match error.objection {
+                Some(Objection::Parameter(parameter)) => {
+                    self.state.leave_out(self.record, &self.request.body, parameter)
+                }
+                Some(_) => {
+                    self.admission.has_next && self.state.is_left(self.query.kind(), self.admission.format)
+                }
+                None => false,
+            };
+            if changes {
+                return Err(Rejected::Form);
             }
             let delay = self.retry_delay(&error, &mut retry, progress).map_err(Rejected::Failed)?;
             tokio::time::sleep(delay).await;
@@ -216,7 +225,7 @@ impl<'q> PendingRequest<'q> {
         if self.attempt + 1 >= judge.config.attempts {
             return Ok(false);
         }
-        let next = self.query.request(self.admission.format, self.attempt + 1)?;
+        let next = self.state.request(self.query, self.admission.format, self.attempt + 1)?;
         if self.record.get(&key(&judge.identity, &next)).await?.is_some() {
             return Ok(true);
         }
@@ -288,7 +297,9 @@ impl<'q> PendingRequest<'q> {
         let reply = tokio::time::timeout(timeout, self.state.transport.send(outgoing)).await;
         let latency = started.elapsed();
         let answer = match reply {
-            Ok(Ok(reply)) => self.state.check_reply(reply),
+            Ok(Ok(reply)) => {
+                self.state.check_reply(reply).map_err(|error| error.of_format(self.admission.format))
+            }
             Ok(Err(error)) => Err(self.state.transport_error(endpoint, error)),
             Err(_) => {
                 let code = if head_received.into_inner() { Code::JudgeSlowBody } else { Code::JudgeTimeout };
@@ -296,6 +307,21 @@ impl<'q> PendingRequest<'q> {
             }
         };
         sent.end(answer, latency)
+    }
+}
+
+/// Whether a reply has a verdict, or the code that says why not. That the endpoint did not do what the format asks for comes
+/// before whatever the judge wrote.
+pub(super) fn has_verdict(
+    query: &dyn Query,
+    format: AnswerFormat,
+    body: &[u8],
+    read: &Result<Verdict, Reason>,
+) -> Result<(), Code> {
+    match read {
+        Ok(_) => Ok(()),
+        Err(_) if !query.is_in_format(format, body) => Err(Code::JudgeNoLogprobs),
+        Err(reason) => Err(reason.code),
     }
 }
 
@@ -346,23 +372,21 @@ impl SentCall<'_> {
         let ended = match answer {
             Ok(body) => {
                 let usage = query.usage(&body);
-                // Only the call that probes the format reads the reply here; the others are read later.
-                let read = probes_format.then(|| query.read(admission.format, *attempt, &body));
-                let support = match read {
-                    Some(Err(reason)) if reason.code == Code::JudgeNoLogprobs => FormatSupport::Unsupported,
-                    Some(_) => FormatSupport::Supported,
-                    None => FormatSupport::Unknown,
-                };
-                self.spend(reserved, permit.answered(&CallReport { latency, usage, support }));
+                // Only the call that tries the format reads the reply here; the others are read later.
+                let read = probes_format.then(|| {
+                    let read = query.read(admission.format, *attempt, &body);
+                    has_verdict(*query, admission.format, &body, &read)
+                });
+                self.spend(reserved, permit.answered(&CallReport { latency, usage, read }));
                 Ok(Fetched { body, latency, usage })
             }
             Err(error) => {
-                self.spend(reserved, permit.failed(&error, error.rejected && probes_format));
+                self.spend(reserved, permit.failed(&error));
                 record.fail_call(self.pending.claim(), error.reason.code, error.maybe_paid());
                 Err(error)
             }
         };
-        if probes_format {
+        if probes_format || ended.is_err() {
             state.store_formats(*record);
         }
         ended

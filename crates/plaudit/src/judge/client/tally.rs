@@ -1,5 +1,6 @@
 //! Counts of one judge over all engines: calls, cache hits, retries, hedges, failures, latency, tokens and cost.
 
+use super::formats::FormatChoice;
 use crate::judge::answer::Usage;
 use crate::reason::Code;
 use crate::statistics::distribution::Distribution;
@@ -50,6 +51,10 @@ pub struct Tally {
     pub peak: usize,
     /// How often an endpoint failed so often that it was left alone.
     pub openings: u64,
+    /// In which format each kind of question is asked, and why.
+    pub formats: Vec<FormatChoice>,
+    /// Parameters that the endpoint refused, and that are left out of requests since.
+    pub left_out: Vec<&'static str>,
 }
 
 impl Tally {
@@ -74,6 +79,8 @@ impl Tally {
             limit: 0,
             peak: 0,
             openings: 0,
+            formats: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use super::record::{Allowance, CallGrant, Claim, MemoryRecord, Record};
 use super::transport::{HttpReply, Outgoing, Transport, TransportError};
 use super::{CallOutcome, ClientJudge, JudgeClient, Network};
 use crate::exec::lock;
-use crate::judge::answer::{AnswerFormat, Usage, Verdict};
+use crate::judge::answer::{AnswerFormat, QuestionKind, Usage, Verdict};
 use crate::judge::config::{AddressConfig, BudgetConfig, JudgeConfig, Price, ResolvedJudge};
 use crate::judge::secret::Secret;
 use crate::reason::{Code, Reason};
@@ -71,6 +71,10 @@ impl Transport for MemoryTransport {
 struct Number(usize, Vec<AnswerFormat>);
 
 impl Query for Number {
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::Score
+    }
+
     fn formats(&self) -> &[AnswerFormat] {
         &self.1
     }
@@ -87,6 +91,10 @@ impl Query for Number {
             b"{\"good\":2}" => Ok(Verdict::Score(1.0)),
             _ => Err(Code::JudgeSchema.into()),
         }
+    }
+
+    fn is_in_format(&self, format: AnswerFormat, body: &[u8]) -> bool {
+        format != AnswerFormat::Logprobs || body != b"{\"prose\":\"without probabilities\"}"
     }
 
     fn usage(&self, _: &[u8]) -> Option<Usage> {
@@ -412,25 +420,122 @@ async fn unreadable_replies_are_stored_and_replayed_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn the_form_is_found_by_one_call_and_remembered() {
-    for refusal in [400, 200] {
+    for (refusal, facts) in [
+        (400, "score-logprobs=judge.client_error score+json"),
+        (200, "score-logprobs=judge.no_logprobs score+json"),
+    ] {
         let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
         let script = move |_: usize, call: &SeenCall| {
             let refused = call.body.contains("Logprobs");
             (10, if refused { reply(refusal, "{\"good\":2}") } else { reply(200, "{\"good\":2}") })
         };
-        let all = || {
-            (0..50)
-                .map(|at| Number(at, vec![AnswerFormat::Logprobs, AnswerFormat::Json, AnswerFormat::Tag]))
-                .collect::<Vec<_>>()
-        };
         let fixture = Fixture::with(config(), Arc::clone(&record), script);
-        let asked = fixture.ask(&all(), 60).await;
+        let asked = fixture.ask(&in_any_format(50), 60).await;
         assert_eq!((scored(&asked), fixture.calls().len()), (50, 51));
         assert!(asked.iter().all(|asked| asked.format == AnswerFormat::Json));
-        assert_eq!(record.get_fact("form:judge").await.unwrap().as_deref(), Some("-logprobs +json"));
+        assert_eq!(record.get_fact("form:judge").await.unwrap().as_deref(), Some(facts));
         let again = Fixture::with(config(), record, script);
-        assert_eq!((scored(&again.ask(&all(), 60).await), again.calls().len()), (50, 0));
+        assert_eq!((scored(&again.ask(&in_any_format(50), 60).await), again.calls().len()), (50, 0));
     }
+}
+
+/// So many questions that can be asked in any format.
+fn in_any_format(count: usize) -> Vec<Number> {
+    let formats = [AnswerFormat::Logprobs, AnswerFormat::Json, AnswerFormat::Tag];
+    (0..count).map(|at| Number(at, formats.to_vec())).collect()
+}
+
+/// What is refused or unreadable in the format logprobs, while JSON works; and how many calls that costs at most.
+#[tokio::test(start_paused = true)]
+async fn whatever_comes_first_the_format_that_works_is_found() {
+    let cases: [(u16, &str, usize); 5] = [
+        (200, r#"{"prose":"without probabilities"}"#, 1),
+        (200, r#"{"prose":"with probabilities"}"#, 3),
+        (400, "any words", 1),
+        (500, r#"{"error":{"message":"logprobs are not supported"}}"#, 1),
+        (403, r#"{"error":{"message":"You are not allowed to request logprobs from this model"}}"#, 1),
+    ];
+    for (status, body, extra) in cases {
+        let fixture = Fixture::new(config(), move |_, call| {
+            (10, if call.body.contains("Logprobs") { reply(status, body) } else { good() })
+        });
+        let asked = fixture.ask(&in_any_format(60), 60).await;
+        assert_eq!((scored(&asked), fixture.calls().len()), (60, 60 + extra), "{status} {body}");
+        let tally = &fixture.client.tallies()[0];
+        assert_eq!((tally.formats[0].format, tally.openings), ("json", 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_format_that_stops_working_is_left_and_nothing_is_paid_twice() {
+    let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
+    let script = |at: usize, call: &SeenCall| {
+        let works = at < 20 || !call.body.contains("Logprobs");
+        (10, if works { good() } else { reply(200, r#"{"prose":"with probabilities"}"#) })
+    };
+    let one = JudgeConfig { concurrency: 1, retries: 1.0, ..config() };
+    let fixture = Fixture::with(one.clone(), Arc::clone(&record), script);
+    let asked = fixture.ask(&in_any_format(60), 300).await;
+    let calls = fixture.calls().len();
+    assert_eq!(scored(&asked), 60);
+    assert!((68..=69).contains(&calls), "{calls}: eight unread replies, and one that was on its way");
+    assert_eq!(
+        record.get_fact("form:judge").await.unwrap().as_deref(),
+        Some("score~logprobs=judge.schema score+json")
+    );
+    let again = Fixture::with(one, record, |_, _| (10, good()));
+    let asked = again.ask(&in_any_format(60), 300).await;
+    assert_eq!((scored(&asked), again.calls().len()), (60, 0), "what has a verdict is not asked again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn parameters_that_a_model_refuses_are_left_out() {
+    struct Chat(usize);
+    impl Query for Chat {
+        fn kind(&self) -> QuestionKind {
+            QuestionKind::Pair
+        }
+        fn formats(&self) -> &[AnswerFormat] {
+            &[AnswerFormat::Tag]
+        }
+        fn request(&self, _: AnswerFormat, _: u32) -> Result<Request, Reason> {
+            let body = format!(r#"{{"at":{},"temperature":0.0,"max_tokens":64}}"#, self.0).into_bytes();
+            Ok(Request { path: "/chat/completions", body })
+        }
+        fn read(&self, _: AnswerFormat, _: u32, _: &[u8]) -> Result<Verdict, Reason> {
+            Ok(Verdict::Score(1.0))
+        }
+        fn usage(&self, _: &[u8]) -> Option<Usage> {
+            None
+        }
+    }
+    let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
+    let script = |_: usize, call: &SeenCall| {
+        let refused = ["\"max_tokens\"", "\"temperature\""].into_iter().find(|name| call.body.contains(name));
+        let error = |name: &str| {
+            format!(r#"{{"error":{{"message":"no","param":{name},"code":"unsupported_parameter"}}}}"#)
+        };
+        (10, refused.map_or_else(good, |name| reply(400, &error(name))))
+    };
+    let deadline = || Instant::now() + Duration::from_secs(60);
+    let fixture = Fixture::with(config(), Arc::clone(&record), script);
+    for at in 0..10 {
+        assert!(fixture.client.ask(0, &Chat(at), deadline()).await.verdict.is_ok());
+    }
+    assert_eq!(fixture.calls().len(), 12);
+    assert_eq!(fixture.calls()[11].body, r#"{"at":9,"max_completion_tokens":64}"#);
+    assert_eq!(fixture.client.tallies()[0].left_out, ["max_tokens", "temperature"]);
+    let again = Fixture::with(config(), record, script);
+    assert!(again.client.ask(0, &Chat(3), deadline()).await.verdict.is_ok());
+    assert_eq!(again.calls().len(), 0);
+    let stubborn = Fixture::new(config(), |_, _| {
+        (10, reply(400, r#"{"error":{"param":"temperature","code":"unsupported_value"}}"#))
+    });
+    let outcome = stubborn.client.ask(0, &Chat(0), deadline()).await;
+    assert_eq!(
+        (outcome.verdict.expect_err("refused").code, stubborn.calls().len()),
+        (Code::JudgeClientError, 2)
+    );
 }
 
 #[tokio::test(start_paused = true)]

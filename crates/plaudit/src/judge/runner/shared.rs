@@ -1,7 +1,7 @@
 //! Resources that engines of one process share: judges with their limits, the runtime that calls them, and the thread pool.
 
 use crate::exec::Pool;
-use crate::judge::client::{ErrorSink, JudgeRegistry, MemoryRecord, Tally};
+use crate::judge::client::{JudgeLog, JudgeRegistry, MemoryRecord, Tally};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::Runtime;
@@ -34,10 +34,10 @@ impl fmt::Debug for SharedResources {
 }
 
 impl SharedResources {
-    /// The same, with judges whose error texts go to a sink alone, and not into reasons.
-    pub fn redacted(error_sink: ErrorSink) -> Self {
+    /// The same, with judges whose error texts go to a log alone, and not into reasons.
+    pub fn redacted(log: JudgeLog) -> Self {
         let mut shared = Self::default();
-        shared.registry = JudgeRegistry::redacted(error_sink);
+        shared.registry = JudgeRegistry::redacted(log);
         shared
     }
 
