@@ -303,7 +303,7 @@ impl Work {
     }
 
     fn options(&self) -> ScoreOptions {
-        ScoreOptions { validate: self.validate, cancel: Some(self.cancel.clone()), span: None }
+        ScoreOptions { validate: self.validate, cancel: Some(self.cancel.clone()), ..ScoreOptions::default() }
     }
 
     /// The report, and how long the engine took.

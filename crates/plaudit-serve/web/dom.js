@@ -100,10 +100,28 @@
     if (source === '') return fill(body, { class: 'said nothing' }, ['(empty)']);
     if (source.length <= SHORT) return fill(body, {}, visible(source));
     const all = () => { body.replaceChildren(...visible(source)); body.focus(); };
-    const more = button(`Show all ${source.length.toLocaleString('en').replace(/,/g, '\u2009')} characters`, 'more', all);
+    const more = button(`Show all ${source.length.toLocaleString('en')} characters`, 'more', all);
     let end = SHORT;
     if (/[\uD800-\uDBFF]/.test(source[end - 1])) end -= 1;
     return fill(body, {}, [visible(source.slice(0, end)), '… ', more]);
+  };
+
+  // A box that scrolls. Most screens hide their scroll bars, so that an edge where more follows fades, and a line above says what.
+  const sizes = new ResizeObserver((entries) => { for (const { target } of entries) (target.scroller || target.parentNode.scroller)(); });
+  const scroller = (content, kind, attributes) => {
+    const box = el('div', { class: 'scroll', tabindex: 0, role: 'group', ...attributes }, content);
+    const sign = el('p', { class: 'note', 'aria-hidden': 'true' });
+    const look = () => {
+      const [right, below] = [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight];
+      box.classList.toggle('more-right', right - box.scrollLeft > 1);
+      box.classList.toggle('more-below', below - box.scrollTop > 1);
+      put(sign, [right > 1 ? '→ scroll for all columns' : '', below > 1 ? '↓ scroll for all rows' : ''].filter(Boolean).join(' · '));
+    };
+    box.scroller = look;
+    box.addEventListener('scroll', look, { passive: true });
+    sizes.observe(box);
+    sizes.observe(content);
+    return el('div', { class: `scroller ${kind}` }, sign, box);
   };
 
   // Draws a part of the page. A mistake in it is told, as what it is, and the other parts are drawn all the same.
@@ -117,5 +135,5 @@
   };
   P.faults = new Map();
 
-  Object.assign(P, { part, el, svg, button, absent, put, keyed, visible, said, block });
+  Object.assign(P, { part, el, svg, button, absent, put, keyed, visible, said, block, scroller });
 })();

@@ -19,7 +19,7 @@
     return group;
   };
 
-  // A line per series, its interval behind it, its lonely points as dots.
+  // A line per series, its interval behind it, its lonely points as dots, those of few values hollow.
   const lines = (frame, model) => {
     const x = (place) => frame.x(model.steps[place].step);
     const nodes = [];
@@ -35,6 +35,7 @@
       for (const places of stretches([series.values])) {
         if (places.length > 1) nodes.push(svg('path', { class: `line ${series.tint}${series.dashed ? ' dashed' : ''}`, d: line(places, x, y) }));
         else nodes.push(svg('circle', { class: `dot ${series.tint}`, cx: x(places[0]), cy: y(places[0]), r: 2.5 }));
+        for (const place of places) if (series.few && series.few[place]) nodes.push(svg('circle', { class: `few ${series.tint}`, cx: x(place), cy: y(place), r: 2.5 }));
       }
       const end = model.steps.length - 1;
       if (end >= 0 && model.steps[end].open && P.format.known(series.values[end])) {
@@ -122,7 +123,7 @@
   };
 
   // A small line without axes, for a row or a tile. It says nothing that the number beside it does not say.
-  const spark = (values, width, height) => {
+  const spark = (values, width, height, few = []) => {
     const picture = svg('svg', { class: 'spark', width, height, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' });
     const known = values.filter(P.format.known);
     if (known.length < 2) return picture;
@@ -133,6 +134,7 @@
     }
     const end = values.length - 1;
     if (P.format.known(values[end])) picture.append(svg('circle', { class: 'dot t0', cx: x(end), cy: y(values[end]), r: 2 }));
+    values.forEach((value, place) => { if (few[place] && P.format.known(value)) picture.append(svg('circle', { class: 'few t0', cx: x(place), cy: y(value), r: 2 })); });
     return picture;
   };
 

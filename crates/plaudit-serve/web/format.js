@@ -9,13 +9,13 @@
   // A real minus is as wide as a plus, so that columns stand still.
   const minus = (text) => text.replace(/^-/, '−');
 
-  // Three digits that matter: 0.0123, 1.23, 123, 12 300.
+  // Three digits that matter: 0.0123, 1.23, 123, 12,300.
   const number = (value) => {
     if (!known(value)) return NONE;
     if (value === 0) return '0';
     const size = Math.abs(value);
     if (size >= 1e6) return minus((value / 1e6).toFixed(size >= 1e7 ? 1 : 2)) + ' M';
-    if (size >= 1000) return minus(Math.round(value).toLocaleString('en').replace(/,/g, '\u2009'));
+    if (size >= 1000) return minus(Math.round(value).toLocaleString('en'));
     if (size >= 100) return minus(value.toFixed(0));
     if (size >= 10) return minus(value.toFixed(1));
     if (size >= 0.1) return minus(value.toFixed(3));
@@ -25,7 +25,7 @@
   // Without the zeros that only say how exact it is: for weights, whole numbers among facts, and the names on an axis.
   const trim = (text) => (text.startsWith('$') ? text : text.replace(/(\.\d*?)0+(?=\D|$)/, '$1').replace(/\.(?=\D|$)/, ''));
   const plain = (value) => trim(number(value));
-  const count = (value) => (known(value) ? Math.round(value).toLocaleString('en').replace(/,/g, '\u2009') : NONE);
+  const count = (value) => (known(value) ? Math.round(value).toLocaleString('en') : NONE);
   const share = (value) => {
     if (!known(value)) return NONE;
     const percent = value * 100;

@@ -14,6 +14,37 @@
       P.block(written(message.content), { 'aria-label': `Message of ${message.role}` }))));
   };
 
+  // What a response thinks and what it says, in order, as the engine tells them apart: a thought that is never closed goes on to the
+  // end, and what comes before a `</think>` that nothing opened is thought as well.
+  const pieces = (text) => {
+    const list = [];
+    let from = 0;
+    let depth = 0;
+    const cut = (thought, tag) => {
+      const piece = text.slice(from, tag.index).replace(/^\s*\n|\s+$/g, '');
+      if (piece !== '') list.push({ thought, text: piece });
+      from = tag.index + tag[0].length;
+    };
+    for (const tag of text.matchAll(/<(\/?)think>/g)) {
+      const closes = tag[1] !== '';
+      if (!depth) {
+        cut(closes, tag);
+        if (closes) for (const piece of list) piece.thought = true;
+      } else if (closes && depth === 1) cut(true, tag);
+      depth = Math.max(0, depth + (closes ? -1 : 1));
+    }
+    cut(depth > 0, { index: text.length, 0: '' });
+    return list;
+  };
+  // Thoughts are folded: judges and most rules do not read them.
+  const words = (response, place) => {
+    const said = { 'aria-label': `Text of response ${place}` };
+    const list = pieces(String(response));
+    if (!list.some((piece) => piece.thought)) return P.block(response, said);
+    const shown = list.map((piece) => (piece.thought ? folded(`thought, ${P.format.plural(piece.text.length, 'character')}`, piece.text) : P.block(piece.text, said)));
+    return [shown, list.every((piece) => piece.thought) ? el('p', { class: 'quiet' }, 'It says nothing beside its thought.') : null];
+  };
+
   // A conversation turn by turn. Thoughts, tool calls and what tools gave back are folded.
   const MOST_TURNS = 200;
   const folded = (title, text, name) => el('details', {}, el('summary', {}, title, name), P.block(text, { 'aria-label': title }));
@@ -94,7 +125,7 @@
       result.reason
         ? el('p', { class: 'reason' }, P.said(`${result.reason.component ? `${result.reason.component}: ` : ''}${result.reason.code}. ${result.reason.message || ''}`))
         : null,
-      Array.isArray(rollout.conversation) ? conversation(rollout.conversation) : P.block(rollout.response, { 'aria-label': `Text of response ${place}` }),
+      Array.isArray(rollout.conversation) ? conversation(rollout.conversation) : words(rollout.response, place),
       result.correct === true || result.correct === false ? el('p', { class: 'note' }, result.correct ? 'The answer is right.' : 'The answer is wrong.') : null,
       el('p', { class: 'note' }, `${count(String(rollout.response).length)} characters${known(rollout.tokens) ? `, ${count(rollout.tokens)} tokens` : ''}`),
       el('table', { class: 'parts' },

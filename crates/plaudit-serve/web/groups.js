@@ -29,7 +29,7 @@
       this.note = el('p', { class: 'note' });
       this.table = el('table', { class: 'groups', 'aria-labelledby': 'groups' }, el('thead', {}, el('tr', {}, this.heads)), this.body);
       this.node = el('section', { 'aria-labelledby': 'groups' }, this.title, this.note,
-        el('div', { class: 'scroll tall', tabindex: 0, role: 'group', 'aria-label': 'The table of groups' }, this.table));
+        P.scroller(this.table, 'tall', { 'aria-label': 'The table of groups' }));
     }
 
     head(column) {

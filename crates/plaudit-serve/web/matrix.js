@@ -91,7 +91,8 @@
         el('th', { scope: 'col', class: 'n' }, 'won:lost'))),
       el('tbody', {}, body));
     listen(grid);
-    return el('section', { class: 'matrix-of' }, el('h3', {}, P.said(component)), el('div', { class: 'scroll' }, grid), absent(order, players));
+    return el('section', { class: 'matrix-of' }, el('h3', {}, P.said(component)),
+      P.scroller(grid, '', { 'aria-label': `Who beat whom: ${component}`, tabindex: null }), absent(order, players));
   };
 
   // One stop for Tab; the arrow keys go from cell to cell, Enter opens the words.

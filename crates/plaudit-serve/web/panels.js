@@ -8,6 +8,8 @@
   const { share, seconds, cost, plain } = P.format;
   const total = (step) => step.statistics.total;
   const component = (name) => (step) => (step.statistics.components || {})[name] || {};
+  // The rollouts of the recipes that have a component, whatever came of it there.
+  const rolloutsOf = (name) => (step) => { const { scored = 0, floored = 0, skipped = 0, invalid = 0 } = component(name)(step).outcomes || {}; return scored + floored + skipped + invalid; };
   const ratio = (part, whole) => (whole ? part / whole : null);
   const REDS = ['t6', 't3', 't1', 't4', 't7'];
   const AMBERS = ['t1', 't5', 't2', 't3', 't7'];
@@ -17,7 +19,7 @@
   const judge = (step, name) => (step.judges || []).find((one) => one.judge === name) || {};
 
   const totals = (steps) => [
-    { id: 'total', title: 'Total', tall: 220, alarms: () => true, model: distribution(steps, total) },
+    { id: 'total', title: 'Total', tall: 220, alarms: () => true, model: distribution(steps, total, { of: (step) => step.statistics.rollouts }) },
     { id: 'heat', title: 'How the totals are spread', tall: 220, note: 'Darker: a larger share of the step.', model: heat(steps, total) },
     { id: 'histogram', title: 'Totals of one step', tall: 220, model: histogram(steps, total) },
   ];
@@ -32,7 +34,7 @@
         id: `component-${name}`,
         title: name,
         note: found ? `${found.reward}, weight ${plain(found.weight)}` : null,
-        model: distribution(steps, (step) => component(name)(step).values),
+        model: distribution(steps, (step) => component(name)(step).values, { of: rolloutsOf(name) }),
       };
     });
   };
@@ -53,11 +55,7 @@
       title: 'Groups without variance',
       note: 'All totals of the group are the same: nothing to learn from.',
       alarms: (code) => code === 'zero_variance',
-      model: lines(steps, [{ name: 'share', pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null) }], {
-        format: share,
-        include: [0],
-        bounds: [0, 1],
-      }),
+      model: lines(steps, [{ name: 'share', pick: (step) => (step.statistics.groups.count ? step.statistics.groups.zero_variance_share : null) }], { format: share }),
     },
     { id: 'group-std', title: 'Standard deviation within groups', model: distribution(steps, (step) => step.statistics.groups.std, { bounds: [0, Infinity] }) },
     {
@@ -88,7 +86,7 @@
       model: lines(
         steps,
         names(steps, pick(name)).map((word) => ({ name: word.replace('_', ' '), pick: (step) => ratio((pick(name)(step) || {})[word] || 0, sum(pick(name)(step))) })),
-        { format: share, bounds: [0, 1], include: [0] },
+        { format: share },
       ),
     }));
   };
@@ -107,7 +105,7 @@
           model: lines(
             steps,
             names(steps, verdicts).map((word) => ({ name: word, pick: (step) => ratio((verdicts(step) || {})[word] || 0, sum(step)) })),
-            { format: share, bounds: [0, 1], include: [0] },
+            { format: share },
           ),
         },
         { id: `cpu-${name}`, title: `${name}, CPU milliseconds of a test`, model: distribution(steps, (step) => (pick(name)(step) || {}).cpu_ms, { bounds: [0, Infinity] }) },
@@ -135,7 +133,7 @@
         model: lines(
           steps,
           shown.map((id) => ({ name: id, pick: (step) => (counts(step, id).checked ? ratio(counts(step, id).followed, counts(step, id).checked) : null) })),
-          { format: share, bounds: [0, 1], include: [0] },
+          { format: share },
         ),
       };
     });
@@ -166,7 +164,8 @@
     const each = (field) => judged.map((name) => ({ name, pick: (step) => (component(name)(step).judging || {})[field] }));
     const failed = (step) => merged(judged.map((name) => (component(name)(step).judging || {}).failed));
     const sum = (list) => list.reduce((left, right) => left + right, 0);
-    const rates = { format: share, bounds: [0, 1] };
+    const rates = { format: share };
+    const fromZero = { include: [0], bounds: [0, Infinity] };
     const all = judges(steps);
     const of = (pick) => all.map((name) => ({ name, pick: (step) => pick(judge(step, name)) }));
     const delay = (name) => [['p50', 't0'], ['p95', 't4'], ['p99', 't1']]
@@ -181,12 +180,12 @@
         model: lines(steps, each('first'), { ...rates, ref: 0.5 }),
       },
       { id: 'swap', title: 'Same verdict when swapped', model: lines(steps, each('swap_agreement'), rates) },
-      { id: 'ties', title: 'Ties', model: lines(steps, each('ties'), { ...rates, include: [0] }) },
+      { id: 'ties', title: 'Ties', model: lines(steps, each('ties'), rates) },
       {
         id: 'cycles',
         title: 'Cycles',
         note: 'Groups where a beats b, b beats c and c beats a.',
-        model: lines(steps, each('cycles'), { ...rates, include: [0] }),
+        model: lines(steps, each('cycles'), rates),
       },
       {
         id: 'failed',
@@ -196,16 +195,16 @@
       ...all.map((name) => ({
         id: `latency-${name}`,
         title: all.length > 1 ? `Latency of ${name}` : 'Judge latency',
-        model: lines(steps, delay(name), { format: seconds, include: [0] }),
+        model: lines(steps, delay(name), { format: seconds, ...fromZero }),
       })),
       {
         id: 'cache',
         title: 'Answered without a call',
         note: 'Verdicts from the cache, of those asked.',
-        model: lines(steps, of((one) => ratio(one.cached, one.asked)), { ...rates, include: [0] }),
+        model: lines(steps, of((one) => ratio(one.cached, one.asked)), rates),
       },
-      { id: 'cost', title: 'Cost of each step', model: lines(steps, of((one) => one.cost), { format: cost, include: [0] }) },
-      { id: 'calls', title: 'Calls', model: lines(steps, of((one) => (one.calls ? one.calls : null)), { format: P.format.count, include: [0] }) },
+      { id: 'cost', title: 'Cost of each step', model: lines(steps, of((one) => one.cost), { format: cost, ...fromZero }) },
+      { id: 'calls', title: 'Calls', model: lines(steps, of((one) => (one.calls ? one.calls : null)), { format: P.format.count, ...fromZero }) },
     ];
   };
   const merged = (counts) => {

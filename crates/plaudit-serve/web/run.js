@@ -68,13 +68,33 @@
       this.wait.hidden = this.steps.length > 0;
       this.body.hidden = !this.steps.length;
       if (!this.steps.length) return;
+      await this.askJudges(run);
       const changed = this.held !== held || this.version !== held.version;
       if (changed) {
         Object.assign(this, { held, version: held.version });
         P.part('the alarms', () => this.showAlarms());
         P.part('the charts', () => this.showCharts(run));
+        P.part('the judges', () => this.showForms());
       }
       await this.showStep(changed);
+    }
+
+    // How the judges of a live run give their verdicts, as the service has found out by now.
+    async askJudges(run) {
+      const names = (run.judges || []).map((one) => (typeof one === 'string' ? one : one.name));
+      if (P.source.report || !run.live || !names.length) { this.forms = []; return; }
+      const { judges } = await P.source.get('/v1/judges').catch(() => ({ judges: [] }));
+      const told = judges.filter((one) => names.includes(one.judge) && !P.absent(one.verdict_form));
+      this.forms = [...new Map(told.map((one) => [`${one.judge} ${one.verdict_form}`, one])).values()];
+      this.showForms();
+    }
+
+    showForms() {
+      const section = this.sections.heldByKey && this.sections.heldByKey.get('judging');
+      if (!section) return;
+      P.keyed(section.forms, this.forms, (one) => `${one.judge} ${one.verdict_form}`, (one) => ({
+        node: el('li', {}, P.said(one.judge), ' ', P.said(one.verdict_form, { class: 'quiet' })),
+      }));
     }
 
     // Called when the address changed but the run did not.
@@ -133,7 +153,9 @@
       const wanted = P.panels.sections(run, this.steps);
       P.keyed(this.sections, wanted, (section) => section.id, (section) => {
         const grid = el('div', { class: `charts ${section.id}` });
-        return { grid, node: el('section', { 'aria-labelledby': `section-${section.id}` }, el('h2', { id: `section-${section.id}` }, section.title), grid) };
+        const forms = el('ul', { class: 'forms', 'aria-label': 'How judges give their verdicts' });
+        const title = el('h2', { id: `section-${section.id}` }, section.title);
+        return { grid, forms, node: el('section', { 'aria-labelledby': `section-${section.id}` }, title, section.id === 'judging' ? forms : null, grid) };
       }, (entry, section) => {
         P.keyed(entry.grid, section.panels, (panel) => panel.id, (panel) => {
           const chart = new P.chart.Chart(panel);

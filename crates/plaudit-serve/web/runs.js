@@ -91,8 +91,8 @@
       this.sparks.set(run.id, key);
       const { steps } = await P.source.get(P.source.path(run.id, `/steps?limit=${RECENT}`));
       const entry = this.body.heldByKey.get(run.id);
-      const means = steps.filter((_, place) => P.source.isComplete(steps, place)).slice(-RECENT).map((step) => step.statistics.total.mean);
-      if (entry) P.part('the line over steps', () => entry.cells.spark.replaceChildren(P.draw.spark(means, 140, 26)));
+      const totals = steps.filter((_, place) => P.source.isComplete(steps, place)).slice(-RECENT).map(({ statistics }) => ({ ...statistics.total, of: statistics.rollouts }));
+      if (entry) P.part('the line over steps', () => entry.cells.spark.replaceChildren(P.draw.spark(totals.map((one) => one.mean), 140, 26, totals.map((one) => P.series.isFew(one.count, one.of)))));
     }
 
     close() {}

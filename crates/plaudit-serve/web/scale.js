@@ -43,9 +43,16 @@
     const room = size > TINY ? size * 0.1 : 0.5;
     return [low - room, high + room];
   };
-  const padded = ([low, high], bounds) => {
+  // With some room on both sides, but not beyond what the values can be, unless they are.
+  const padded = ([low, high], bounds = [-Infinity, Infinity]) => {
     const room = (high - low) * 0.06;
-    return [Math.max(low - room, bounds ? Math.min(bounds[0], low) : -Infinity), Math.min(high + room, bounds ? Math.max(bounds[1], high) : Infinity)];
+    const [from, to] = [Math.max(low - room, bounds[0]), Math.min(high + room, bounds[1])];
+    return from < to ? [from, to] : [low - room, high + room];
+  };
+  // Shares begin at 0, and end at 100 % at most.
+  const shares = (lists, include = []) => {
+    const top = Math.max(0, ...[...lists, include].flatMap((list) => list.filter(known)));
+    return [0, Math.min(1, top * 1.06) || 1];
   };
   const linear = (domain, pixels) => {
     const pace = (pixels[1] - pixels[0]) / (domain[1] - domain[0]);
@@ -97,5 +104,5 @@
     return counts;
   };
 
-  P.scale = { ticks, range, padded, linear, stretches, line, area, rebin };
+  P.scale = { ticks, range, padded, shares, linear, stretches, line, area, rebin };
 })();

@@ -5,6 +5,10 @@
   const P = window.plaudit;
   const { known, number, share, count } = P.format;
   const value = (candidate) => (known(candidate) ? candidate : null);
+  // Few values say little: under five, or less than a tenth of those that could be there. What is complete is never too few.
+  const FEW = 5;
+  const FEW_SHARE = 0.1;
+  const isFew = (many, of) => many > 0 && many < of && (many < FEW || many < of * FEW_SHARE);
   const TINTS = 8;
   const tint = (place) => `t${place % TINTS}`;
 
@@ -15,28 +19,33 @@
   });
   const finish = (model, columns) => ({
     ...model,
-    read: (place) => columns.map((column) => ({ name: column.name, text: column.text(place), tint: column.tint, band: column.band })),
+    read: (place) => columns.filter((column) => !column.when || column.when(place)).map((column) => ({ name: column.name, text: column.text(place), tint: column.tint, band: column.band })),
     table: () => rows(model.steps, columns),
   });
 
-  // Median, mean and the middle half and nine tenths of one distribution per step; null where no step has any.
-  const distribution = (steps, pick, { format = number, bounds } = {}) => {
+  // Median, mean and the middle half and nine tenths of one distribution per step; null where no step has any. `of` says how many
+  // values a step could have: where it has few of them, its points are hollow.
+  const distribution = (steps, pick, { format = number, bounds, of } = {}) => {
     const all = steps.map((step) => { const found = pick(step); return found && found.count ? found : null; });
     if (!all.some(Boolean)) return null;
     const quantile = (name) => all.map((one) => (one ? value(one.quantiles[name]) : null));
     const [p05, p25, p50, p75, p95] = ['p05', 'p25', 'p50', 'p75', 'p95'].map(quantile);
     const mean = all.map((one) => (one ? value(one.mean) : null));
+    const few = all.map((one, place) => Boolean(one && of) && isFew(one.count, of(steps[place])));
     const between = (low, high) => (place) => (low[place] === null ? P.format.NONE : `${format(low[place])} … ${format(high[place])}`);
     const model = {
       steps: marks(steps), format, domain: P.scale.padded(P.scale.range([p05, p95, mean]), bounds),
       bands: [{ low: p05, high: p95, tint: 't0 wide' }, { low: p25, high: p75, tint: 't0' }],
-      series: [{ values: p50, tint: 't0' }, { values: mean, tint: 't1' }],
+      series: [{ values: p50, tint: 't0', few }, { values: mean, tint: 't1', few }],
     };
     return finish(model, [
       { name: 'mean', tint: 't1', text: (place) => format(mean[place]) },
       { name: 'median', tint: 't0', text: (place) => format(p50[place]) },
       { name: 'p25–p75', tint: 't0', band: true, text: between(p25, p75) },
       { name: 'p05–p95', tint: 't0 wide', band: true, text: between(p05, p95) },
+      ...(few.some(Boolean)
+        ? [{ name: 'values', when: (place) => few[place], text: (place) => (all[place] ? `${count(all[place].count)} of ${count(of(steps[place]))}${few[place] ? ', few: hollow' : ''}` : P.format.NONE) }]
+        : []),
     ]);
   };
 
@@ -62,7 +71,9 @@
       });
     }
     if (!series.length) return null;
-    const wide = P.scale.range(series.flatMap((one) => (one.low ? [one.low, one.high] : [one.values])), ref === undefined ? include : [...include, ref]);
+    const drawn = series.flatMap((one) => (one.low ? [one.low, one.high] : [one.values]));
+    const kept = ref === undefined ? include : [...include, ref];
+    const domain = format === share ? P.scale.shares(drawn, kept) : P.scale.padded(P.scale.range(drawn, kept), bounds);
     const text = (one) => (place) => {
       if (!known(one.values[place])) return P.format.NONE;
       return one.low
@@ -70,7 +81,7 @@
         : format(one.values[place]);
     };
     return finish(
-      { steps: marks(steps), series, format, ref, domain: P.scale.padded(wide, bounds) },
+      { steps: marks(steps), series, format, ref, domain },
       series.map((one) => ({ name: one.name, tint: one.tint, text: text(one) })),
     );
   };
@@ -86,8 +97,8 @@
       counts: steps.map((step) => (pick(step) || {})[name] || 0),
       values: steps.map((step) => (of(step) ? ((pick(step) || {})[name] || 0) / of(step) : null)),
     }));
-    const top = Math.max(...steps.map((_, place) => series.reduce((sum, one) => sum + (one.values[place] || 0), 0)));
-    return finish({ kind: 'stacked', steps: marks(steps), series, format: share, domain: [0, top * 1.06 || 1] },
+    const tops = steps.map((_, place) => series.reduce((sum, one) => sum + (one.values[place] || 0), 0));
+    return finish({ kind: 'stacked', steps: marks(steps), series, format: share, domain: P.scale.shares([tops]) },
       series.map((one) => ({ name: one.name, tint: one.tint, text: (place) => `${share(one.values[place])} (${count(one.counts[place])})` })));
   };
 
@@ -128,5 +139,5 @@
     return model;
   };
 
-  P.series = { distribution, lines, stacked, heat, histogram };
+  P.series = { distribution, lines, stacked, heat, histogram, isFew };
 })();

@@ -3,7 +3,7 @@
   'use strict';
   const P = window.plaudit;
   const { el, put } = P;
-  const { known, number, share, points, seconds, cost, change } = P.format;
+  const { known, number, count, share, points, seconds, cost, change } = P.format;
 
   const sum = (list) => (list.some(known) ? list.filter(known).reduce((left, right) => left + right, 0) : null);
   const worst = (list, score) => list.reduce((best, one) => (best === null || score(one) > score(best) ? one : best), null);
@@ -27,9 +27,16 @@
     return asked ? sum(step.judges.map((one) => one.cached)) / asked : null;
   };
 
-  // better: 1 where more is better, -1 where less is, 0 where neither is.
+  // better: 1 where more is better, -1 where less is, 0 where neither is. of: how many values it comes from, of how many.
   const TILES = [
-    { id: 'mean', name: 'Mean total', pick: (step) => step.statistics.total.mean, format: number, better: 1 },
+    {
+      id: 'mean',
+      name: 'Mean total',
+      pick: (step) => step.statistics.total.mean,
+      of: ({ statistics }) => [statistics.total.count, statistics.rollouts],
+      format: number,
+      better: 1,
+    },
     { id: 'win', name: 'Win rate', pick: winning, format: share, better: 1 },
     { id: 'std', name: 'Std in groups', pick: (step) => step.statistics.groups.std.mean, format: number, better: 0 },
     {
@@ -69,22 +76,26 @@
     const past = steps.slice(0, at + 1);
     const shown = TILES.map((tile) => ({
       ...tile,
-      known: past.map((step) => ({ step, value: tile.pick(step) })).filter((one) => known(one.value)),
+      known: past.map((step) => ({ step, value: tile.pick(step), few: Boolean(tile.of) && P.series.isFew(...tile.of(step)) })).filter((one) => known(one.value)),
     })).filter((tile) => tile.known.length);
     P.keyed(list, shown, (tile) => tile.id, make, (entry, tile) => {
       const here = tile.known[tile.known.length - 1];
-      const before = tile.known[tile.known.length - 2];
+      // A change since or to a number that comes from few values says nothing.
+      const before = here.few ? undefined : tile.known.slice(0, -1).filter((one) => !one.few).pop();
       put(entry.value, tile.format(here.value));
       const difference = before ? here.value - before.value : null;
       const text = change(difference, tile.format === share ? points : tile.format);
-      const of = here.step === steps[at] ? '' : `step ${here.step.step}: `;
-      put(entry.change, text ? `${of}${text} since ${before.step.step}` : of.replace(': ', ''));
+      const few = here.few ? `of ${tile.of(here.step).map(count).join(' of ')}` : '';
+      const of = here.step === steps[at] ? '' : `step ${here.step.step}`;
+      put(entry.change, [of, few || (text && `${text} since ${before.step.step}`)].filter(Boolean).join(': '));
+      entry.node.classList.toggle('sparse', here.few);
       const good = !text || text === '±0' || !tile.better ? '' : Math.sign(difference) === tile.better ? 'good' : 'bad';
       entry.change.className = `change ${good}`;
       entry.node.classList.toggle('alarmed', (steps[at].alarms || []).some((alarm) => alarm.code === tile.alarm));
-      const trend = tile.known.slice(-RECENT).map((one) => one.value);
+      const recent = tile.known.slice(-RECENT);
+      const trend = recent.map((one) => one.value);
       const key = trend.join();
-      if (entry.key !== key) { entry.key = key; entry.spark.replaceChildren(P.draw.spark(trend, 84, 30)); }
+      if (entry.key !== key) { entry.key = key; entry.spark.replaceChildren(P.draw.spark(trend, 84, 30, recent.map((one) => one.few))); }
     });
   };
 

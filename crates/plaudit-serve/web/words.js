@@ -3,7 +3,7 @@
   'use strict';
   const P = window.plaudit;
   const { el } = P;
-  const { number, plural } = P.format;
+  const { known, number, plural } = P.format;
 
   // A rollout by its place in the group, or the reference.
   const player = (place) => (place === null ? 'the reference' : `#${place}`);
@@ -11,10 +11,12 @@
   const verdict = (exchange) => {
     const { verdict: said, shown } = exchange;
     if (said.kind === 'pair') {
-      const sure = typeof said.first === 'number' ? `, the first with probability ${number(said.first)}` : '';
+      // The reply says how likely the one shown first is the better one; here it is that of the one named first.
+      const named = said.winner === 1 ? 1 : 0;
+      const sure = known(said.first) ? `; the judge gives ${player(shown[named])} a probability of ${number(named ? 1 - said.first : said.first)}` : '';
       return P.absent(said.winner)
         ? `A tie between ${player(shown[0])} and ${player(shown[1])}${sure}`
-        : `${player(shown[said.winner])} beats ${player(shown[1 - said.winner])}${sure}`;
+        : `${player(shown[named])} beats ${player(shown[1 - named])}${sure}`;
     }
     if (said.kind === 'ranking') return `Best first: ${said.order.map((place) => player(shown[place])).join(', ')}`;
     if (said.kind === 'score') return `Score ${number(said.score)} for ${player(shown[0])}`;

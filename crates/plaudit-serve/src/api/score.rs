@@ -233,12 +233,13 @@ pub(crate) async fn score(
         span.set("plaudit.run", (&*run.id).into());
         span.set("plaudit.step", step.into());
     }
-    let options = ScoreOptions { validate, cancel: Some(cancel), span };
+    let options = ScoreOptions { validate, cancel: Some(cancel), span, usage: run.engine.usage_meter() };
+    let scored_with = options.clone();
     let (send, receive) = oneshot::channel();
     let (state, scored) = (Arc::clone(&app), Arc::clone(&run));
     run.engine.submit(read.rollouts, options, move |rollouts, report| {
         let written = report.map_err(|error| run_error(&error)).and_then(|report| {
-            scored.observe(step, &rollouts, &report, validate);
+            scored.observe(step, &rollouts, &report, &scored_with);
             state.metrics.observe_report(&report.plan.name, &report);
             let reply = ScoreReply {
                 run: &scored.id,

@@ -300,7 +300,9 @@ impl JobRun {
             span
         });
         let cancel = Some(self.job.cancel.clone());
-        let options = ScoreOptions { validate: self.validate, cancel, span };
+        let usage = self.run.engine.usage_meter();
+        let options = ScoreOptions { validate: self.validate, cancel, span, usage };
+        let scored_with = options.clone();
         let (send, receive) = oneshot::channel();
         let this = Arc::clone(&self);
         self.run.engine.submit(rollouts, options, move |rollouts, report| {
@@ -312,7 +314,7 @@ impl JobRun {
                 };
                 let lines: Lines = places.into_iter().enumerate().filter_map(line).collect();
                 if !this.job.cancel.is_cancelled() {
-                    this.run.observe(this.step, &rollouts, &report, this.validate);
+                    this.run.observe(this.step, &rollouts, &report, &scored_with);
                     this.app.metrics.observe_report(&report.plan.name, &report);
                     this.job.scored.fetch_add(lines.len() as u64, Ordering::Relaxed);
                 }

@@ -95,6 +95,7 @@ pub(crate) fn of(step: u64, statistics: &Statistics, before: &Before<'_>) -> Vec
     if let Some(distance) = before.totals.and_then(|totals| totals.distance(&statistics.total))
         && distance > DRIFT
         && before.totals.is_some_and(|totals| totals.moments.count >= ENOUGH)
+        && statistics.total.moments.count >= ENOUGH
     {
         let message =
             format!("The totals have moved away from those of the last steps (distance {distance:.2} of 1).");
@@ -132,6 +133,9 @@ mod tests {
         let alarms = of(3, &equal, &before);
         assert_eq!(codes(&alarms), ["judge_change", "zero_variance", "drift"]);
         assert!(codes(&alarms).iter().all(|code| CODES.contains(code)));
+        // A few totals are no other distribution.
+        let sparse = Statistics { total: statistics((0..2).map(|_| "x".repeat(60))).total, ..equal.clone() };
+        assert_eq!(codes(&of(3, &sparse, &before)), ["judge_change", "zero_variance"]);
         let few = statistics((0..16).map(|at| "x".repeat(1 + at % 8 * 5)));
         assert!(of(3, &few, &Before::default()).is_empty());
     }

@@ -8,9 +8,10 @@ use crate::compat::implicit_groups::ImplicitGroups;
 use crate::config::Keep;
 use crate::http::response::ApiError;
 use crate::unix_time;
-use plaudit::engine::Engine;
+use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::exec::lock;
 use plaudit::join::{Join, Observer, Policy};
+use plaudit::judge::client::UsageMeter;
 use plaudit::outcome::OutcomeKind;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
@@ -199,21 +200,22 @@ impl Run {
             return Err(ApiError::busy("run.too_many_steps", message, 5));
         }
         state.timed = given.is_none();
-        // Opened before scoring, so that judge usage is counted in it.
+        // Opened before scoring, so that it shows as the one that is under way.
         state.touch(step, now, &self.engine);
         Ok(step)
     }
 
-    /// Counts a report and samples its groups.
+    /// Counts a report with what judges were asked for it, as the options of its call say, and samples its groups.
     pub(crate) fn observe<R: Borrow<Rollout<'static>>>(
         &self,
         step: u64,
         rollouts: &[R],
         report: &Report,
-        validate: Option<bool>,
+        options: &ScoreOptions,
     ) {
-        lock(&self.steps).touch(step, unix_time(), &self.engine).statistics.merge(&report.statistics);
-        self.sample(step, rollouts, report, validate);
+        let usage = options.usage.as_ref().map_or_else(Vec::new, |meter| meter.usage());
+        lock(&self.steps).touch(step, unix_time(), &self.engine).add(&report.statistics, &usage);
+        self.sample(step, rollouts, report, options);
     }
 
     /// Samples some of the groups for the dashboard.
@@ -222,7 +224,7 @@ impl Run {
         step: u64,
         rollouts: &[R],
         report: &Report,
-        validate: Option<bool>,
+        options: &ScoreOptions,
     ) {
         let mut chosen = Vec::new();
         let mut state = lock(&self.steps);
@@ -243,8 +245,9 @@ impl Run {
         state.summary.next_group = next;
         drop(state);
         for (id, group) in chosen {
-            let replay = self.replay.clone();
-            let sample = GroupSample::of((id, step), &group.members, (rollouts, report), validate, replay);
+            let judged = self.replay.clone().zip(options.usage.clone());
+            let scored = (rollouts, report);
+            let sample = GroupSample::of((id, step), &group.members, scored, options.validate, judged);
             self.writer.put_group(self.folder.clone(), sample, self.keep.bytes);
         }
     }
@@ -273,39 +276,40 @@ impl Run {
 
     fn new_join(&self, step: Option<u64>) -> Arc<Join> {
         let (me, open) = (Weak::clone(&self.me), Arc::clone(&self.join_limits.open));
+        let usage = self.engine.usage_meter();
+        let options = ScoreOptions { usage: usage.clone(), ..ScoreOptions::default() };
         let observer: Observer = Box::new(move |rollouts, report| {
             let _open = &open;
             if let Some(run) = me.upgrade() {
                 let step = step.unwrap_or_else(|| lock(&run.steps).window(unix_time()));
-                run.sample(step, rollouts, report, None);
+                run.sample(step, rollouts, report, &options);
             }
         });
         let (remember_bytes, most_waiting) = (self.join_limits.remembered(), self.join_limits.most_waiting);
         let policy = Policy { remember_bytes, most_waiting, ..Policy::of(self.engine.plan()) };
-        Arc::new(Join::observed(&self.engine, policy, Some(observer)))
+        Arc::new(Join::observed(&self.engine, policy, Some(observer), usage))
     }
 
     /// Counts what the join for rollouts without a step has scored since the last time.
     fn count_stepless(&self) {
         let mut stepless = lock(&self.stepless);
         stepless.1 += 1;
-        let Some(since) = stepless.0.as_ref().map(|join| join.take_step(stepless.1)) else { return };
+        let Some(join) = stepless.0.clone() else { return };
+        let since = join.take_step(stepless.1);
         drop(stepless);
         if since.statistics.rollouts > 0 {
+            let usage = join.usage_meter().map_or_else(Vec::new, UsageMeter::take);
             let now = unix_time();
             let mut state = lock(&self.steps);
             let step = state.window(now);
-            state.touch(step, now, &self.engine).statistics.merge(&since.statistics);
+            state.touch(step, now, &self.engine).add(&since.statistics, &usage);
         }
     }
 
     /// The steps after a number, at most so many of the newest, as JSON lines; and whether older ones lie on the disk only.
     pub(crate) fn steps(&self, after: Option<u64>, most: usize) -> (Vec<String>, bool) {
         self.count_stepless();
-        let usage = self.engine.take_usage();
-        let mut state = lock(&self.steps);
-        state.add_usage(&usage);
-        let (mut steps, older) = state.after(after);
+        let (mut steps, older) = lock(&self.steps).after(after);
         steps.drain(..steps.len().saturating_sub(most));
         (steps, older)
     }
@@ -313,9 +317,7 @@ impl Run {
     /// Ends the steps that are over, and writes the summary and the open steps.
     pub(crate) fn tick(&self, now: f64, all: bool) {
         self.count_stepless();
-        let usage = self.engine.take_usage();
         let mut state = lock(&self.steps);
-        state.add_usage(&usage);
         let ended = state.end_those_over(now, all);
         // With a slow disk this is skipped until there is time, but not at the end. After a failure it is written again.
         let failures = self.writer.failures();

@@ -4,6 +4,7 @@ use super::store::GroupSummary;
 use crate::unix_time;
 use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
+use plaudit::judge::client::UsageMeter;
 use plaudit::judge::runner::CallTranscript;
 use plaudit::judge::{Reply, Side, Verdict};
 use plaudit::outcome::OutcomeKind;
@@ -63,7 +64,9 @@ struct ExchangeReply<'s> {
     labels: &'s [String],
     #[schemars(with = "String")]
     form: Value,
+    /// How often it was sent when the group was scored.
     attempts: u64,
+    /// Whether its answer was known before the group was scored.
     cached: bool,
     /// Its `kind` is `pair`, `score`, `ranking` or `failed`.
     #[schemars(with = "Map<String, Value>")]
@@ -80,8 +83,8 @@ pub(crate) struct GroupSample {
     /// Which part of a conversation each component reads; empty where there is none.
     reads: BTreeMap<String, String>,
     validate: Option<bool>,
-    /// Derives the judge calls from the journal, where there are judges.
-    engine: Option<Arc<Engine>>,
+    /// Derives the judge calls from the journal, where there are judges, and knows which of them were sent for the group.
+    judged: Option<(Arc<Engine>, Arc<UsageMeter>)>,
     /// The components whose judge calls failed, where all failed for one reason.
     failed: Vec<(String, Code)>,
 }
@@ -93,7 +96,7 @@ impl GroupSample {
         members: &[usize],
         (rollouts, report): (&[R], &Report),
         validate: Option<bool>,
-        engine: Option<Arc<Engine>>,
+        judged: Option<(Arc<Engine>, Arc<UsageMeter>)>,
     ) -> Self {
         let result = |at: &usize| {
             let rollout = rollouts[*at].borrow();
@@ -109,8 +112,8 @@ impl GroupSample {
                 false => BTreeMap::new(),
             },
             validate,
-            failed: if engine.is_some() { failed(report) } else { Vec::new() },
-            engine,
+            failed: if judged.is_some() { failed(report) } else { Vec::new() },
+            judged,
         }
     }
 
@@ -142,7 +145,8 @@ impl GroupSample {
     /// The line that is written. Judge calls are derived from the journal; no judge is asked.
     pub(crate) fn line(&self) -> String {
         let options = ScoreOptions { validate: self.validate, ..ScoreOptions::default() };
-        let explained = self.engine.as_ref().and_then(|engine| engine.explain(&self.rollouts, &options).ok());
+        let explain = |(engine, _): &(Arc<Engine>, _)| engine.explain(&self.rollouts, &options).ok();
+        let explained = self.judged.as_ref().and_then(explain);
         let transcripts = explained.map_or_else(Vec::new, |(_, transcripts)| transcripts);
         let first = self.rollouts.first();
         let prompt = first.and_then(|first| first.prompt.as_ref()).map(Prompt::to_value);
@@ -223,14 +227,18 @@ fn exchange<'s>(sample: &GroupSample, transcript: &'s CallTranscript) -> Exchang
         Ok(reply) => reply.content,
         Err(_) => String::from_utf8_lossy(body).into_owned(),
     });
+    // What the journal answers now may have been sent then.
+    let source = sample.judged.as_ref().zip(transcript.key).and_then(|((_, usage), key)| usage.source(&key));
+    let (cached, attempts) =
+        source.map_or((transcript.cached, transcript.attempts), |source| (source.cached, source.attempts));
     ExchangeReply {
         component: &transcript.component,
         judge: &transcript.judge,
         shown: &transcript.shown,
         labels: &transcript.labels,
         form: json!(transcript.format),
-        attempts: transcript.attempts.into(),
-        cached: transcript.cached,
+        attempts: attempts.into(),
+        cached,
         verdict,
         reply,
     }

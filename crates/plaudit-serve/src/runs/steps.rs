@@ -46,8 +46,6 @@ pub(crate) struct Steps {
     lately: VecDeque<(u64, OpenStep)>,
     /// The totals of the last steps.
     totals: VecDeque<Distribution>,
-    /// What was asked before any step was open.
-    unassigned_usage: Vec<JudgeUsage>,
     pub(crate) touched: Instant,
     /// Whether something has come since the summary was last written.
     pub(crate) fresh: bool,
@@ -67,6 +65,7 @@ pub(crate) struct OpenStep {
     touched: Instant,
     pub(crate) statistics: Statistics,
     pub(crate) join: Option<Arc<Join>>,
+    /// What judges were asked for the batches that are counted in it; its join has a meter of its own.
     usage: Vec<JudgeUsage>,
     /// How many of its groups are sampled, and how many because something in them is invalid.
     pub(crate) sampled: usize,
@@ -109,6 +108,21 @@ impl OpenStep {
         all
     }
 
+    /// Counts a batch: what was scored, and what judges were asked for it.
+    pub(crate) fn add(&mut self, statistics: &Statistics, usage: &[JudgeUsage]) {
+        self.statistics.merge(statistics);
+        merge_usage(&mut self.usage, usage);
+    }
+
+    /// Everything that judges were asked in it.
+    fn usage(&self) -> Vec<JudgeUsage> {
+        let mut all = self.usage.clone();
+        if let Some(meter) = self.join.as_ref().and_then(|join| join.usage_meter()) {
+            merge_usage(&mut all, &meter.usage());
+        }
+        all
+    }
+
     /// Whether a rollout of it waits for its group.
     pub(crate) fn waits(&self) -> bool {
         self.join.as_ref().is_some_and(|join| join.status().waiting > 0)
@@ -125,7 +139,6 @@ impl Steps {
             early: Vec::new(),
             lately: VecDeque::new(),
             totals: VecDeque::new(),
-            unassigned_usage: Vec::new(),
             touched: Instant::now(),
             fresh: true,
             failures: 0,
@@ -180,31 +193,19 @@ impl Steps {
             self.uncount(step, &open);
             self.open.insert(step, open);
         }
-        let unassigned_usage = &mut self.unassigned_usage;
         let open = self.open.entry(step).or_insert_with(|| OpenStep {
             from: now,
             to: now,
             touched: Instant::now(),
             statistics: Statistics::of(engine.plan()),
             join: None,
-            usage: std::mem::take(unassigned_usage),
+            usage: Vec::new(),
             sampled: 0,
             bad: 0,
             alarms: Vec::new(),
         });
         (open.to, open.touched) = (now, Instant::now());
         open
-    }
-
-    /// Adds judge usage to the newest open step.
-    pub(crate) fn add_usage(&mut self, usage: &[JudgeUsage]) {
-        let into =
-            self.open.values_mut().next_back().map_or(&mut self.unassigned_usage, |open| &mut open.usage);
-        if into.is_empty() {
-            into.extend_from_slice(usage);
-        } else {
-            into.iter_mut().zip(usage).for_each(|(ours, theirs)| ours.merge(theirs));
-        }
     }
 
     fn alarms(&self, step: u64, statistics: &Statistics) -> Vec<Alarm> {
@@ -222,8 +223,9 @@ impl Steps {
     fn shown(&self, step: u64, open: &OpenStep, is_open: bool) -> Option<String> {
         let statistics = open.all();
         let alarms = self.alarms(step, &statistics);
-        let (from, to, judges) = (open.from, open.to, open.usage.as_slice());
-        let line = StepLine { step, from, to, open: is_open, statistics: &statistics, judges, alarms };
+        let (from, to, usage) = (open.from, open.to, open.usage());
+        let line =
+            StepLine { step, from, to, open: is_open, statistics: &statistics, judges: &usage, alarms };
         serde_json::to_string(&line).ok().filter(|_| statistics.rollouts > 0)
     }
 
@@ -330,6 +332,15 @@ impl Steps {
             before = Some(rollouts);
         }
         newest
+    }
+}
+
+/// Adds usage of the same judges, in the same order.
+fn merge_usage(into: &mut Vec<JudgeUsage>, usage: &[JudgeUsage]) {
+    if into.is_empty() {
+        into.extend_from_slice(usage);
+    } else {
+        into.iter_mut().zip(usage).for_each(|(ours, theirs)| ours.merge(theirs));
     }
 }
 

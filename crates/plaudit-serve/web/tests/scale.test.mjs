@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const WEB = fileURLToPath(new URL('..', import.meta.url));
 const page = vm.createContext({ window: { plaudit: {} } });
 for (const name of ['format.js', 'scale.js']) vm.runInContext(readFileSync(join(WEB, name), 'utf8'), page);
-const { ticks, range, padded } = page.window.plaudit.scale;
+const { ticks, range, padded, shares } = page.window.plaudit.scale;
 const plain = (list) => [...list];
 
 const NUMBERS = [NaN, Infinity, -Infinity, 0, -0, 1, 0.1, 0.3, -1336.75, 1336.75, 1336.7499999999995, 1700000000123, 5e-324, 1e-310, 1e-300, 2 ** 53 - 2, 2 ** 53 - 1, 2 ** 53, 1e300, -1e308, 1.7e308];
@@ -39,4 +39,18 @@ test('names are round and lie within the range', () => {
   assert.deepEqual(plain(ticks(-0.3, 1.27, 5)), [0, 0.5, 1]);
   assert.deepEqual(plain(ticks(3, 11, 4, true)), [4, 6, 8, 10]);
   assert.deepEqual(plain(ticks(2 ** 53 - 2, 2 ** 53 - 1, 5, true)), [2 ** 53 - 2, 2 ** 53 - 1]);
+});
+
+test('shares begin at 0 and end at 100 % at most', () => {
+  assert.deepEqual(plain(shares([[0, 0]])), [0, 1]);
+  assert.deepEqual(plain(shares([[null, NaN]])), [0, 1]);
+  assert.deepEqual(plain(shares([[0.2, 1]])), [0, 1]);
+  assert.deepEqual(plain(shares([[0.5]], [0.9])).map((end) => end.toFixed(3)), ['0.000', '0.954']);
+});
+
+test('an axis does not go on where no value can be', () => {
+  assert.equal(padded(range([[0, 0]]), [0, Infinity])[0], 0);
+  assert.deepEqual(plain(padded(range([[-1, 1]]), [-1, 1])), [-1, 1]);
+  const [low, high] = padded(range([[3, 3]]), [0, 1]);
+  assert.ok(low < 3 && high > 3, 'what is beyond is drawn all the same');
 });

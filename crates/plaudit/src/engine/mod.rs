@@ -20,7 +20,7 @@ use crate::compose::{self, Cause, Combine, Total};
 use crate::error::RunError;
 use crate::exec::{CancelToken, Clock, Monotonic, Pool, SpanKind, TraceSpan};
 use crate::group::{self, Group, Key};
-use crate::judge::client::{JudgeUsage, Tally};
+use crate::judge::client::{Tally, UsageMeter};
 use crate::judge::runner::{CallTranscript, CostEstimate, JudgeRunner, RunOptions};
 use crate::outcome::{Outcome, OutcomeKind, Score};
 use crate::plan::{Branch, Gate, GroupLimit, Plan};
@@ -141,9 +141,9 @@ impl Engine {
         self.runner.as_ref().map_or_else(Vec::new, |runner| runner.client.tallies())
     }
 
-    /// What this engine has asked since the last time that this was asked, in the order of the plan.
-    pub fn take_usage(&self) -> Vec<JudgeUsage> {
-        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.client.take_usage())
+    /// A meter that counts what judges are asked for the calls whose options hold it; none where the plan asks no judge.
+    pub fn usage_meter(&self) -> Option<Arc<UsageMeter>> {
+        self.runner.as_ref().map(|runner| runner.usage_meter())
     }
 
     /// How many calls have got a verdict so far, so that who waits can tell whether there is progress.
@@ -252,8 +252,8 @@ impl Engine {
             }
             let runner = engine.runner.as_ref().filter(|runner| !runner.is_dry() && !tasks.is_empty());
             if let Some(runner) = runner {
-                let ScoreOptions { cancel, span, .. } = options;
-                let options = RunOptions { cancel, span, ..RunOptions::default() };
+                let ScoreOptions { cancel, span, usage, .. } = options;
+                let options = RunOptions { cancel, span, usage, ..RunOptions::default() };
                 runner.spawn(tasks, &options, drop);
             }
         });
@@ -287,8 +287,8 @@ impl Engine {
         let mut rule_results = self.pool.map(&groups, |group| scorer.score_group(rollouts, &[], group));
         self.run_programs(rollouts, options, &groups, &mut rule_results)?;
         custom::score_custom(&self.plan, rollouts, &groups, &mut rule_results);
-        let cancel = options.cancel.clone();
-        let options = RunOptions { cancel, transcripts, rescore: false, span: span.clone() };
+        let (cancel, usage) = (options.cancel.clone(), options.usage.clone());
+        let options = RunOptions { cancel, transcripts, rescore: false, span: span.clone(), usage };
         let (send, receive) = mpsc::sync_channel(1);
         self.judge(rule_results, options, move |judged| drop(send.send(judged)));
         let mut judged = self.pool.wait(&receive).ok_or(RunError::Panicked)?;
@@ -409,9 +409,9 @@ impl Engine {
         groups: Arc<Vec<Group>>,
         rule_results: Vec<RuleResults>,
     ) {
-        let cancel = submission.options.cancel.clone();
+        let ScoreOptions { cancel, usage, .. } = submission.options.as_ref().clone();
         let span = submission.span.clone();
-        let options = RunOptions { cancel, transcripts: false, rescore: submission.rescore, span };
+        let options = RunOptions { cancel, transcripts: false, rescore: submission.rescore, span, usage };
         let engine = Arc::clone(&self);
         self.judge(rule_results, options, move |judged| {
             let report = engine.report(&submission.rollouts, Arc::unwrap_or_clone(groups), judged);

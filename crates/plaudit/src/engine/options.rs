@@ -5,7 +5,7 @@ use crate::code::SandboxPolicy;
 use crate::error::RunError;
 use crate::exec::{CancelToken, Pool, TraceSpan};
 use crate::journal::Store;
-use crate::judge::client::Network;
+use crate::judge::client::{Network, UsageMeter};
 use crate::judge::config::ResolvedJudge;
 use crate::judge::runner::{JudgeRunner, RunnerOptions, SharedResources};
 use crate::judge::secret::Secret;
@@ -111,4 +111,6 @@ pub struct ScoreOptions {
     pub cancel: Option<CancelToken>,
     /// The step of the caller's that the call belongs to, where its steps are traced.
     pub span: Option<Arc<dyn TraceSpan>>,
+    /// Counts what judges are asked for the call, where somebody wants to know: [`super::Engine::usage_meter`].
+    pub usage: Option<Arc<UsageMeter>>,
 }

@@ -44,6 +44,7 @@ pub use policy::{Arrival, Policy, Status};
 use crate::engine::{Engine, ScoreOptions};
 use crate::error::RunError;
 use crate::exec::{CancelToken, TraceSpan, lock};
+use crate::judge::client::UsageMeter;
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Report;
@@ -72,6 +73,8 @@ pub struct Join(Arc<Inner>);
 struct Inner {
     engine: Arc<Engine>,
     observer: Option<Observer>,
+    /// Counts what judges are asked, where somebody wants to know.
+    usage: Option<Arc<UsageMeter>>,
     plan: Arc<Plan>,
     state: Mutex<JoinState<Caller>>,
     /// Wakes the timer thread.
@@ -98,16 +101,22 @@ impl Join {
 
     /// A join with a policy of its own.
     pub fn with(engine: &Arc<Engine>, policy: Policy) -> Self {
-        Self::observed(engine, policy, None)
+        Self::observed(engine, policy, None, None)
     }
 
     /// The same, with an observer that sees every group, or every rollout where nothing is compared. A late member is not
-    /// shown again with its group.
-    pub fn observed(engine: &Arc<Engine>, policy: Policy, observer: Option<Observer>) -> Self {
+    /// shown again with its group. `usage` counts all judge calls, those of prescoring among them.
+    pub fn observed(
+        engine: &Arc<Engine>,
+        policy: Policy,
+        observer: Option<Observer>,
+        usage: Option<Arc<UsageMeter>>,
+    ) -> Self {
         let plan = engine.shared_plan();
         Self(Arc::new(Inner {
             engine: Arc::clone(engine),
             observer,
+            usage,
             state: Mutex::new(JoinState::new(policy, !plan.compares_groups())),
             wake: Condvar::new(),
             timer: OnceLock::new(),
@@ -183,6 +192,11 @@ impl Join {
     /// Everything that has been scored so far.
     pub fn statistics(&self) -> Statistics {
         self.0.steps().statistics()
+    }
+
+    /// What counts its judge calls, where it was given.
+    pub fn usage_meter(&self) -> Option<&UsageMeter> {
+        self.0.usage.as_deref()
     }
 
     /// Ends a step of the training: what was scored since the one before.
@@ -307,7 +321,7 @@ impl Inner {
     }
 
     fn options(&self, validate: Option<bool>, span: Option<Arc<dyn TraceSpan>>) -> ScoreOptions {
-        ScoreOptions { validate, cancel: Some(self.cancel.clone()), span }
+        ScoreOptions { validate, cancel: Some(self.cancel.clone()), span, usage: self.usage.clone() }
     }
 
     fn score(self: &Arc<Self>, batch: ScoreBatch<Caller>) {

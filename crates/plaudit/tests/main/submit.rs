@@ -103,6 +103,32 @@ fn a_batch_that_nobody_waits_for_gives_the_same_report() {
 }
 
 #[test]
+fn batches_under_way_at_once_count_their_own_calls() {
+    let mock = Mock::start(&[]);
+    let engine = Arc::new(Engine::new(plan(&pointwise(&mock.url("ok")))).unwrap());
+    let (send, receive) = mpsc::channel();
+    // The last asks what the first asks, at the same time: it is in flight or known by then, and asked for all the same.
+    for (at, (from, groups)) in [(0, 6), (7, 3), (0, 2)].into_iter().enumerate() {
+        let usage = engine.usage_meter();
+        let options = ScoreOptions { usage: usage.clone(), ..ScoreOptions::default() };
+        let send = send.clone();
+        let batch = rollouts(from + groups, 2).split_off(2 * from);
+        engine.submit(batch, options, move |_, report| {
+            report.unwrap();
+            send.send((at, usage.unwrap().usage().remove(0))).unwrap();
+        });
+    }
+    drop(send);
+    let mut usage: Vec<_> = receive.iter().collect();
+    usage.sort_by_key(|(at, _)| *at);
+    let asked: Vec<u64> = usage.iter().map(|(_, usage)| usage.asked).collect();
+    assert_eq!(asked, [12, 6, 4]);
+    let calls: Vec<u64> = usage.iter().map(|(_, usage)| usage.calls).collect();
+    assert_eq!((calls.iter().sum::<u64>(), calls[1]), (mock.ledger().len() as u64, 6), "{calls:?}");
+    assert_eq!(engine.tallies()[0].calls, 18, "what two batches ask is sent once");
+}
+
+#[test]
 fn thousands_are_under_way_at_once() {
     let engine = Arc::new(Engine::new(plan(OVERLAP)).unwrap());
     let (send, receive) = mpsc::channel();

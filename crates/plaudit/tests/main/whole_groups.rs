@@ -2,8 +2,7 @@
 //! aggregate. The embedded judge answers, so that nothing depends on a network or a clock.
 
 use crate::engine::plan;
-use plaudit::engine::Engine;
-use plaudit::engine::EngineOptions;
+use plaudit::engine::{Engine, EngineOptions, ScoreOptions};
 use plaudit::outcome::OutcomeKind;
 use plaudit::reason::Code;
 use plaudit::report::Report;
@@ -108,10 +107,12 @@ fn a_group_beyond_the_limit_is_refused_before_the_first_call() {
             }
             let engine = engine(&component.replace("DESIGN", design));
             let rollouts = group(limit + 1);
-            let report = engine.score(&rollouts).unwrap();
+            let usage = engine.usage_meter();
+            let options = ScoreOptions { usage: usage.clone(), ..ScoreOptions::default() };
+            let report = engine.score_with(&rollouts, &options).unwrap();
             let causes = report.rows.iter().map(|row| row.total.cause().map(|cause| cause.reason.code));
             assert!(causes.into_iter().all(|code| code == Some(Code::GroupTooLarge)), "{method} {design}");
-            assert_eq!(engine.take_usage()[0].asked, 0, "{method} {design}");
+            assert_eq!(usage.unwrap().usage()[0].asked, 0, "{method} {design}");
             let told = engine.group_limit().unwrap();
             assert_eq!((told.component.as_str(), told.method, told.limit), ("q", method, limit));
         }

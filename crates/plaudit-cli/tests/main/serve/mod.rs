@@ -9,5 +9,6 @@ mod native;
 mod robust;
 mod seats;
 mod security;
+mod step_usage;
 mod turns;
 mod unlucky;

@@ -29,7 +29,7 @@ pub use record::{Allowance, CallGrant, Claim, MemoryRecord, Record};
 pub use registry::{JudgeEvent, JudgeLog, JudgeRegistry};
 pub use tally::Tally;
 pub use transport::JudgeSetupError;
-pub use usage::JudgeUsage;
+pub use usage::{AnswerSource, JudgeUsage, UsageMeter};
 
 use crate::exec::{TraceSpan, lock};
 use crate::judge::answer::{AnswerFormat, Usage, Verdict};
@@ -40,8 +40,8 @@ use call_span::CallSpan;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use judge_state::JudgeState;
 use request::{PendingRequest, has_verdict};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -103,7 +103,6 @@ struct ClientJudge {
     judge: Arc<ResolvedJudge>,
     state: Arc<JudgeState>,
     lane: Lane,
-    usage: Mutex<JudgeUsage>,
 }
 
 /// Asks judges. It starts nothing of its own: all work is done by the futures of [`JudgeClient::ask`], so that dropping
@@ -170,12 +169,15 @@ impl JudgeClient {
         judge: usize,
         calls: &[Q],
         deadline: Instant,
-        span: Option<&dyn TraceSpan>,
+        (span, usage): (Option<&dyn TraceSpan>, Option<&UsageMeter>),
     ) -> Vec<CallOutcome> {
         // All are counted before the first is sent, so that the next group sees them.
         let slots: Vec<_> = calls.iter().map(|_| self.judges[judge].lane.enter()).collect();
         let asks = calls.iter().zip(slots).map(|(call, slot)| async {
             let outcome = self.ask_in(judge, call, deadline, span).await;
+            if let Some(usage) = usage {
+                usage.observe(judge, &outcome);
+            }
             drop(slot);
             outcome
         });
@@ -234,7 +236,6 @@ impl JudgeClient {
         if let Some(span) = progress.span {
             span.end(&outcome);
         }
-        lock(&asked.usage).observe(&outcome);
         self.answered.fetch_add(u64::from(outcome.verdict.is_ok()), Ordering::Relaxed);
         outcome
     }
@@ -334,9 +335,9 @@ impl JudgeClient {
         self.judges.iter().map(|judge| judge.state.tally()).collect()
     }
 
-    /// What this client has asked since it was last taken, judge by judge.
-    pub fn take_usage(&self) -> Vec<JudgeUsage> {
-        self.judges.iter().map(|judge| lock(&judge.usage).take()).collect()
+    /// A meter for some of the calls, judge by judge.
+    pub(in crate::judge) fn usage_meter(&self) -> UsageMeter {
+        UsageMeter::new(self.judges.iter().map(|one| (one.judge.name.as_str(), one.judge.config.price)))
     }
 
     /// How many calls have got a verdict so far.
@@ -361,7 +362,6 @@ impl JudgeClient {
 impl ClientJudge {
     fn new(judge: Arc<ResolvedJudge>, state: Arc<JudgeState>) -> Self {
         let lane = Lane::new(judge.config.concurrency);
-        let usage = Mutex::new(JudgeUsage::none(&judge.name, judge.config.price));
-        Self { judge, state, lane, usage }
+        Self { judge, state, lane }
     }
 }

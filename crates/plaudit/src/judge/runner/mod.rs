@@ -8,7 +8,7 @@ pub use estimate::{CostEstimate, OversizedGroup};
 pub use shared::SharedResources;
 
 use super::answer::{AnswerFormat, Verdict};
-use super::client::{CallOutcome, JudgeClient, Network, Record};
+use super::client::{CallOutcome, JudgeClient, Network, Record, UsageMeter};
 use super::config::ResolvedJudge;
 use super::session::JudgeSession;
 use crate::error::RunError;
@@ -53,6 +53,8 @@ pub(crate) struct RunOptions {
     pub(crate) rescore: bool,
     /// The step that the tasks belong to, where steps are traced.
     pub(crate) span: Option<Arc<dyn TraceSpan>>,
+    /// Counts the calls of the tasks.
+    pub(crate) usage: Option<Arc<UsageMeter>>,
 }
 
 /// One call as a person may want to read it.
@@ -70,6 +72,8 @@ pub struct CallTranscript {
     pub format: AnswerFormat,
     /// What the judge was asked.
     pub prompt: String,
+    /// The key of the judgment, where one was looked for.
+    pub key: Option<[u8; 32]>,
     /// What it replied, where it did.
     pub reply: Option<Vec<u8>>,
     /// What that says.
@@ -135,6 +139,11 @@ impl JudgeRunner {
         self.estimates.is_some()
     }
 
+    /// A meter for the calls of some tasks.
+    pub(crate) fn usage_meter(&self) -> Arc<UsageMeter> {
+        Arc::new(self.client.usage_meter())
+    }
+
     /// What delimiters, labels and nonces are derived from.
     pub(crate) fn secret(&self) -> &[u8; 32] {
         &self.secret
@@ -188,14 +197,14 @@ impl JudgeRunner {
             span.set("plaudit.responses", session.view.candidates.len().into());
             span
         });
-        let span = span.as_deref();
+        let told = (span.as_deref(), options.usage.as_deref());
         // The time of a group begins when it is admitted, so that waiting behind other groups is not held against it.
         self.client.admit_group(judge).await;
         let deadline = Instant::now() + self.timeout;
         if let (Some(prior), Some(wave)) = (prior, session.prior()) {
             let settings = self.client.judge(prior);
             let calls: Vec<_> = wave.iter().map(|shown| session.prior_call(settings, shown)).collect();
-            let outcomes = self.client.ask_all(prior, &calls, deadline, span).await;
+            let outcomes = self.client.ask_all(prior, &calls, deadline, told).await;
             session.set_prior(outcomes.into_iter().map(|outcome| outcome.verdict).collect());
         }
         loop {
@@ -208,7 +217,7 @@ impl JudgeRunner {
             }
             let settings = self.client.judge(judge);
             let calls: Vec<_> = wave.iter().map(|shown| session.call(settings, shown)).collect();
-            let outcomes = self.client.ask_all(judge, &calls, deadline, span).await;
+            let outcomes = self.client.ask_all(judge, &calls, deadline, told).await;
             drop(calls);
             if options.transcripts {
                 for (shown, outcome) in wave.iter().zip(&outcomes) {
@@ -241,6 +250,7 @@ impl JudgeRunner {
             labels: session.view.labels(shown),
             format: outcome.format,
             prompt: prompt.unwrap_or_else(|reason| reason.message.into_owned()),
+            key: outcome.key,
             reply,
             verdict: outcome.verdict.clone(),
             cached: outcome.cached,
