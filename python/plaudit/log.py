@@ -1,8 +1,8 @@
 """Writes the statistics of a report to experiment trackers: W&B, MLflow, TensorBoard and trackio.
 
 A metric is named by its path in `report.statistics`: `plaudit/total/mean`, `plaudit/groups/zero_variance_share`,
-`plaudit/components/format/values/std`. What has no number (NaN, None) is left out, never 0. Each library is imported when it
-is used.
+`plaudit/components/format/values/std`. Without a choice those of `SHORT` are written, with `only="*"` all. What has no number
+(NaN, None) is left out, never 0. Each library is imported when it is used.
 """
 
 from __future__ import annotations
@@ -20,13 +20,33 @@ from typing import Any
 from plaudit._plaudit import ArgumentError
 from plaudit.report import Report
 
-__all__ = ["group_table", "log_report", "metrics"]
+__all__ = ["SHORT", "group_table", "log_report", "metrics"]
+
+SHORT = (
+    "rollouts",
+    "total/mean",
+    "total/std",
+    "components/*/values/mean",
+    "components/*/judging/win_rate/share",
+    "components/*/judging/first/share",
+    "components/*/judging/ties/share",
+    "outcomes/*_share",
+    "outcomes/reasons/invalid/*",
+    "correctness/right_share",
+    "groups/std/mean",
+    "groups/zero_variance_share",
+    "characters/mean",
+    "tokens/mean",
+    "length_correlation",
+    "repetition/rate/mean",
+)
+"""The metrics that a training is watched by: what is written where nothing else is said."""
 
 _OUTCOMES = ("scored", "floored", "skipped", "invalid")
 
 
 def metrics(
-    report: Report | Mapping[str, Any], *, prefix: str = "plaudit", only: Iterable[str] | None = None
+    report: Report | Mapping[str, Any], *, prefix: str = "plaudit", only: str | Iterable[str] = SHORT
 ) -> dict[str, float]:
     """The statistics of a report as flat names and finite numbers.
 
@@ -36,7 +56,8 @@ def metrics(
     Args:
         report: A report, or statistics: `report.statistics`, or those of a `Join`.
         prefix: Stands before every name, with a slash; nothing where it is empty.
-        only: Patterns of the names that are wanted, without the prefix, such as `["total/*", "groups/zero_variance*"]`.
+        only: Patterns of the names that are wanted, without the prefix, such as `["total/*", "groups/zero_variance*"]`; `"*"`
+            for all. A star stands for slashes too.
 
     Returns:
         The numbers by name, in the order of the statistics.
@@ -45,12 +66,12 @@ def metrics(
         >>> plaudit.log.metrics(report)["plaudit/total/mean"]
     """
     statistics = report.statistics if isinstance(report, Report) else report
-    patterns = None if only is None else [re.compile(fnmatch.translate(pattern)) for pattern in only]
+    patterns = [re.compile(fnmatch.translate(one)) for one in ([only] if isinstance(only, str) else only)]
     lead = f"{prefix}/" if prefix else ""
     return {
         lead + name: value
         for name, value in (*_leaves(statistics, ""), *_shares(statistics))
-        if math.isfinite(value) and (patterns is None or any(pattern.fullmatch(name) for pattern in patterns))
+        if math.isfinite(value) and any(pattern.fullmatch(name) for pattern in patterns)
     }
 
 
@@ -110,7 +131,7 @@ def log_report(
     *,
     to: Any,
     prefix: str = "plaudit",
-    only: Iterable[str] | None = None,
+    only: str | Iterable[str] = SHORT,
     prompts: Sequence[Any] | None = None,
     responses: Sequence[Any] | None = None,
     groups: int = 64,

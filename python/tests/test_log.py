@@ -26,7 +26,7 @@ def report() -> plaudit.Report:
 
 
 def test_names_are_the_paths_of_the_statistics(report: plaudit.Report) -> None:
-    found = plaudit.log.metrics(report)
+    found = plaudit.log.metrics(report, only="*")
     statistics = report.statistics
     assert found["plaudit/rollouts"] == 5
     assert found["plaudit/total/mean"] == statistics["total"]["mean"]
@@ -41,7 +41,7 @@ def test_names_are_the_paths_of_the_statistics(report: plaudit.Report) -> None:
 
 
 def test_what_has_no_number_is_left_out(report: plaudit.Report) -> None:
-    found = plaudit.log.metrics(report)
+    found = plaudit.log.metrics(report, only="*")
     assert all(isinstance(value, float) and math.isfinite(value) for value in found.values())
     assert math.isnan(report.statistics["tokens"]["mean"]) and "plaudit/tokens/mean" not in found
     assert found["plaudit/tokens/count"] == 0
@@ -56,9 +56,24 @@ def test_a_part_and_another_prefix(report: plaudit.Report) -> None:
     assert plaudit.log.metrics(report.statistics, only=["rollouts"]) == {"plaudit/rollouts": 5.0}
 
 
+def test_without_a_choice_the_short_list_is_written(report: plaudit.Report) -> None:
+    found = plaudit.log.metrics(report)
+    everything = plaudit.log.metrics(report, only="*")
+    assert set(found) < set(everything) and len(found) < 25 < len(everything)
+    for name in (
+        "total/mean",
+        "components/right/values/mean",
+        "outcomes/invalid_share",
+        "outcomes/reasons/invalid/input.missing_reference",
+        "groups/zero_variance_share",
+    ):
+        assert f"plaudit/{name}" in found, name
+    assert plaudit.log.metrics(report, only=plaudit.log.SHORT) == found
+
+
 def test_every_documented_name_exists(report: plaudit.Report) -> None:
     """The rows of the table in the guide that hold for any recipe."""
-    found = plaudit.log.metrics(report)
+    found = plaudit.log.metrics(report, only="*")
     for name in (
         "total/count",
         "components/right/outcomes/scored",

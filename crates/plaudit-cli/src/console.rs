@@ -1,6 +1,6 @@
 //! Console output on stderr: errors, warnings, hints, the progress bar and colours.
 
-use crate::summary::whole;
+use crate::summary::many;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub(crate) use plaudit_serve::logging::printable;
 use std::fmt::Display;
@@ -109,8 +109,8 @@ impl Console {
     pub(crate) fn progress(&self, bytes: u64, rollouts: u64, calls: impl FnOnce() -> Option<u64>) {
         if let Some(bar) = &self.bar {
             bar.set_position(bytes);
-            let calls = calls().map_or_else(String::new, |calls| format!(", {} calls", whole(calls)));
-            bar.set_message(format!("{} rollouts{calls}", whole(rollouts)));
+            let calls = calls().map_or_else(String::new, |calls| format!(", {}", many(calls, "call")));
+            bar.set_message(format!("{}{calls}", many(rollouts, "rollout")));
         }
     }
 

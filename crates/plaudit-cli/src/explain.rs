@@ -13,7 +13,7 @@ use plaudit::group::Key;
 use plaudit::input::Fields;
 use plaudit::judge::runner::CallTranscript;
 use plaudit::judge::{Reply, Side, Verdict};
-use plaudit::outcome::Outcome;
+use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use serde_json::{Value, json};
@@ -77,6 +77,9 @@ impl Explain {
         lines.push(format!("{}  total {}", style.bold(printable(&self.id)), style.bold(total)));
         if let Some(cause) = row.total.cause() {
             lines.push(format!("{}: {}", cause.reason.code, printable(&cause.reason.message)));
+            if row.total.kind() == OutcomeKind::Invalid {
+                lines.push(style.dim(format!("what to do: {}", cause.reason.code.remedy())));
+            }
         }
         if let Some(correct) = row.correct {
             lines.push(format!("the answer is {}", if correct { "right" } else { "wrong" }));
@@ -101,8 +104,8 @@ impl Explain {
             }
             if let Some(info) = outcome.as_ref().and_then(Outcome::info) {
                 for (name, fact) in info.iter() {
-                    let fact = serde_json::to_string(fact).unwrap_or_else(|_| String::new());
-                    lines.push(format!("    {name}: {}", printable(&fact)));
+                    let fact = serde_json::to_value(fact).unwrap_or(Value::Null);
+                    lines.push(format!("    {name}: {}", printable(&shown_fact(&fact))));
                 }
             }
             for exchange in mine.iter().filter(|exchange| exchange.component == component.name) {
@@ -211,6 +214,15 @@ fn component_line(name: &str, reward: &str, weight: f64, outcome: Option<&Outcom
     format!("  {}  {}  {said}", style.bold(printable(name)), style.dim(reward))
 }
 
+/// A fact in words, its numbers with four digits.
+fn shown_fact(fact: &Value) -> String {
+    match fact {
+        Value::Number(number) if number.is_f64() => number.as_f64().map_or_else(String::new, short),
+        Value::Array(all) => format!("[{}]", all.iter().map(shown_fact).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
 /// The names of those that a call showed, in order.
 fn shown(exchange: &CallTranscript, rollouts: &[Rollout<'_>]) -> Vec<String> {
     let name = |member: &Option<usize>| match member {
@@ -282,4 +294,15 @@ fn siblings(file: &str, id: &str, engine: &Engine) -> Result<Vec<Rollout<'static
 
 fn missing(id: &str) -> CliError {
     CliError::Arguments(format!("the last run has no rollout {id:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_rounded_and_texts_stay() {
+        let facts = json!([0.08985650663036855, 3, 0.03500000000000003, -1e-18, 1.0, "a\"b", null, [0.5, 2]]);
+        assert_eq!(shown_fact(&facts), "[0.0899, 3, 0.035, 0, 1, \"a\\\"b\", null, [0.5, 2]]");
+    }
 }

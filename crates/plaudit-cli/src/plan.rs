@@ -4,16 +4,17 @@ use crate::console::{Console, Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
 use crate::interrupt::Interrupt;
-use crate::rewards::print;
+use crate::rewards::{print, wrap};
 use crate::scoring::{HOLD, RecipeArgs, pair};
 use crate::state::State;
 use crate::stream::{Renderer, Sink, Stream};
-use crate::summary::{short, whole};
+use crate::summary::{many, short, whole};
 use clap::Args;
 use plaudit::engine::{Engine, EngineOptions};
 use plaudit::journal::Store;
 use plaudit::judge::client::Network;
 use plaudit::judge::runner::{CostEstimate, OversizedGroup};
+use plaudit::plan::Scorer;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -81,7 +82,7 @@ impl Plan {
         engine.plan().warnings.iter().for_each(|warning| console.warning(&printable(&warning.to_string())));
         let text = match self.json {
             true => format!("{:#}", json!({ "rollouts": done.statistics.rollouts, "components": estimates })),
-            false => table(&estimates, done.statistics.rollouts, done.statistics.groups.count),
+            false => table(&estimates, &engine, (done.statistics.rollouts, done.statistics.groups.count)),
         };
         print(&text)
     }
@@ -104,9 +105,40 @@ fn too_large(one: &CostEstimate, large: &OversizedGroup) -> String {
     )
 }
 
-fn table(estimates: &[CostEstimate], rollouts: u64, groups: u64) -> String {
+/// What the judge may write, beside the short verdicts that the estimate is for.
+fn worst_case(one: &CostEstimate, engine: &Engine) -> Option<String> {
+    let judge = engine.plan().judges.iter().find(|judge| judge.name == one.judge)?;
+    let (component, judge_name) = (printable(&one.component), printable(&one.judge));
+    let Some(most) = one.completion_tokens_max else {
+        return Some(format!(
+            "{component}: nothing limits the replies of {judge_name}, whose max_tokens is null"
+        ));
+    };
+    if most <= one.completion_tokens {
+        return None;
+    }
+    let tokens = judge.config.max_tokens.map_or_else(String::new, |tokens| whole(tokens.into()));
+    let cost = one.cost_max.map_or_else(String::new, |cost| format!(", and the cost {}", short(cost)));
+    Some(format!(
+        "{component}: the estimate is for short verdicts. max_tokens of {judge_name} allows {tokens} a reply: at worst the reply \
+         tokens are {}{cost}",
+        whole(most)
+    ))
+}
+
+/// Whether every judged component hides thoughts from its judge.
+fn hides_thoughts(engine: &Engine) -> bool {
+    let components = engine.plan().branches.iter().flat_map(|branch| &branch.components);
+    let mut judged = components.filter_map(|component| match &component.scorer {
+        Scorer::Judged(reward) => Some(reward.params.show_thought),
+        _ => None,
+    });
+    judged.all(|shown| !shown)
+}
+
+fn table(estimates: &[CostEstimate], engine: &Engine, (rollouts, groups): (u64, u64)) -> String {
     let style = Style::of_stdout();
-    let mut lines = vec![format!("{} rollouts in {} groups", whole(rollouts), whole(groups))];
+    let mut lines = vec![format!("{} in {}", many(rollouts, "rollout"), many(groups, "group"))];
     if estimates.is_empty() {
         lines.push("no judge would be asked".to_owned());
         return lines.join("\n");
@@ -148,10 +180,18 @@ fn table(estimates: &[CostEstimate], rollouts: u64, groups: u64) -> String {
     if estimates.iter().any(|one| one.duplicates > 0) {
         let duplicates = estimates.iter().map(|one| one.duplicates).max().unwrap_or(0);
         lines.push(String::new());
+        let repeats = if duplicates == 1 { "repeats" } else { "repeat" };
+        let bare = if hides_thoughts(engine) { ", once their thought is taken away," } else { "" };
         lines.push(format!(
-            "{} rollouts repeat another of their group and are judged with it",
-            whole(duplicates)
+            "{} {repeats} another of their group{bare} and {} judged with it",
+            many(duplicates, "rollout"),
+            if duplicates == 1 { "is" } else { "are" }
         ));
+    }
+    let worst: Vec<String> = estimates.iter().filter_map(|one| worst_case(one, engine)).collect();
+    if !worst.is_empty() {
+        lines.push(String::new());
+        lines.extend(worst.iter().flat_map(|text| wrap(text, 100)));
     }
     lines.join("\n")
 }

@@ -4,7 +4,7 @@ use crate::error::CliError;
 use crate::files::{Output, line, refuse_format};
 use crate::scoring::ScoringArgs;
 use crate::stream::{Renderer, Sink};
-use crate::summary::whole;
+use crate::summary::{many, whole};
 use clap::Args;
 use plaudit::group::{self, Group};
 use plaudit::report::{Report, RowResult};
@@ -110,10 +110,11 @@ impl Sink for Best {
     fn finish(self) -> Result<Option<String>, CliError> {
         let without = match self.without {
             0 => String::new(),
+            1 => ", 1 group keeps none because no rollout has a number".to_owned(),
             some => format!(", {} groups keep none because no rollout has a number", whole(some)),
         };
         self.output.finish()?;
-        Ok(Some(format!("{} rollouts kept{without}", whole(self.kept))))
+        Ok(Some(format!("{} kept{without}", many(self.kept, "rollout"))))
     }
 }
 

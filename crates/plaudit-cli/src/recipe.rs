@@ -103,7 +103,7 @@ fn list(style: Style) -> String {
     recipe::shipped().iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// What the total can be, where every component applies and no gate closes.
+/// What the total can be, where every component applies: as the components give it, or a gate that closes.
 fn total_range(branch: &Branch) -> Range {
     let (mut min, mut max, mut weights) = (0.0, 0.0, 0.0);
     for (component, part) in
@@ -115,11 +115,14 @@ fn total_range(branch: &Branch) -> Range {
         max += ends.0.max(ends.1);
         weights += part.weight;
     }
-    match branch.combine {
-        Combine::Sum => Range::new(min, max),
-        Combine::Mean if weights < 0.0 => Range::new(max / weights, min / weights),
-        Combine::Mean => Range::new(min / weights, max / weights),
-    }
+    let (min, max) = match branch.combine {
+        Combine::Sum => (min, max),
+        Combine::Mean if weights < 0.0 => (max / weights, min / weights),
+        Combine::Mean => (min / weights, max / weights),
+    };
+    let gates = branch.components.iter().filter_map(|component| component.gate?.total);
+    let (min, max) = gates.fold((min, max), |(min, max), total| (min.min(total), max.max(total)));
+    Range::new(min, max)
 }
 
 /// What a recipe means, as `plaudit recipe check` prints it.

@@ -7,7 +7,7 @@ use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Output;
 use crate::rewards::print;
-use crate::summary::{short, whole};
+use crate::summary::{many, short};
 use clap::Args;
 use plaudit_serve::assets;
 use plaudit_serve::runs::recount;
@@ -109,12 +109,12 @@ fn list(runs: &[RunSummary], folder: &Path) -> String {
     let style = Style::of_stdout();
     let row = |run: &RunSummary| {
         format!(
-            "{}  {}  {}  {} steps, {} rollouts{}",
+            "{}  {}  {}  {}, {}{}",
             style.dim(&run.id),
             style.bold(printable(&run.name)),
             printable(&run.recipe),
-            whole(run.steps),
-            whole(run.rollouts),
+            many(run.steps, "step"),
+            many(run.rollouts, "rollout"),
             run.total_mean.map_or_else(String::new, |mean| format!(", mean total {}", short(mean))),
         )
     };

@@ -8,7 +8,7 @@ use crate::summary::short;
 use clap::Args;
 use plaudit::recipe::did_you_mean;
 use plaudit::registry::RewardEntry;
-use plaudit::reward::Properties;
+use plaudit::reward::{Properties, object_of};
 use serde_json::{Value, json};
 use std::io::Write as _;
 
@@ -60,24 +60,43 @@ fn list(style: Style) -> String {
     let width = RewardEntry::all().map(|entry| entry.name().len()).max().unwrap_or(0);
     let row = |entry: RewardEntry<'static>| {
         let group = entry.with_defaults().is_some_and(|scorer| scorer.compares());
-        let judge = matches!(entry, RewardEntry::Judged(_));
-        let sandbox = matches!(entry, RewardEntry::Code(_));
-        let reference = entry.needs_reference();
-        let needs = [(reference, "reference"), (group, "group"), (judge, "judge"), (sandbox, "sandbox")];
+        let needs = [(entry.needs_reference(), "reference"), (group, "group")];
         let needs: Vec<&str> =
             needs.into_iter().filter(|(needed, _)| *needed).map(|(_, word)| word).collect();
         let needs = if needs.is_empty() { String::new() } else { format!(" [{}]", needs.join(", ")) };
-        let summary = wrap(&format!("{}{needs}", entry.page().0), 100 - width - 2);
+        let also = match entry.aliases() {
+            [] => String::new(),
+            aliases => format!(" (also: {})", aliases.join(", ")),
+        };
+        let summary = wrap(&format!("{}{needs}{also}", entry.page().0), 100 - width - 2);
         let summary = summary.join(&format!("\n{:indent$}", "", indent = width + 2));
         format!("{}  {summary}", style.bold(format!("{:width$}", entry.name())))
     };
-    let rows: Vec<String> = RewardEntry::all().map(row).collect();
-    let hint = "[reference]: needs a reference; [group]: compares the rollouts of a group; [judge]: asks one; [sandbox]: runs programs. `plaudit rewards NAME` explains one.";
-    format!(
-        "{}\n\n{}",
-        rows.join("\n"),
-        wrap(hint, 100).iter().map(|line| style.dim(line)).collect::<Vec<_>>().join("\n")
-    )
+    let mut lines = Vec::new();
+    for heading in HEADINGS {
+        let rows: Vec<String> =
+            RewardEntry::all().filter(|entry| heading_of(*entry) == heading).map(row).collect();
+        if !rows.is_empty() {
+            lines.push(style.dim(heading));
+            lines.extend(rows);
+            lines.push(String::new());
+        }
+    }
+    let hint = "[reference]: needs a reference; [group]: compares the rollouts of a group. `plaudit rewards NAME` explains one.";
+    lines.extend(wrap(hint, 100).iter().map(|line| style.dim(line)));
+    lines.join("\n")
+}
+
+/// The headings of the list, by what a reward needs.
+const HEADINGS: [&str; 4] = ["Rules", "Programs, which run in a sandbox", "Judges", "Of your own"];
+
+fn heading_of(entry: RewardEntry<'_>) -> &'static str {
+    match entry {
+        RewardEntry::Rule(_) => HEADINGS[0],
+        RewardEntry::Code(_) => HEADINGS[1],
+        RewardEntry::Judged(_) => HEADINGS[2],
+        RewardEntry::Custom(_) => HEADINGS[3],
+    }
 }
 
 fn page(entry: RewardEntry<'_>, style: Style) -> String {
@@ -89,21 +108,11 @@ fn page(entry: RewardEntry<'_>, style: Style) -> String {
     lines.push(String::new());
     lines.push(style.bold("Parameters"));
     let schema = entry.schema();
-    let parameters: Vec<Parameter> = parameters(&schema);
+    let parameters: Vec<Parameter> = parameters(&schema, &schema);
     if parameters.is_empty() {
         lines.push("none".to_owned());
     }
-    let heads: Vec<String> = parameters.iter().map(|one| format!("{}{}", one.name, one.default)).collect();
-    let width = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0);
-    for (one, head) in parameters.iter().zip(&heads) {
-        let padding = width - head.chars().count();
-        let name = format!("  {}{}{:padding$}  ", style.blue(&one.name), one.default, "");
-        let beside = " ".repeat(width + 4);
-        for (at, kind) in wrap(&one.kind, 96 - width.min(60)).iter().enumerate() {
-            lines.push(format!("{}{}", if at == 0 { &name } else { &beside }, style.dim(kind)));
-        }
-        lines.extend(wrap(&one.description, 94).iter().map(|line| format!("      {line}")));
-    }
+    lines.extend(parameter_lines(&parameters, 2, style));
     lines.push(String::new());
     match entry.with_defaults().map(|scorer| scorer.properties()) {
         Some(Properties { range, floor, .. }) => lines.push(format!(
@@ -121,6 +130,25 @@ fn page(entry: RewardEntry<'_>, style: Style) -> String {
     lines.join("\n")
 }
 
+/// Parameters with their types and meanings, and below an object those of its keys.
+fn parameter_lines(parameters: &[Parameter], indent: usize, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    let heads: Vec<String> = parameters.iter().map(|one| format!("{}{}", one.name, one.default)).collect();
+    let width = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0);
+    for (one, head) in parameters.iter().zip(&heads) {
+        let padding = width - head.chars().count();
+        let name = format!("{:indent$}{}{}{:padding$}  ", "", style.blue(&one.name), one.default, "");
+        let beside = " ".repeat(width + indent + 2);
+        for (at, kind) in wrap(&one.kind, 98 - indent - width.min(60)).iter().enumerate() {
+            lines.push(format!("{}{}", if at == 0 { &name } else { &beside }, style.dim(kind)));
+        }
+        let text = wrap(&one.description, 96 - indent).into_iter().filter(|line| !line.is_empty());
+        lines.extend(text.map(|line| format!("{:deeper$}{line}", "", deeper = indent + 4)));
+        lines.extend(parameter_lines(&one.keys, indent + 4, style));
+    }
+    lines
+}
+
 /// A reward as data.
 pub(crate) fn data(entry: RewardEntry<'_>) -> Value {
     json!(plaudit_serve::RewardReply::new(entry))
@@ -132,14 +160,18 @@ struct Parameter {
     kind: String,
     default: String,
     description: String,
+    /// The keys of an object.
+    keys: Vec<Parameter>,
 }
 
-fn parameters(schema: &Value) -> Vec<Parameter> {
+/// The parameters of an object's schema, whose definitions are in the root.
+fn parameters(schema: &Value, root: &Value) -> Vec<Parameter> {
     let required =
         |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
     let parameter = |(name, own): (&String, &Value)| Parameter {
         name: name.clone(),
-        kind: type_of(own, schema),
+        kind: type_of(own, root),
+        keys: object_of(own, root).map_or_else(Vec::new, |object| parameters(object, root)),
         default: match own.get("default") {
             Some(default) => format!(" = {default}"),
             None if required(name) => " (required)".to_owned(),

@@ -5,9 +5,11 @@ mod judging;
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Output;
+use crate::rewards::wrap;
 use crate::stream::BadLines;
 use plaudit::judge::client::Tally;
 use plaudit::outcome::OutcomeKind;
+use plaudit::reason::Code;
 use plaudit::statistics::breakdown::{Breakdown, BreakdownPart};
 use plaudit::statistics::distribution::Distribution;
 use plaudit::statistics::{ComponentStatistics, ConstraintCounts, Counts, Statistics};
@@ -107,6 +109,9 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
             }
         }
     }
+    if let Some(text) = remedy(&statistics.outcomes, summary.tallies) {
+        note("what to do", text);
+    }
     if summary.bad_lines.count > 0 {
         let codes = counted(summary.bad_lines.by_code.iter().map(|(code, count)| (*code, *count)));
         note("bad lines", style.red(format!("{}: {codes}", whole(summary.bad_lines.count))));
@@ -132,7 +137,7 @@ fn constraints(component: &ComponentStatistics) -> Option<String> {
         .take(SHOWN)
         .map(|(id, counts)| format!("{id} {}", share(counts.followed, counts.checked)));
     let shown = shown.collect::<Vec<_>>().join(", ");
-    (!least.is_empty()).then(|| format!("{} constraints, least followed {shown}", whole(least.len() as u64)))
+    (!least.is_empty()).then(|| format!("{}, least followed {shown}", many(least.len() as u64, "constraint")))
 }
 
 /// One row a value of a field; of many, the last.
@@ -179,10 +184,10 @@ fn headline(summary: &Summary<'_>, style: Style) -> String {
         summary.rate(summary.bytes) / 1e6
     );
     format!(
-        "{}  {} rollouts in {} groups  {}",
+        "{}  {} in {}  {}",
         style.bold(cut(&printable(summary.recipe), 32)),
-        whole(statistics.rollouts),
-        whole(statistics.groups.count),
+        many(statistics.rollouts, "rollout"),
+        many(statistics.groups.count, "group"),
         style.dim(rate)
     )
 }
@@ -254,7 +259,7 @@ fn groups(statistics: &Statistics, style: Style) -> Option<String> {
         parts.push(format!("{} with fewer than two totals", whole(groups.without_signal)));
     }
     if groups.split > 0 {
-        parts.push(style.yellow(format!("{} rollouts came late", whole(groups.split))));
+        parts.push(style.yellow(format!("{} came late", many(groups.split, "rollout"))));
     }
     Some(parts.join(", "))
 }
@@ -298,6 +303,17 @@ fn failed(name: &str, outcomes: &Counts, kind: OutcomeKind) -> Option<String> {
     (count > 0).then(|| format!("{name} {}: {reasons}", share(count, outcomes.all())))
 }
 
+/// What to do about the reason that most invalid rollouts have, or about the failures of calls that are behind it.
+fn remedy(outcomes: &Counts, tallies: &[Tally]) -> Option<String> {
+    let invalid = outcomes.reasons().filter(|(of, _, _)| *of == OutcomeKind::Invalid);
+    let (_, code, _) = invalid.max_by_key(|(_, _, count)| *count)?;
+    let follows = matches!(code, Code::JudgeBreakerOpen | Code::JudgeDeadline | Code::JudgeNoVerdicts);
+    let failures = tallies.iter().flat_map(|tally| tally.failures.iter().chain(&tally.unread));
+    let before = failures.max_by_key(|(_, count)| **count).filter(|_| follows);
+    let code = before.map_or(code, |(code, _)| *code);
+    Some(wrap(&format!("{code}: {}", code.remedy()), 88).join(&format!("\n{:12}", "")))
+}
+
 fn counted<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> String {
     let all: Vec<String> = reasons.map(|(code, count)| format!("{code} {}", whole(count))).collect();
     all.join(", ")
@@ -323,7 +339,8 @@ pub(crate) fn cut(text: &str, longest: usize) -> String {
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     match size {
-        0.0 => "0".to_owned(),
+        // What is left of a difference that is 0, such as -3.5e-18.
+        _ if size < 1e-12 => "0".to_owned(),
         _ if size == f64::INFINITY => if value > 0.0 { "∞" } else { "-∞" }.to_owned(),
         _ if !(1e-3..1e6).contains(&size) => format!("{value:.1e}"),
         _ if value.fract() == 0.0 => format!("{value:.0}"),
@@ -340,6 +357,11 @@ pub(crate) fn short(value: f64) -> String {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
     }
+}
+
+/// A number with its noun: `1 rollout`, `2 rollouts`.
+pub(crate) fn many(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", whole(number), if number == 1 { "" } else { "s" })
 }
 
 /// A whole number with a comma after every three digits.
@@ -363,7 +385,9 @@ mod tests {
             [0.0, -0.5, 12.345, -1234.4, 1e-4, f64::NEG_INFINITY].map(number)
         );
         assert_eq!([0.5, -12.5, 100.0, 1e-4].map(short), ["0.5", "-12.5", "100", "1.0e-4"]);
+        assert_eq!([0.0, -3.5e-18, -0.0].map(number), ["0", "0", "0"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(whole), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1, 1000].map(|number| many(number, "call")), ["0 calls", "1 call", "1,000 calls"]);
         assert_eq!(cut("abcdef", 4), "abc…");
     }
 

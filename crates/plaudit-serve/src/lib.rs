@@ -70,6 +70,8 @@ pub struct ServiceOptions {
 #[derive(Debug)]
 pub struct Service {
     app: Arc<AppState>,
+    /// The folder of its state.
+    state: PathBuf,
 }
 
 impl Service {
@@ -93,7 +95,8 @@ impl Service {
             tracing::warn!("{warning}");
         }
         let tracer = traces.as_ref().map(Tracer::start).transpose().map_err(ServeError::Arguments)?;
-        AppState::open(config, (recipes, tokens), &state, bind.ip(), tracer).map(|app| Self { app })
+        let app = AppState::open(config, (recipes, tokens), &state, bind.ip(), tracer)?;
+        Ok(Self { app, state })
     }
 
     /// Serves until `stop` resolves, and then for at most ten seconds until requests under way are answered or `stop` resolves again.
@@ -101,6 +104,9 @@ impl Service {
     pub async fn serve(&self, listener: Listener, mut stop: impl AsyncFnMut()) -> bool {
         // A file that may grow no more is then an error like a full disk, and does not kill the process.
         let _too_large = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
+        let (recipes, judges) = self.app.recipes.offered();
+        let (dashboard, state) = (listener.url().unwrap_or_default(), self.state.display().to_string());
+        tracing::info!(dashboard, recipes, judges, state, "ready");
         let (stopping, stopped) = tokio::sync::watch::channel(false);
         let jobs = tokio::spawn(jobs::worker::run(Arc::clone(&self.app)));
         let ticks = tokio::spawn(tick(Arc::clone(&self.app)));

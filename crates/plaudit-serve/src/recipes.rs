@@ -15,7 +15,7 @@ use plaudit::recipe::{Recipe, closest, shipped};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -135,6 +135,15 @@ impl RecipeCatalog {
     /// All recipes.
     pub(crate) fn list(&self) -> Vec<&RecipeReply> {
         self.entries.values().map(|entry| &entry.reply).collect()
+    }
+
+    /// The names of all recipes, and their judges with their models, in words.
+    pub(crate) fn offered(&self) -> (String, String) {
+        let names: Vec<&str> = self.entries.keys().map(String::as_str).collect();
+        let judges = self.entries.values().flat_map(|entry| entry.judges.split(", "));
+        let judges: BTreeSet<&str> = judges.filter(|judge| !judge.is_empty()).collect();
+        let judges: Vec<&str> = judges.into_iter().collect();
+        (names.join(", "), if judges.is_empty() { "none".to_owned() } else { judges.join(", ") })
     }
 
     /// The recipe that a client means: the one it names, or the only one.

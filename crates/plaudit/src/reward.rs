@@ -114,3 +114,16 @@ pub(crate) fn inline_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
+
+/// The schema of the object that a parameter is or may be, of its items or of its values. Definitions are in the root.
+pub fn object_of<'s>(own: &'s Value, root: &'s Value) -> Option<&'s Value> {
+    if let Some(path) = own["$ref"].as_str() {
+        return object_of(root.pointer(path.trim_start_matches('#'))?, root);
+    }
+    if own["properties"].is_object() {
+        return Some(own);
+    }
+    let kinds = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|key| own[key].as_array()).flatten();
+    let inner = ["items", "additionalProperties"].into_iter().filter_map(|key| own.get(key));
+    kinds.chain(inner).find_map(|kind| object_of(kind, root))
+}

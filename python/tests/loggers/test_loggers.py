@@ -113,7 +113,7 @@ try:
 except plaudit.ArgumentError as error:
     assert "no active trackio run" in str(error)
 run = trackio.init(project="rewards", name="first")
-plaudit.log.log_report(report, 3, to="trackio")
+plaudit.log.log_report(report, 3, to="trackio", only="*")
 plaudit.log.log_report(report, 4, to=run, only=["total/mean"])
 trackio.finish()
 from trackio.sqlite_storage import SQLiteStorage

@@ -8,9 +8,9 @@ use crate::files::{Output, Source, line};
 use crate::interrupt::Interrupt;
 use crate::scoring::HOLD;
 use crate::stream::{Renderer, Sink, Stream};
-use crate::summary::{cut, percent, whole};
+use crate::summary::{cut, many, percent, whole};
 use plaudit::engine::{Engine, EngineOptions};
-use plaudit::input::Fields;
+use plaudit::input::{Fields, other_names};
 use plaudit::judge::client::Network;
 use plaudit::outcome::Outcome;
 use plaudit::plan::{Branch, Plan, Scorer};
@@ -73,6 +73,8 @@ struct Seen {
     prompt: Option<u64>,
     reference: Option<String>,
     found: Vec<Found>,
+    /// Under which names a prompt or a reference that is missing seems to stand in the row.
+    renames: Vec<(&'static str, String)>,
     /// The row with its reference solution as the response.
     solution: Option<Box<Rollout<'static>>>,
 }
@@ -98,6 +100,8 @@ struct Findings {
     references: HashSet<u64>,
     prompts: HashMap<u64, (String, String)>,
     needs_reference: bool,
+    /// The names of the first row that has some.
+    renames: Vec<(&'static str, String)>,
     /// The first rows that have a solution, and how many others have one.
     solutions: Vec<Rollout<'static>>,
     more_solutions: u64,
@@ -115,23 +119,34 @@ impl Findings {
         let mut components = engine.plan().branches.iter().flat_map(|branch| &branch.components);
         let needs_reference = components.any(|component| needs(&component.reward));
         let (found, references, prompts) = (BTreeMap::new(), HashSet::new(), HashMap::new());
-        let (solutions, more_solutions) = (Vec::new(), 0);
-        Self { engine, out, rows: 0, found, references, prompts, needs_reference, solutions, more_solutions }
+        let (renames, solutions, more_solutions) = (Vec::new(), Vec::new(), 0);
+        Self {
+            engine,
+            out,
+            rows: 0,
+            found,
+            references,
+            prompts,
+            needs_reference,
+            renames,
+            solutions,
+            more_solutions,
+        }
     }
 
     fn headline(&self, data: &str) -> DoctorCheck {
         let prompts = match self.prompts.len() {
             0 => String::new(),
-            some => format!(", {} prompts with a reference", whole(some as u64)),
+            some => format!(", {} with a reference", many(some as u64, "prompt")),
         };
-        let references = whole(self.references.len() as u64);
-        let said = format!("{data}: {} rows{prompts}, {references} different references", whole(self.rows));
+        let references = many(self.references.len() as u64, "different reference");
+        let said = format!("{data}: {}{prompts}, {references}", many(self.rows, "row"));
         DoctorCheck::new(Good, "data", said)
     }
 
     fn checks(&self, allowed: u64) -> Vec<DoctorCheck> {
         let distinct = self.references.len() as u64;
-        let mut checks = Vec::new();
+        let mut checks: Vec<DoctorCheck> = self.hint().into_iter().collect();
         let mut kinds: BTreeMap<&str, Vec<(u64, &str)>> = BTreeMap::new();
         for ((severity, of_reference, component, what), tally) in &self.found {
             if *severity == Severity::Kind {
@@ -157,6 +172,19 @@ impl Findings {
             checks.push(DoctorCheck::new(Good, component, said));
         }
         checks
+    }
+
+    /// Where a reference that is missing seems to stand.
+    fn hint(&self) -> Option<DoctorCheck> {
+        let missing = Code::MissingReference.meaning().trim();
+        self.found.keys().find(|(_, _, _, what)| *what == missing)?;
+        self.renames.iter().find(|(field, _)| *field == "reference")?;
+        let names: Vec<String> =
+            self.renames.iter().map(|(_, name)| format!("{:?}", cut(name, SHOWN))).collect();
+        let flags: String =
+            self.renames.iter().map(|(field, name)| format!(" --field {field}={name}")).collect();
+        let said = format!("the rows have {}: try{flags}", names.join(" and "));
+        Some(DoctorCheck::new(Doubtful, "fields", said))
     }
 
     /// Compares the reference of a row with that of an earlier one of the same prompt.
@@ -296,6 +324,7 @@ fn seen(rollouts: &[Rollout<'static>], report: &Report) -> Vec<Seen> {
             prompt,
             reference: rollout.reference.as_deref().map(str::to_owned),
             found,
+            renames: other_names(&rollout.extra, rollout.prompt.is_some(), rollout.reference.is_some()),
             solution: runs_programs.then(|| solutions::of(rollout)).flatten().map(Box::new),
         }
     });
@@ -317,6 +346,9 @@ impl Sink for Findings {
 
     fn write(&mut self, mut piece: Seen) -> Result<(), CliError> {
         self.rows += 1;
+        if self.renames.is_empty() {
+            self.renames = std::mem::take(&mut piece.renames);
+        }
         if let Some(mut solution) = piece.solution.take() {
             if self.solutions.len() < solutions::MOST {
                 solution.group = Some(self.rows.to_string().into());

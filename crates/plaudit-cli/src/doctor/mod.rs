@@ -2,6 +2,7 @@
 //! fault.
 
 mod data;
+mod judges;
 mod sandbox;
 mod solutions;
 
@@ -10,13 +11,16 @@ use crate::error::CliError;
 use crate::rewards::print;
 use crate::scoring::{RecipeArgs, pair};
 use crate::state::State;
-use crate::summary::{short, whole};
+use crate::summary::{many, short, whole};
 use crate::{GOOD, PARTLY};
 use clap::Args;
 use data::DataCheck;
-use plaudit::engine::{Engine, EngineOptions};
+use plaudit::engine::{Engine, EngineOptions, ScoreOptions};
+use plaudit::error::RunError;
+use plaudit::judge::runner::CallTranscript;
 use plaudit::outcome::Outcome;
 use plaudit::plan::{Component, Plan, Scorer};
+use plaudit::recipe::RecipeErrors;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use std::time::{Duration, Instant};
@@ -29,9 +33,10 @@ Examples:
 
 /// Check the machine, a recipe, its judges and a state; or a data set
 ///
-/// Without a data set it scores one group of two small rollouts with the recipe, so each of its judges is asked a few times. With
-/// one it asks nobody: it tells what the rewards of the recipe need and do not find, and references that no response can be
-/// compared with. Lines need no response. Exits with 0 where all is well, and with 1 where something is not.
+/// Without a data set it scores one group of two small rollouts with the recipe, so each of its judges is asked a few times, and
+/// says of each which model answers where, in which form verdicts come and how fast. With a data set it asks nobody: it tells what
+/// the rewards of the recipe need and do not find, and references that no response can be compared with. Lines need no response.
+/// Exits with 0 where all is well, and with 1 where something is not.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {
@@ -42,6 +47,9 @@ pub(crate) struct Doctor {
     /// Check this state as well: a folder, or redis://host:port/database
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
+    /// Tell every layer of the sandbox and every language, also where the recipe runs no programs
+    #[arg(long, conflicts_with = "data")]
+    all: bool,
     /// Read a field of the data set from another name, such as reference=answer
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair, requires = "data")]
     fields: Vec<(String, String)>,
@@ -111,15 +119,25 @@ impl Doctor {
 
     fn machine(&self) -> Vec<DoctorCheck> {
         let mut checks = machine();
-        checks.extend(sandbox::checks());
+        let plan = self.plan();
+        checks.extend(sandbox::checks(self.all || plan.as_ref().is_ok_and(solutions::are_wanted)));
         if let Some(place) = &self.state {
             checks.push(state(place));
         }
-        match self.recipe.recipe().and_then(|recipe| recipe.plan()) {
-            Ok(plan) => checks.extend(recipe(plan)),
+        match plan {
+            Ok(plan) => checks.extend(recipe(plan, &|| self.plan().ok())),
             Err(mistakes) => checks.push(DoctorCheck::new(Bad, "recipe", mistakes.to_string())),
         }
         checks
+    }
+
+    /// The plan of the recipe, with judges that are not waited for.
+    fn plan(&self) -> Result<Plan, RecipeErrors> {
+        let mut plan = self.recipe.recipe()?.plan()?;
+        for judge in &mut plan.judges {
+            judge.patience = judge.patience.min(PATIENCE);
+        }
+        Ok(plan)
     }
 }
 
@@ -147,38 +165,53 @@ fn state(place: &str) -> DoctorCheck {
         Ok(state.journal.judgments())
     });
     match judgments {
-        Ok(judgments) => DoctorCheck::new(Good, "state", format!("{} judgments", whole(judgments))),
+        Ok(judgments) => DoctorCheck::new(Good, "state", many(judgments, "judgment")),
         Err(failure) => DoctorCheck::new(Bad, "state", failure.to_string()),
     }
 }
 
-/// What the recipe says of one group of two, component by component.
-fn recipe(mut plan: Plan) -> Vec<DoctorCheck> {
-    for judge in &mut plan.judges {
-        judge.patience = judge.patience.min(PATIENCE);
+/// A group that was scored, with every judge call about it.
+struct Trial {
+    engine: Engine,
+    report: Report,
+    calls: Vec<CallTranscript>,
+}
+
+impl Trial {
+    fn of(plan: Plan, rollouts: &[Rollout<'_>]) -> Result<Self, RunError> {
+        let keys = |name: &str| std::env::var(name).ok();
+        let engine = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() })?;
+        let (report, calls) = engine.explain(rollouts, &ScoreOptions::default())?;
+        Ok(Self { engine, report, calls })
     }
+}
+
+/// What the recipe says of one group of two, component by component, and what its judges are; `again` makes the same plan.
+fn recipe(plan: Plan, again: &dyn Fn() -> Option<Plan>) -> Vec<DoctorCheck> {
     let judges: Vec<&str> = plan.judges.iter().map(|judge| judge.name.as_str()).collect();
     let judges =
         if judges.is_empty() { "no judge".to_owned() } else { format!("judges: {}", judges.join(", ")) };
     let summary = format!("{}, {judges}", plan.name);
     let mut checks = vec![DoctorCheck::new(Good, "recipe", summary)];
-    let keys = |name: &str| std::env::var(name).ok();
-    let runs_programs = plan.branches.iter().flat_map(|branch| &branch.components).any(is_code);
+    for warning in &plan.warnings {
+        checks.push(DoctorCheck::new(Doubtful, "recipe", warning.to_string()));
+    }
+    let runs_programs = solutions::are_wanted(&plan);
     let began = Instant::now();
-    let scored = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() })
-        .and_then(|engine| engine.score(&group(runs_programs)).map(|report| (report, engine.tallies())));
-    let (report, tallies) = match scored {
-        Ok(scored) => scored,
+    let trial = match Trial::of(plan, &group(runs_programs)) {
+        Ok(trial) => trial,
         Err(error) => {
             checks.push(DoctorCheck::new(Bad, "recipe", error.to_string()));
             return checks;
         }
     };
     let took = began.elapsed();
-    checks.extend(components(&report));
-    let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
+    let calls: u64 = trial.engine.tallies().iter().map(|tally| tally.calls).sum();
+    checks.extend(judges::checks(&trial, again));
+    checks.extend(components(&trial.report));
     let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    checks.push(DoctorCheck::new(Good, "time", format!("{calls} calls in {} ms", whole(milliseconds))));
+    let said = format!("{} in {} ms", many(calls, "call"), whole(milliseconds));
+    checks.push(DoctorCheck::new(Good, "time", said));
     checks
 }
 
@@ -190,7 +223,13 @@ fn components(report: &Report) -> Vec<DoctorCheck> {
     };
     let check = |(component, outcome): (&Component, &Option<Outcome>)| {
         let (verdict, said) = match outcome {
-            Some(Outcome::Invalid(reason)) => (Bad, format!("{}: {}", reason.code, reason.message)),
+            // What to do about a judge stands beside the judge.
+            Some(Outcome::Invalid(reason)) if reason.code.as_str().starts_with("judge.") => {
+                (Bad, format!("{}: {}", reason.code, reason.message))
+            }
+            Some(Outcome::Invalid(reason)) => {
+                (Bad, format!("{}: {}\nwhat to do: {}", reason.code, reason.message, reason.code.remedy()))
+            }
             Some(Outcome::Scored { value, .. }) => (Good, short(value.get())),
             Some(outcome) => {
                 let reason = outcome.reason().map_or_else(String::new, |reason| format!(", {}", reason.code));

@@ -4,18 +4,25 @@ use super::CheckResult::{Bad, Doubtful, Good};
 use super::DoctorCheck;
 use plaudit::code::{LayerReport, Tier, probe};
 
-/// One line for the sandbox, one for each layer that was tried, and one for each language.
-pub(super) fn checks() -> Vec<DoctorCheck> {
+/// One line for the sandbox; with all, one for each layer that was tried and one for each language as well.
+pub(super) fn checks(all: bool) -> Vec<DoctorCheck> {
     let host = probe();
-    let mut checks = vec![match host.sandbox.tier {
-        Some(Tier::A) => DoctorCheck::new(Good, "sandbox", "tier A: namespaces, seccomp, Landlock, limits"),
-        Some(tier) => {
-            let said =
-                format!("tier {tier}: one process without files for each program; see below for tier A");
-            DoctorCheck::new(Good, "sandbox", said)
-        }
-        None => DoctorCheck::new(Doubtful, "sandbox", "none: rewards that run programs are refused"),
-    }];
+    let (verdict, isolates) = match host.sandbox.tier {
+        Some(Tier::A) => (Good, "tier A: namespaces, seccomp, Landlock, limits".to_owned()),
+        Some(tier) => (Good, format!("tier {tier}: one process without files for each program")),
+        None => (Doubtful, "none: rewards that run programs are refused".to_owned()),
+    };
+    let usable: Vec<&str> =
+        host.languages.iter().filter(|(_, found)| found.is_ok()).map(|(name, _)| name.as_str()).collect();
+    let said = match (all, usable.as_slice()) {
+        (true, _) => isolates,
+        (false, []) => format!("{isolates}; `plaudit doctor --all` tells why"),
+        (false, usable) => format!("{isolates}; {}; more with --all", usable.join(", ")),
+    };
+    let mut checks = vec![DoctorCheck::new(verdict, "sandbox", said)];
+    if !all {
+        return checks;
+    }
     for tier in [Tier::A, Tier::B] {
         let layers: Vec<&LayerReport> =
             host.sandbox.layers.iter().filter(|layer| layer.tier == tier).collect();

@@ -2,7 +2,7 @@
 
 use crate::console::{Style, printable};
 use crate::rewards::wrap;
-use crate::summary::{cut, number, percent, short, whole};
+use crate::summary::{cut, many, number, percent, short, whole};
 use plaudit_serve::runs::store::RunSummary;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +21,12 @@ const EARLIER: usize = 6;
 /// All of it.
 pub(super) fn text(about: &RunSummary, steps: &[Value], style: Style) -> String {
     let mut lines = vec![format!(
-        "{}  recipe {}  {} steps, {} rollouts in {} groups",
+        "{}  recipe {}  {}, {} in {}",
         style.bold(printable(&about.name)),
         printable(&about.recipe),
-        whole(about.steps),
-        whole(about.rollouts),
-        whole(about.groups)
+        many(about.steps, "step"),
+        many(about.rollouts, "rollout"),
+        many(about.groups, "group")
     )];
     if steps.is_empty() {
         return lines.remove(0);

@@ -1,13 +1,13 @@
 //! The judges' part of the summary: how they decided, and what the calls took.
 
-use super::{counted, percent, short, whole};
+use super::{counted, many, percent, short, whole};
 use plaudit::judge::client::Tally;
 use plaudit::statistics::judging::{Judging, Share};
 
 /// How a component's verdicts look: sides, ties, circles, the reference.
 pub(super) fn verdicts(judging: &Judging) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut parts = vec![format!("{} verdicts", whole(judging.0.verdicts))];
+    let mut parts = vec![many(judging.0.verdicts, "verdict")];
     let mut add = |name: &str, share: Option<Share>| {
         if let Some(share) = share {
             parts.push(format!("{name} {}", percent(share.share)));
@@ -32,7 +32,8 @@ pub(super) fn verdicts(judging: &Judging) -> Vec<String> {
         ));
     }
     if judging.0.injections > 0 {
-        lines.push(format!("{} responses speak to the judge", whole(judging.0.injections)));
+        let speak = if judging.0.injections == 1 { "speaks" } else { "speak" };
+        lines.push(format!("{} {speak} to the judge", many(judging.0.injections, "response")));
     }
     lines
 }
@@ -43,7 +44,7 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
     if asked == 0 {
         return Vec::new();
     }
-    let mut parts = vec![format!("{} calls", whole(tally.calls))];
+    let mut parts = vec![many(tally.calls, "call")];
     let mut count = |count: u64, word: &str| {
         if count > 0 {
             parts.push(format!("{} {word}", whole(count)));
@@ -51,7 +52,7 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
     };
     count(tally.cached, "from the journal");
     count(tally.shared, "shared");
-    count(tally.retries, "retries");
+    count(tally.retries, if tally.retries == 1 { "retry" } else { "retries" });
     count(tally.hedges, "hedged");
     count(tally.maybe_paid, "without an answer that may have been paid");
     let seconds = |q: f64| tally.latency.quantile(q).map(|value| format!("{:.0} ms", value * 1000.0));

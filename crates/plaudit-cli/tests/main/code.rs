@@ -95,7 +95,7 @@ fn without_a_sandbox_programs_are_refused() {
         assert!(talk.contains(part), "no {part:?} in {talk}");
     }
 
-    let doctor = without_sandbox(&folder, &["doctor"]).unwrap();
+    let doctor = without_sandbox(&folder, &["doctor", "--all"]).unwrap();
     let text = String::from_utf8_lossy(&doctor.stdout);
     assert!(
         text.contains("warn  sandbox                 none: rewards that run programs are refused"),

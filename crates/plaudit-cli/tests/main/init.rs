@@ -41,6 +41,24 @@ fn shell(line: &str, folder: &Folder) -> std::process::Output {
 }
 
 #[test]
+fn the_simulated_judge_prefers_the_better_answer() {
+    let folder = Folder::new("init-judged");
+    let sim = Sim::start(&[]);
+    for task in ["chat", "safety"] {
+        let (path, ran) = written(&folder, task, "trl");
+        let steps = commands(&ran.talk, "ry it");
+        let row = steps.last().unwrap().split('\'').nth(3).unwrap();
+        let url = sim.url();
+        let scored = feed(&["score", "-", "-q", "--recipe", &path, "--set", &url], |to| {
+            to.write_all(row.as_bytes()).unwrap();
+        });
+        let totals: Vec<f64> =
+            results(&scored.out).iter().map(|result| result["total"].as_f64().unwrap()).collect();
+        assert!(totals[0] > totals[1], "{task}: {totals:?}");
+    }
+}
+
+#[test]
 fn every_pair_is_valid_and_scores_its_example() {
     let folder = Folder::new("init-pairs");
     let sim = Sim::start(&[]);

@@ -281,6 +281,7 @@ fn a_plan_is_what_a_run_then_asks() {
         let planned: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(planned["components"][0]["calls"], calls, "{more} {planned}");
         assert_eq!(planned["components"][0]["exact"], true, "{more} {planned}");
+        assert_eq!(planned["components"][0]["completion_tokens_max"], 2048 * calls, "{more} {planned}");
         scene.score(&recipe, &[]);
         assert_eq!(scene.calls() - before, calls, "{more}");
     }

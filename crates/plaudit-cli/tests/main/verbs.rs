@@ -1,5 +1,6 @@
 //! The verbs of the command: what they print, and their exit codes.
 
+use crate::judge_sim::Sim;
 use crate::support::{COMPARING, Folder, LENGTH, command, feed, run};
 use serde_json::Value;
 use std::io::Read as _;
@@ -82,6 +83,7 @@ fn what_cannot_be_done_is_said_with_exit_code_two() {
     fails(&["score", &folder.file("x.parquet", "{}")], "input.parquet");
     fails(&["rank", &input], "--keep");
     fails(&["rewards", "lenght_penalty"], "did you mean \"length_penalty\"?");
+    fails(&["rewards", "mathverify"], "did you mean \"math_verify_reward\"?");
     fails(&["recipe", "show", "quikstart"], "did you mean \"quickstart\"?");
     fails(&["recipe", "check", "nothing.yaml"], "recipe.not_found");
     fails(&["frobnicate"], "unrecognized subcommand");
@@ -111,6 +113,7 @@ fn the_best_of_each_group_are_kept() {
     let ran = run(&["rank", &input, "--keep", "1", "-r", &comparing]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
     assert!(ran.talk.contains("2 groups keep none"), "{}", ran.talk);
+    assert!(ran.talk.contains("what to do  group."), "{}", ran.talk);
 }
 
 #[test]
@@ -144,6 +147,7 @@ fn rewards_and_recipes_are_data_too() {
     let names: Vec<String> =
         run(&["recipe", "list"]).out.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
     assert!(names.contains(&"quickstart".to_owned()));
+    assert!(run(&["recipe", "list"]).out.lines().all(|line| line.ends_with('.')), "a whole sentence each");
     for name in &names {
         let checked = value(&["recipe", "check", name, "--json"]);
         assert_eq!(checked["ok"], true);
@@ -167,11 +171,74 @@ fn doctor_checks_a_recipe_its_judges_and_a_state() {
         run(&[&judged[..], &["--set", "judges.main.patience=100ms", "--state", &folder.path("no")]].concat());
     assert_eq!(down.code, 1, "{}{}", down.out, down.talk);
     assert!(down.out.contains("FAIL  principle") && down.out.contains("FAIL  state"), "{}", down.out);
+    assert!(down.out.contains("FAIL  judge main") && down.out.contains("what to do: "), "{}", down.out);
+    assert!(!down.out.contains("tier A, attacks"), "{}", down.out);
     let programs = run(&["doctor", "-r", "code"]);
     assert_eq!(programs.code, 0, "{}{}", programs.out, programs.talk);
     assert!(programs.out.contains("ok    tests                   1\n"), "{}", programs.out);
+    assert!(programs.out.contains("tier A, ") && !good.out.contains("tier A, "), "{}", programs.out);
+    assert!(run(&["doctor", "--all"]).out.contains("tier A, "));
     let bad = run(&["doctor", "--set", "components.format.reward=ngram"]);
     assert!(bad.code == 1 && bad.out.contains("did you mean \"ngram_repetition_penalty\"?"), "{}", bad.out);
+}
+
+#[test]
+fn doctor_says_who_judges_where_and_in_which_form() {
+    let told = |flags: &[&str], more: &[&str]| {
+        let sim = Sim::start(flags);
+        let url = sim.url();
+        let ran = run(&[&["doctor", "-r", "tutorial", "--set", &url], more].concat());
+        (ran.code, ran.out, url.replace("judges.main.base_url=", ""))
+    };
+    for (flags, form) in
+        [(&[][..], "logprobs"), (&["--no-logprobs"], "json"), (&["--no-logprobs", "--no-json"], "tag")]
+    {
+        let (code, out, url) = told(flags, &[]);
+        let line = format!("ok    judge main              qwen3-32b at {url}: verdicts by {form}, ");
+        assert!(code == 0 && out.contains(&line) && out.contains(" ms\n"), "{out}");
+    }
+    // Its own form, and no other, where the recipe says so.
+    let (code, out, _) = told(&["--no-logprobs"], &["--set", "judges.main.verdict=logprobs"]);
+    assert!(code == 1 && out.contains("FAIL  judge main"), "{out}");
+    assert!(out.contains("what to do: "), "{out}");
+}
+
+#[test]
+fn doctor_finds_the_address_that_answers() {
+    let sim = Sim::start(&[]);
+    let good = sim.url();
+    for bad in [good.replace("/v1", ""), format!("{good}/chat/completions")] {
+        let ran = run(&["doctor", "-r", "tutorial", "--set", &bad]);
+        let answers = format!("{} answers: set base_url to it", good.replace("judges.main.base_url=", ""));
+        assert!(ran.code == 1 && ran.out.contains(&answers), "{}", ran.out);
+        assert!(ran.out.contains("warn  recipe") && ran.out.contains("recipe.address"), "{}", ran.out);
+        let checked = run(&["recipe", "check", "tutorial", "--set", &bad]);
+        assert!(checked.code == 0 && checked.out.contains("recipe.address"), "{}", checked.out);
+    }
+}
+
+#[test]
+fn doctor_shows_the_numbers_of_a_reward_model() {
+    let sim = Sim::start(&[]);
+    let main = sim.url();
+    let rm = main.replace("judges.main", "judges.rm").replace("/v1", "");
+    let ran = run(&["doctor", "-r", "judged", "--set", &main, "--set", &rm]);
+    assert!(ran.out.contains("judge rm                skywork-reward-v2 at http://"), "{}", ran.out);
+    assert!(ran.out.contains(" for a right answer, ") && ran.out.contains(" for nonsense"), "{}", ran.out);
+    assert!(ran.out.contains("verdicts by a prompt of your own"), "{}", ran.out);
+}
+
+#[test]
+fn doctor_guesses_under_which_names_references_stand() {
+    let folder = Folder::new("doctor-names");
+    let rows = folder.file("rows.jsonl", "{\"question\": \"1 + 1?\", \"answer\": \"2\"}\n".repeat(2));
+    let ran = run(&["doctor", &rows, "-r", "math"]);
+    let hint =
+        "the rows have \"question\" and \"answer\": try --field prompt=question --field reference=answer";
+    assert!(ran.code == 1 && ran.out.contains(hint), "{}", ran.out);
+    let renamed =
+        run(&["doctor", &rows, "-r", "math", "--field", "prompt=question", "--field", "reference=answer"]);
+    assert!(renamed.code == 0 && !renamed.out.contains("--field"), "{}", renamed.out);
 }
 
 #[test]

@@ -88,16 +88,36 @@ fn renames(line: &Map<String, Value>, has_prompt: bool, has_reference: bool) -> 
     let one = ANSWERS.into_iter().find_map(text).map(|name| ("response", name));
     let many = || LISTS.into_iter().find(list).map(|name| ("responses", name.to_owned()));
     let Some(response) = one.or_else(many) else { return Vec::new() };
+    let mut others = names_beside(line, (has_prompt, has_reference), Some(&response.1));
+    let at = others.iter().take_while(|(field, _)| *field == "prompt").count();
+    others.insert(at, response);
+    others
+}
+
+/// The prompt and the reference with the names that they seem to have in a line, unless it has them under their own.
+pub fn other_names(
+    line: &Map<String, Value>,
+    has_prompt: bool,
+    has_reference: bool,
+) -> Vec<(&'static str, String)> {
+    names_beside(line, (has_prompt, has_reference), None)
+}
+
+/// The same beside a response, whose name is none of theirs.
+fn names_beside(
+    line: &Map<String, Value>,
+    (has_prompt, has_reference): (bool, bool),
+    response: Option<&str>,
+) -> Vec<(&'static str, String)> {
     let is_prompt = |name: &&str| line.get(*name).is_some_and(|value| value.is_string() || is_chat(value));
     let is_reference = |name: &&str| {
-        *name != response.1
+        Some(*name) != response
             && path::find(line, name).is_some_and(|value| value.is_string() || value.is_number())
     };
     let prompt = PROMPTS.into_iter().filter(|_| !has_prompt).find(is_prompt);
     let reference = REFERENCES.into_iter().filter(|_| !has_reference).find(is_reference);
     let prompt = prompt.map(|name| ("prompt", name.to_owned()));
-    let reference = reference.map(|name| ("reference", name.to_owned()));
-    prompt.into_iter().chain([response]).chain(reference).collect()
+    prompt.into_iter().chain(reference.map(|name| ("reference", name.to_owned()))).collect()
 }
 
 /// The path to the text of the last of some chat messages that stand under a name.
@@ -125,6 +145,18 @@ mod tests {
         let Value::Object(line) = line else { return String::new() };
         let names = renames(&line, false, false).into_iter();
         names.map(|(field, name)| format!("{field}={name}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_data_set_without_responses_has_other_names() {
+        let Value::Object(line) = json!({"question": "q", "answer": 42}) else { return };
+        let names = |prompt, reference| other_names(&line, prompt, reference);
+        assert_eq!(
+            names(false, false),
+            [("prompt", "question".to_owned()), ("reference", "answer".to_owned())]
+        );
+        assert_eq!(names(true, false), [("reference", "answer".to_owned())]);
+        assert_eq!(names(true, true), []);
     }
 
     #[test]

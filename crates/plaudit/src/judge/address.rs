@@ -34,6 +34,12 @@ fn split_port(authority: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Whether an address has a path, and not a host alone.
+pub(super) fn has_path(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.split_once('/').is_some_and(|(_, path)| !path.trim_matches('/').is_empty())
+}
+
 /// An address without a name and password, as it may be shown.
 pub(super) fn without_userinfo(address: &str) -> String {
     let start = address.find("://").map_or(0, |at| at + 3);

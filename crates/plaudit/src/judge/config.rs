@@ -255,15 +255,51 @@ impl ResolvedJudge {
 
     /// What can be done, but should be thought about.
     pub fn warnings(&self) -> Vec<ConfigError> {
-        if self.config.api_key_env.is_none() {
-            return Vec::new();
-        }
-        let warning = |address: &String| {
+        let open =
+            |address: &&String| self.config.api_key_env.is_some() && address::is_unencrypted_public(address);
+        let open = self.base_urls.iter().filter(open).map(|address| {
             let message = format!("the key goes to {address} without encryption");
             let fix = Some("write https:// unless nobody can listen on the way");
             ConfigError { code: "recipe.plain_http", ..ConfigError::new("base_url", message, fix) }
-        };
-        self.base_urls.iter().filter(|url| address::is_unencrypted_public(url)).map(warning).collect()
+        });
+        let odd = self.base_urls.iter().filter_map(|address| {
+            let message = self.doubt(address)?;
+            let fix = self.other_addresses(address).into_iter().next().map(|other| format!("write {other}"));
+            Some(ConfigError {
+                code: "recipe.address",
+                ..ConfigError::new("base_url", message, fix.as_deref())
+            })
+        });
+        open.chain(odd).collect()
+    }
+
+    /// Why nothing is likely to answer at an address.
+    fn doubt(&self, address: &str) -> Option<String> {
+        let (path, below) = (self.config.kind.path(), self.config.kind.is_below_v1());
+        let bare = address.trim_end_matches('/');
+        if bare.ends_with(path) {
+            Some(format!("{address} ends in {path}, which every request adds"))
+        } else if below && !address::has_path(address) {
+            Some(format!("{address} has no path, and most servers answer below /v1"))
+        } else if !below && bare.ends_with("/v1") {
+            Some(format!("{address} ends in /v1, and vLLM has {path} beside it"))
+        } else {
+            None
+        }
+    }
+
+    /// Where the judge may answer instead of an address at which nothing is found.
+    pub fn other_addresses(&self, address: &str) -> Vec<String> {
+        let address = address.trim_end_matches('/');
+        let base = address.strip_suffix(self.config.kind.path()).unwrap_or(address);
+        let root = base.strip_suffix("/v1").unwrap_or(base);
+        let mut others = vec![base.to_owned(), format!("{root}/v1"), root.to_owned()];
+        if !self.config.kind.is_below_v1() {
+            others.swap(1, 2);
+        }
+        others.dedup();
+        others.retain(|other| other != address);
+        others
     }
 
     /// The name of the model.
@@ -384,6 +420,45 @@ mod tests {
         let errors = ResolvedJudge::new("main", wrong).expect_err("refused");
         let keys: Vec<&str> = errors.iter().map(|error| error.key.as_str()).collect();
         assert_eq!(keys, ["base_url", "model", "timeout", "budget"]);
+    }
+
+    #[test]
+    fn odd_addresses_are_told_with_the_likely_one() {
+        let told = |kind: Endpoint, address: &str| {
+            let base_url = Some(AddressConfig::One(address.to_owned()));
+            let judge =
+                ResolvedJudge::new("main", JudgeConfig { kind, base_url, ..config() }).expect("a judge");
+            judge.warnings().into_iter().filter_map(|warning| warning.fix).collect::<Vec<_>>().join(" ")
+        };
+        for (kind, address, fix) in [
+            (Endpoint::Chat, "http://h:8000/v1/chat/completions", "write http://h:8000/v1"),
+            (Endpoint::Chat, "http://h:8000", "write http://h:8000/v1"),
+            (Endpoint::Chat, "http://h:8000/", "write http://h:8000/v1"),
+            (Endpoint::Embeddings, "http://h:8000/v1/embeddings/", "write http://h:8000/v1"),
+            (Endpoint::Classify, "http://h:8000/v1", "write http://h:8000"),
+            (Endpoint::Pooling, "http://h:8000/pooling", "write http://h:8000"),
+        ] {
+            assert_eq!(told(kind, address), fix, "{address}");
+        }
+        for (kind, address) in [
+            (Endpoint::Chat, "http://h:8000/v1"),
+            (Endpoint::Chat, "https://h/v1beta/openai/"),
+            (Endpoint::Classify, "http://h:8000"),
+            (Endpoint::Embeddings, "http://h:8000/v1"),
+        ] {
+            assert_eq!(told(kind, address), "", "{address}");
+        }
+    }
+
+    #[test]
+    fn other_addresses_never_repeat_the_one_that_failed() {
+        let judge = |kind| ResolvedJudge::new("main", JudgeConfig { kind, ..config() }).expect("a judge");
+        let others = |kind, address| judge(kind).other_addresses(address);
+        assert_eq!(others(Endpoint::Chat, "http://h/v1"), ["http://h"]);
+        assert_eq!(others(Endpoint::Chat, "http://h/v1/chat/completions"), ["http://h/v1", "http://h"]);
+        assert_eq!(others(Endpoint::Chat, "http://h/api"), ["http://h/api/v1"]);
+        assert_eq!(others(Endpoint::Classify, "http://h/v1"), ["http://h"]);
+        assert_eq!(others(Endpoint::Pooling, "http://h"), ["http://h/v1"]);
     }
 
     #[test]

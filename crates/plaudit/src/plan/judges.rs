@@ -2,7 +2,10 @@
 
 use super::Scorer;
 use super::resolve::Resolver;
+use crate::judge::answer::AnswerFormat;
 use crate::judge::config::{ConfigError, JudgeConfig, ResolvedJudge};
+use crate::judge::rewards::judged_reward::{JudgedReward, PromptSource};
+use crate::judge::rewards::params::Mode;
 use crate::recipe::file::RecipeFile;
 use crate::recipe::{Node, RecipeError};
 
@@ -38,8 +41,19 @@ impl Resolver<'_> {
             let scalar = |at: usize| self.judges[at].config.kind.is_scalar();
             let wants = if key == "prior" { true } else { reward.is_scalar() };
             let message = match (place, name) {
-                (Some(at), _) if scalar(at) == wants => {
+                (Some(at), _) if scalar(at) == wants && !self.lacks_form(reward, at) => {
                     places.push(at);
+                    continue;
+                }
+                (Some(at), _) if scalar(at) == wants => {
+                    let judge = &self.judges[at].name;
+                    let message = format!(
+                        "mode listwise asks for a ranking, which is not one token with probabilities, and judges.{judge} has \
+                         verdict: logprobs"
+                    );
+                    let line = node.get("mode").map_or(node.line, |node| node.line);
+                    let error = RecipeError::new("recipe.judge", format!("{path}.mode"), message).at(line);
+                    self.errors.push(error.fixed_by(format!("set judges.{judge}.verdict to auto or json")));
                     continue;
                 }
                 (Some(_), _) if wants => {
@@ -64,6 +78,13 @@ impl Resolver<'_> {
         let judge = *places.first()?;
         let complete = places.len() == reward.judges().count();
         complete.then_some(Some((judge, places.get(1).copied())))
+    }
+
+    /// Whether a judge may be asked in no form that a reward can be asked in.
+    fn lacks_form(&self, reward: &JudgedReward, judge: usize) -> bool {
+        let ranks =
+            reward.params.mode == Mode::Listwise && matches!(reward.prompt, PromptSource::Principles { .. });
+        ranks && self.judges[judge].formats() == [AnswerFormat::Logprobs]
     }
 
     /// A judge that the recipe defines, unless it has errors.

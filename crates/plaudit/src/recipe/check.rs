@@ -10,6 +10,9 @@ use super::error::{RecipeError, closest};
 use super::path::{PathTracker, shorten};
 use super::tree::{Node, Tree};
 
+/// What people write for a choice, and what it is called here.
+const SYNONYMS: [(&str, &str); 4] = [("average", "mean"), ("avg", "mean"), ("add", "sum"), ("total", "sum")];
+
 /// A tree is at most 32 deep and each level takes a few steps through references and alternatives; a schema that
 /// needs more refers to itself.
 const STEPS_MAX: usize = 256;
@@ -197,7 +200,11 @@ impl<'s> Checker<'s> {
         let Tree::Text(text) = &node.value else {
             return self.tracker.error("recipe.type", node.line, message, None);
         };
-        let close = closest(text, choices.iter().filter_map(|choice| choice.as_str()));
+        let known = || choices.iter().filter_map(|choice| choice.as_str());
+        let meant =
+            SYNONYMS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).map(|(_, meant)| *meant);
+        let close = meant.filter(|meant| known().any(|choice| choice == *meant));
+        let close = close.or_else(|| closest(text, known()));
         let fix = close.map(|close| format!("did you mean \"{close}\"?"));
         self.tracker.error("recipe.choice", node.line, message, fix.as_deref());
     }

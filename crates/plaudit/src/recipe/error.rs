@@ -173,7 +173,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// "did you mean ...?": the closest candidate, or up to three that hold the word as a part, as `ngram` in
-/// `ngram_repetition_penalty`.
+/// `ngram_repetition_penalty`. What stands between words does not count: `mathverify` is in `math_verify_reward`.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
     if let Some(near) = closest(word, candidates.clone()) {
         return Some(format!("did you mean {near:?}?"));
@@ -181,8 +181,10 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     if !(3..=WORD_MAX).contains(&word.len()) {
         return None;
     }
-    let part = word.to_lowercase();
-    let holding = candidates.into_iter().filter(|candidate| candidate.to_lowercase().contains(&part));
+    let bare = |name: &str| name.to_lowercase().replace(['_', '-', '.'], "");
+    let part = bare(word);
+    let holding =
+        candidates.into_iter().filter(|candidate| !part.is_empty() && bare(candidate).contains(&part));
     let names: Vec<String> = holding.take(3).map(|name| format!("{name:?}")).collect();
     let (last, others) = names.split_last()?;
     Some(match others {
@@ -278,7 +280,8 @@ mod tests {
         let lengths = "did you mean \"total_length\", \"thought_length\" or \"length_penalty\"?";
         assert_eq!(said("Length").as_deref(), Some(lengths));
         assert_eq!(said("totl_length").as_deref(), Some("did you mean \"total_length\"?"));
-        assert_eq!((said("ng"), said(""), said("judge")), (None, None, None));
+        assert_eq!(said("ThoughtLen").as_deref(), Some("did you mean \"thought_length\"?"));
+        assert_eq!((said("ng"), said(""), said("judge"), said("___")), (None, None, None, None));
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(super) fn resolve(word: &str) -> Result<Tree, ScalarError> {
     if is_switch(word) {
         return Err(ambiguous(
             "yes, no, on, off, y and n are text to some YAML readers and a truth value to others",
+            "write true or false, a number where one is wanted, or put text in quotes",
         ));
     }
     let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
@@ -67,28 +68,29 @@ fn number_error(message: &'static str) -> ScalarError {
     ScalarError { code: "recipe.number", message, fix: None }
 }
 
-fn ambiguous(message: &'static str) -> ScalarError {
-    ScalarError { code: "recipe.type", message, fix: Some("put it in quotes") }
+fn ambiguous(message: &'static str, fix: &'static str) -> ScalarError {
+    ScalarError { code: "recipe.type", message, fix: Some(fix) }
 }
 
 /// Forms that only some YAML versions read as numbers.
 fn foreign_number(digits: &str) -> Option<ScalarError> {
+    let ambiguous = |message| Some(ambiguous(message, "write a plain decimal number, or put text in quotes"));
     let bytes = digits.as_bytes();
     let all_digits = bytes.iter().all(u8::is_ascii_digit);
     if all_digits && bytes.len() > 1 && bytes[0] == b'0' {
-        return Some(ambiguous("a leading zero means octal to some YAML readers"));
+        return ambiguous("a leading zero means octal to some YAML readers");
     }
     if let [b'0', b'o' | b'O' | b'x' | b'X' | b'b' | b'B', rest @ ..] = bytes
         && !rest.is_empty()
         && rest.iter().all(|b| b.is_ascii_hexdigit() || *b == b'_')
     {
-        return Some(ambiguous("octal, hexadecimal and binary numbers are read differently by YAML readers"));
+        return ambiguous("octal, hexadecimal and binary numbers are read differently by YAML readers");
     }
     if digits.contains('_') && is_number(&digits.replace('_', "")) {
-        return Some(ambiguous("underscores inside a number are read differently by YAML readers"));
+        return ambiguous("underscores inside a number are read differently by YAML readers");
     }
     if is_sexagesimal(digits) {
-        return Some(ambiguous("digits with colons are a number to base 60 to some YAML readers"));
+        return ambiguous("digits with colons are a number to base 60 to some YAML readers");
     }
     None
 }

@@ -181,6 +181,39 @@ fn what_is_wrong_with_a_judge_is_said_where_it_is_and_once() {
 }
 
 #[test]
+fn a_ranking_by_probabilities_is_refused() {
+    let told = |component: &str, verdict: &str| {
+        let judge = format!("base_url: \"http://h/v1\", model: m, verdict: {verdict}");
+        let yaml = format!("components: {{ q: {{ {component} }} }}\njudges: {{ main: {{ {judge} }} }}\n");
+        Recipe::from_yaml(&yaml).and_then(|recipe| recipe.plan()).err().map(|errors| errors.to_string())
+    };
+    let ranks = "reward: principle, mode: listwise, principles: [helpfulness]";
+    let found = told(ranks, "logprobs").unwrap();
+    assert!(found.contains("line 1, components.q.mode: mode listwise asks for a ranking"), "{found}");
+    assert!(found.contains("set judges.main.verdict to auto or json"), "{found}");
+    assert_eq!(told(ranks, "json").or(told(ranks, "auto")), None);
+    assert_eq!(told("reward: principle, principles: [helpfulness]", "logprobs"), None);
+    let own =
+        "reward: judge, mode: listwise, prompt: \"{{ fence }} {{ responses }}\", answer: { label: logprobs }";
+    assert!(told(own, "auto").unwrap().contains("label: whole"), "{:?}", told(own, "auto"));
+}
+
+#[test]
+fn mistakes_of_values_name_what_was_probably_meant() {
+    let told = |line: &str| {
+        mistakes(&format!("components: {{ a: {{ reward: length_penalty }} }}\n{line}\n")).join("\n")
+    };
+    assert!(told("combine: average").contains("did you mean \"mean\"?"), "{}", told("combine: average"));
+    assert!(
+        told("combine: product").ends_with("found text \"product\" (recipe.choice)"),
+        "{}",
+        told("combine: product")
+    );
+    let weight = mistakes("components: { a: { reward: length_penalty, weight: yes } }\n").join("\n");
+    assert!(weight.contains("a number where one is wanted"), "{weight}");
+}
+
+#[test]
 fn a_misspelt_override_names_its_neighbour() {
     for (path, value, wanted) in [
         ("components.fromat.weight", "0.1", "did you mean components.format?"),

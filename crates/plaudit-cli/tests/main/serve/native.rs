@@ -13,6 +13,24 @@ fn served(name: &str) -> (Folder, Service) {
 }
 
 #[test]
+fn the_log_begins_with_what_is_served() {
+    let folder = Folder::new("serve-ready");
+    let recipe = folder.file("length.yaml", LENGTH);
+    let service = Service::start(&folder, &["--recipe", &recipe, "--recipe", "tutorial"]);
+    until("it is ready", || folder.read("log").contains("\"ready\""));
+    let log = folder.read("log");
+    let line: Value = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .find(|line: &Value| line["event"] == "ready")
+        .unwrap();
+    assert_eq!(line["dashboard"], format!("http://{}", service.address));
+    assert!(line["recipes"].as_str().unwrap().contains("tutorial"), "{line}");
+    assert_eq!(line["judges"], "main=qwen3-32b");
+    assert_eq!(line["state"], folder.path("state"));
+}
+
+#[test]
 fn score_agrees_with_the_command_and_names_bad_lines() {
     let (folder, service) = served("serve-score");
     let lines = crate::support::rollouts(6, 4);

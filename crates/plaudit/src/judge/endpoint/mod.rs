@@ -72,6 +72,22 @@ impl Endpoint {
         self.protocol().local.is_some()
     }
 
+    /// The path of its requests below `base_url`; empty where there is nothing to send.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/chat/completions",
+            Self::Classify => "/classify",
+            Self::Pooling => "/pooling",
+            Self::Embeddings => "/embeddings",
+            Self::Overlap => "",
+        }
+    }
+
+    /// Whether servers have that path below `/v1`. vLLM has those of its own beside it.
+    pub fn is_below_v1(self) -> bool {
+        matches!(self, Self::Chat | Self::Embeddings)
+    }
+
     /// The fields of a request that the engine sets, so that a recipe's `extra` cannot.
     pub fn reserved(self) -> &'static [&'static str] {
         self.protocol().reserved

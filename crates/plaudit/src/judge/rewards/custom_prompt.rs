@@ -117,6 +117,11 @@ fn read_answer(written: Option<&AnswerConfig>, mode: Mode) -> Result<CustomAnswe
         },
         _ => return refuse("must name exactly one of json, tag and label"),
     };
+    if mode == Mode::Listwise && written.label == Some(Label::Logprobs) {
+        return refuse(
+            "has label: logprobs for one label, and mode listwise asks for a ranking: write label: whole or json",
+        );
+    }
     let range = match (mode, written.min, written.max) {
         (Mode::Pointwise, Some(min), Some(max)) if min < max => Range::new(min, max),
         (Mode::Pointwise, _, _) => return refuse("must declare min and max, with min below max"),

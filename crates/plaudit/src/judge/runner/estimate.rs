@@ -26,8 +26,12 @@ pub struct CostEstimate {
     pub prompt_tokens: u64,
     /// About how many tokens it would write.
     pub completion_tokens: u64,
+    /// How many it may write at most, by its `max_tokens`; none where nothing limits it.
+    pub completion_tokens_max: Option<u64>,
     /// What that would cost, where there is a price.
     pub cost: Option<f64>,
+    /// What it may cost at most, where there is a price and a limit.
+    pub cost_max: Option<f64>,
     /// Whether exactly these calls would be made, rather than at most.
     pub exact: bool,
     /// Groups that are larger than the component's aggregate takes. No call is made about them.
@@ -131,8 +135,14 @@ impl JudgeRunner {
         one.prompt_tokens += read;
         one.completion_tokens += written;
         one.exact &= most == calls.len();
-        if let (Some(cost), Some(price)) = (&mut one.cost, settings.config.price) {
-            *cost += (read as f64 * price.input + written as f64 * price.output) / 1e6;
+        // A judge that writes no text has no `max_tokens` to keep to.
+        let longest = if written == 0 { Some(0) } else { settings.config.max_tokens.map(u64::from) };
+        let longest = longest.map(|tokens| tokens.saturating_mul((most - known) as u64).max(written));
+        one.completion_tokens_max = one.completion_tokens_max.zip(longest).map(|(sum, more)| sum + more);
+        if let Some(price) = settings.config.price {
+            let cost = |written: u64| (read as f64 * price.input + written as f64 * price.output) / 1e6;
+            one.cost = one.cost.map(|sum| sum + cost(written));
+            one.cost_max = one.cost_max.zip(longest).map(|(sum, longest)| sum + cost(longest));
         }
     }
 }
@@ -154,6 +164,8 @@ fn entry<'f>(
             known: 0,
             prompt_tokens: 0,
             completion_tokens: 0,
+            completion_tokens_max: Some(0),
+            cost_max: judge.config.price.map(|_| 0.0),
             cost: judge.config.price.map(|_| 0.0),
             exact: true,
             too_large: None,
