@@ -2,6 +2,8 @@
 
 mod judging;
 
+pub(crate) use judging::learned;
+
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Output;

@@ -61,7 +61,10 @@ fn chat(trial: &Trial, judge: &ResolvedJudge, attempt: Attempt<'_>) -> (CheckRes
             let most = format!("{} of {} calls failed", failed.len(), calls.len());
             (Doubtful, format!("{}: {forms}; {most}\n{}", named(judge), cause(reason)))
         }
-        None => (Good, format!("{}: {forms}{}", named(judge), latency(trial, &judge.name))),
+        None => {
+            let (latency, learned) = (latency(trial, &judge.name), learned(trial, &judge.name));
+            (Good, format!("{}: {forms}{latency}{learned}", named(judge)))
+        }
     }
 }
 
@@ -118,6 +121,13 @@ fn latency(trial: &Trial, judge: &str) -> String {
     let seconds =
         tallies.iter().find(|tally| tally.judge == judge).and_then(|tally| tally.latency.quantile(0.5));
     seconds.map_or_else(String::new, |seconds| format!(", {} ms", whole((seconds * 1000.0).ceil() as u64)))
+}
+
+/// Why better forms were left, and which parameters the endpoint refused, a line each.
+fn learned(trial: &Trial, judge: &str) -> String {
+    let tallies = trial.engine.tallies();
+    let of_judge = tallies.iter().filter(|tally| tally.judge == judge);
+    of_judge.flat_map(crate::summary::learned).map(|line| format!("\n{line}")).collect()
 }
 
 /// Why a judge gives no verdict, and what to do: another address where that one answers.

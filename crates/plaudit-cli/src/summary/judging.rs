@@ -38,6 +38,16 @@ pub(super) fn verdicts(judging: &Judging) -> Vec<String> {
     lines
 }
 
+/// Why a judge is not asked in the best form, or not with every parameter, a line each.
+pub(crate) fn learned(tally: &Tally) -> Vec<String> {
+    let left = tally.formats.iter().filter(|choice| !choice.left.is_empty());
+    let mut lines: Vec<String> = left.map(|choice| choice.text.clone()).collect();
+    if !tally.left_out.is_empty() {
+        lines.push(format!("asked without {}, which the endpoint refuses", tally.left_out.join(" and ")));
+    }
+    lines
+}
+
 /// What a judge was asked, how fast it was, and what went wrong.
 pub(super) fn calls(tally: &Tally) -> Vec<String> {
     let asked = tally.calls + tally.cached + tally.shared;
@@ -74,12 +84,7 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
         parts.push(format!("cost {}", short(cost)));
     }
     let mut lines = vec![parts.join(", ")];
-    lines.extend(
-        tally.formats.iter().filter(|choice| !choice.left.is_empty()).map(|choice| choice.text.clone()),
-    );
-    if !tally.left_out.is_empty() {
-        lines.push(format!("asked without {}, which the endpoint refuses", tally.left_out.join(" and ")));
-    }
+    lines.extend(learned(tally));
     if tally.calls > 0 && tally.latency.moments.count == 0 {
         lines.push("never answered: does it run, and is its base_url right?".to_owned());
     }
