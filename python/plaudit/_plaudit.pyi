@@ -160,7 +160,9 @@ class CompletionQueue:
 @final
 class Reward:
     def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Reward: ...
-    def score(self, fields: _Rollout) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any]]: ...
+    def score(
+        self, fields: _Rollout
+    ) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any], bool | None]: ...
 
 def aggregate(
     name: str, n: int, comparisons: Sequence[tuple[int, int, int | None]], params: dict[str, Any]
