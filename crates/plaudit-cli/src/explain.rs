@@ -3,6 +3,7 @@
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
+use crate::imports::ImportArgs;
 use crate::rewards::print;
 use crate::state::State;
 use crate::summary::short;
@@ -44,6 +45,8 @@ pub(crate) struct Explain {
     /// As data
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) imports: ImportArgs,
 }
 
 impl Explain {
