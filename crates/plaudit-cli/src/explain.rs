@@ -232,6 +232,7 @@ fn verdict(exchange: &CallTranscript, rollouts: &[Rollout<'_>]) -> String {
             let ranked: Vec<&str> = order.iter().map(|place| names[*place].as_str()).collect();
             format!("ranked {}", ranked.join(" > "))
         }
+        Ok(Verdict::Text(text)) => text.clone(),
     }
 }
 

@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod join;
 mod journals;
+mod judges;
 mod report;
 mod reward;
 mod text;
@@ -46,6 +47,8 @@ mod _plaudit {
     use super::join::{CompletionQueue, PyJoin};
     #[pymodule_export]
     use super::journals::check_state;
+    #[pymodule_export]
+    use super::judges::Judges;
     #[pymodule_export]
     use super::main;
     #[pymodule_export]

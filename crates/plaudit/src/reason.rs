@@ -209,8 +209,10 @@ codes! {
     TemplateFailed = "recipe.template_failed",
     /// The tokenizer file that the recipe names cannot cut the reference.
     TokenizerFailed = "recipe.tokenizer_failed",
-    /// A reward that the caller brought failed, or gave back something that is no list of numbers.
+    /// A reward that the caller brought failed, says so of the rollout, or gave back something that is no score.
     RewardFailed = "reward.failed",
+    /// A reward that the caller brought says that the response broke one of its limits.
+    RewardFloored = "reward.floored",
     /// A reward that the caller brought says that it does not apply.
     RewardAbstained = "reward.abstained",
     /// A rule returned something that is not a finite number.

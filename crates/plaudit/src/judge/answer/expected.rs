@@ -26,6 +26,8 @@ pub enum Verdict {
     },
     /// All that were shown, as places in the order of showing, best first.
     Ranking(Vec<usize>),
+    /// The reply to a free question.
+    Text(String),
 }
 
 /// How a judge is asked to say its verdict, from the one that is hardest to forge to the one that every judge can give.
