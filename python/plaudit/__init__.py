@@ -9,29 +9,38 @@ report.totals        # numpy, one number a rollout, NaN where it could not be sc
 
 from plaudit._plaudit import VERSION as __version__
 from plaudit._plaudit import ArgumentError, PlauditError, RecipeError, RunError
+from plaudit.answers import Score
 from plaudit.custom import register
 from plaudit.engine import Engine
 from plaudit.join import Join
+from plaudit.judges import Judge, JudgeError, judge
 from plaudit.report import Report
 from plaudit.result import Result
 from plaudit.single_reward import Aggregate, SingleReward, aggregate, recipes, replay, reward, rewards
+from plaudit.trainer_functions import trl_function, verl_function
 
 __all__ = [
     "Aggregate",
     "ArgumentError",
     "Engine",
     "Join",
+    "Judge",
+    "JudgeError",
     "PlauditError",
     "RecipeError",
     "Report",
     "Result",
     "RunError",
+    "Score",
     "SingleReward",
     "__version__",
     "aggregate",
+    "judge",
     "recipes",
     "register",
     "replay",
     "reward",
     "rewards",
+    "trl_function",
+    "verl_function",
 ]

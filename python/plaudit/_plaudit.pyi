@@ -13,6 +13,7 @@ __all__ = [
     "CompletionQueue",
     "Engine",
     "Join",
+    "Judges",
     "PlauditError",
     "RecipeError",
     "Report",
@@ -32,10 +33,10 @@ __all__ = [
 ]
 VERSION: str
 
+# Takes columns by group, parameters, a timeout and the judges.
+_Call = Callable[[list[list[list[Any]]], dict[str, Any], float, "Judges | None"], list[Any]]
 # Name, page, schema of the parameters, whether it compares a group, and the callable.
-_Function = tuple[
-    str, str, dict[str, Any], bool, Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]]
-]
+_Function = tuple[str, str, dict[str, Any], bool, _Call]
 # Prompts, responses, references, groups, tokens, extras, ids, finish reasons and tools.
 _Columns = tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]
 # Prompt, response, reference, tokens, extra, finish reason and tools.
@@ -158,9 +159,24 @@ class CompletionQueue:
     def take(self) -> list[tuple[int, Any]]: ...
 
 @final
+class Judges:
+    def names(self) -> list[str]: ...
+    def ask(
+        self,
+        judge: str,
+        questions: Sequence[Sequence[tuple[str, str]]],
+        choices: Sequence[str] | None,
+        schema: dict[str, Any] | None,
+        timeout: float,
+        done: Callable[[list[tuple[str | None, tuple[str, str] | None]] | None], object],
+    ) -> bool: ...
+
+@final
 class Reward:
     def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Reward: ...
-    def score(self, fields: _Rollout) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any]]: ...
+    def score(
+        self, fields: _Rollout
+    ) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any], bool | None]: ...
 
 def aggregate(
     name: str, n: int, comparisons: Sequence[tuple[int, int, int | None]], params: dict[str, Any]
@@ -169,14 +185,14 @@ def check_state(place: str) -> None: ...
 def fill_with_group_means(
     values: Sequence[float | None], groups: Sequence[Sequence[int]]
 ) -> list[float | None]: ...
-def main(arguments: Sequence[str]) -> int: ...
+def main(arguments: Sequence[str], import_module: Callable[[str], str | None]) -> int: ...
 def recipes() -> list[str]: ...
 def register(
     name: str,
     page: str,
     schema: dict[str, Any],
     compares: bool,
-    call: Callable[[list[list[list[Any]]], dict[str, Any], float], list[Any]],
+    call: _Call,
 ) -> None: ...
 def replay(state: str) -> list[str]: ...
 def response_of(transcript: str, prompt: str) -> str | None: ...

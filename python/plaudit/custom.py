@@ -6,14 +6,15 @@ import asyncio
 import functools
 import inspect
 import logging
-import math
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
-from plaudit import _plaudit
+from plaudit import _plaudit, answers
+from plaudit.judges import JudgeError, asking
 from plaudit.timeouts import Failure, run
+from plaudit.trainer_functions import TrainerFunction
 
 log = logging.getLogger("plaudit")
 
@@ -26,12 +27,6 @@ SLOW_S, MAX_PARALLEL = 1.0, 8
 GRACE_S = 1.0
 # So many exceptions are kept for `on_error="raise"`, which raises the first of a batch.
 MAX_RAISED = 64
-
-# The most characters of an exception in a reason.
-MAX_MESSAGE = 500
-
-# The largest number that 32 bits hold.
-LARGEST = (2 - 2**-23) * 2.0**127
 
 _COLUMNS = ("prompts", "responses", "references", "extras")
 # The position of each column by its name, in the plural and in the singular.
@@ -60,24 +55,33 @@ _functions: dict[str, CustomReward] = {}
 _logged: set[tuple[str, str, str, int]] = set()
 
 
-def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]:
+@overload
+def register(name: str, *, per: Per | None = None) -> Callable[[Function], Function]: ...
+@overload
+def register(name: str, function: Function, *, per: Per | None = None) -> Function: ...
+def register(name: str, function: Any = None, *, per: Per | None = None) -> Any:
     """Makes a function a reward of this process, which recipes name.
 
-    The function takes `(prompts, responses, references, extras)`, lists of equal length, and returns as many numbers; None
-    where the reward does not apply. It may be a coroutine function: all calls of a batch then run at once. Further
-    parameters are those that a recipe may set.
+    The function takes `(prompts, responses, references, extras)`, lists of equal length, and returns as many answers: numbers,
+    None where the reward does not apply, `plaudit.Score`, or dicts with `score`. It may be a coroutine function: all calls of a
+    batch then run at once. Further parameters are those that a recipe may set.
+
+    Registering a name again changes what recipes get that are loaded later; an engine keeps the function that it was made with.
 
     An exception makes the rollouts of that call invalid, with the last line of the traceback as the reason; the traceback
-    goes to the logger `plaudit`, once for each place that raises. A call that takes longer than the recipe's
-    `groups.timeout` makes its rollouts invalid, `group.deadline`; a call that cannot be stopped is abandoned.
+    goes to the logger `plaudit`, once for each place that raises. What cannot be read as an answer, NaN among it, makes its
+    own rollout invalid. A call that takes longer than the recipe's `groups.timeout` makes its rollouts invalid,
+    `group.deadline`; a call that cannot be stopped is abandoned.
 
     Args:
         name: The name of the reward in recipes.
+        function: The function; left out where `register` decorates it.
         per: `"batch"` calls the function once a batch, `"group"` once a group, and `"rollout"` once a rollout, with single
-            values in place of lists.
+            values in place of lists. Where it is None, what `verl_function` and `trl_function` make knows it, and all others
+            are called once a batch.
 
     Returns:
-        A decorator, which returns the function unchanged.
+        The function, unchanged; or a decorator that returns it.
 
     Raises:
         ArgumentError: The function does not take the four columns in their order, the name is that of a shipped reward, or
@@ -90,11 +94,14 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
     """
     if not isinstance(name, str):
         raise _plaudit.ArgumentError('a reward is registered under a name: @plaudit.register("NAME")')
-    if per not in ("batch", "group", "rollout"):
+    if per not in (None, "batch", "group", "rollout"):
         raise _plaudit.ArgumentError(f"per is 'batch', 'group' or 'rollout', not {per!r}")
 
-    def add(function: Function) -> Function:
-        reward = CustomReward(name, function, per)
+    def add(function: Any) -> Any:
+        own = function.per if isinstance(function, TrainerFunction) else None
+        if own is not None and per not in (None, own):
+            raise _plaudit.ArgumentError(f"{function!r} is called once a {own}, not once a {per}")
+        reward = CustomReward(name, function, per or own or "batch")
         _plaudit.register(*reward.kind())
         _functions[name] = reward
         # The errors of a function that was changed are logged anew.
@@ -102,7 +109,7 @@ def register(name: str, *, per: Per = "batch") -> Callable[[Function], Function]
             _logged.discard(key)
         return function
 
-    return add
+    return add if function is None else add(function)
 
 
 def registered() -> dict[str, CustomReward]:
@@ -126,25 +133,37 @@ class _Call:
         self.name, self.function, self.per = reward.name, reward.function, reward.per
         self.raised = raised
         called = type(self.function).__call__
-        self.awaits = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+        self.awaits = (
+            self.function.awaits
+            if isinstance(self.function, TrainerFunction)
+            else inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+        )
 
     def __call__(
-        self, groups: list[list[list[Any]]], parameters: dict[str, Any], timeout: float
+        self,
+        groups: list[list[list[Any]]],
+        parameters: dict[str, Any],
+        timeout: float,
+        judges: _plaudit.Judges | None,
     ) -> list[Any]:
         calls = list(self._calls(groups))
         # Before the call, because the function may change the lists.
         sizes = [len(group[1]) for group in groups]
         if not self.awaits:
-            each = [functools.partial(self._one, columns, parameters, timeout) for columns in calls]
+            each = [functools.partial(self._one, columns, parameters, timeout, judges) for columns in calls]
             results = run(each, workers=MAX_PARALLEL, timeout=timeout, patience=SLOW_S)
             return self._by_group(sizes, [_or_error(result, timeout) for result in results])
-        answers: list[Any] = [_late(timeout)] * len(calls)
+        given: list[Any] = [_late(timeout)] * len(calls)
+
+        def together() -> None:
+            with asking(judges, timeout):
+                asyncio.run(self._all(calls, parameters, timeout, given))
+
         # On a thread, so that a coroutine that blocks the loop is abandoned as well.
-        together = functools.partial(asyncio.run, self._all(calls, parameters, timeout, answers))
         ended = run([together], workers=1, timeout=timeout + GRACE_S)[0]
         if isinstance(ended, Failure) and not ended.late:
-            answers = [ended.reason if isinstance(answer, TimeoutError) else answer for answer in answers]
-        return self._by_group(sizes, list(answers))
+            given = [ended.reason if isinstance(answer, TimeoutError) else answer for answer in given]
+        return self._by_group(sizes, list(given))
 
     def _calls(self, groups: list[list[list[Any]]]) -> Any:
         if self.per == "batch":
@@ -156,16 +175,16 @@ class _Call:
                 yield from (list(row) for row in zip(*group, strict=True))
 
     async def _all(
-        self, calls: list[list[Any]], parameters: dict[str, Any], timeout: float, answers: list[Any]
+        self, calls: list[list[Any]], parameters: dict[str, Any], timeout: float, given: list[Any]
     ) -> None:
         """Replaces the late answers by those that come in time."""
 
         async def answer(at: int, columns: list[Any]) -> None:
             wanted = self._wanted(columns)
             try:
-                answers[at] = self._checked(wanted, await self.function(*columns, **parameters))
+                given[at] = self._checked(wanted, await self.function(*columns, **parameters))
             except Exception as error:
-                answers[at] = self._failed(error)
+                given[at] = self._failed(wanted, error)
 
         async def one(at: int, columns: list[Any]) -> None:
             try:
@@ -175,18 +194,28 @@ class _Call:
 
         await asyncio.gather(*(one(at, columns) for at, columns in enumerate(calls)))
 
-    def _one(self, columns: list[Any], parameters: dict[str, Any], timeout: float) -> Any:
+    def _one(
+        self,
+        columns: list[Any],
+        parameters: dict[str, Any],
+        timeout: float,
+        judges: _plaudit.Judges | None,
+    ) -> Any:
         wanted = self._wanted(columns)
         try:
-            answer = self.function(*columns, **parameters)
-            if inspect.isawaitable(answer):
-                answer = asyncio.run(asyncio.wait_for(answer, timeout))
+            with asking(judges, timeout):
+                answer = self.function(*columns, **parameters)
+                if inspect.isawaitable(answer):
+                    answer = asyncio.run(asyncio.wait_for(answer, timeout))
             return self._checked(wanted, answer)
         except Exception as error:
-            return self._failed(error)
+            return self._failed(wanted, error)
 
-    def _failed(self, error: Exception) -> str:
+    def _failed(self, wanted: int | None, error: Exception) -> Any:
         """The message of an exception. Its traceback is logged once for each place that raises."""
+        if isinstance(error, JudgeError):
+            # No fault of the function's: the rollouts have the reason of the judge.
+            return [answers.read(error)] * (1 if wanted is None else wanted)
         message = _last_line(error)
         frames = traceback.extract_tb(error.__traceback__)
         file, line = (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)
@@ -204,46 +233,28 @@ class _Call:
         """How many numbers a call must return; None for a single one."""
         return None if self.per == "rollout" else len(columns[1])
 
-    def _checked(self, wanted: int | None, answer: Any) -> list[float | str | None]:
+    def _checked(self, wanted: int | None, answer: Any) -> list[Any]:
         if wanted is None:
-            return [_number(answer)]
+            return [answers.read(answer)]
         if hasattr(answer, "tolist"):
             answer = answer.tolist()
         if not isinstance(answer, Sequence) or isinstance(answer, str):
             raise TypeError(f"the reward gave back {type(answer).__name__}, not a list of numbers")
         if len(answer) != wanted:
             raise ValueError(f"the reward gave back {len(answer)} numbers for {wanted} responses")
-        return [_number(item) for item in answer]
+        return [answers.read(item) for item in answer]
 
-    def _by_group(self, sizes: list[int], answers: list[Any]) -> list[Any]:
+    def _by_group(self, sizes: list[int], found: list[Any]) -> list[Any]:
         """One answer a group: a list, or an error message for all of it."""
         if self.per == "group":
-            given = iter(answers)
+            given = iter(found)
             return [next(given) if size else [] for size in sizes]
         if self.per == "batch":
-            flat = answers[0] if isinstance(answers[0], list) else [answers[0]] * sum(sizes)
+            flat = found[0] if isinstance(found[0], list) else [found[0]] * sum(sizes)
         else:
-            flat = [answer[0] if isinstance(answer, list) else answer for answer in answers]
+            flat = [answer[0] if isinstance(answer, list) else answer for answer in found]
         given = iter(flat)
         return [[next(given) for _ in range(size)] for size in sizes]
-
-
-def _number(item: Any) -> float | str | None:
-    if item is None:
-        return None
-    if isinstance(item, (str, bytes)):
-        return f"the reward gave back {type(item).__name__} in place of a number"
-    try:
-        value = float(item)
-    except OverflowError:
-        return "the reward gave back a number beyond all that a float can hold"
-    except (TypeError, ValueError):
-        return f"the reward gave back {type(item).__name__} in place of a number"
-    if not math.isfinite(value):
-        return f"the reward gave back {value}"
-    if abs(value) > LARGEST:
-        return f"the reward gave back {value:g}, and trainers compute with 32 bits"
-    return value
 
 
 def _or_error(result: Any, timeout: float) -> Any:
@@ -264,7 +275,7 @@ def _last_line(error: Exception) -> str:
     """The type and the first line of the message, as the traceback ends with them."""
     parts = traceback.format_exception_only(error)
     lines = next((part for part in parts if not part.startswith(" ")), "").strip().splitlines()
-    return lines[0][:MAX_MESSAGE] if lines else type(error).__name__
+    return lines[0][: answers.MAX_MESSAGE] if lines else type(error).__name__
 
 
 def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -77,10 +77,10 @@ class SingleReward:
         Example:
             >>> plaudit.reward("number_accuracy").score("It is 42.", reference=42).value
         """
-        value, outcome, reason, info = self._inner.score(
+        value, outcome, reason, info, correct = self._inner.score(
             (prompt, response, reference, tokens, extra, finish_reason, tools)
         )
-        return Result(value, outcome, reason, info=info)
+        return Result(value, outcome, reason, info=info, correct=correct)
 
     __call__ = score
 

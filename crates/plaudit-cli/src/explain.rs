@@ -3,6 +3,7 @@
 use crate::console::{Style, printable};
 use crate::error::CliError;
 use crate::files::Source;
+use crate::imports::ImportArgs;
 use crate::rewards::print;
 use crate::state::State;
 use crate::summary::short;
@@ -44,6 +45,8 @@ pub(crate) struct Explain {
     /// As data
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) imports: ImportArgs,
 }
 
 impl Explain {
@@ -250,6 +253,7 @@ fn verdict(exchange: &CallTranscript, rollouts: &[Rollout<'_>]) -> String {
             let ranked: Vec<&str> = order.iter().map(|place| names[*place].as_str()).collect();
             format!("ranked {}", ranked.join(" > "))
         }
+        Ok(Verdict::Text(text)) => text.clone(),
     }
 }
 

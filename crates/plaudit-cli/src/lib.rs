@@ -7,6 +7,7 @@ mod doctor;
 mod error;
 mod explain;
 mod files;
+mod imports;
 mod init;
 mod interrupt;
 mod judge_sim;
@@ -27,11 +28,13 @@ mod summary;
 mod token;
 
 pub use explain::explanation;
+pub use imports::Import;
 pub use replay::replay;
 
 use clap::{Parser, Subcommand};
 use console::Console;
 use error::CliError;
+use imports::ImportArgs;
 use std::ffi::OsString;
 
 /// Every rollout was scored.
@@ -80,8 +83,26 @@ enum Verb {
     Doctor(doctor::Doctor),
 }
 
-/// Runs the command and gives back its exit code.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+impl Verb {
+    /// The modules that are imported before the verb runs.
+    fn imports(&self) -> Option<&ImportArgs> {
+        match self {
+            Self::Score(verb) => Some(&verb.scoring.recipe.imports),
+            Self::Rank(verb) => Some(&verb.scoring.recipe.imports),
+            Self::Rewards(verb) => Some(&verb.imports),
+            Self::Recipe(verb) => verb.imports(),
+            Self::Plan(verb) => Some(&verb.recipe.imports),
+            Self::Replay(verb) => Some(&verb.imports),
+            Self::Explain(verb) => Some(&verb.imports),
+            Self::Serve(verb) => Some(&verb.imports),
+            Self::Doctor(verb) => Some(&verb.recipe.imports),
+            Self::Init(_) | Self::JudgeSim(_) | Self::Report(_) | Self::Token(_) => None,
+        }
+    }
+}
+
+/// Runs the command and gives back its exit code. `import` imports a Python module, where there is an interpreter.
+pub fn main(arguments: impl IntoIterator<Item = OsString>, import: Option<&Import<'_>>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -90,7 +111,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return if error.use_stderr() { FAILED } else { GOOD };
         }
     };
-    let done = match &arguments.verb {
+    let imported = arguments.verb.imports().map_or(Ok(()), |imports| imports.load(import));
+    let done = imported.and_then(|()| match &arguments.verb {
         Verb::Score(verb) => verb.run(),
         Verb::Rank(verb) => verb.run(),
         Verb::Rewards(verb) => verb.run(),
@@ -104,7 +126,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Report(verb) => verb.run(),
         Verb::Token(verb) => verb.run(),
         Verb::Doctor(verb) => verb.run(),
-    };
+    });
     match done {
         Ok(code) => code,
         Err(CliError::Closed) => GOOD,

@@ -6,5 +6,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    ExitCode::from(plaudit_cli::main(std::env::args_os()))
+    ExitCode::from(plaudit_cli::main(std::env::args_os(), None))
 }

@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     /// The rollouts: a file of JSON lines or Parquet, or - for JSON lines from stdin
     rollouts: String,
     #[command(flatten)]
-    recipe: RecipeArgs,
+    pub(crate) recipe: RecipeArgs,
     /// Read a field from another name, such as prompt=question
     #[arg(long = "field", value_name = "FIELD=NAME", value_parser = pair)]
     fields: Vec<(String, String)>,

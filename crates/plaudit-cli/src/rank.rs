@@ -30,7 +30,7 @@ pub(crate) struct Rank {
     #[arg(long, short, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     keep: u64,
     #[command(flatten)]
-    scoring: ScoringArgs,
+    pub(crate) scoring: ScoringArgs,
 }
 
 impl Rank {

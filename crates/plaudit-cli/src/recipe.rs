@@ -2,6 +2,7 @@
 
 use crate::console::{Style, printable};
 use crate::error::CliError;
+use crate::imports::ImportArgs;
 use crate::rewards::print;
 use crate::scoring::{overridden, pair};
 use crate::summary::short;
@@ -50,12 +51,22 @@ struct RecipeCheck {
     /// Override a value of the recipe, such as components.length.weight=0.5
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
+    #[command(flatten)]
+    imports: ImportArgs,
     /// As data
     #[arg(long)]
     json: bool,
 }
 
 impl Recipe {
+    /// The modules that are imported first.
+    pub(crate) fn imports(&self) -> Option<&ImportArgs> {
+        match &self.verb {
+            RecipeVerb::Check(check) => Some(&check.imports),
+            RecipeVerb::Show { .. } | RecipeVerb::List | RecipeVerb::Schema => None,
+        }
+    }
+
     pub(crate) fn run(&self) -> Result<u8, CliError> {
         match &self.verb {
             RecipeVerb::Check(check) => check.run(),

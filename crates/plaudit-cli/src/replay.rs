@@ -3,6 +3,7 @@
 use crate::console::Console;
 use crate::error::CliError;
 use crate::files::{Lines, Output, Role, Source, refuse_format, refuse_overlap};
+use crate::imports::ImportArgs;
 use crate::interrupt::Interrupt;
 use crate::scoring::{Run, writes};
 use crate::state::State;
@@ -36,6 +37,8 @@ pub(crate) struct Replay {
     /// Tell only errors: no summary, no progress bar
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    pub(crate) imports: ImportArgs,
 }
 
 impl Replay {

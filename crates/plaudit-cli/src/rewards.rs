@@ -4,6 +4,7 @@ use crate::GOOD;
 use crate::console::Style;
 use crate::error::CliError;
 use crate::files::Output;
+use crate::imports::ImportArgs;
 use crate::summary::short;
 use clap::Args;
 use plaudit::recipe::did_you_mean;
@@ -27,6 +28,8 @@ pub(crate) struct Rewards {
     /// As data, with the JSON schema of the parameters
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) imports: ImportArgs,
 }
 
 impl Rewards {

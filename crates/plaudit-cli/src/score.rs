@@ -24,7 +24,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Score {
     #[command(flatten)]
-    scoring: ScoringArgs,
+    pub(crate) scoring: ScoringArgs,
     /// The format of the results [default: by the name of --out, else jsonl]
     #[arg(long, value_enum)]
     format: Option<OutputFormat>,

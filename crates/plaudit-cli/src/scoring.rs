@@ -3,6 +3,7 @@
 use crate::console::{Console, printable};
 use crate::error::CliError;
 use crate::files::{Output, Role, Source, refuse_overlap};
+use crate::imports::ImportArgs;
 use crate::interrupt::{Interrupt, Watch};
 use crate::state::{RunManifest, State};
 use crate::stream::{Done, Sink, Stream};
@@ -67,6 +68,8 @@ pub(crate) struct RecipeArgs {
     /// Override a value of the recipe, such as components.length.weight=0.5
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) imports: ImportArgs,
 }
 
 impl RecipeArgs {

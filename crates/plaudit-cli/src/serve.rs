@@ -2,6 +2,7 @@
 
 use crate::console::Console;
 use crate::error::CliError;
+use crate::imports::ImportArgs;
 use crate::scoring::pair;
 use crate::signals::Signals;
 use crate::{FAILED, GOOD};
@@ -41,6 +42,8 @@ pub(crate) struct Serve {
     /// Override a value in every recipe that has it, such as judges.main.base_url=http://127.0.0.1:7718/v1
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) imports: ImportArgs,
     /// What else there is to say: recipes, judges with their limits, what may be held and what is kept
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,

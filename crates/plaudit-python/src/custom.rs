@@ -1,23 +1,23 @@
 //! Custom rewards: registered Python functions, called with lists. An exception becomes an invalid outcome.
 
 use crate::error;
-use crate::value::from_value;
-use plaudit::outcome::{Info, Outcome};
+use crate::judges::Judges;
+use crate::value::{from_value, to_value};
+use plaudit::outcome::{Fact, Info, Outcome};
 use plaudit::reason::{Code, Reason};
 use plaudit::registry;
 use plaudit::rule::Sample;
-use plaudit::rule::custom::{Custom, CustomKind};
+use plaudit::rule::custom::{Custom, CustomCall, CustomKind};
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A registered function with the parameters of one component.
 struct PythonReward {
-    /// Takes lists of prompts, responses, references and extras, one a group, the parameters, and the timeout in seconds;
-    /// returns one list a group, or an error message for the group.
+    /// Takes lists of prompts, responses, references and extras, one a group, the parameters, the timeout in seconds, and the
+    /// judges or None; returns one list a group, or an error message for the group.
     call: Arc<Py<PyAny>>,
     parameters: Value,
     compares: bool,
@@ -28,9 +28,9 @@ impl Custom for PythonReward {
         self.compares
     }
 
-    fn score(&self, groups: &[Vec<Sample<'_>>], timeout: Duration) -> Vec<Vec<Outcome>> {
+    fn score(&self, groups: &[Vec<Sample<'_>>], call: &CustomCall) -> Vec<Vec<Outcome>> {
         let gone = || failed(groups, "The interpreter is going away.");
-        Python::try_attach(|py| match self.outcomes(py, groups, timeout) {
+        Python::try_attach(|py| match self.outcomes(py, groups, call) {
             Ok(outcomes) => outcomes,
             Err(error) => failed(groups, &error.to_string()),
         })
@@ -43,7 +43,7 @@ impl PythonReward {
         &self,
         py: Python<'_>,
         groups: &[Vec<Sample<'_>>],
-        timeout: Duration,
+        call: &CustomCall,
     ) -> PyResult<Vec<Vec<Outcome>>> {
         let columns = PyList::empty(py);
         for group in groups {
@@ -60,7 +60,8 @@ impl PythonReward {
             columns.append(PyList::new(py, lists)?)?;
         }
         let parameters = from_value(py, &self.parameters)?;
-        let answers = self.call.call1(py, (columns, parameters, timeout.as_secs_f64()))?;
+        let judges = call.judges.clone().map(|asks| Judges { asks });
+        let answers = self.call.call1(py, (columns, parameters, call.timeout.as_secs_f64(), judges))?;
         let answers = answers.bind(py).cast::<PyList>()?;
         let mut outcomes = Vec::with_capacity(groups.len());
         for (group, answer) in groups.iter().zip(answers.iter()) {
@@ -73,7 +74,8 @@ impl PythonReward {
     }
 }
 
-/// The outcome of one item: a number is a score, None says that the reward does not apply, and anything else is an error.
+/// The outcome of one item: a number is a score, None says that the reward does not apply, a tuple has an outcome by its name,
+/// and anything else is an error.
 fn outcome(item: &Bound<'_, PyAny>) -> Outcome {
     if item.is_none() {
         return Outcome::skipped(Code::RewardAbstained);
@@ -81,10 +83,48 @@ fn outcome(item: &Bound<'_, PyAny>) -> Outcome {
     if let Some(reason) = error_of(item) {
         return Outcome::invalid(reason);
     }
-    match item.cast::<PyFloat>() {
-        Ok(number) => Outcome::scored(number.value(), Info::none()),
-        Err(_) => Outcome::invalid(failure("The reward gave back something that is no number.".to_owned())),
+    if let Ok(number) = item.cast::<PyFloat>() {
+        return Outcome::scored(number.value(), Info::none());
     }
+    named(item).unwrap_or_else(|error| Outcome::invalid(failure(error.to_string())))
+}
+
+/// An outcome by its name: `scored` with a value and facts, or another one with a code and a message, either of them or none.
+fn named(item: &Bound<'_, PyAny>) -> PyResult<Outcome> {
+    let (name, first, second) = item.extract::<(String, Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+    if name == "scored" {
+        let mut info = Info::none();
+        for (name, fact) in second.cast::<PyDict>()?.iter() {
+            info.push(name.extract::<String>()?, fact_of(&fact)?);
+        }
+        return Ok(Outcome::scored(first.extract()?, info));
+    }
+    let code = first.extract::<Option<String>>()?;
+    let code = code.and_then(|code| Code::ALL.iter().copied().find(|known| known.as_str() == code));
+    let message = second.extract::<Option<String>>()?;
+    let reason = |usual: Code| match (code.unwrap_or(usual), message) {
+        (code, Some(message)) => Reason::new(code, message),
+        (code, None) => code.into(),
+    };
+    Ok(match name.as_str() {
+        "floored" => Outcome::floored(0.0, reason(Code::RewardFloored)),
+        "skipped" => Outcome::skipped(reason(Code::RewardAbstained)),
+        _ => Outcome::invalid(reason(Code::RewardFailed)),
+    })
+}
+
+/// One fact of the evidence, which the package has made plain and short.
+fn fact_of(item: &Bound<'_, PyAny>) -> PyResult<Fact> {
+    Ok(match to_value(item, &|| "info".to_owned())? {
+        Value::Bool(flag) => Fact::Bool(flag),
+        Value::String(text) => Fact::Text(text),
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(count), _) => Fact::Count(count),
+            (None, Some(value)) if number.is_f64() => Fact::Number(value),
+            _ => Fact::Json(Value::Number(number)),
+        },
+        value => Fact::Json(value),
+    })
 }
 
 /// The reason where the item is an error: a message, or a `TimeoutError`.

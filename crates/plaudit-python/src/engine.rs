@@ -358,7 +358,7 @@ impl Work {
 }
 
 /// Runs work on a thread of the pool or of its own, while this one, which gets the signals, waits. Ctrl-C cancels the work.
-fn interruptible<T: Send + 'static>(
+pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     cancel: &CancelToken,
     pool: Option<Arc<Pool>>,

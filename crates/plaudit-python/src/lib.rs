@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod join;
 mod journals;
+mod judges;
 mod report;
 mod reward;
 mod text;
@@ -21,10 +22,14 @@ use std::ffi::OsString;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Runs the command and gives back its exit code.
+/// Runs the command and gives back its exit code. `import_module` imports a module for `--import`, or returns why it cannot.
 #[pyfunction]
-fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| plaudit_cli::main(arguments))
+fn main(py: Python<'_>, arguments: Vec<OsString>, import_module: Py<PyAny>) -> u8 {
+    let import = |name: &str| {
+        let why = Python::attach(|py| import_module.call1(py, (name,))?.extract::<Option<String>>(py));
+        why.unwrap_or_else(|error| Some(error.to_string())).map_or(Ok(()), Err)
+    };
+    py.detach(|| plaudit_cli::main(arguments, Some(&import)))
 }
 
 #[pymodule]
@@ -42,6 +47,8 @@ mod _plaudit {
     use super::join::{CompletionQueue, PyJoin};
     #[pymodule_export]
     use super::journals::check_state;
+    #[pymodule_export]
+    use super::judges::Judges;
     #[pymodule_export]
     use super::main;
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use crate::batch::Batch;
 use crate::error;
+use crate::value::from_value;
 use numpy::PyArray1;
 use plaudit::exec::Pool;
 use plaudit::outcome::{Fact, Outcome};
@@ -312,5 +313,6 @@ pub(crate) fn from_fact<'py>(py: Python<'py>, fact: &Fact) -> PyResult<Bound<'py
             }
             list.into_any()
         }
+        Fact::Json(value) => from_value(py, value)?,
     })
 }

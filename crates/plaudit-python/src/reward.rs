@@ -2,17 +2,20 @@
 
 use crate::batch::{self, Fields};
 use crate::custom::{Function, kinds};
+use crate::engine::interruptible;
 use crate::error::{self, ReadError};
 use crate::report::{from_fact, reason_dict};
 use crate::value::{self, from_value, parameters};
 use plaudit::aggregate::{Comparison, Method};
-use plaudit::engine::Engine;
+use plaudit::engine::{Engine, EngineOptions, ScoreOptions};
+use plaudit::exec::CancelToken;
 use plaudit::outcome::Outcome;
 use plaudit::recipe::{Recipe, RecipeError, RecipeErrors};
 use plaudit::registry::RewardEntry;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The name of the one component of the recipe around a single reward.
 const COMPONENT: &str = "reward";
@@ -20,15 +23,15 @@ const COMPONENT: &str = "reward";
 /// The most responses whose comparisons are aggregated by hand: more than any group has, and little memory.
 const MAX_RESPONSES: usize = 1_000_000;
 
-/// The value, the outcome, the reason and the evidence.
-type Scored<'py> = (Option<f64>, &'static str, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>);
+/// The value, the outcome, the reason, the evidence, and whether the answer is right.
+type Scored<'py> = (Option<f64>, &'static str, Option<Bound<'py, PyDict>>, Bound<'py, PyDict>, Option<bool>);
 /// The scores, their errors where the method has them, and the evidence.
 type Aggregated<'py> = (Vec<f64>, Option<Vec<f64>>, Bound<'py, PyAny>);
 
 /// One reward with its parameters.
 #[pyclass(frozen, name = "Reward", module = "plaudit._plaudit")]
 pub(crate) struct PyReward {
-    engine: Engine,
+    engine: Arc<Engine>,
 }
 
 #[pymethods]
@@ -47,7 +50,9 @@ impl PyReward {
         let recipe = json!({ "components": { COMPONENT: component }, "judges": judges });
         let plan = Recipe::from_value(&recipe).and_then(|recipe| recipe.plan_with(&functions));
         let plan = plan.map_err(|mistakes| error::recipe(py, without_recipe(mistakes), false))?;
-        Ok(Self { engine: Engine::new(plan).map_err(|error| error::run(py, &error))? })
+        let keys = |name: &str| std::env::var(name).ok();
+        let engine = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() });
+        Ok(Self { engine: Arc::new(engine.map_err(|error| error::run(py, &error))?) })
     }
 
     /// Scores one response.
@@ -57,10 +62,16 @@ impl PyReward {
             Err(ReadError::Argument(error)) => return Err(error),
             Err(ReadError::Rollout(reason)) => {
                 let reason = reason_dict(py, reason.code, None, &reason.message)?;
-                return Ok((None, "invalid", Some(reason), PyDict::new(py)));
+                return Ok((None, "invalid", Some(reason), PyDict::new(py), None));
             }
         };
-        let report = py.detach(|| self.engine.score(std::slice::from_ref(&rollout)));
+        let report = if self.engine.is_rules_only() {
+            py.detach(|| self.engine.score(std::slice::from_ref(&rollout)))
+        } else {
+            let (engine, cancel) = (Arc::clone(&self.engine), CancelToken::default());
+            let options = ScoreOptions { cancel: Some(cancel.clone()), ..ScoreOptions::default() };
+            interruptible(py, &cancel, None, move || engine.score_with(&[rollout], &options))?
+        };
         let report = report.map_err(|error| error::run(py, &error))?;
         let row = report.rows.first();
         let outcome = row.and_then(|row| row.outcomes.first()?.as_ref());
@@ -73,7 +84,7 @@ impl PyReward {
         let why = outcome.map_or(refused, Outcome::reason);
         let why = why.map(|why| reason_dict(py, why.code, None, &why.message)).transpose()?;
         let word = outcome.map_or("invalid", |outcome| outcome.kind().as_str());
-        Ok((outcome.and_then(Outcome::value), word, why, info))
+        Ok((outcome.and_then(Outcome::value), word, why, info, row.and_then(|row| row.correct)))
     }
 }
 

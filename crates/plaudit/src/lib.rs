@@ -38,6 +38,9 @@ pub mod registry;
 /// Parameters, ranges and schemas that all rewards share.
 pub mod reward;
 
+/// Free questions to the judges of a recipe, which custom rewards may ask.
+pub mod question;
+
 /// What a recipe means: loaded rewards, resolved judges, weights, gates and routes.
 pub mod plan;
 

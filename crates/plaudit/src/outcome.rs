@@ -4,6 +4,8 @@
 //! so that a failure cannot become a number by accident.
 
 use crate::reason::{Code, Reason};
+use serde_json::Value;
+use std::borrow::Cow;
 
 /// A finite number. `-0.0` is kept as `0.0`, so that equal scores print the same.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -35,6 +37,20 @@ pub enum Fact {
     Numbers(Vec<f64>),
     Texts(Vec<String>),
     Constraints(Vec<ConstraintVerdict>),
+    /// What a reward of the caller's gave, in whatever shape.
+    Json(Value),
+}
+
+impl Fact {
+    /// How many bytes of text it holds beside itself, for limits on memory.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Texts(texts) => texts.iter().map(String::len).sum(),
+            Self::Json(value) => value.to_string().len(),
+            _ => 0,
+        }
+    }
 }
 
 /// Whether a response follows one constraint of its row.
@@ -48,7 +64,7 @@ pub struct ConstraintVerdict {
 
 /// The evidence beside a score, by name, in the order in which the reward gave it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Info(Vec<(&'static str, Fact)>);
+pub struct Info(Vec<(Cow<'static, str>, Fact)>);
 
 impl Info {
     /// No evidence beyond the score itself. Costs no allocation.
@@ -58,12 +74,12 @@ impl Info {
 
     /// Evidence from a list of names and facts.
     pub fn of<const N: usize>(facts: [(&'static str, Fact); N]) -> Self {
-        Self(Vec::from(facts))
+        Self(facts.into_iter().map(|(name, fact)| (Cow::Borrowed(name), fact)).collect())
     }
 
     /// Adds one fact.
-    pub fn push(&mut self, name: &'static str, fact: Fact) {
-        self.0.push((name, fact));
+    pub fn push(&mut self, name: impl Into<Cow<'static, str>>, fact: Fact) {
+        self.0.push((name.into(), fact));
     }
 
     /// The fact of that name.
@@ -72,8 +88,8 @@ impl Info {
     }
 
     /// All facts.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Fact)> {
-        self.0.iter().map(|(name, fact)| (*name, fact))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
+        self.0.iter().map(|(name, fact)| (name.as_ref(), fact))
     }
 }
 

@@ -304,9 +304,12 @@ codes! {
     /// The tokenizer file that the recipe names cannot cut the reference.
     TokenizerFailed = "recipe.tokenizer_failed",
         fix "Name another tokenizer file.",
-    /// A reward that the caller brought failed, or gave back something that is no list of numbers.
+    /// A reward that the caller brought failed, says so of the rollout, or gave back something that is no score.
     RewardFailed = "reward.failed",
-        fix "The log has the traceback. Return a list with one finite number, or None, for each rollout.",
+        fix "The log has the traceback. Return one finite number, None or a `plaudit.Score` for each rollout.",
+    /// A reward that the caller brought says that the response broke one of its limits.
+    RewardFloored = "reward.floored",
+        fix "Nothing: the reward wants it so. Where it is common, look at such responses with `plaudit explain`.",
     /// A reward that the caller brought says that it does not apply.
     RewardAbstained = "reward.abstained",
         fix "Nothing: the function returned None for it.",

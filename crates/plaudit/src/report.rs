@@ -159,7 +159,9 @@ impl Report {
 
     /// About how many bytes it takes, for limits on memory.
     pub(crate) fn bytes(&self) -> usize {
-        let facts = |outcome: &Outcome| outcome.info().map_or(0, |info| info.iter().count() * FACT);
+        let facts = |outcome: &Outcome| {
+            outcome.info().map_or(0, |info| info.iter().map(|(_, fact)| FACT + fact.bytes()).sum::<usize>())
+        };
         let row = |row: &Row| {
             let outcomes = row.outcomes.len() * size_of::<Option<Outcome>>();
             size_of::<Row>() + outcomes + row.outcomes.iter().flatten().map(facts).sum::<usize>()

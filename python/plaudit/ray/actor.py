@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import os
 import time
@@ -24,6 +23,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import plaudit
+from plaudit.imports import load as load_module
 from plaudit.ray.steps import SampleKey, StepStatistics
 from plaudit.report import flat
 from plaudit.result import Result, fill_with_group_means
@@ -64,7 +64,7 @@ class ActorConfig(NamedTuple):
     def engine(self, *, state: bool = True) -> plaudit.Engine:
         """Makes the engine; `state=False` for a process that only reads its properties."""
         for module in self.imports:
-            importlib.import_module(module)
+            load_module(module)
         return plaudit.Engine(
             self.recipe, overrides=self.overrides, state=self.state if state else None, share=self.share
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import difflib
-import importlib
 import inspect
 import json
 import logging
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import plaudit
+from plaudit.imports import load as load_module
 from plaudit.result import fill_with_group_means
 from plaudit.values import plain
 from plaudit.verl.columns import AGAINST_REFERENCE, Columns, find_fact
@@ -129,7 +129,7 @@ class PlauditBatchRewardManager:
             if reward_kwargs:
                 raise ValueError(_unknown(reward_kwargs))
             for module in modules(imports):
-                importlib.import_module(module)
+                load_module(module)
             self._engine = make_engine(recipe, overrides, state, given)
         elif recipe or overrides or state or imports:
             raise ValueError(

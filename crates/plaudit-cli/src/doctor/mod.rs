@@ -43,7 +43,7 @@ pub(crate) struct Doctor {
     /// A data set to check: a file of JSON lines or Parquet, or - for JSON lines from stdin
     data: Option<String>,
     #[command(flatten)]
-    recipe: RecipeArgs,
+    pub(crate) recipe: RecipeArgs,
     /// Check this state as well: a folder, or redis://host:port/database
     #[arg(long, value_name = "STATE")]
     state: Option<String>,

@@ -215,6 +215,7 @@ fn exchange<'s>(sample: &GroupSample, transcript: &'s CallTranscript) -> Exchang
         }
         Ok(Verdict::Score(score)) => json!({ "kind": "score", "score": score }),
         Ok(Verdict::Ranking(order)) => json!({ "kind": "ranking", "order": order }),
+        Ok(Verdict::Text(text)) => json!({ "kind": "text", "text": text }),
         Ok(Verdict::Pair { winner, first }) => {
             let winner = winner.map(|side| match side {
                 Side::First => 0,

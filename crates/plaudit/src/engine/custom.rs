@@ -1,16 +1,22 @@
-//! Scores by the caller's own reward functions: all groups in one call, so that a batched function is called once.
+//! Scores by the caller's own reward functions: all groups in one call, so that a batched function is called once. While
+//! it is called, it may ask the judges of the recipe.
 
 use super::judged::RuleResults;
+use super::rules::with_floor;
 use crate::group::Group;
+use crate::judge::config::ResolvedJudge;
+use crate::judge::runner::{JudgeRunner, RunOptions};
 use crate::outcome::Outcome;
 use crate::plan::{Plan, Scorer};
+use crate::question::{AskJudge, Question, Replies};
 use crate::reason::Code;
 use crate::rollout::Rollout;
 use crate::rule::Sample;
-use crate::rule::custom::Custom;
+use crate::rule::custom::{Custom, CustomCall};
 use crate::text::Text;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Whether a plan has rewards of the caller's.
@@ -19,9 +25,56 @@ pub(super) fn has_custom(plan: &Plan) -> bool {
     components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
 }
 
+/// What the questions of custom rewards need: the judges, and how calls of this batch are made.
+pub(super) struct Questions<'e> {
+    pub(super) runner: Option<&'e Arc<JudgeRunner>>,
+    pub(super) options: RunOptions,
+}
+
+impl Questions<'_> {
+    /// The judges as one component may ask them.
+    fn of(&self, plan: &Arc<Plan>, component: &str) -> Option<Arc<dyn AskJudge>> {
+        let (runner, plan) = (Arc::clone(self.runner?), Arc::clone(plan));
+        let (component, options) = (component.to_owned(), self.options.clone());
+        Some(Arc::new(ComponentJudges { runner, plan, component, options }))
+    }
+}
+
+/// The judges of a recipe, asked by one component for one batch.
+struct ComponentJudges {
+    runner: Arc<JudgeRunner>,
+    plan: Arc<Plan>,
+    component: String,
+    options: RunOptions,
+}
+
+impl AskJudge for ComponentJudges {
+    fn judges(&self) -> Vec<&str> {
+        // Reward models and the embedded judge take no words.
+        let speaks = |judge: &&ResolvedJudge| !judge.config.kind.is_scalar() && !judge.config.kind.is_local();
+        self.plan.judges.iter().filter(speaks).map(|judge| judge.name.as_str()).collect()
+    }
+
+    fn ask(
+        &self,
+        judge: &str,
+        questions: Vec<Question>,
+        timeout: Duration,
+        then: Box<dyn FnOnce(Replies) + Send>,
+    ) -> bool {
+        let known = self.judges().contains(&judge);
+        let Some(at) = self.plan.judges.iter().position(|one| known && one.name == judge) else {
+            return false;
+        };
+        self.runner.ask((&self.component, at), questions, timeout, self.options.clone(), then);
+        true
+    }
+}
+
 /// Asks every reward of the caller's about the members whose gates are open.
 pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
-    plan: &Plan,
+    plan: &Arc<Plan>,
+    questions: &Questions<'_>,
     rollouts: &[R],
     groups: &[Group],
     rule_results: &mut [RuleResults],
@@ -46,10 +99,12 @@ pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
                     (0..count).filter(|row| open(row)).collect()
                 })
                 .collect();
-            let outcomes = call_custom(custom.as_ref(), rollouts, groups, &asked, plan.groups.timeout);
+            let judges = questions.of(plan, &component.name);
+            let call = CustomCall { timeout: plan.groups.timeout, judges };
+            let outcomes = call_custom(custom.as_ref(), rollouts, groups, &asked, &call);
             for ((rule_result, asked), outcomes) in rule_results.iter_mut().zip(asked).zip(outcomes) {
                 for (row, outcome) in asked.into_iter().zip(outcomes) {
-                    rule_result.rows[row].outcomes[at] = Some(outcome);
+                    rule_result.rows[row].outcomes[at] = Some(with_floor(outcome, component.floor));
                 }
             }
         }
@@ -62,7 +117,7 @@ fn call_custom<'r, R: Borrow<Rollout<'r>>>(
     rollouts: &[R],
     groups: &[Group],
     asked: &[Vec<usize>],
-    timeout: Duration,
+    call: &CustomCall,
 ) -> Vec<Vec<Outcome>> {
     let members: Vec<Vec<&Rollout<'r>>> = (groups.iter().zip(asked))
         .map(|(group, asked)| asked.iter().map(|row| rollouts[group.members[*row]].borrow()).collect())
@@ -76,7 +131,7 @@ fn call_custom<'r, R: Borrow<Rollout<'r>>>(
         return asked.iter().map(|_| Vec::new()).collect();
     }
     let returned =
-        catch_unwind(AssertUnwindSafe(|| custom.score(&samples, timeout))).unwrap_or_else(|_| Vec::new());
+        catch_unwind(AssertUnwindSafe(|| custom.score(&samples, call))).unwrap_or_else(|_| Vec::new());
     let fits = returned.len() == asked.len()
         && returned.iter().zip(asked).all(|(returned, asked)| returned.len() == asked.len());
     if fits {

@@ -28,6 +28,7 @@ use crate::reason::{Code, Reason};
 use crate::report::{Report, Row};
 use crate::rollout::Rollout;
 use code::{CodeRunner, Programs};
+use custom::Questions;
 use judged::{JudgedRows, PendingJudgments, RuleResults, TaskOutcomes};
 use plaudit_box::Tier;
 use rules::GroupScorer;
@@ -286,9 +287,10 @@ impl Engine {
         let scorer = self.scorer(options);
         let mut rule_results = self.pool.map(&groups, |group| scorer.score_group(rollouts, &[], group));
         self.run_programs(rollouts, options, &groups, &mut rule_results)?;
-        custom::score_custom(&self.plan, rollouts, &groups, &mut rule_results);
         let (cancel, usage) = (options.cancel.clone(), options.usage.clone());
         let options = RunOptions { cancel, transcripts, rescore: false, span: span.clone(), usage };
+        let questions = Questions { runner: self.runner.as_ref(), options: options.clone() };
+        custom::score_custom(&self.plan, &questions, rollouts, &groups, &mut rule_results);
         let (send, receive) = mpsc::sync_channel(1);
         self.judge(rule_results, options, move |judged| drop(send.send(judged)));
         let mut judged = self.pool.wait(&receive).ok_or(RunError::Panicked)?;
@@ -398,7 +400,10 @@ impl Engine {
         // the submission is dropped, which reports that it has failed.
         let thread = std::thread::Builder::new().name("plaudit-custom".to_owned());
         let _ = thread.spawn(move || {
-            custom::score_custom(&self.plan, &submission.rollouts, &groups, &mut rule_results);
+            let (cancel, span) = (submission.options.cancel.clone(), submission.span.clone());
+            let options = RunOptions { cancel, span, ..RunOptions::default() };
+            let questions = Questions { runner: self.runner.as_ref(), options };
+            custom::score_custom(&self.plan, &questions, &submission.rollouts, &groups, &mut rule_results);
             self.judge_submission(submission, groups, rule_results);
         });
     }

@@ -7,6 +7,7 @@
 //! | [`group_view`] | a group as a judge sees it |
 //! | [`session`] | state machine of one group: which calls next, and the outcomes |
 //! | [`call`] | one call: what is shown and expected |
+//! | `free_question` | a call in the words of a custom reward |
 //! | [`prompt`] | rendering, templates, prompt-injection defence |
 //! | [`endpoint`] | request and reply of each kind of endpoint |
 //! | [`answer`] | verdicts and how they are parsed |
@@ -20,6 +21,7 @@ pub mod call;
 pub mod client;
 pub mod config;
 pub mod endpoint;
+mod free_question;
 pub mod group_view;
 pub mod prompt;
 pub mod rewards;

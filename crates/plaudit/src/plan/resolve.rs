@@ -280,7 +280,10 @@ impl<'r> Resolver<'r> {
         if entry.is_none() {
             let custom = self.custom.iter().map(|kind| kind.name.as_str());
             let fix = did_you_mean(name, custom).or_else(|| did_you_mean(name, RewardEntry::names()));
-            let fix = fix.unwrap_or_else(|| "`plaudit rewards` lists them".to_owned());
+            let fix = fix.unwrap_or_else(|| {
+                "`plaudit rewards` lists them; one of your own is registered in Python (the command: --import MODULE)"
+                    .to_owned()
+            });
             let error =
                 RecipeError::new("recipe.unknown_reward", path, format!("there is no reward {name:?}"));
             self.errors.push(error.at(reward.line).fixed_by(fix));

@@ -2,8 +2,10 @@
 
 use super::{ParamError, Properties, Range, Sample};
 use crate::outcome::Outcome;
+use crate::question::AskJudge;
 use serde_json::Value;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A loaded custom reward, with the parameters of one component.
@@ -18,8 +20,23 @@ pub trait Custom: Send + Sync {
     fn compares(&self) -> bool;
 
     /// Scores the members of some groups: one list per group, one outcome per member, in their order. An error is an
-    /// outcome of the rollouts that it concerns; so is a call that takes longer than `timeout`.
-    fn score(&self, groups: &[Vec<Sample<'_>>], timeout: Duration) -> Vec<Vec<Outcome>>;
+    /// outcome of the rollouts that it concerns; so is a call that takes longer than its timeout. A floored outcome gets
+    /// the floor of its component.
+    fn score(&self, groups: &[Vec<Sample<'_>>], call: &CustomCall) -> Vec<Vec<Outcome>>;
+}
+
+/// What a custom reward is called with beside its rollouts.
+pub struct CustomCall {
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// Asks the judges of the recipe; none where it has none.
+    pub judges: Option<Arc<dyn AskJudge>>,
+}
+
+impl fmt::Debug for CustomCall {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("CustomCall").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
 }
 
 /// Loads a custom reward from parameters that its schema allows.

@@ -54,6 +54,7 @@ const CAUSES: &[(&[Code], Cause, &str)] = &[
         "the row or another component says so",
     ),
     (&[RewardAbstained], Skips, "the caller's own reward says so"),
+    (&[RewardFloored], Response, "floored, where the caller's own reward says so"),
     (&[ReferenceUnparsable, ReferenceTooLong], Row, "the reference is read without the response"),
     (
         &[BadTests],

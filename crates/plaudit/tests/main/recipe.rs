@@ -7,8 +7,7 @@ use plaudit::recipe::{Recipe, schema, shipped};
 use plaudit::reward::{Properties, Range};
 use plaudit::rollout::Rollout;
 use plaudit::rule::Sample;
-use plaudit::rule::custom::{Custom, CustomKind};
-use std::time::Duration;
+use plaudit::rule::custom::{Custom, CustomCall, CustomKind};
 
 fn mistakes(yaml: &str) -> Vec<String> {
     match Recipe::from_yaml(yaml).and_then(|recipe| recipe.plan().map(|_| ())) {
@@ -305,7 +304,7 @@ impl Custom for Same {
         false
     }
 
-    fn score(&self, groups: &[Vec<Sample<'_>>], _: Duration) -> Vec<Vec<Outcome>> {
+    fn score(&self, groups: &[Vec<Sample<'_>>], _: &CustomCall) -> Vec<Vec<Outcome>> {
         let same = |group: &Vec<Sample<'_>>| vec![Outcome::scored(self.0, Info::none()); group.len()];
         groups.iter().map(same).collect()
     }

@@ -26,6 +26,8 @@ pub enum Verdict {
     },
     /// All that were shown, as places in the order of showing, best first.
     Ranking(Vec<usize>),
+    /// The reply to a free question.
+    Text(String),
 }
 
 /// How a judge is asked to say its verdict, from the one that is hardest to forge to the one that every judge can give.
@@ -65,11 +67,13 @@ pub enum QuestionKind {
     Pair,
     /// The order of several.
     Ranking,
+    /// Whatever a reward of the caller's own asks.
+    Free,
 }
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Score, Self::Pair, Self::Ranking];
+    pub const ALL: [Self; 4] = [Self::Score, Self::Pair, Self::Ranking, Self::Free];
 
     /// The word in journals and replies.
     pub const fn as_str(self) -> &'static str {
@@ -77,6 +81,7 @@ impl QuestionKind {
             Self::Score => "score",
             Self::Pair => "pair",
             Self::Ranking => "ranking",
+            Self::Free => "free",
         }
     }
 
@@ -86,6 +91,7 @@ impl QuestionKind {
             Self::Score => "single responses",
             Self::Pair => "pairs",
             Self::Ranking => "rankings",
+            Self::Free => "free questions",
         }
     }
 }

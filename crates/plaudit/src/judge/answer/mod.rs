@@ -6,4 +6,5 @@ pub mod reply;
 
 pub use expected::{AnswerFormat, AnswerLocation, ExpectedAnswer, QuestionKind, Side, Usage, Verdict};
 pub use parse::AnswerParser;
+pub(super) use parse::spoken;
 pub use reply::Reply;

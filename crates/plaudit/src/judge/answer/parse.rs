@@ -50,7 +50,7 @@ pub struct AnswerParser {
 impl AnswerParser {
     /// The verdict of a reply.
     pub fn read(&self, reply: &Reply) -> Result<Verdict, Reason> {
-        let content = answer(&reply.content)?;
+        let content = spoken(&reply.content)?;
         let verdict = match &self.location {
             AnswerLocation::Whole { logprobs: false } => self.expected.plain(content),
             // Whether there are probabilities comes before what the judge wrote: without them no words would do.
@@ -99,7 +99,7 @@ impl AnswerParser {
 /// What a judge says once its leading thought is taken away.
 ///
 /// A thought that is closed twice could hide a verdict on either side of the second closing, so it is ambiguous.
-fn answer(content: &str) -> Result<&str, Reason> {
+pub(in crate::judge) fn spoken(content: &str) -> Result<&str, Reason> {
     let content = content.trim();
     if content.is_empty() {
         return Err(Code::JudgeEmpty.into());

@@ -47,7 +47,7 @@ pub(super) struct FormatTable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "FormatReply")]
 pub struct FormatChoice {
-    /// The kind of question: `score`, `pair` or `ranking`.
+    /// The kind of question: `score`, `pair`, `ranking` or `free`.
     pub question: &'static str,
     /// The format: `logprobs`, `json` or `tag`.
     pub format: &'static str,

@@ -4,6 +4,7 @@ use super::{Protocol, encode};
 use crate::judge::answer::{AnswerFormat, AnswerParser, ExpectedAnswer, Reply, Verdict};
 use crate::judge::call::JudgeCall;
 use crate::judge::client::Request;
+use crate::judge::config::ResolvedJudge;
 use crate::reason::Reason;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -57,30 +58,41 @@ struct ChatBody<'a> {
 
 #[derive(Serialize)]
 struct ChatMessage<'a> {
-    role: &'static str,
+    role: &'a str,
     content: &'a str,
 }
 
 fn request(call: &JudgeCall<'_>, format: AnswerFormat, attempt: u32) -> Result<Request, Reason> {
     let text = call.user_message(format, attempt)?;
     let system = call.system_message();
-    let mut messages: Vec<ChatMessage<'_>> =
-        system.into_iter().map(|content| ChatMessage { role: "system", content }).collect();
-    messages.push(ChatMessage { role: "user", content: &text });
+    let messages = system.into_iter().map(|content| ("system", content)).chain([("user", text.as_str())]);
+    let held = (format == AnswerFormat::Json).then(|| schema(&call.expected));
     let probabilities = format == AnswerFormat::Logprobs;
+    Ok(chat_request(call.judge, messages.collect(), attempt, held, probabilities))
+}
+
+/// The request that puts messages, each with its role, before a judge.
+pub(in crate::judge) fn chat_request(
+    judge: &ResolvedJudge,
+    messages: Vec<(&str, &str)>,
+    attempt: u32,
+    response_format: Option<Value>,
+    probabilities: bool,
+) -> Request {
+    let messages = messages.into_iter().map(|(role, content)| ChatMessage { role, content }).collect();
     let body = ChatBody {
-        model: call.judge.model(),
+        model: judge.model(),
         messages,
-        temperature: call.judge.config.temperature,
-        max_tokens: call.judge.config.max_tokens,
+        temperature: judge.config.temperature,
+        max_tokens: judge.config.max_tokens,
         // The same prompt a second time must not get the same answer from a cache.
         seed: (attempt > 0).then_some(attempt),
         logprobs: probabilities.then_some(true),
         top_logprobs: probabilities.then_some(ALTERNATIVES),
-        response_format: (format == AnswerFormat::Json).then(|| schema(&call.expected)),
-        extra: &call.judge.config.extra,
+        response_format,
+        extra: &judge.config.extra,
     };
-    Ok(Request { path: "/chat/completions", body: encode(&body) })
+    Request { path: "/chat/completions", body: encode(&body) }
 }
 
 /// The JSON schema that the endpoint holds the answer to.

@@ -8,6 +8,8 @@ mod overlap;
 mod pooling;
 mod scalar;
 
+pub(super) use chat::chat_request;
+
 use super::answer::{AnswerFormat, Verdict};
 use super::call::JudgeCall;
 use super::client::Request;

@@ -4,6 +4,7 @@ use super::{JudgeRunner, JudgeTask};
 use crate::exec::lock;
 use crate::judge::call::JudgeCall;
 use crate::judge::config::ResolvedJudge;
+use crate::judge::free_question::FreeQuestion;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use serde::Serialize;
 
@@ -91,7 +92,7 @@ impl JudgeRunner {
     fn count_oversized(&self, task: &JudgeTask, (size, limit): (usize, usize)) {
         let Some(estimates) = &self.estimates else { return };
         let mut estimates = lock(estimates);
-        let one = entry(&mut estimates, task, self.client.judge(task.asks.0));
+        let one = entry(&mut estimates, &task.component, self.client.judge(task.asks.0));
         let group = task.group.as_deref().unwrap_or("").to_owned();
         let method = task.session.method();
         let seen = one.too_large.get_or_insert(OversizedGroup {
@@ -114,7 +115,7 @@ impl JudgeRunner {
         let Some(estimates) = &self.estimates else { return };
         let mut estimates = lock(estimates);
         let settings = self.client.judge(judge);
-        let one = entry(&mut estimates, task, settings);
+        let one = entry(&mut estimates, &task.component, settings);
         let unknown: Vec<&JudgeCall<'_>> =
             calls.iter().zip(&known).filter(|(_, known)| !**known).map(|(call, _)| call).collect();
         let known = calls.len() - unknown.len();
@@ -145,18 +146,41 @@ impl JudgeRunner {
             one.cost_max = one.cost_max.zip(longest).map(|(sum, longest)| sum + cost(longest));
         }
     }
+
+    /// Counts free questions of a custom reward. What it would ask after their answers cannot be known.
+    pub(super) async fn count_questions(&self, component: &str, judge: usize, calls: &[FreeQuestion<'_>]) {
+        let mut known = Vec::with_capacity(calls.len());
+        for call in calls {
+            known.push(self.client.is_cached(judge, call).await);
+        }
+        let Some(estimates) = &self.estimates else { return };
+        let mut estimates = lock(estimates);
+        let settings = self.client.judge(judge);
+        let one = entry(&mut estimates, component, settings);
+        one.exact = false;
+        for (call, known) in calls.iter().zip(known) {
+            let (read, written) = if known { (0, 0) } else { call.estimate() };
+            one.calls += 1;
+            one.known += u64::from(known);
+            one.prompt_tokens += read;
+            one.completion_tokens += written;
+            if let (Some(cost), Some(price)) = (&mut one.cost, settings.config.price) {
+                *cost += (read as f64 * price.input + written as f64 * price.output) / 1e6;
+            }
+        }
+    }
 }
 
 /// What a component would ask of a judge, which is added where nothing has been counted of it.
 fn entry<'f>(
     estimates: &'f mut Vec<CostEstimate>,
-    task: &JudgeTask,
+    component: &str,
     judge: &ResolvedJudge,
 ) -> &'f mut CostEstimate {
-    let known = |one: &CostEstimate| one.component == task.component && one.judge == judge.name;
+    let known = |one: &CostEstimate| one.component == component && one.judge == judge.name;
     let place = estimates.iter().position(known).unwrap_or_else(|| {
         estimates.push(CostEstimate {
-            component: task.component.clone(),
+            component: component.to_owned(),
             judge: judge.name.clone(),
             rollouts: 0,
             duplicates: 0,

@@ -1,6 +1,7 @@
 //! Judge runner: runs judge tasks (the session of one group with one judge) on the judges' runtime, all groups at once.
 //! Whatever fails is data.
 
+mod ask;
 mod estimate;
 mod shared;
 
