@@ -35,7 +35,11 @@ OFFLINE = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_MASTER_KEY": KEY,
     "TOKENIZERS_PARALLELISM": "false",
+    "NO_PROXY": "127.0.0.1",
 }
+
+# Asks a server without a proxy on the way.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def program(environment: str, name: str) -> str:
@@ -58,23 +62,9 @@ class Kind:
 
 def vllm(model: str, *more: str) -> Callable[[Path, str], list[str]]:
     # As `vllm serve`, which wants a package of the name vllm; the one for the CPU has another name.
-    start = [
-        program("vllm", "python"),
-        "-m",
-        "vllm.entrypoints.openai.api_server",
-        "--served-model-name",
-        model,
-    ]
-    start += [
-        "--dtype",
-        "float32",
-        "--max-model-len",
-        "4096",
-        "--enforce-eager",
-        "--host",
-        "127.0.0.1",
-        *more,
-    ]
+    options = f"-m vllm.entrypoints.openai.api_server --served-model-name {model} --host 127.0.0.1"
+    options += " --dtype float32 --max-model-len 4096 --enforce-eager"
+    start = [program("vllm", "python"), *options.split(), *more]
     return lambda folder, port: [*start, "--model", str(folder / model), "--port", port]
 
 
@@ -88,14 +78,8 @@ def llama_cpp(folder: Path, port: str) -> list[str]:
 
 
 def llama_cpp_python(folder: Path, port: str) -> list[str]:
-    start = [
-        program("llama-cpp-python", "python"),
-        "-m",
-        "llama_cpp.server",
-        "--model",
-        str(folder / "judge.gguf"),
-    ]
-    return [*start, "--model_alias", "judge", "--n_ctx", "4096", "--host", "127.0.0.1", "--port", port]
+    options = f"-m llama_cpp.server --model_alias judge --n_ctx 4096 --host 127.0.0.1 --port {port}"
+    return [program("llama-cpp-python", "python"), *options.split(), "--model", str(folder / "judge.gguf")]
 
 
 def litellm(folder: Path, port: str) -> list[str]:
@@ -108,7 +92,7 @@ KINDS = {
     "vllm-reward": Kind(vllm("reward", "--runner", "pooling"), "health", (), model=lambda _: "reward"),
     "transformers": Kind(transformers, "health", ("json", "tag"), model=lambda folder: str(folder / "judge")),
     "llama-cpp": Kind(llama_cpp, "health"),
-    "llama-cpp-python": Kind(llama_cpp_python, "v1/models", ("tag",)),
+    "llama-cpp-python": Kind(llama_cpp_python, "v1/models", ("logprobs", "tag")),
     "litellm": Kind(litellm, "health/liveliness", behind="llama-cpp"),
 }
 JUDGES = [name for name in CHOSEN if KINDS[name].forms]
@@ -170,7 +154,7 @@ def running(name: str, folder: Path) -> Iterator[Server]:
             end = time.monotonic() + PATIENCE
             while True:
                 with contextlib.suppress(OSError):
-                    urllib.request.urlopen(f"{address}/{kind.health}", timeout=10).close()
+                    DIRECT.open(f"{address}/{kind.health}", timeout=10).close()
                     break
                 gone = process.poll() is not None or time.monotonic() > end
                 assert not gone, f"{name} did not start:\n{log.read_text()[-4000:]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +33,9 @@ def logits(folder: Path) -> list[float]:
     """What transformers computes."""
     question = json.dumps([str(folder / "reward"), PROMPT, RESPONSES])
     command = [program("vllm", "python"), "-c", LOGITS, question]
-    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=OFFLINE).stdout
+    printed = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | OFFLINE
+    ).stdout
     logits = [float(line) for line in printed.split()]
     # Numbers that show whether a logistic function was put on them, and how often.
     assert len(set(logits)) == 3 and max(map(abs, logits)) > 1
