@@ -5,6 +5,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 RECIPE ?= quickstart
 FUZZ_SECONDS ?= 60
+SERVERS ?= litellm llama-cpp llama-cpp-python transformers vllm vllm-reward
 VENVS := .venvs
 DEV := $(VENVS)/dev/bin
 WEB := crates/plaudit-serve/web
@@ -17,7 +18,7 @@ TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps
 BUILD := $(CARGO) build --locked --workspace --bins --features plaudit-python/as-tested
 
 .NOTPARALLEL:
-.PHONY: help demo check check-ops check-version test test-setup test-rust test-limits test-box test-browser test-python test-loggers test-wheel test-trainers test-newest test-verl-e2e develop wheel wheel-dev sbom release-notes image test-image audit test-wheels test-sdist wheels sdist package check-features third-party docs site site-serve bench bench-scale bench-python fuzz clean
+.PHONY: help demo check check-ops check-version test test-setup test-rust test-limits test-box test-browser test-python test-loggers test-wheel test-trainers test-newest test-verl-e2e test-servers develop wheel wheel-dev sbom release-notes image test-image audit test-wheels test-sdist wheels sdist package check-features third-party docs site site-serve bench bench-scale bench-python fuzz clean
 
 # Lists the targets, each with the first sentence of its comment.
 help:
@@ -74,7 +75,7 @@ test-python: develop
 	$(DEV)/ruff check --select F,E9 bench docs examples
 	$(DEV)/pyright --pythonpath $(DEV)/python
 	cd $(TARGET) && MYPYPATH=$(CURDIR)/python PYTHONPATH=$(CURDIR)/python $(CURDIR)/$(DEV)/stubtest plaudit._plaudit
-	PYTHONPATH=python PLAUDIT_BIN=$(TARGET)/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers --ignore python/tests/loggers
+	PYTHONPATH=python PLAUDIT_BIN=$(TARGET)/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers --ignore python/tests/loggers --ignore python/tests/servers
 
 # The loggers of the trainers, each with its real package.
 test-loggers: develop
@@ -95,6 +96,15 @@ test-trainers: develop
 test-newest: develop
 	rm -rf $(VENVS)/verl-newest $(VENVS)/trl-newest
 	PLAUDIT_BIN=$(TARGET)/debug/plaudit python/tests/trainers/run.sh verl-newest trl-newest
+
+# Judges behind real servers: verdicts in every form, and reward models, from tiny models that are made on the spot. SERVERS="litellm vllm-reward"
+# runs some of them. vLLM takes 6 GB, and llama-cpp-python is built from source.
+test-servers:
+	python/venv.sh servers
+	$(if $(filter transformers vllm vllm-reward,$(SERVERS)),python/venv.sh vllm)
+	$(if $(filter llama-cpp-python,$(SERVERS)),python/venv.sh llama-cpp-python)
+	$(if $(PLAUDIT_BIN),,$(BUILD))
+	SERVERS="$(SERVERS)" PLAUDIT_BIN=$(or $(PLAUDIT_BIN),$(TARGET)/debug/plaudit) $(VENVS)/servers/bin/python -m pytest python/tests/servers
 
 # Two real training runs of verl on the CPU, with plaudit's rewards: of single turns, and of an agent with a tool.
 test-verl-e2e: develop

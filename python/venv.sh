@@ -19,7 +19,9 @@ stamp=.venvs/$name/requirements.txt
 if ! cmp --silent "python/requirements/$name.txt" "$stamp"; then
     rm -rf ".venvs/$name"
     "$uv" venv --quiet --python "$python" ".venvs/$name"
-    "$uv" pip install --quiet --compile-bytecode --python ".venvs/$name/bin/python" -r "python/requirements/$name.txt"
+    overrides=python/requirements/$name.overrides.txt
+    [ -f "$overrides" ] || overrides=/dev/null
+    "$uv" pip install --quiet --compile-bytecode --python ".venvs/$name/bin/python" -r "python/requirements/$name.txt" --overrides "$overrides"
     if [ -f "python/requirements/$name.alone.txt" ]; then
         "$uv" pip install --quiet --python ".venvs/$name/bin/python" --no-deps -r "python/requirements/$name.alone.txt"
     fi
