@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "ABORT_AFTER",
     "VERSION",
+    "AbortCounter",
     "ArgumentError",
     "Call",
     "CompletionQueue",
@@ -18,6 +20,7 @@ __all__ = [
     "Report",
     "Reward",
     "RunError",
+    "abort_advice",
     "aggregate",
     "check_state",
     "fill_with_group_means",
@@ -31,6 +34,7 @@ __all__ = [
     "strip_end_of_turn",
 ]
 VERSION: str
+ABORT_AFTER: int
 
 # Name, page, schema of the parameters, whether it compares a group, and the callable.
 _Function = tuple[
@@ -50,6 +54,13 @@ _Fields = tuple[
     bool | None,
     list[float | None] | None,
 ]
+
+@final
+class AbortCounter:
+    def __new__(cls, after: str) -> AbortCounter: ...
+    def observe(
+        self, any_valid: bool, failures: Sequence[tuple[str, str, int]]
+    ) -> tuple[str, str] | None: ...
 
 class PlauditError(Exception):
     """The base of all exceptions of plaudit."""
@@ -162,6 +173,7 @@ class Reward:
     def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Reward: ...
     def score(self, fields: _Rollout) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any]]: ...
 
+def abort_advice(code: str, names: Sequence[str], rename: str) -> str | None: ...
 def aggregate(
     name: str, n: int, comparisons: Sequence[tuple[int, int, int | None]], params: dict[str, Any]
 ) -> tuple[list[float], list[float] | None, dict[str, Any]]: ...
