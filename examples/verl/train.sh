@@ -32,7 +32,7 @@ if [ "${SCORING:-workers}" = agent ]; then
 fi
 # ------------------------------------------------------------------------------------------------------------------------
 
-exec python3 -m verl.trainer.main_ppo \
+set -- \
     algorithm.adv_estimator=grpo \
     data.train_files="${TRAIN:-data/train.parquet}" data.val_files="${VAL:-data/test.parquet}" \
     data.train_batch_size=256 data.max_prompt_length=1024 data.max_response_length=4096 \
@@ -45,3 +45,7 @@ exec python3 -m verl.trainer.main_ppo \
     actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=8 \
     trainer.n_gpus_per_node=8 trainer.nnodes=1 trainer.test_freq=10 trainer.save_freq=50 \
     "$@"
+
+# Settings, recipe, data, judges and sandbox, before a GPU is touched.
+python3 -m plaudit.verl check "$@"
+exec python3 -m verl.trainer.main_ppo "$@"

@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "ABORT_AFTER",
     "VERSION",
+    "AbortCounter",
     "ArgumentError",
     "Call",
     "CompletionQueue",
@@ -19,6 +21,7 @@ __all__ = [
     "Report",
     "Reward",
     "RunError",
+    "abort_advice",
     "aggregate",
     "check_state",
     "fill_with_group_means",
@@ -32,6 +35,7 @@ __all__ = [
     "strip_end_of_turn",
 ]
 VERSION: str
+ABORT_AFTER: int
 
 # Takes columns by group, parameters, a timeout and the judges.
 _Call = Callable[[list[list[list[Any]]], dict[str, Any], float, "Judges | None"], list[Any]]
@@ -51,6 +55,13 @@ _Fields = tuple[
     bool | None,
     list[float | None] | None,
 ]
+
+@final
+class AbortCounter:
+    def __new__(cls, after: str) -> AbortCounter: ...
+    def observe(
+        self, any_valid: bool, failures: Sequence[tuple[str, str, int]]
+    ) -> tuple[str, str] | None: ...
 
 class PlauditError(Exception):
     """The base of all exceptions of plaudit."""
@@ -178,6 +189,7 @@ class Reward:
         self, fields: _Rollout
     ) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any], bool | None]: ...
 
+def abort_advice(code: str, names: Sequence[str], rename: str) -> str | None: ...
 def aggregate(
     name: str, n: int, comparisons: Sequence[tuple[int, int, int | None]], params: dict[str, Any]
 ) -> tuple[list[float], list[float] | None, dict[str, Any]]: ...

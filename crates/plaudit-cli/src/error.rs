@@ -26,6 +26,8 @@ pub(crate) enum CliError {
     Stopped(Stopped),
     /// The engine could not score.
     Run(RunError),
+    /// Nothing in the input can be scored, and why.
+    NothingScored(String),
     /// The state folder cannot be used.
     State(JournalError),
 }
@@ -47,6 +49,7 @@ impl CliError {
             Self::Input(..) | Self::File(..) | Self::Closed => "run.file",
             Self::Stopped(_) => "run.stopped",
             Self::Run(error) => error.code(),
+            Self::NothingScored(_) => "run.nothing_scored",
             Self::State(error) => error.code(),
         }
     }
@@ -74,7 +77,7 @@ impl fmt::Display for CliError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recipe(mistakes) => write_mistakes(out, mistakes),
-            Self::Arguments(message) => out.write_str(message),
+            Self::Arguments(message) | Self::NothingScored(message) => out.write_str(message),
             Self::Input(name, error) => write!(out, "{name:?}: {error}"),
             Self::File(name, error) => write!(out, "{name:?}: {error}"),
             Self::Stopped(stopped) => write!(out, "{stopped}"),

@@ -9,6 +9,7 @@ use crate::scoring::{Run, writes};
 use crate::state::State;
 use crate::stream::{Renderer, Sink, Stream};
 use clap::Args;
+use plaudit::abort::AbortAfter;
 use plaudit::input::Fields;
 use plaudit::rollout::Rollout;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ impl Replay {
             source,
             fields: Fields::own(),
             hold,
+            // What was asked for is shown, whatever it is.
+            abort_after: AbortAfter::Never,
             by: None,
             out: self.out.as_deref(),
             summary: self.summary.as_deref(),

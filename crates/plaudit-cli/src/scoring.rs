@@ -10,6 +10,7 @@ use crate::stream::{Done, Sink, Stream};
 use crate::summary::{self, Summary};
 use crate::{GOOD, PARTLY};
 use clap::Args;
+use plaudit::abort::AbortAfter;
 use plaudit::code::{SandboxPolicy, Tier};
 use plaudit::engine::{Engine, EngineOptions};
 use plaudit::input::{FIELDS, Fields};
@@ -21,6 +22,9 @@ use std::time::Instant;
 
 /// A group is held until so many rollouts have been read since its last member, where nothing else is said.
 pub(crate) const HOLD: u64 = 4096;
+
+/// So many rollouts at the beginning of a file show whether anything in it can be scored, where nothing else is said.
+const ABORT_AFTER: AbortAfter = AbortAfter::Steps(1000);
 
 /// The flags of a run over rollouts.
 #[derive(Debug, Args)]
@@ -48,6 +52,10 @@ pub(crate) struct ScoringArgs {
     /// redis://[user:password@]host:port[/database], which several machines can share
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
+    /// End the run where none of the first N rollouts can be scored, all for one reason that cannot heal, such as a column of
+    /// another name; `never` to go on. A file that is no longer gets its results in any case
+    #[arg(long, value_name = "N", default_value_t = ABORT_AFTER)]
+    abort_after: AbortAfter,
     /// Refuse lines with fields that are not known, instead of keeping them as extra
     #[arg(long)]
     strict: bool,
@@ -133,6 +141,7 @@ impl ScoringArgs {
             source: Source::open(&self.rollouts)?,
             fields: fields(&self.fields, self.strict)?,
             hold: self.hold,
+            abort_after: self.abort_after,
             by: self.by.as_deref(),
             out: self.out.as_deref(),
             summary: self.summary.as_deref(),
@@ -168,6 +177,8 @@ pub(crate) struct Run<'r> {
     pub(crate) fields: Fields,
     /// A group is held until so many rollouts have been read since its last member.
     pub(crate) hold: u64,
+    /// After so many rollouts of which none can be scored the run ends.
+    pub(crate) abort_after: AbortAfter,
     /// The field that statistics are told by.
     pub(crate) by: Option<&'r str>,
     /// The name of the file that results go to, where they go to one.
@@ -200,10 +211,14 @@ impl Run<'_> {
         let done = watch.run(|| {
             let mut stream = Stream::new(&self.engine, &mut sink, &console, self.hold, &interrupt);
             (stream.breakdown, stream.copy) = (self.by.map(Breakdown::by), copy.as_mut());
+            stream.abort_after(self.abort_after);
             stream.run(self.source, self.fields)
         });
         console.end();
-        let Done { statistics, breakdown, bad_lines, bytes } = done?;
+        let Done { statistics, breakdown, bad_lines, bytes, fault } = done?;
+        if let Some(fault) = fault {
+            console.warning(&printable(&fault));
+        }
         if let (Some(field), Some(breakdown)) = (self.by, &breakdown)
             && statistics.rollouts > 0
             && !breakdown.is_found()

@@ -3,6 +3,7 @@
 // A test harness of this crate would have to be linked with libpython, and there is nothing in it: pytest tests the extension.
 #![cfg(not(test))]
 
+mod abort;
 mod batch;
 mod custom;
 mod engine;
@@ -38,6 +39,8 @@ mod _plaudit {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::abort::{PyAbortCounter, abort_advice};
+    #[pymodule_export]
     use super::custom::register;
     #[pymodule_export]
     use super::engine::{Call, PyEngine, replay};
@@ -61,6 +64,10 @@ mod _plaudit {
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// `abort_after` where nothing is said.
+    #[pymodule_export]
+    const ABORT_AFTER: u32 = plaudit::abort::DEFAULT;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

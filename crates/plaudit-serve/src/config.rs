@@ -1,6 +1,7 @@
 //! The configuration file of the service: recipes, judges, limits and retention.
 
 use crate::error::ServeError;
+use plaudit::abort::AbortAfter;
 use plaudit::judge::config::JudgeConfig;
 use plaudit::recipe::{Node, RecipeErrors, check};
 use schemars::JsonSchema;
@@ -20,6 +21,9 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// What the service may hold at once.
     pub limits: Limits,
+    /// After so many steps in a row without one valid rollout the requests of a run are refused, and at once where that cannot heal
+    /// by itself; `never` to go on answering.
+    pub abort_after: AbortAfter,
     /// What is kept of runs and jobs, and for how long.
     pub keep: Keep,
     /// Where traces are exported to.
@@ -217,6 +221,9 @@ pub(crate) mod tests {
         let mistakes = Config::parse("limits:\n  rollouts: 1\nhots: []\n").unwrap_err().to_string();
         assert!(mistakes.contains("line 2, limits.rollouts"), "{mistakes}");
         assert!(mistakes.contains("line 3, hots") && mistakes.contains("hosts"), "{mistakes}");
+        assert_eq!(Config::parse("abort_after: never\n").unwrap().abort_after, AbortAfter::Never);
+        assert_eq!(Config::parse("abort_after: 3\n").unwrap().abort_after, AbortAfter::Steps(3));
+        assert!(Config::parse("abort_after: 0\n").is_err() && Config::parse("abort_after: no\n").is_err());
         let never = Config::parse("limits: { body: 4096, bodies: 2048 }\n").unwrap_err().to_string();
         assert!(never.contains("limits.bodies is 2048"), "{never}");
     }

@@ -76,6 +76,7 @@
     invalid: 'invalid',
     drift: 'drift',
     judge_change: 'judge changed',
+    nothing_scored: 'nothing scored',
     zero_variance: 'no variance',
     position_bias: 'position bias',
   };

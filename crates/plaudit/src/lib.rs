@@ -98,6 +98,9 @@ pub mod report;
 /// Statistics over rollouts, groups, judges and steps.
 pub mod statistics;
 
+/// When a run in which nothing can be scored ends.
+pub mod abort;
+
 /// Errors that stop a run.
 pub mod error;
 

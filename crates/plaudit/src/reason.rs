@@ -321,6 +321,51 @@ codes! {
         fix "Please report it, with the recipe and the rollout.",
 }
 
+impl Code {
+    /// The code of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == name)
+    }
+
+    /// Whether the next rollouts may be scored although nobody changes the data, the recipe, a judge's settings or a function.
+    /// A judge that is down comes back; a column that is missing does not appear.
+    pub const fn can_heal(self) -> bool {
+        !matches!(
+            self,
+            Self::MissingReference
+                | Self::EmptyReference
+                | Self::ReferenceUnparsable
+                | Self::ReferenceTooLong
+                | Self::MissingTokens
+                | Self::MissingExtra
+                | Self::MissingTests
+                | Self::BadTests
+                | Self::BadOptions
+                | Self::MissingSchema
+                | Self::BadSchema
+                | Self::MissingInstructions
+                | Self::BadInstructions
+                | Self::BadLanguage
+                | Self::MissingTools
+                | Self::SchemaUnsupported
+                | Self::MissingFinishReason
+                | Self::NoRoute
+                | Self::BadResponse
+                | Self::GroupTooSmall
+                | Self::GroupTooLarge
+                | Self::GroupMixed
+                | Self::JudgeTls
+                | Self::JudgeAuth
+                | Self::JudgeClientError
+                | Self::JudgeRedirect
+                | Self::ZeroWeight
+                | Self::TemplateFailed
+                | Self::TokenizerFailed
+                | Self::RewardFailed
+        )
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
@@ -379,6 +424,23 @@ mod tests {
             assert!(!owner.is_empty() && !what.is_empty());
             assert!(!seen.contains(&code.as_str()));
             seen.push(code.as_str());
+            assert_eq!(Code::parse(code.as_str()), Some(*code));
         }
+        assert_eq!(Code::parse("judge.sleepy"), None);
+    }
+
+    #[test]
+    fn what_is_missing_does_not_heal() {
+        for code in Code::ALL {
+            let (owner, what) = code.as_str().split_once('.').expect("a dot");
+            if owner == "recipe" || what.starts_with("missing_") {
+                assert!(!code.can_heal(), "{code}");
+            }
+            if ["model", "math", "format", "sandbox"].contains(&owner) {
+                assert!(code.can_heal(), "{code}");
+            }
+        }
+        assert!(!Code::RewardFailed.can_heal() && Code::RewardAbstained.can_heal());
+        assert!(!Code::JudgeAuth.can_heal() && Code::JudgeConnect.can_heal());
     }
 }

@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import plaudit
+from plaudit.abort import AbortAfter, StepCounter, tally
 from plaudit.imports import load as load_module
 from plaudit.ray.steps import SampleKey, StepStatistics
 from plaudit.report import flat
@@ -45,6 +46,8 @@ ROOM_CHECK_S, ROOM_WAIT_S = 0.02, 20.0
 MAX_GROUPS = 65_536
 # A client that has not called for this long is gone, and its results are dropped.
 FORGET_S = 3600.0
+# The key in a result's info that says why the run ends.
+ENDING = "plaudit.ending"
 # Custom rewards score at most so many single rollouts at a time, since each takes a thread or two.
 MAX_CUSTOM_CALLS = 128
 
@@ -60,6 +63,12 @@ class ActorConfig(NamedTuple):
     quiet: float | None = None
     examine: int = 0
     share: int = 1
+    abort_after: AbortAfter = "never"
+    # For `abort_after`: how many training rollouts a step has, how the trainer's settings name the column of the reference, and
+    # how they switch it off.
+    step_rollouts: int = 0
+    rename: str = ""
+    switch: str = ""
 
     def engine(self, *, state: bool = True) -> plaudit.Engine:
         """Makes the engine; `state=False` for a process that only reads its properties."""
@@ -86,6 +95,8 @@ class Rollout(NamedTuple):
     step: int | None = None
     finish_reason: str | None = None
     tools: list[Any] | None = None
+    # What the row has, where it has no reference.
+    columns: tuple[str, ...] = ()
 
     def sample_key(self) -> SampleKey:
         """The step, split and data source that the result is counted under."""
@@ -209,6 +220,11 @@ class SharedEngine:
         self.tasks: set[asyncio.Task[None]] = set()
         self.siblings = SiblingTotals()
         self.steps = StepStatistics(self.engine.components, config.examine)
+        self.abort = StepCounter(config.abort_after)
+        self.unscored: list[Result] = []
+        self.columns: tuple[str, ...] = ()
+        # Why the run ends, where it does.
+        self.ending: str | None = None
         self.count_failed = False
         custom = {each.per for each in self.engine._functions.values()}
         # A rollout that takes long must not delay the others of its batch. Functions of a batch still get whole batches.
@@ -258,6 +274,7 @@ class SharedEngine:
             "scoring": len(self.tasks) + len(self.joining),
             "steps": self.steps.closed,
             "tallies": list(self.engine.tallies),
+            "ending": self.ending,
         }
 
     def _client(self, client: str) -> ClientState:
@@ -270,6 +287,8 @@ class SharedEngine:
     def _accept(self, state: ClientState, items: Sequence[Item]) -> None:
         single: list[tuple[int, Rollout]] = []
         for number, item in items:
+            if isinstance(item, Rollout) and item.columns:
+                self.columns = item.columns
             if isinstance(item, Withdrawal):
                 self.siblings.add(item.group, item.size, None)
                 self._leave_join(item.group, item.member)
@@ -341,6 +360,8 @@ class SharedEngine:
     def _finish(self, state: ClientState, number: int, key: SampleKey, result: Result) -> None:
         """Counts a result and stores it for the client; a result that cannot be counted is stored all the same."""
         try:
+            if not key.validate:
+                result = self._count_for_abort(result)
             result = self.steps.count(key, result)
         except Exception:
             if not self.count_failed:
@@ -349,6 +370,23 @@ class SharedEngine:
                     "plaudit: a result was not counted towards its step; further ones are not logged"
                 )
         state.put(number, result)
+
+    def _count_for_abort(self, result: Result) -> Result:
+        """Counts a training rollout. Once nothing can be scored, every result says so, until one is valid again."""
+        if not self.abort.is_on:
+            return result
+        if result.total is not None:
+            self.unscored.clear()
+            self.ending = None
+            self.abort.observe((True, {}))
+            return result
+        self.unscored.append(result)
+        if len(self.unscored) >= max(1, self.config.step_rollouts):
+            ending = self.abort.observe(tally(self.unscored))
+            self.unscored.clear()
+            if ending is not None:
+                self.ending = ending.advise(self.columns, self.config.rename, self.config.switch)
+        return result if self.ending is None else replace(result, info={**result.info, ENDING: self.ending})
 
     async def _score_single(self, state: ClientState, items: Sequence[tuple[int, Rollout]]) -> None:
         """Scores rollouts that nothing compares with their siblings: validation, and recipes of single responses."""

@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from plaudit import Engine, __version__
 from plaudit._plaudit import check_state
+from plaudit.abort import AbortAfter, StepCounter
 from plaudit.ray.run_folder import RunFolder, ShardNote
-from plaudit.ray.shard_scorer import ScoringConfig, ShardScorer
+from plaudit.ray.shard_scorer import ABORT_AFTER, ScoringConfig, ShardScorer
 from plaudit.ray.shards import DIGEST, SHARD, Rows, check_fields, fingerprint
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def score_dataset(
     fields: Mapping[str, str] | None = None,
     keep_columns: bool = False,
     again: bool = False,
+    abort_after: AbortAfter = ABORT_AFTER,
 ) -> Dataset:
     """Scores every row of a data set, each with its group, wherever its rows lie.
 
@@ -75,6 +77,8 @@ def score_dataset(
 
     With `out`, a folder that all machines see, everything is scored before this returns, each of `shards` shards is
     written there once, and a second call scores only what is missing; `again` scores shards with invalid rollouts anew.
+    An actor that finds none of its first `abort_after` rows valid, all for one reason that cannot heal, such as a column of
+    another name, ends the run; `"never"` goes on.
     Another recipe or other data are refused. Without `out`, the data set is scored when its rows are asked for.
     """
     fields = dict(fields or {})
@@ -86,6 +90,7 @@ def score_dataset(
     _check_columns(ds, {"response": "response", **rows.sources()})
     if shards < 1:
         raise ValueError(f"shards: at least one is wanted, not {shards}")
+    StepCounter(abort_after)
     where = None if state is None else os.fspath(state)
     if where is not None:
         check_state(where)
@@ -98,6 +103,7 @@ def score_dataset(
         actors=count,
         rows=rows,
         keep_columns=keep_columns,
+        abort_after=abort_after,
     )
     if folder is None:
         return _scored(ds, config, frozenset())

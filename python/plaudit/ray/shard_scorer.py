@@ -20,8 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plaudit import Engine, RunError
+from plaudit.abort import AbortAfter, NothingScored, StepCounter
 from plaudit.ray.run_folder import RunFolder
 from plaudit.ray.shards import DIGEST, ROW_ERROR, SHARD, Rows, fingerprint, texts, with_ids
+
+ABORT_AFTER = 1000
+"""So many rows show whether anything can be scored, where nothing else is said; as for a file."""
 
 # A reason's code and its message.
 RowError = tuple[str, str]
@@ -36,6 +40,7 @@ class ScoringConfig(NamedTuple):
     actors: int
     rows: Rows
     keep_columns: bool
+    abort_after: AbortAfter = ABORT_AFTER
 
 
 class ShardScorer:
@@ -45,6 +50,8 @@ class ShardScorer:
         self.config = config
         self.engine = _engine(config)
         self.folder = None if config.out is None else RunFolder(config.out)
+        # The first rows that none was valid of, until one is, or until there are enough.
+        self.unscored: Counter[tuple[str, str]] | None = None if config.abort_after == "never" else Counter()
 
     def __call__(self, shard: pa.Table) -> pa.Table:
         """The results of a shard, or, where they go to a folder, the note that they are there."""
@@ -71,7 +78,27 @@ class ShardScorer:
         results = self.engine.score_table(good).to_arrow()
         if errors:
             results = invalid(table, errors, results)
+        self._check_abort(results, table.column_names)
         return _beside(results, table) if self.config.keep_columns else results
+
+    def _check_abort(self, results: pa.Table, columns: Sequence[str]) -> None:
+        """Raises where none of the first rows can be scored, all for one reason that cannot heal, such as a wrong column."""
+        if self.unscored is None:
+            return
+        if results["total"].null_count < results.num_rows:
+            self.unscored = None
+            return
+        reasons = zip(results["reason_code"].to_pylist(), results["reason_message"].to_pylist(), strict=True)
+        self.unscored.update((str(code), str(message)) for code, message in reasons)
+        codes = {code for code, _ in self.unscored}
+        if sum(self.unscored.values()) < int(self.config.abort_after):
+            return
+        # More steps than there are shards: only what cannot heal ends the run.
+        ending = StepCounter(1 << 31).observe((len(codes) != 1, dict(self.unscored)))
+        self.unscored = None
+        if ending is not None:
+            words = ('fields={"reference": "COLUMN"}', 'abort_after="never"')
+            raise NothingScored(ending.advise(columns, *words))
 
 
 def _engine(config: ScoringConfig) -> Engine:

@@ -46,6 +46,8 @@ class Call:
     step: int | None = None
     statistics: dict[str, Any] | None = None
     """Those of the rows that an engine of this process has scored."""
+    columns: Sequence[str] = ()
+    """The columns of the data set."""
 
     @property
     def positions(self) -> range:
@@ -99,8 +101,8 @@ def read(
     others: Mapping[str, Any],
     columns: Mapping[str, str | None],
     group: str,
-) -> tuple[list[Row], list[Hashable]]:
-    """The rows of a call, and the key of each row's group."""
+) -> tuple[list[Row], list[Hashable], list[str]]:
+    """The rows of a call, the key of each row's group, and the columns of the data set."""
     count = len(completions)
     if len(prompts) != count:
         raise ArgumentError(f"{len(prompts)} prompts came with {count} completions")
@@ -121,7 +123,7 @@ def read(
     reference = next((name for name in (named or REFERENCES) if name in data), None)
     if named and reference is None:
         raise ArgumentError(
-            f"columns= names `{named[0]}` as the reference, but the data set has no such column"
+            f"columns= names `{named[0]}` as the reference, but the data set has no such column, only {sorted(data)}"
         )
     if group != "prompt" and group not in data:
         raise ArgumentError(f"group= names the column `{group}`, but the data set has {sorted(data)}")
@@ -144,8 +146,8 @@ def read(
             )
         )
     if group == "prompt":
-        return rows, [_key(row.prompt) for row in rows]
-    return rows, [_key(value) for value in data[group]]
+        return rows, [_key(row.prompt) for row in rows], sorted(data)
+    return rows, [_key(value) for value in data[group]], sorted(data)
 
 
 def _key(value: Any) -> Hashable:

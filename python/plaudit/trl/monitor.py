@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plaudit.abort import NothingScored, StepCounter, Tally
 from plaudit.log import metrics
 from plaudit.result import Result
 
@@ -39,7 +40,7 @@ class Monitor:
         *,
         compares: bool,
         joins: bool,
-        abort_after: int | None,
+        abort: StepCounter,
         statistics: Sequence[str] = (),
     ) -> None:
         """`joins`: whether something brings groups together that the border between two ranks cuts.
@@ -50,21 +51,20 @@ class Monitor:
         self._components = components
         self._compares = compares
         self._joins = joins
-        self._abort_after = abort_after
+        self._abort = abort
         self._statistics = tuple(statistics)
         self._reset()
 
     def _reset(self) -> None:
         self._warned_of_cut = False
         self._logged_at = -math.inf
-        self._failed_calls = 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._reset()
 
     def observe(self, call: Call, results: Mapping[int, Result], own: Sequence[Result]) -> None:
-        """Logs the results that were made here, and those of this rank's own rows; raises at the abort limit."""
+        """Logs the results that were made here, and those of this rank's own rows."""
         groups: dict[int, list[Result]] = {}
         for group, result in zip(call.groups_of(results), results.values(), strict=True):
             groups.setdefault(group, []).append(result)
@@ -84,17 +84,14 @@ class Monitor:
             for component in self._components:
                 column = [result.components.get(component) for result in own]
                 call.log_extra(f"{self._name}/{component}", column)
-        self._check_abort(own)
 
-    def _check_abort(self, own: Sequence[Result]) -> None:
-        """Ends the training where most completions could not be scored for `abort_after` calls in a row."""
-        invalid = [result for result in own if result.outcome == "invalid"]
-        self._failed_calls = self._failed_calls + 1 if 2 * len(invalid) > len(own) else 0
-        if self._abort_after is not None and self._failed_calls >= self._abort_after:
-            raise RuntimeError(
-                f"the reward `{self._name}` could not score most completions of {self._failed_calls} calls in a row: "
-                f"{_reason(invalid[0])}"
-            )
+    def check_abort(self, call: Call, step: Tally) -> None:
+        """Ends the training where nothing can be scored. `step` is what was scored on all ranks."""
+        ending = self._abort.observe(step)
+        if ending is not None:
+            rename, switch = 'Reward(columns={"COLUMN": "reference"})', 'Reward(abort_after="never")'
+            why = ending.advise(call.columns, rename, switch)
+            raise NothingScored(f"the training has no rewards from `{self._name}`: {why}")
 
     def _log_invalid(self, results: Sequence[Result]) -> None:
         """Logs why completions have no reward, since a trainer goes on without them; at most once a minute."""
@@ -122,8 +119,11 @@ class Monitor:
         columns |= {name: [result.info.get(name) for result in own] for name in _AGAINST_REFERENCE}
         columns["correct"] = [result.correct for result in own]
         for name, column in columns.items():
-            if values := [float(value) for value in column if value is not None]:
+            values = [float(value) for value in column if value is not None]
+            if values:
                 metrics[name] = sum(values) / len(values)
+            if name in self._components:
+                metrics[f"{name}_missing"] = 1.0 - len(values) / len(own)
         return metrics
 
     def _chosen(self, call: Call) -> dict[str, float]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import plaudit
 from plaudit._plaudit import ArgumentError
+from plaudit.abort import DEFAULT, StepCounter, Tally, tally, together
 from plaudit.remote import Service
 from plaudit.result import Result
 
@@ -57,8 +58,9 @@ class Reward:
             answer within `timeout` makes the completions None, `engine.unreachable`.
         token, token_env: The token of the service, or the environment variable that holds it.
         run: The name under which the service keeps the figures.
-        abort_after: After so many calls in a row in which most completions could not be scored, the training ends with a
-            `RuntimeError`. None goes on for ever, without rewards.
+        abort_after: After so many calls in a row in which not one completion of any rank could be scored, the training ends
+            with a `RuntimeError`; at once where it is so from the first call on and the reason cannot heal by itself, such as
+            a column of another name. `"never"` goes on for ever, without rewards. Evaluations do not count.
         statistics: Which of `report.statistics` TRL logs beside the usual metrics, by the names of `plaudit.log.metrics`:
             True for all, or patterns such as `["groups/*", "length_correlation*"]`. For an engine in this process; a
             service has them on its dashboard.
@@ -90,7 +92,7 @@ class Reward:
         token: str | None = None,
         token_env: str | None = None,
         run: str | None = None,
-        abort_after: int | None = None,
+        abort_after: int | str = DEFAULT,
         statistics: bool | Sequence[str] = False,
     ) -> None:
         if join not in (None, "ranks", "ray"):
@@ -105,10 +107,9 @@ class Reward:
             raise ArgumentError("statistics= is for an engine in this process: without url= and join='ray'")
         if isinstance(statistics, str):
             raise ArgumentError(f"statistics is True, False or a list of patterns, not {statistics!r}")
-        if abort_after is not None and abort_after < 1:
-            raise ArgumentError(f"abort_after is a number of calls from 1, not {abort_after}")
         if size is not None and size < 1:
             raise ArgumentError(f"size is the number of completions of a group, not {size}")
+        self._abort = StepCounter(abort_after)
         self._group = group
         self._size = size
         self._join = join
@@ -140,7 +141,7 @@ class Reward:
             self.components,
             compares=plan.compares_groups,
             joins=self._joins_cut_groups,
-            abort_after=abort_after,
+            abort=self._abort,
             statistics=(["*"] if statistics is True else statistics or ()),
         )
 
@@ -199,44 +200,52 @@ class Reward:
         size = shown if isinstance(shown, int) else self._size
         rank, _ = world()
         try:
-            rows, keys = read(prompts, completions, completion_ids, others, self._columns, self._group)
+            rows, keys, columns = read(
+                prompts, completions, completion_ids, others, self._columns, self._group
+            )
             if size is not None:
                 self._plan.check_group_size(size)
         except Exception as error:
-            if exchange := self._exchange():
-                exchange.open()
-                exchange.fail(error)
+            if self._meets(evaluates):
+                self._ranks.open()
+                self._ranks.fail(error)
             raise
         step = getattr(others.get("trainer_state"), "global_step", None)
-        return Call(rows, keys, size, rank * len(rows), evaluates, log_metric, log_extra, step)
+        return Call(
+            rows, keys, size, rank * len(rows), evaluates, log_metric, log_extra, step, columns=columns
+        )
 
     def evaluate(self, call: Call) -> list[Result]:
         """Scores the rows of a call, for the columns of this reward."""
-        exchange = self._open()
+        exchange = self._open(call)
         rows = exchange.exchange_rows(call) if exchange else call.rows_by_place()
         try:
             results = self._rounded(self._backend.score(call, rows, self._validates(call, rows)))
         except Exception as error:
-            if exchange:
-                exchange.fail(error)
+            if self._meets(call.evaluates):
+                self._ranks.fail(error)
             self._advise(error)
             raise
         own = exchange.exchange_results(call, results) if exchange else results
-        return self._observed(call, results, own)
+        mine = self._observed(call, results, own)
+        self._end_if_nothing_was_scored(call, self._agreed(call, mine))
+        return mine
 
     async def aevaluate(self, call: Call) -> list[Result]:
         """As `evaluate`, without blocking the loop."""
-        exchange = self._open()
+        exchange = self._open(call)
         rows = await asyncio.to_thread(exchange.exchange_rows, call) if exchange else call.rows_by_place()
         try:
             results = self._rounded(await self._backend.ascore(call, rows, self._validates(call, rows)))
         except Exception as error:
-            if exchange:
-                await asyncio.to_thread(exchange.fail, error)
+            if self._meets(call.evaluates):
+                await asyncio.to_thread(self._ranks.fail, error)
             self._advise(error)
             raise
         own = await asyncio.to_thread(exchange.exchange_results, call, results) if exchange else results
-        return self._observed(call, results, own)
+        mine = self._observed(call, results, own)
+        self._end_if_nothing_was_scored(call, await asyncio.to_thread(self._agreed, call, mine))
+        return mine
 
     def _observed(self, call: Call, results: Mapping[int, Result], own: Mapping[int, Result]) -> list[Result]:
         """This rank's own results, in the order of its rows, after they were logged."""
@@ -244,13 +253,29 @@ class Reward:
         self._monitor.observe(call, results, mine)
         return mine
 
-    def _open(self) -> RankExchange | None:
+    def _agreed(self, call: Call, mine: list[Result]) -> Tally:
+        """What was scored on all ranks together: the slice of one rank may hold nothing but rows without a reference."""
+        part = tally(mine)
+        return together(self._ranks.agree(part)) if self._counts_on_ranks(call.evaluates) else part
+
+    def _end_if_nothing_was_scored(self, call: Call, step: Tally) -> None:
+        """Raises on every rank in the same call, so that none waits for another."""
+        if not call.evaluates:
+            self._monitor.check_abort(call, step)
+
+    def _open(self, call: Call) -> RankExchange | None:
         """Opens the exchange and the backend before anything waits, in the same order on every rank."""
-        exchange = self._exchange()
-        if exchange:
-            exchange.open()
+        if self._meets(call.evaluates):
+            self._ranks.open()
         self._backend.open()
-        return exchange
+        return self._exchange()
+
+    def _meets(self, evaluates: bool) -> bool:
+        """Whether the ranks exchange anything in a call."""
+        return self._exchange() is not None or self._counts_on_ranks(evaluates)
+
+    def _counts_on_ranks(self, evaluates: bool) -> bool:
+        return self._abort.is_on and not evaluates and world()[1] > 1
 
     def _exchange(self) -> RankExchange | None:
         """The exchange with other ranks, where cut groups are joined. A recipe that compares nothing needs no whole groups."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import plaudit
+from plaudit.abort import DEFAULT, AbortAfter, NothingScored, StepCounter, tally
 from plaudit.imports import load as load_module
 from plaudit.result import fill_with_group_means
 from plaudit.values import plain
@@ -31,6 +32,8 @@ from plaudit.verl.rollout_reader import BATCH_REFERENCE, RolloutBatch, own_words
 
 log = logging.getLogger("plaudit")
 
+# How the reference is named, and how a run goes on without any.
+ABORT_WORDS = ("reward_kwargs.reference=COLUMN", "reward_kwargs.abort_after=never")
 # The tutorial's defaults: groups at a time, and seconds for each of them.
 WORKERS, TIMEOUT = 8, 300.0
 
@@ -65,7 +68,8 @@ class PlauditBatchRewardManager:
     `reference` says where in a row the reference is.
 
     A rollout that could not be scored gets the mean of its valid siblings, and 0 where there is none
-    (`invalid="mean"`), or a fixed number (`invalid=-999.0`). Either way `plaudit/invalid` is 1 for it.
+    (`invalid="mean"`), or a fixed number (`invalid=-999.0`). Either way `plaudit/invalid` is 1 for it. Where nothing can be
+    scored the run ends: at once if that cannot heal by itself, else after `abort_after` batches in a row; `never` goes on.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class PlauditBatchRewardManager:
         invalid: str | float = "mean",
         same_size: bool = True,
         reference: str | Sequence[str] = BATCH_REFERENCE,
+        abort_after: AbortAfter = DEFAULT,
         **reward_kwargs: Any,
     ):
         self.tokenizer = tokenizer
@@ -99,6 +104,7 @@ class PlauditBatchRewardManager:
         self.return_statistics = return_statistics is not False
         self.is_val_mode = is_val_mode
         self.stand_in = _stand_in(invalid)
+        self.abort = StepCounter(abort_after)
         self.same_size = same_size
         self.reference = (reference,) if isinstance(reference, str) else tuple(reference)
         #: Statistics that are fed back from step to step: to custom functions as keyword arguments, and to rewards
@@ -190,6 +196,7 @@ class PlauditBatchRewardManager:
                 for rows in members
             ]
             scored = self._score_by_function(self._function, inputs, members)
+            step = (any(value is not None for value in scored.values), _failures(scored.reasons))
         else:
             assert self._engine is not None
             notes = plain([{**note, **self.meta_info} for note in notes])
@@ -198,6 +205,11 @@ class PlauditBatchRewardManager:
             )
             has_references = any(reference is not None for reference in listed)
             scored = self._scores_of_report(self._engine, report, validate, has_references)
+            step = tally(report)
+        ending = None if validate else self.abort.observe(step)
+        if ending is not None:
+            names = sorted({name for note in notes for name in note})
+            raise NothingScored(f"plaudit: {ending.advise(names, *ABORT_WORDS)}")
         return self._fill_missing(scored, members, validate)
 
     def _scores_of_report(
@@ -406,6 +418,11 @@ def spread(
         for row in rows if known else ():
             means[row], deviations[row] = statistics.fmean(known), statistics.pstdev(known)
     return means, deviations
+
+
+def _failures(reasons: Sequence[str | None]) -> dict[tuple[str, str], int]:
+    """What a custom function did not score: nobody knows whether that heals."""
+    return dict(collections.Counter(("function", reason) for reason in reasons if reason is not None))
 
 
 def _reason_text(reason: Mapping[str, Any] | None) -> str | None:

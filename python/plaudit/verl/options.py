@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from plaudit._plaudit import check_state
+from plaudit.abort import DEFAULT, AbortAfter, StepCounter
 from plaudit.ray.actor import ActorConfig
 from plaudit.values import plain
 
@@ -37,6 +38,7 @@ class Options:
     reference: str | Sequence[str] = REFERENCE
     router: str | None = None
     aliases: bool = False
+    abort_after: AbortAfter = DEFAULT
 
     @classmethod
     def read(cls, config: Any) -> Options:
@@ -60,6 +62,7 @@ class Options:
     def check(self) -> None:
         """Raises where a value makes no sense."""
         self.invalid_value()
+        StepCounter(self.abort_after)
         for name in ("group_timeout", "quiet"):
             given = getattr(self, name)
             self._require(name, given is None or is_seconds(given), "a number of seconds above 0")
@@ -101,8 +104,13 @@ class Options:
         self._require("invalid", math.isfinite(value), "mean, drop or value:NUMBER")
         return value
 
-    def actor_config(self, router_address: str | None = None, model: str | None = None) -> ActorConfig:
-        """The settings of the shared engine. Paths are made absolute, since the engine runs in another process."""
+    def actor_config(
+        self, router_address: str | None = None, model: str | None = None, step_rollouts: int = 0
+    ) -> ActorConfig:
+        """The settings of the shared engine. Paths are made absolute, since the engine runs in another process.
+
+        `step_rollouts`: how many rollouts a training step has.
+        """
         recipe = self.recipe
         if isinstance(recipe, (str, os.PathLike)) and os.path.exists(recipe):
             recipe = os.path.abspath(recipe)
@@ -122,6 +130,11 @@ class Options:
             timeout=None if self.group_timeout is None else float(self.group_timeout),
             quiet=None if self.quiet is None else float(self.quiet),
             examine=self.num_examine,
+            abort_after=self.abort_after,
+            # Each shard sees its part of a step.
+            step_rollouts=-(-step_rollouts // self.shards),
+            rename="+reward.reward_kwargs.reference=COLUMN",
+            switch="+reward.reward_kwargs.abort_after=never",
         )
 
 

@@ -105,6 +105,7 @@ class RolloutReader:
         member = fields.get("session_id", fields.get("priority"))
         step = fields.get("global_steps", at(fields, "tool_extra_fields.global_steps"))
         validate = self.is_validation(fields)
+        reference = self.reference(fields)
         return Rollout(
             group=str(uid),
             member=None if member is None else str(member),
@@ -112,12 +113,13 @@ class RolloutReader:
             size=1 if validate else self.size_of(fields),
             response=response_of(self.tokenizer, response_ids, mask),
             prompt=self.prompt(fields, prompt_ids),
-            reference=self.reference(fields),
+            reference=reference,
             tokens=len(response_ids),
             extra=extra(fields),
             validate=validate,
             source=str(fields.get("data_source", "")),
             step=None if step is None else int(step),
+            columns=paths(fields) if reference is None else (),
         )
 
     def size_of(self, fields: Mapping[str, Any]) -> int:
@@ -172,6 +174,14 @@ def extra(fields: Mapping[str, Any]) -> dict[str, Any]:
         if single and value is not None and name not in NOT_EXTRA and not name.startswith("__"):
             found.setdefault(name, plain(value))
     return found
+
+
+def paths(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a row has, beside the trainer's own columns, as the paths that `reference` takes."""
+    nested = [(name, plain(fields.get(name))) for name in ("reward_model", "extra_info")]
+    inner = [f"{name}.{key}" for name, value in nested if isinstance(value, Mapping) for key in value]
+    outer = [name for name in fields if name not in NOT_EXTRA and not name.startswith("__")]
+    return tuple(sorted([*outer, *inner]))
 
 
 def at(fields: Any, path: str) -> Any:

@@ -6,6 +6,7 @@ way for.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import numpy as np
 import transfer_queue as tq
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
 
+from plaudit.abort import NothingScored
 from plaudit.log import write_active_wandb_table
 
 log = logging.getLogger("plaudit")
@@ -36,12 +38,35 @@ class _Metrics:
         super().__init__(*args, **kwargs)
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        batch, metrics = super().sample(global_steps, partition_id, batch_size)  # type: ignore[misc]
+        try:
+            batch, metrics = super().sample(global_steps, partition_id, batch_size)  # type: ignore[misc]
+        except Exception:
+            end_if_nothing_was_scored()
+            raise
+        end_if_nothing_was_scored()
         if partition_id != "val" and batch.keys:
             rows = read(batch)
             metrics = {**metrics, **summary(list(rows.values())), **group_summary(rows)}
             write_group_table(rows, global_steps)
         return batch, metrics
+
+    def _wait_for_next_poll(self, *args: Any, **kwargs: Any) -> Any:
+        # verl replaces groups that fail in its asynchronous modes, for ever if need be.
+        end_if_nothing_was_scored()
+        return super()._wait_for_next_poll(*args, **kwargs)  # type: ignore[misc]
+
+
+def end_if_nothing_was_scored() -> None:
+    """Raises in the trainer where the shared engine says that nothing can be scored: verl only logs what a rollout raises."""
+    import ray
+    from ray.util import list_named_actors
+
+    for name in list_named_actors():
+        if name.startswith("plaudit-"):
+            with contextlib.suppress(ray.exceptions.RayError, ValueError):
+                ending = ray.get(ray.get_actor(name).status.remote(), timeout=10)["ending"]
+                if ending is not None:
+                    raise NothingScored(f"plaudit: {ending}")
 
 
 class PlauditSampler(_Metrics, ReplayBuffer):

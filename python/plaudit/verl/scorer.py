@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import plaudit
-from plaudit.ray.actor import Rollout
+from plaudit.abort import NothingScored
+from plaudit.ray.actor import ENDING, Rollout
 from plaudit.ray.client import EngineClient
 from plaudit.ray.steps import SAMPLED
 from plaudit.result import Result
@@ -38,10 +39,13 @@ class RolloutScorer:
         """`waits_in_ray`: each rollout that waits occupies a call of a Ray actor, of which there are not many."""
         self.options = Options.read(config)
         model = config.reward.reward_model.get("model_path")
-        actor_config = self.options.actor_config(router_address, model)
+        rollout_n = int(config.actor_rollout_ref.rollout.n)
+        actor_config = self.options.actor_config(
+            router_address, model, int(config.data.train_batch_size) * rollout_n
+        )
         # The recipe is read here too, so that an error in it is raised before the first rollout, and by name.
         engine = actor_config.engine(state=False)
-        size = self.options.size if self.options.size is not None else int(config.actor_rollout_ref.rollout.n)
+        size = self.options.size if self.options.size is not None else rollout_n
         config_checks.check(
             config, self.options, compares=engine.compares_groups, size=size, waits_in_ray=waits_in_ray
         )
@@ -75,6 +79,9 @@ class RolloutScorer:
             self.decoding, self.reader.read, fields, prompt_ids, response_ids, mask
         )
         result = await self.client.score(rollout)
+        if ENDING in result.info:
+            self.log_error("ending", result.info[ENDING])
+            raise NothingScored(f"plaudit: {result.info[ENDING]}")
         if rollout.validate:
             result = self.name_missing_reference(result, rollout)
         score, invalid = self.reward_of(result, rollout.validate)

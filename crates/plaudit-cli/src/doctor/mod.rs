@@ -29,7 +29,8 @@ const EXAMPLES: &str = "\
 Examples:
   plaudit doctor
   plaudit doctor --recipe my.yaml --state run/
-  plaudit doctor train.parquet --recipe math --field prompt=question --field reference=answer";
+  plaudit doctor train.parquet --recipe math --field prompt=question --field reference=answer
+  plaudit doctor --trainer trl train.parquet --recipe math";
 
 /// Check the machine, a recipe, its judges and a state; or a data set
 ///
@@ -44,6 +45,9 @@ pub(crate) struct Doctor {
     data: Option<String>,
     #[command(flatten)]
     pub(crate) recipe: RecipeArgs,
+    /// Check what this trainer will see as well: its version, and the columns of the data set as its adapter reads them
+    #[arg(long, value_name = "TRAINER", value_parser = ["trl", "verl"])]
+    trainer: Option<String>,
     /// Check this state as well: a folder, or redis://host:port/database
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
@@ -99,6 +103,14 @@ impl DoctorCheck {
 
 impl Doctor {
     pub(crate) fn run(&self) -> Result<u8, CliError> {
+        if let Some(trainer) = &self.trainer {
+            // The Python package takes this flag before the command sees it.
+            let message = format!(
+                "--trainer asks the adapter of {trainer}, which is in the Python package: `python -m plaudit doctor --trainer \
+                 {trainer}`, where {trainer} is installed"
+            );
+            return Err(CliError::Arguments(message));
+        }
         let checks = match &self.data {
             Some(data) => self.data(data)?,
             None => self.machine(),

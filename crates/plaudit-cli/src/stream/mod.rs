@@ -17,8 +17,10 @@ use crate::error::CliError;
 use crate::files::{Entry, Parsed, ParsedBlock, ReadBlock, Source, line};
 use crate::interrupt::Interrupt;
 use crate::rollout_copy::RolloutCopy;
+use crate::summary::whole;
 use group_buffer::{BufferPolicy, GroupBuffer, Placement};
 use in_flight::{InFlight, Rendered, ScoredBatch};
+use plaudit::abort::{self, AbortAfter};
 use plaudit::engine::Engine;
 use plaudit::error::RunError;
 use plaudit::group::{self, Key};
@@ -113,6 +115,8 @@ pub(crate) struct Done {
     pub(crate) bad_lines: BadLines,
     /// How many bytes were read.
     pub(crate) bytes: u64,
+    /// Why nothing could be scored, where that is one fault of the data or the recipe.
+    pub(crate) fault: Option<String>,
 }
 
 /// One run over one source.
@@ -143,6 +147,12 @@ pub(crate) struct Stream<'r, S: Sink> {
     position: u64,
     /// The size of all groups so far, where they must be equal.
     size: Option<f64>,
+    /// How many rollouts have been submitted.
+    submitted: u64,
+    /// Whether anything can be scored must be known after so many rollouts; none once it is known.
+    undecided: Option<u64>,
+    /// The other fields of the first line.
+    names: Vec<String>,
 }
 
 impl<'r, S: Sink> Stream<'r, S> {
@@ -179,7 +189,18 @@ impl<'r, S: Sink> Stream<'r, S> {
             read: 0,
             position: 0,
             size: None,
+            submitted: 0,
+            undecided: None,
+            names: Vec::new(),
         }
+    }
+
+    /// Ends the run where so many rollouts show that nothing can be scored.
+    pub(crate) fn abort_after(&mut self, rollouts: AbortAfter) {
+        self.undecided = match rollouts {
+            AbortAfter::Steps(rollouts) => Some(rollouts.into()),
+            AbortAfter::Never => None,
+        };
     }
 
     /// Reads all of the source and writes all results.
@@ -191,8 +212,9 @@ impl<'r, S: Sink> Stream<'r, S> {
             while self.oldest().is_some() {}
         }
         done?;
+        let fault = self.fault();
         let Self { statistics, breakdown, bad_lines, position, .. } = self;
-        Ok(Done { statistics, breakdown, bad_lines, bytes: position })
+        Ok(Done { statistics, breakdown, bad_lines, bytes: position, fault })
     }
 
     fn read_all(&mut self, source: Source, fields: Fields) -> Result<(), CliError> {
@@ -212,6 +234,8 @@ impl<'r, S: Sink> Stream<'r, S> {
             (self.position, self.bad_lines.lines) = (position, lines);
             self.progress();
         }
+        // All of it is read, so that its results cost little more.
+        self.undecided = None;
         self.buffer.end();
         while let Some(group) = self.buffer.closed() {
             self.schedule(group)?;
@@ -251,6 +275,9 @@ impl<'r, S: Sink> Stream<'r, S> {
                 }
             };
         for rollout in rollouts {
+            if self.read == 0 {
+                self.names = rollout.extra.keys().cloned().collect();
+            }
             if let Some(copy) = &mut self.copy {
                 let line = line(&rollout.to_value(), copy.name())?;
                 copy.write_all(&line).map_err(|error| CliError::writing(copy.name(), error))?;
@@ -316,9 +343,15 @@ impl<'r, S: Sink> Stream<'r, S> {
     fn score(&mut self) -> Result<(), CliError> {
         let batch = std::mem::take(&mut self.batch);
         if !batch.rollouts.is_empty() {
+            self.submitted += batch.rollouts.len() as u64;
             let keep = self.breakdown.is_some() || self.engine.plan().groups.same_size;
             self.in_flight.submit(self.interrupt, batch, keep);
             if self.in_flight.is_full()
+                && let Some(scored) = self.oldest()
+            {
+                self.finish_scored(scored)?;
+            }
+            while self.undecided.is_some_and(|most| self.submitted >= most)
                 && let Some(scored) = self.oldest()
             {
                 self.finish_scored(scored)?;
@@ -358,7 +391,36 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
         self.statistics.merge(&statistics);
         self.put(&scored.places, pieces);
-        Ok(())
+        self.decide()
+    }
+
+    /// Ends the run where the first rollouts show that nothing can be scored.
+    fn decide(&mut self) -> Result<(), CliError> {
+        let Some(most) = self.undecided else { return Ok(()) };
+        let is_long = self.statistics.outcomes.all() >= most;
+        if is_long || self.statistics.total.moments.count > 0 {
+            self.undecided = None;
+        }
+        match self.fault().filter(|_| is_long) {
+            Some(fault) => {
+                let read = whole(self.statistics.outcomes.all());
+                let message = format!(
+                    "{fault}. The run ends after {read} rollouts; --abort-after never goes on all the same"
+                );
+                Err(CliError::NothingScored(message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Why nothing could be scored so far, where that is one fault of the data or the recipe.
+    fn fault(&self) -> Option<String> {
+        let abort = abort::hopeless(&self.statistics.outcomes)?;
+        let advice = abort.advice(self.names.iter().map(String::as_str), "--field reference=COLUMN");
+        Some(match advice {
+            Some(advice) => format!("{}; {advice}", abort.to_string().trim_end_matches('.')),
+            None => abort.to_string().trim_end_matches('.').to_owned(),
+        })
     }
 
     fn put(&mut self, places: &[u64], pieces: Vec<S::Piece>) {

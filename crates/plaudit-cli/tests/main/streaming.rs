@@ -130,3 +130,50 @@ fn one_group_without_end_does_not_hold_back_all_results() {
         assert!(line.starts_with(&format!("{{\"id\":\"line-{}\"", at + 1)), "{line}");
     }
 }
+
+/// Lines whose reference stands under another name.
+fn misnamed(count: usize) -> String {
+    let line =
+        |at: usize| format!("{{\"response\": \"\\\\boxed{{42}}\", \"gold\": \"42\", \"level\": {at}}}");
+    (0..count).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn file_with_a_misnamed_column_ends_early_with_advice() {
+    let folder = Folder::new("misnamed");
+    let input = folder.file("in.jsonl", misnamed(3000));
+    let out = folder.path("out.jsonl");
+    for verb in [&["score"][..], &["rank", "--keep", "1"]] {
+        let ran = run(&[verb, &[&input, "--recipe", "math", "--out", &out]].concat());
+        assert_eq!(ran.code, 2, "{}", ran.talk);
+        assert!(ran.talk.contains("input.missing_reference"), "{}", ran.talk);
+        assert!(
+            ran.talk.contains("the rows have \"gold\", \"level\": --field reference=gold"),
+            "{}",
+            ran.talk
+        );
+        assert!(ran.talk.contains("--abort-after never"), "{}", ran.talk);
+        assert!(!folder.names().contains(&"out.jsonl".to_owned()), "nothing half-way is left");
+    }
+    let ran = run(&["score", &input, "--recipe", "math", "--field", "reference=gold", "-q"]);
+    assert_eq!((ran.code, ran.out.lines().count()), (0, 3000), "{}", ran.talk);
+    let ran = run(&["score", &input, "--recipe", "math", "--abort-after", "never", "-q"]);
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 3000), "{}", ran.talk);
+    let ran = run(&["score", &input, "--recipe", "math", "--abort-after", "0"]);
+    assert!(ran.code == 2 && ran.talk.contains("a whole number from 1 is wanted, or never"), "{}", ran.talk);
+}
+
+#[test]
+fn short_file_without_a_valid_rollout_gets_its_results() {
+    let folder = Folder::new("short-misnamed");
+    let input = folder.file("in.jsonl", misnamed(900));
+    let ran = run(&["score", &input, "--recipe", "math"]);
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 900), "{}", ran.talk);
+    assert!(ran.talk.contains("--field reference=gold"), "{}", ran.talk);
+    // One valid rollout among the first is enough to go on.
+    let valid = "{\"response\": \"\\\\boxed{42}\", \"reference\": \"42\"}";
+    let input = folder.file("in.jsonl", format!("{valid}\n{}", misnamed(3000)));
+    let ran = run(&["score", &input, "--recipe", "math"]);
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 3001), "{}", ran.talk);
+    assert!(!ran.talk.contains("heal"), "{}", ran.talk);
+}

@@ -17,6 +17,7 @@ use plaudit::join::{Arrival, Joined};
 use plaudit::reason::Code;
 use plaudit::report::RowResult;
 use plaudit::rollout::Rollout;
+use plaudit::statistics::Counts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -152,6 +153,9 @@ pub(crate) async fn join_rollout(
         return Err(ApiError::draining());
     }
     app.metrics.observe_joined(&joined.report.plan.name, total.kind(), code);
+    let mut outcome = Counts::default();
+    outcome.observe(total.kind(), total.cause().map(|cause| cause.reason.code));
+    run.check_abort(step, &outcome, None)?;
     Ok(joined)
 }
 

@@ -224,7 +224,7 @@ pub(crate) async fn score(
     };
     let AdmittedRequest { run, step, validate, statistics, read, permits } = admitted;
     let count = read.rollouts.len();
-    let step = run.begin(step)?;
+    let (given, step) = (step, run.begin(step)?);
     let watched = app.watchdog.begin("its judges", &run.id, format!("{count} rollouts of step {step}"));
     let cancel = CancelToken::new();
     let cancel_on_drop = CancelOnDrop(cancel.clone());
@@ -241,6 +241,7 @@ pub(crate) async fn score(
         let written = report.map_err(|error| run_error(&error)).and_then(|report| {
             scored.observe(step, &rollouts, &report, &scored_with);
             state.metrics.observe_report(&report.plan.name, &report);
+            scored.check_abort(given, &report.statistics.outcomes, rollouts.first())?;
             let reply = ScoreReply {
                 run: &scored.id,
                 results: Results { rollouts: &rollouts, report: &report },

@@ -11,9 +11,11 @@ use crate::runs::run::Run;
 use crate::state::AppState;
 use crate::watchdog::WatchGuard;
 use hyper::StatusCode;
+use plaudit::abort;
 use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group;
 use plaudit::rollout::Rollout;
+use plaudit::statistics::Counts;
 use serde_json::json;
 use std::fs;
 use std::sync::Arc;
@@ -56,6 +58,8 @@ type Batch = Vec<(usize, Rollout<'static>)>;
 type AdmittedBatch = (Batch, QuotaPermit, AdmissionPermit);
 /// The results of a batch: places in the job, and JSON lines.
 type Lines = Vec<(usize, String)>;
+/// So many rollouts show whether anything of a job can be scored, as for a file.
+const SHOWN_BY: u64 = 1000;
 
 /// A job that is running.
 #[derive(Debug)]
@@ -228,6 +232,7 @@ impl JobRun {
         let (mut entering, mut scoring): (JoinSet<AdmittedBatch>, JoinSet<_>) =
             (JoinSet::new(), JoinSet::new());
         let (mut under_way, mut leaves, mut answered) = (0, false, 0);
+        let mut outcomes = Counts::default();
         let mut looked = Instant::now();
         loop {
             if entering.is_empty()
@@ -248,7 +253,12 @@ impl JobRun {
                     scoring.spawn(Arc::clone(&self).score(entered));
                 },
                 Some(done) = scoring.join_next() => {
-                    let lines = done.map_err(|_| ApiError::internal("a part of the job failed"))??;
+                    let (lines, scored) = done.map_err(|_| ApiError::internal("a part of the job failed"))??;
+                    outcomes.merge(&scored);
+                    let is_early = outcomes.all() >= SHOWN_BY && work.batches.len() > 0;
+                    if is_early && self.run.may_abort() && let Some(fault) = abort::hopeless(&outcomes) {
+                        return Err(ApiError::bad_request("run.nothing_scored", fault.to_string()));
+                    }
                     under_way -= lines.len().min(under_way);
                     work.add(lines);
                     watched.renew();
@@ -291,7 +301,10 @@ impl JobRun {
         }
     }
 
-    async fn score(self: Arc<Self>, (batch, quota, permit): AdmittedBatch) -> Result<Lines, ApiError> {
+    async fn score(
+        self: Arc<Self>,
+        (batch, quota, permit): AdmittedBatch,
+    ) -> Result<(Lines, Counts), ApiError> {
         let (places, rollouts): (Vec<usize>, Vec<Rollout<'static>>) = batch.into_iter().unzip();
         let span = self.app.tracer.as_ref().map(|tracer| {
             let span = tracer.root("job");
@@ -318,7 +331,7 @@ impl JobRun {
                     this.app.metrics.observe_report(&report.plan.name, &report);
                     this.job.scored.fetch_add(lines.len() as u64, Ordering::Relaxed);
                 }
-                lines
+                (lines, report.statistics.outcomes.clone())
             });
             let _ = send.send(lines);
         });

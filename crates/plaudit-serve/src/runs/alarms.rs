@@ -7,8 +7,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Every code there is.
-pub(crate) const CODES: [&str; 6] =
-    ["invalid", "length_hacking", "zero_variance", "position_bias", "drift", "judge_change"];
+pub(crate) const CODES: [&str; 7] = [
+    "nothing_scored",
+    "invalid",
+    "length_hacking",
+    "zero_variance",
+    "position_bias",
+    "drift",
+    "judge_change",
+];
 
 /// Below so many rollouts there are no alarms.
 pub(crate) const ENOUGH: u64 = 32;
@@ -26,7 +33,7 @@ const DRIFT: f64 = 0.35;
 /// Something that a person should look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alarm {
-    /// What it is: `invalid`, `length_hacking`, `zero_variance`, `position_bias`, `drift` or `judge_change`.
+    /// What it is: `nothing_scored`, `invalid`, `length_hacking`, `zero_variance`, `position_bias`, `drift` or `judge_change`.
     pub code: String,
     /// The step in which it shows.
     pub step: u64,
@@ -53,6 +60,12 @@ pub(crate) fn of(step: u64, statistics: &Statistics, before: &Before<'_>) -> Vec
     };
     if let Some((was, is)) = before.judges.filter(|(was, is)| was != is) {
         raise("judge_change", 1.0, format!("The judges changed: they were {was:?} and are {is:?}."));
+    }
+    let outcomes = &statistics.outcomes;
+    if outcomes.all() > 0 && !outcomes.has_valid() {
+        let most = outcomes.reasons().max_by_key(|(_, _, count)| *count);
+        let most = most.map_or_else(String::new, |(_, code, _)| format!(", mostly {code}"));
+        raise("nothing_scored", 1.0, format!("Not one rollout could be scored{most}."));
     }
     if statistics.rollouts < ENOUGH {
         return alarms;
@@ -119,6 +132,13 @@ mod tests {
         engine.score(&rollouts).unwrap().statistics
     }
 
+    fn invalid(count: usize) -> Statistics {
+        let yaml = "components: { math: { reward: math, required: true } }\n";
+        let engine = Engine::new(Recipe::from_yaml(yaml).unwrap().plan().unwrap()).unwrap();
+        let rollouts: Vec<Rollout<'_>> = (0..count).map(|_| Rollout::new("42")).collect();
+        engine.score(&rollouts).unwrap().statistics
+    }
+
     fn codes(alarms: &[Alarm]) -> Vec<&str> {
         alarms.iter().map(|alarm| alarm.code.as_str()).collect()
     }
@@ -136,6 +156,9 @@ mod tests {
         // A few totals are no other distribution.
         let sparse = Statistics { total: statistics((0..2).map(|_| "x".repeat(60))).total, ..equal.clone() };
         assert_eq!(codes(&of(3, &sparse, &before)), ["judge_change", "zero_variance"]);
+        let nothing = invalid(8);
+        assert_eq!(codes(&of(3, &nothing, &Before::default())), ["nothing_scored"]);
+        assert!(of(3, &nothing, &Before::default())[0].message.contains("mostly input.missing_reference"));
         let few = statistics((0..16).map(|at| "x".repeat(1 + at % 8 * 5)));
         assert!(of(3, &few, &Before::default()).is_empty());
     }

@@ -11,6 +11,7 @@ use crate::http::response::{ApiError, blocking};
 use crate::recipes::RecipeCatalog;
 use crate::token_file::{hex, random};
 use crate::unix_time;
+use plaudit::abort::AbortAfter;
 use plaudit::exec::lock;
 use plaudit::judge::client::Network;
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ pub(crate) struct RunRegistry {
     folder: PathBuf,
     writer: RunWriter,
     keep: Keep,
+    abort_after: AbortAfter,
     join_limits: Arc<JoinLimits>,
     /// The most live runs.
     most: usize,
@@ -70,6 +72,7 @@ impl RunRegistry {
             folder: folder.to_path_buf(),
             writer,
             keep: config.keep.clone(),
+            abort_after: config.abort_after,
             join_limits: Arc::new(JoinLimits::new(config.limits.joining)),
             most: config.limits.runs,
             is_shared,
@@ -167,7 +170,8 @@ impl RunRegistry {
         let id = summary.id.clone();
         index.stored.remove(&id);
         let files = (folder, self.writer.clone(), self.keep.clone());
-        let run = Run::new(summary, (engine, replay), files, Arc::clone(&self.join_limits), changed);
+        let limits = (Arc::clone(&self.join_limits), self.abort_after);
+        let run = Run::new(summary, (engine, replay), files, limits, changed);
         if let Some(leftover) = leftover {
             run.reopen(leftover);
         }

@@ -1,5 +1,6 @@
 //! A live run: the engine of one training, the joins where its rollouts meet, its steps, and the sampling of groups.
 
+use super::abort::{self, RunAbort};
 use super::sample::GroupSample;
 use super::steps::{NewestStep, OpenStep, Steps};
 use super::store::{self, RunSummary, RunWriter};
@@ -8,6 +9,7 @@ use crate::compat::implicit_groups::ImplicitGroups;
 use crate::config::Keep;
 use crate::http::response::ApiError;
 use crate::unix_time;
+use plaudit::abort::AbortAfter;
 use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::exec::lock;
 use plaudit::join::{Join, Observer, Policy};
@@ -15,6 +17,7 @@ use plaudit::judge::client::UsageMeter;
 use plaudit::outcome::OutcomeKind;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
+use plaudit::statistics::Counts;
 use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -47,6 +50,7 @@ pub(crate) struct Run {
     keep: Keep,
     join_limits: Arc<JoinLimits>,
     steps: Mutex<Steps>,
+    abort: Mutex<RunAbort>,
     /// The join for rollouts without a step, and how often its results have been counted.
     stepless: Mutex<(Option<Arc<Join>>, u64)>,
     /// Itself, for the observers of its joins.
@@ -124,7 +128,7 @@ impl Run {
         summary: RunSummary,
         (engine, replay): (Engine, Option<Engine>),
         (folder, writer, keep): (PathBuf, RunWriter, Keep),
-        join_limits: Arc<JoinLimits>,
+        (join_limits, abort_after): (Arc<JoinLimits>, AbortAfter),
         changed: Option<String>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
@@ -140,6 +144,7 @@ impl Run {
             keep,
             join_limits,
             steps: Mutex::new(Steps::new(summary, changed)),
+            abort: Mutex::new(RunAbort::new(abort_after)),
             stepless: Mutex::new((None, 0)),
             me: Weak::clone(me),
         })
@@ -203,6 +208,24 @@ impl Run {
         // Opened before scoring, so that it shows as the one that is under way.
         state.touch(step, now, &self.engine);
         Ok(step)
+    }
+
+    /// Refuses the answer to a request where nothing of its run can be scored.
+    pub(crate) fn check_abort(
+        &self,
+        step: Option<u64>,
+        outcomes: &Counts,
+        rollout: Option<&Rollout<'_>>,
+    ) -> Result<(), ApiError> {
+        match lock(&self.abort).observe(step, outcomes) {
+            Some(ending) => Err(abort::refusal(ending, rollout)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether what cannot be scored ends.
+    pub(crate) fn may_abort(&self) -> bool {
+        lock(&self.abort).is_on()
     }
 
     /// Counts a report with what judges were asked for it, as the options of its call say, and samples its groups.

@@ -54,19 +54,27 @@ pub(super) fn missing_response(map: &Map<String, Value>, fields: &Fields, taken:
         wanted.map_or_else(String::new, |field| format!(": there is no field {:?}", fields.names[field]));
     let present = match names.as_slice() {
         [] => "there are no fields at all".to_owned(),
-        names => {
-            let shown: Vec<String> = names.iter().take(MOST_NAMED).map(|name| quoted(name)).collect();
-            let more = match names.len().saturating_sub(MOST_NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!("the fields are {}{more}", shown.join(", "))
-        }
+        names => format!("the fields are {}", some_names(names.iter().copied())),
     };
     InputError {
         renames: renames(map, taken[PROMPT], taken[REFERENCE]),
         ..InputError::new("input.response", format!("response is missing{wanted}; {present}"))
     }
+}
+
+/// Which of these names of fields, or paths to them, may be that of the reference: the likeliest.
+pub fn likely_reference<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    let is_called = |name: &str, known: &str| name == known || name.rsplit('.').next() == Some(known);
+    REFERENCES.iter().find_map(|known| names.clone().find(|name| is_called(name, known)))
+}
+
+/// Some names of fields, in quotes.
+pub fn some_names<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+    let more = match names.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", names.take(MOST_NAMED).map(quoted).collect::<Vec<_>>().join(", "))
 }
 
 /// A name in quotes, cut where it is long.
@@ -157,6 +165,15 @@ mod tests {
         );
         assert_eq!(names(true, false), [("reference", "answer".to_owned())]);
         assert_eq!(names(true, true), []);
+    }
+
+    #[test]
+    fn likely_references_are_found_by_name() {
+        let likely = |names: &[&'static str]| likely_reference(names.iter().copied());
+        assert_eq!(likely(&["question", "label", "gold"]), Some("gold"));
+        assert_eq!(likely(&["question", "reward_model.ground_truth"]), Some("reward_model.ground_truth"));
+        assert_eq!(likely(&["extra_info.index", "extra_info.gold"]), Some("extra_info.gold"));
+        assert_eq!(likely(&["question", "goal"]), None);
     }
 
     #[test]

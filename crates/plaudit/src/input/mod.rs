@@ -8,7 +8,7 @@ mod path;
 pub mod strict;
 
 pub use conversation::{ParsedResponse, read_response, read_tools};
-pub use guess::other_names;
+pub use guess::{likely_reference, other_names, some_names};
 pub use number::whole;
 pub use plaudit_code::exact;
 

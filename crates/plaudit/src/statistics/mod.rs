@@ -41,14 +41,16 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn observe(&mut self, kind: OutcomeKind, code: Option<Code>) {
+    /// Counts one outcome.
+    pub fn observe(&mut self, kind: OutcomeKind, code: Option<Code>) {
         self.kinds[kind as usize] += 1;
         if let Some(code) = code {
             *self.reasons.entry((kind, code)).or_insert(0) += 1;
         }
     }
 
-    fn merge(&mut self, other: &Self) {
+    /// Adds the outcomes of another part.
+    pub fn merge(&mut self, other: &Self) {
         for (ours, theirs) in self.kinds.iter_mut().zip(other.kinds) {
             *ours += theirs;
         }
@@ -60,6 +62,11 @@ impl Counts {
     /// How many of one kind.
     pub fn of(&self, kind: OutcomeKind) -> u64 {
         self.kinds[kind as usize]
+    }
+
+    /// Whether any outcome is a number.
+    pub fn has_valid(&self) -> bool {
+        self.of(OutcomeKind::Scored) + self.of(OutcomeKind::Floored) > 0
     }
 
     /// How many in all.

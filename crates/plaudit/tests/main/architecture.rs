@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 4] = [
     &["reason", "error", "exec", "tls", "outcome", "conversation", "rollout", "statistics::distribution"],
     &["text", "tokenizer", "input", "aggregate", "reward", "question"],
     &["group", "rule", "code", "judge", "compose"],
-    &["registry", "recipe", "plan", "journal", "report", "statistics", "engine", "join"],
+    &["registry", "recipe", "plan", "journal", "report", "statistics", "abort", "engine", "join"],
 ];
 
 /// The layer of the submodule where it has one, else that of the module.

@@ -7,9 +7,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import plaudit
 import pytest
 import stage
 from conftest import Judge, pairwise
+from plaudit.abort import NothingScored
 from plaudit.trl import Reward
 
 WORDS = {
@@ -125,10 +127,38 @@ def test_a_training_without_rewards_is_ended_on_request(tmp_path: Path) -> None:
     principle = {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}
     recipe = {"name": "taste", "components": {"quality": principle}, "judges": down}
     trained = stage.trainer(tmp_path, Reward(recipe, abort_after=2), stage.questions(), max_steps=6)
-    with pytest.raises(RuntimeError, match="most completions of 2 calls in a row: judge"):
+    with pytest.raises(RuntimeError, match="no rollout could be scored for 2 steps in a row: judge"):
         trained.train()
-    with pytest.raises(ValueError, match="abort_after is a number of calls from 1, not 0"):
+    assert trained.state.global_step == 1
+    with pytest.raises(ValueError, match='abort_after: a whole number from 1 is wanted, or never, not "0"'):
         Reward(recipe, abort_after=0)
+
+
+def test_a_misnamed_column_ends_the_training_in_its_first_step(tmp_path: Path) -> None:
+    data = stage.questions(gold=ANSWER, level="1")
+    reward = Reward("math")
+    trained = stage.trainer(tmp_path / "ended", reward, data, max_steps=3)
+    with pytest.raises(
+        NothingScored, match='rows have "gold", "level": Reward.columns={"gold": "reference"}'
+    ):
+        trained.train()
+    assert trained.state.global_step == 0
+    for reward in (Reward("math", abort_after="never"), Reward("math", columns={"gold": "reference"})):
+        trained = stage.trainer(tmp_path / "on", reward, data, max_steps=1)
+        trained.train()
+        assert trained.state.global_step == 1
+    assert stage.logged(trained, "math/accuracy_missing") == [0.0]
+
+
+def test_a_reward_that_always_raises_ends_the_training(tmp_path: Path) -> None:
+    @plaudit.register("broken_in_training", per="batch")
+    def broken(prompts: Any, responses: Any, references: Any, extras: Any) -> list[float]:
+        raise KeyError("score")
+
+    recipe = {"name": "own", "components": {"own": {"reward": "broken_in_training"}}}
+    trained = stage.trainer(tmp_path, Reward(recipe).as_async(), stage.questions(), max_steps=3)
+    with pytest.raises(NothingScored, match="reward.failed"):
+        trained.train()
 
 
 def test_columns_that_are_weighed_otherwise_are_told(tmp_path: Path) -> None:

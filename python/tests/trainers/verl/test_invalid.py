@@ -121,3 +121,38 @@ def test_a_reward_that_hangs_costs_its_own_rollout_and_no_other(
     assert [answer["reward_score"] for answer in answers] == [1.0] * 4
     assert [info["plaudit/invalid"] for info in infos] == [0.0, 1.0, 0.0, 0.0]
     assert infos[1]["plaudit/waited_s"] >= 5.0 > max(infos[at]["plaudit/waited_s"] for at in (0, 2, 3))
+
+
+def test_a_run_without_references_ends_with_the_fix(loops: Callable[..., Any], words: Any) -> None:
+    loop = loops(
+        *stage.plaudit("math"),
+        "reward.num_workers=2",
+        "data.train_batch_size=2",
+        f"actor_rollout_ref.rollout.n={SIZE}",
+    )
+
+    def rollouts(step: int, **given: Any) -> list[Any]:
+        made = [
+            stage.rollout(
+                words, "answer", uid=f"end-{step}-{at // SIZE}", session=at % SIZE, step=step, **given
+            )
+            for at in range(2 * SIZE)
+        ]
+        return made
+
+    # Validation before the training does not count.
+    for answer in loop.score(rollouts(0, reference=None, split="test")):
+        assert answer["reward_extra_info"]["plaudit/invalid"] == 1.0
+    said = []
+    for step in (1, 2):
+        for call in loop.send(rollouts(step, reference=None, extra={"gold": "yes"})):
+            try:
+                loop.answers([call])
+            except Exception as error:
+                said.append(str(error))
+    assert len(said) >= 2 * SIZE, "all of the second step"
+    assert "NothingScored" in said[0] and "input.missing_reference" in said[0]
+    assert "+reward.reward_kwargs.abort_after=never" in said[0]
+    assert '"extra_info.gold"' in said[0] and "reward.reward_kwargs.reference=" in said[0]
+    # One valid rollout, and it goes on.
+    assert loop.score(rollouts(3, reference="answer"))[0]["reward_extra_info"]["plaudit/invalid"] == 0.0

@@ -136,3 +136,15 @@ fn a_job_that_swells_when_it_is_read_fails_and_says_why() {
     let grown = service.memory().saturating_sub(before);
     assert!(grown < 256 << 20, "{grown} bytes more");
 }
+
+#[test]
+fn job_with_a_misnamed_column_fails_with_the_reason() {
+    let folder = Folder::new("serve-misnamed-job");
+    let service = Service::start(&folder, &["--recipe", "math"]);
+    let sent = vec![json!({ "response": "\\boxed{42}", "gold": "42" }); 6000];
+    let made = service.post("/v1/jobs", &json!({ "recipe": "math", "rollouts": sent }));
+    let job = made.json()["job"].as_str().unwrap().to_owned();
+    until("the job has ended", || state(&service, &job) == "failed");
+    let told = service.get(&format!("/v1/jobs/{job}")).text();
+    assert!(told.contains("input.missing_reference"), "{told}");
+}

@@ -309,3 +309,36 @@ fn a_group_shows_why_its_judge_gave_no_verdict() {
     until("it is in the log", || folder.read("log").contains("judge.client_error"));
     assert!(!folder.read("log").contains("judge.not_recorded"), "{}", folder.read("log"));
 }
+
+#[test]
+fn run_without_a_valid_rollout_is_refused_with_the_reason() {
+    let folder = Folder::new("serve-nothing-scored");
+    let service = Service::start(&folder, &["--recipe", "math"]);
+    let send = |run: &str, step: u64, rollout: Value, count: usize| {
+        let rollouts = vec![rollout; count];
+        service.post("/v1/score", &json!({ "run": run, "step": step, "rollouts": rollouts }))
+    };
+    let (misnamed, right) = (
+        json!({ "response": "\\boxed{42}", "gold": "42" }),
+        json!({ "response": "\\boxed{42}", "reference": "42" }),
+    );
+    assert_eq!(send("a", 1, misnamed.clone(), 8).status, 200, "a few rollouts show nothing");
+    let refused = send("a", 1, misnamed.clone(), 32);
+    assert_eq!(
+        (refused.status, refused.code()),
+        (422, "run.nothing_scored".to_owned()),
+        "{}",
+        refused.text()
+    );
+    let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("input.missing_reference") && message.contains("\"gold\""), "{message}");
+    let alarms = service.get("/v1/runs").json()["runs"][0]["alarms"].clone();
+    assert_eq!(alarms[0]["code"], "nothing_scored", "{alarms}");
+    assert_eq!(send("a", 1, right, 8).status, 200, "it goes on as soon as something is scored");
+    assert_eq!(send("a", 2, misnamed.clone(), 64).status, 200, "what has worked gets some patience");
+    let config = folder.file("never.yaml", "recipes: [math]\nabort_after: never\n");
+    let folder = Folder::new("serve-nothing-scored-never");
+    let service = Service::start(&folder, &["--config", &config]);
+    let body = json!({ "run": "a", "rollouts": vec![misnamed; 64] });
+    assert_eq!(service.post("/v1/score", &body).status, 200);
+}

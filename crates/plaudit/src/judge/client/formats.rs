@@ -176,7 +176,7 @@ impl FormatTable {
             let Some(at) = word.find(['+', '-', '~']) else { continue };
             let (kind, sign, format) = (&word[..at], &word[at..=at], &word[at + 1..]);
             let Some(format) = AnswerFormat::named(format) else { continue };
-            let code = Code::ALL.iter().copied().find(|known| known.as_str() == code);
+            let code = Code::parse(code);
             for known in
                 QuestionKind::ALL.into_iter().filter(|known| kind.is_empty() || known.as_str() == kind)
             {

@@ -1,0 +1,90 @@
+"""`abort_after`: ends a training in which nothing can be scored, with a sentence that says why and what to do.
+
+A run ends at once where nothing of its first steps could be scored and the reason cannot heal by itself, such as a column of
+another name; and after `abort_after` steps in a row without one valid rollout where it can, such as a judge that is down. The
+engine declares which reasons can heal. `"never"` goes on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from plaudit._plaudit import ABORT_AFTER, AbortCounter, abort_advice
+from plaudit.result import Result
+
+AbortAfter = int | str
+"""A number of steps from 1, or `"never"`."""
+
+DEFAULT: AbortAfter = ABORT_AFTER
+
+Tally = tuple[bool, dict[tuple[str, str], int]]
+"""Whether any rollout of a step has a total, and how many of the others have none for which code and message."""
+
+
+class NothingScored(RuntimeError):
+    """Raised where a run ends because nothing can be scored."""
+
+
+class Ending(NamedTuple):
+    """Why a run ends."""
+
+    code: str
+    sentence: str
+
+    def advise(self, columns: Sequence[str], rename: str, switch: str) -> str:
+        """The sentence, with what to do.
+
+        Args:
+            columns: The names that the rows of the data set have.
+            rename: How `COLUMN` is made the reference.
+            switch: How the user says that the run goes on all the same.
+        """
+        advice = abort_advice(self.code, list(columns), rename)
+        return f"{self.sentence.rstrip('.')}{f'; {advice}' if advice else ''}. {switch} goes on all the same"
+
+
+class StepCounter:
+    """Counts the steps of one run without a valid rollout. In another process it begins anew."""
+
+    def __init__(self, after: AbortAfter = DEFAULT) -> None:
+        """Raises `ArgumentError` where `after` is neither a number of steps nor `"never"`."""
+        self.after = after
+        self._counter = AbortCounter(str(after))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StepCounter, (self.after,)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether a run can end by it."""
+        return self.after != "never"
+
+    def observe(self, step: Tally) -> Ending | None:
+        """Counts a step, as `tally` has it; returns why the run ends, where it does."""
+        any_valid, failures = step
+        listed = [(code, message, count) for (code, message), count in failures.items()]
+        ending = self._counter.observe(any_valid, listed)
+        return None if ending is None else Ending(*ending)
+
+
+def tally(results: Iterable[Result]) -> Tally:
+    """What of some results a `StepCounter` counts."""
+    any_valid, failures = False, Counter[tuple[str, str]]()
+    for result in results:
+        if result.total is not None:
+            any_valid = True
+        else:
+            reason = result.reason or {"code": result.outcome, "message": "no component applies"}
+            failures[str(reason.get("code")), str(reason.get("message"))] += 1
+    return any_valid, dict(failures)
+
+
+def together(tallies: Iterable[Tally]) -> Tally:
+    """The parts of one step as one."""
+    any_valid, failures = False, Counter[tuple[str, str]]()
+    for valid, some in tallies:
+        any_valid |= valid
+        failures.update(some)
+    return any_valid, dict(failures)
