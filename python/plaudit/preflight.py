@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from plaudit import _plaudit
+from plaudit import _plaudit, imports
 from plaudit.verl.options import REFERENCE
 from plaudit.verl.rollout_reader import at, paths
 
@@ -47,7 +47,7 @@ class Checks:
     def doctor(self, *arguments: str) -> None:
         """The lines of the command itself."""
         sys.stdout.flush()
-        self.code = max(self.code, _plaudit.main(["plaudit", "doctor", *arguments]))
+        self.code = max(self.code, _plaudit.main(["plaudit", "doctor", *arguments], imports.for_command))
 
     def _print(self, mark: str, what: str, said: str) -> None:
         lines = "\n        ".join(said.splitlines())
@@ -62,12 +62,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--recipe", "-r", default="quickstart")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--field", action="append", default=[], metavar="FIELD=NAME")
+    parser.add_argument("--import", action="append", default=[], metavar="MODULE", dest="modules")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--state")
     chosen = parser.parse_args(arguments)
     checks = Checks()
     check_versions(checks, chosen.trainer)
     recipe = ["--recipe", chosen.recipe, *(word for each in chosen.set for word in ("--set", each))]
-    checks.doctor(*recipe, *(["--state", chosen.state] if chosen.state else []))
+    recipe += [word for each in chosen.modules for word in ("--import", each)]
+    more = ["--all"] if chosen.all else []
+    checks.doctor(*recipe, *more, *(["--state", chosen.state] if chosen.state else []))
     if chosen.data is not None:
         check_data(checks, chosen.trainer, chosen.data, recipe, chosen.field)
     return checks.code
