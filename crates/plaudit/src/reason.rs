@@ -123,6 +123,8 @@ codes! {
     JudgeDns = "judge.dns",
     /// No connection to the judge could be made.
     JudgeConnect = "judge.connect",
+    /// The proxy to the judge cannot be reached, or refuses.
+    JudgeProxy = "judge.proxy",
     /// The judge's certificate or its TLS is not to be trusted.
     JudgeTls = "judge.tls",
     /// The judge did not answer within the time of one attempt.

@@ -15,6 +15,8 @@ use crate::{GOOD, PARTLY};
 use clap::Args;
 use data::DataCheck;
 use plaudit::engine::{Engine, EngineOptions};
+use plaudit::judge::config::ResolvedJudge;
+use plaudit::judge::proxy::Variable;
 use plaudit::outcome::Outcome;
 use plaudit::plan::{Component, Plan, Scorer};
 use plaudit::report::Report;
@@ -163,6 +165,7 @@ fn recipe(mut plan: Plan) -> Vec<DoctorCheck> {
     let summary = format!("{}, {judges}", plan.name);
     let mut checks = vec![DoctorCheck::new(Good, "recipe", summary)];
     let keys = |name: &str| std::env::var(name).ok();
+    checks.extend(plan.judges.iter().flat_map(|judge| proxies(judge, &keys)));
     let runs_programs = plan.branches.iter().flat_map(|branch| &branch.components).any(is_code);
     let began = Instant::now();
     let scored = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() })
@@ -180,6 +183,16 @@ fn recipe(mut plan: Plan) -> Vec<DoctorCheck> {
     let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     checks.push(DoctorCheck::new(Good, "time", format!("{calls} calls in {} ms", whole(milliseconds))));
     checks
+}
+
+/// The proxies on the way to a judge. What is wrong with one is told when the judge is set up.
+fn proxies(judge: &ResolvedJudge, variable: Variable<'_>) -> Vec<DoctorCheck> {
+    let Ok(proxies) = judge.find_proxies(variable) else { return Vec::new() };
+    let through = judge.base_urls.iter().zip(proxies).filter_map(|(address, proxy)| Some((address, proxy?)));
+    let check = |(address, proxy)| {
+        DoctorCheck::new(Good, "proxy", format!("{}: {address} through {proxy}", judge.name))
+    };
+    through.map(check).collect()
 }
 
 fn components(report: &Report) -> Vec<DoctorCheck> {

@@ -93,6 +93,7 @@ const CAUSES: &[(&[Code], Cause, &str)] = &[
         &[
             JudgeDns,
             JudgeConnect,
+            JudgeProxy,
             JudgeTls,
             JudgeTimeout,
             JudgeSlowBody,
