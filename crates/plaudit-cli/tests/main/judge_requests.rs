@@ -23,7 +23,12 @@ pub(crate) struct Server {
 impl Server {
     /// `answer` gets the key that came with the request.
     pub(crate) fn start(status: u16, answer: fn(&str) -> String) -> Self {
-        let answer = Arc::new(move |_: &Value, key: &str| (status, answer(key)));
+        Self::start_with(move |_, key| (status, answer(key)))
+    }
+
+    /// `answer` gets the body of a request and its key, and gives a status and a body.
+    fn start_with(answer: impl Fn(&Value, &str) -> (u16, String) + Send + Sync + 'static) -> Self {
+        let answer = Arc::new(answer);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let (bodies, heads) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
@@ -41,6 +46,11 @@ impl Server {
     fn bodies(&self) -> Vec<Value> {
         let bodies = self.bodies.lock().unwrap();
         bodies.iter().map(|body| serde_json::from_str(body).unwrap()).collect()
+    }
+
+    /// The first body as it came.
+    fn raw(&self) -> String {
+        self.bodies.lock().unwrap()[0].clone()
     }
 }
 
@@ -196,4 +206,62 @@ fn an_error_with_status_200_is_told_in_its_own_words() {
     let said = "The judge answered with status 403: Your region is not supported";
     assert!(ran.out.contains(said) && ran.out.contains("judge.auth"), "{}", ran.out);
     assert_eq!(server.bodies().len(), 1);
+}
+
+/// The schemas that were sent, one a request.
+fn schemas(server: &Server) -> Vec<Value> {
+    server.bodies().iter().map(|body| body["response_format"]["json_schema"]["schema"].clone()).collect()
+}
+
+#[test]
+fn an_own_prompt_is_held_to_its_answer() {
+    let server = Server::start(200, scored);
+    let folder = Folder::new("judge-schema");
+    let recipe = own("<a {{ fence }}>{{ response }}", "", &server.url);
+    let named = recipe.replace("json: score,", "json: score, reason: why, echo: id,");
+    for recipe in [&recipe, &named] {
+        score(&folder, ROW, recipe, &[]);
+    }
+    let sent = schemas(&server);
+    let text = serde_json::json!({ "type": "string" });
+    let number = serde_json::json!({ "type": "number", "minimum": 0.0, "maximum": 1.0 });
+    assert_eq!(sent[0]["properties"], serde_json::json!({ "reason": text, "score": number }));
+    assert_eq!(sent[0]["required"], serde_json::json!(["reason", "score"]));
+    assert_eq!(sent[0]["additionalProperties"], false);
+    assert_eq!(sent[1]["required"], serde_json::json!(["why", "id", "score"]));
+    // What `verdict: tag` says goes without, and then a response_format of one's own may be sent.
+    let judge = "verdict: tag, extra: { response_format: { type: json_object } }";
+    let free = own("<a {{ fence }}>{{ response }}", judge, &server.url);
+    let ran = score(&folder, ROW, &free, &[]);
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    let last = server.bodies().pop().unwrap();
+    assert_eq!(last["response_format"], serde_json::json!({ "type": "json_object" }));
+}
+
+#[test]
+fn reasons_are_asked_for_before_the_answer() {
+    let server = Server::start(200, |_| {
+        r#"{"choices":[{"message":{"content":"{\"answer\": 0.5}"},"finish_reason":"stop"}]}"#.to_owned()
+    });
+    let folder = Folder::new("judge-schema-order");
+    let recipe = own("<a {{ fence }}>{{ response }}", "", &server.url).replace("json: score", "json: answer");
+    assert_eq!(score(&folder, ROW, &recipe, &[]).code, 0);
+    // A reader of JSON may not keep the order, so that the bytes are looked at.
+    let sent = server.raw();
+    assert!(sent.contains(r#""properties":{"reason":{"type":"string"},"answer":{"#), "{sent}");
+}
+
+#[test]
+fn an_endpoint_without_schemas_is_asked_without_one() {
+    let server = Server::start_with(|body, _| match body.get("response_format") {
+        Some(_) => (400, r#"{"error":{"message":"response_format is not supported"}}"#.to_owned()),
+        None => (200, scored("")),
+    });
+    let folder = Folder::new("judge-no-schema");
+    let rows = format!("{ROW}\n{}", ROW.replace("\"a\"", "\"b\"").replace("10/10", "9/10"));
+    let ran = score(&folder, &rows, &own("<a {{ fence }}>{{ response }}", "", &server.url), &[]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.talk);
+    let with: Vec<bool> = server.bodies().iter().map(|body| body.get("response_format").is_some()).collect();
+    assert_eq!(with.iter().filter(|with| **with).count(), 1, "{with:?}");
+    assert_eq!(with.iter().filter(|with| !**with).count(), 2, "{with:?}");
 }

@@ -437,7 +437,10 @@ fn check_addresses(config: &JudgeConfig, base_urls: &[String], errors: &mut Vec<
 
 fn check_fields(config: &JudgeConfig, errors: &mut Vec<ConfigError>) {
     for key in config.kind.reserved().iter().filter(|key| config.extra.contains_key(**key)) {
+        let holds = matches!(config.verdict, FormatConfig::Auto | FormatConfig::Json);
         let fix = match *key {
+            "response_format" if !holds => continue,
+            "response_format" => Some("verdict: tag asks without one, so that it can stand here"),
             "max_tokens" | "temperature" => Some("set it beside extra; null leaves it out of the request"),
             "model" => Some("set it beside extra"),
             _ => None,
@@ -634,6 +637,19 @@ mod tests {
         assert_eq!(judge(JudgeConfig { identity, query: query("v", "1"), ..config() }).identity, "mine");
         let secret = JudgeConfig { query: query("key", "hidden"), ..config() };
         assert_eq!(refused(secret), [("query.key".to_owned(), "recipe.inline_secret")]);
+    }
+
+    #[test]
+    fn a_response_format_of_ones_own_needs_verdicts_without_one() {
+        let extra =
+            Map::from_iter([("response_format".to_owned(), serde_json::json!({ "type": "json_object" }))]);
+        let with = |verdict| JudgeConfig { verdict, extra: extra.clone(), ..config() };
+        for verdict in [FormatConfig::Auto, FormatConfig::Json] {
+            assert_eq!(refused(with(verdict)), [("extra.response_format".to_owned(), "recipe.judge")]);
+        }
+        for verdict in [FormatConfig::Tag, FormatConfig::Logprobs] {
+            ResolvedJudge::new("main", with(verdict)).expect("a judge");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::judge::answer::{AnswerFormat, AnswerParser, ExpectedAnswer, Reply, Ve
 use crate::judge::call::JudgeCall;
 use crate::judge::client::Request;
 use crate::reason::Reason;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 /// The most alternatives of a token that OpenAI's interface gives.
@@ -50,7 +50,7 @@ struct ChatBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     top_logprobs: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    response_format: Option<Value>,
+    response_format: Option<ResponseFormat<'a>>,
     #[serde(flatten)]
     extra: &'a Map<String, Value>,
 }
@@ -77,16 +77,50 @@ fn request(call: &JudgeCall<'_>, format: AnswerFormat, attempt: u32) -> Result<R
         seed: (attempt > 0).then_some(attempt),
         logprobs: probabilities.then_some(true),
         top_logprobs: probabilities.then_some(ALTERNATIVES),
-        response_format: (format == AnswerFormat::Json).then(|| schema(&call.expected)),
+        response_format: (format == AnswerFormat::Json).then(|| schema(call)),
         extra: &call.judge.config.extra,
     };
     Ok(Request { path: "/chat/completions", body: encode(&body) })
 }
 
-/// The JSON schema that the endpoint holds the answer to.
-fn schema(expected: &ExpectedAnswer) -> Value {
-    let verdict = match expected {
-        ExpectedAnswer::Score { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+#[derive(Serialize)]
+struct ResponseFormat<'a> {
+    json_schema: NamedSchema<'a>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct NamedSchema<'a> {
+    name: &'static str,
+    schema: ObjectSchema<'a>,
+    strict: bool,
+}
+
+/// An object with exactly these fields. Endpoints have them written in the order of `properties`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ObjectSchema<'a> {
+    additional_properties: bool,
+    properties: SchemaFields<'a>,
+    required: Vec<&'a str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+struct SchemaFields<'a>(Vec<(&'a str, Value)>);
+
+impl Serialize for SchemaFields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, schema)| (name, schema)))
+    }
+}
+
+/// The JSON schema that the endpoint holds the answer to: texts, and then the verdict.
+fn schema<'a>(call: &'a JudgeCall<'_>) -> ResponseFormat<'a> {
+    let number = if call.takes_fractions() { "number" } else { "integer" };
+    let verdict = match &call.expected {
+        ExpectedAnswer::Score { min, max } => json!({ "type": number, "minimum": min, "maximum": max }),
         ExpectedAnswer::Pair { labels, tie } => {
             json!({ "type": "string", "enum": labels.iter().chain(tie).collect::<Vec<_>>() })
         }
@@ -95,10 +129,14 @@ fn schema(expected: &ExpectedAnswer) -> Value {
             "minItems": labels.len(), "maxItems": labels.len(),
         }),
     };
-    json!({ "type": "json_schema", "json_schema": { "name": "verdict", "strict": true, "schema": {
-        "type": "object", "properties": { "reason": { "type": "string" }, "verdict": verdict },
-        "required": ["reason", "verdict"], "additionalProperties": false,
-    } } })
+    let required = call.json_fields();
+    let mut properties: Vec<_> = required.iter().map(|name| (*name, json!({ "type": "string" }))).collect();
+    if let Some((_, last)) = properties.last_mut() {
+        *last = verdict;
+    }
+    let properties = SchemaFields(properties);
+    let schema = ObjectSchema { additional_properties: false, properties, required, kind: "object" };
+    ResponseFormat { json_schema: NamedSchema { name: "verdict", schema, strict: true }, kind: "json_schema" }
 }
 
 fn read(call: &JudgeCall<'_>, format: AnswerFormat, attempt: u32, body: &[u8]) -> Result<Verdict, Reason> {
