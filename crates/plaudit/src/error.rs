@@ -73,7 +73,7 @@ impl fmt::Display for RunError {
             Self::MissingKey { judge, variable } => write!(
                 out,
                 "the judge {judge:?} needs a key, and the environment variable {variable} is not set: export it, or \
-                 leave api_key_env out of the recipe"
+                 do not name it in the recipe"
             )?,
             Self::NoSandbox(tried) => write!(
                 out,

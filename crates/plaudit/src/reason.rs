@@ -175,6 +175,9 @@ codes! {
     /// No connection to the judge could be made.
     JudgeConnect = "judge.connect",
         fix "Does the server run, and is the port in `base_url` right? Does a firewall stand between?",
+    /// The proxy to the judge cannot be reached, or refuses.
+    JudgeProxy = "judge.proxy",
+        fix "Look at HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, and the judge's `proxy`: `plaudit doctor` tells which one is used.",
     /// The judge's certificate or its TLS is not to be trusted.
     JudgeTls = "judge.tls",
         fix "A certificate of your own authority: `SSL_CERT_FILE=authority.pem`. A server without TLS: `http://` in `base_url`.",

@@ -41,10 +41,12 @@ _FREE = (
     "budget",
     "concurrency",
     "connect_timeout",
+    "headers",
     "hedge",
     "patience",
     "per_minute",
     "price",
+    "proxy",
     "retries",
     "timeout",
 )

@@ -17,6 +17,8 @@ use clap::Args;
 use data::DataCheck;
 use plaudit::engine::{Engine, EngineOptions, ScoreOptions};
 use plaudit::error::RunError;
+use plaudit::judge::config::ResolvedJudge;
+use plaudit::judge::proxy::Variable;
 use plaudit::judge::runner::CallTranscript;
 use plaudit::outcome::Outcome;
 use plaudit::plan::{Component, Plan, Scorer};
@@ -208,6 +210,8 @@ fn recipe(plan: Plan, again: &dyn Fn() -> Option<Plan>) -> Vec<DoctorCheck> {
     for warning in &plan.warnings {
         checks.push(DoctorCheck::new(Doubtful, "recipe", warning.to_string()));
     }
+    let keys = |name: &str| std::env::var(name).ok();
+    checks.extend(plan.judges.iter().flat_map(|judge| proxies(judge, &keys)));
     let runs_programs = solutions::are_wanted(&plan);
     let began = Instant::now();
     let trial = match Trial::of(plan, &group(runs_programs)) {
@@ -225,6 +229,16 @@ fn recipe(plan: Plan, again: &dyn Fn() -> Option<Plan>) -> Vec<DoctorCheck> {
     let said = format!("{} in {} ms", many(calls, "call"), whole(milliseconds));
     checks.push(DoctorCheck::new(Good, "time", said));
     checks
+}
+
+/// The proxies on the way to a judge. What is wrong with one is told when the judge is set up.
+fn proxies(judge: &ResolvedJudge, variable: Variable<'_>) -> Vec<DoctorCheck> {
+    let Ok(proxies) = judge.find_proxies(variable) else { return Vec::new() };
+    let through = judge.base_urls.iter().zip(proxies).filter_map(|(address, proxy)| Some((address, proxy?)));
+    let check = |(address, proxy)| {
+        DoctorCheck::new(Good, "proxy", format!("{}: {address} through {proxy}", judge.name))
+    };
+    through.map(check).collect()
 }
 
 fn components(report: &Report) -> Vec<DoctorCheck> {

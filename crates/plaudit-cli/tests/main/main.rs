@@ -19,6 +19,7 @@ mod outputs;
 mod panics;
 mod parquet_files;
 mod process;
+mod proxy;
 mod redis;
 #[path = "../../../plaudit/tests/main/redis_server.rs"]
 mod redis_server;

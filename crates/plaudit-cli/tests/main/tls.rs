@@ -5,17 +5,17 @@ use crate::support::{Folder, command};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+pub(crate) const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 const RECIPE: &str = r#"
 components:
   half: { reward: judge, mode: pointwise, prompt: "{{ response }}", answer: { json: score, min: 0, max: 1 } }
 judges: { main: { base_url: "URL", model: m, attempts: 1, patience: 1s } }
 "#;
 
-struct Server(Child, String);
+pub(crate) struct Server(Child, pub(crate) String);
 
 impl Server {
-    fn with(certificate: &str) -> Self {
+    pub(crate) fn with(certificate: &str) -> Self {
         let mut child = Command::new("python3")
             .args([format!("{TESTS}/https_judge.py"), format!("{TESTS}/certificates/{certificate}.pem")])
             .stdout(Stdio::piped())

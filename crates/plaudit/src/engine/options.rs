@@ -10,6 +10,7 @@ use crate::judge::config::ResolvedJudge;
 use crate::judge::runner::{JudgeRunner, RunnerOptions, SharedResources};
 use crate::judge::secret::Secret;
 use crate::plan::Plan;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What an engine needs from outside: keys, a journal, and whether judges may be asked at all.
@@ -58,7 +59,7 @@ impl EngineOptions<'_> {
         }
         let mut judges = plan.judges.clone();
         for judge in &mut judges {
-            judge.api_key = self.api_key(judge)?;
+            self.fill_in(judge)?;
         }
         let options = RunnerOptions {
             record: self.journal.as_ref().map(Store::record),
@@ -84,14 +85,25 @@ impl EngineOptions<'_> {
         CodeRunner::open(plan, (self.sandbox, self.owner), network, record, shared)
     }
 
-    /// The API key of a judge, where it has one and may be asked.
-    fn api_key(&self, judge: &ResolvedJudge) -> Result<Option<Secret>, RunError> {
-        let variable = judge.config.api_key_env.as_ref().filter(|_| self.network == Network::Live);
-        let Some(variable) = variable else { return Ok(None) };
-        match (self.keys)(variable).filter(|key| !key.is_empty()) {
-            Some(key) => Ok(Some(Secret::new(key))),
-            None => Err(RunError::MissingKey { judge: judge.name.clone(), variable: variable.clone() }),
+    /// What the environment says of a judge that may be asked: its keys, and the proxies on the way to it.
+    fn fill_in(&self, judge: &mut ResolvedJudge) -> Result<(), RunError> {
+        if self.network != Network::Live {
+            return Ok(());
         }
+        let (mut api_key, mut header_keys) = (None, BTreeMap::new());
+        for (header, variable) in judge.secret_variables() {
+            let missing =
+                || RunError::MissingKey { judge: judge.name.clone(), variable: variable.to_owned() };
+            let key = (self.keys)(variable).filter(|key| !key.is_empty()).ok_or_else(missing)?;
+            match header {
+                Some(header) => drop(header_keys.insert(header.to_owned(), Secret::new(key))),
+                None => api_key = Some(Secret::new(key)),
+            }
+        }
+        let proxies = judge.find_proxies(self.keys);
+        judge.proxies = proxies.map_err(|error| RunError::NoConnections(error.to_string()))?;
+        (judge.api_key, judge.header_keys) = (api_key, header_keys);
+        Ok(())
     }
 }
 

@@ -50,12 +50,29 @@ pub(super) fn without_userinfo(address: &str) -> String {
     }
 }
 
+/// The host of an address in small letters, without brackets and a dot at its end.
+fn host(address: &str) -> String {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = split_port(rest.split('/').next().unwrap_or(rest)).0.to_ascii_lowercase();
+    host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_owned()
+}
+
+/// Whether an address is one of this machine.
+pub(super) fn is_loopback(address: &str) -> bool {
+    let host = host(address);
+    match host.parse::<IpAddr>() {
+        Ok(ip) => ip.is_loopback() || ip.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
 /// Whether what is sent to an address may be read on its way: without TLS, and to a host that is not on this machine or in
 /// a private network. A name without a dot is one of a private network.
 pub(super) fn is_unencrypted_public(address: &str) -> bool {
-    let Some(rest) = address.strip_prefix("http://") else { return false };
-    let host = split_port(rest.split('/').next().unwrap_or(rest)).0.to_ascii_lowercase();
-    let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+    if !address.starts_with("http://") {
+        return false;
+    }
+    let host = host(address);
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V4(ip)) => {
             let carrier = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;

@@ -2,7 +2,7 @@
 
 use super::answer::{AnswerFormat, AnswerLocation, ExpectedAnswer, QuestionKind, Usage, Verdict, reply};
 use super::client::{Query, Request};
-use super::config::ResolvedJudge;
+use super::config::{FormatConfig, ResolvedJudge};
 use super::group_view::{Candidate, GroupView};
 use super::rewards::judged_reward::{CustomAnswer, CustomAnswerLocation, JudgedReward, PromptSource};
 use super::rewards::params::Mode;
@@ -46,10 +46,15 @@ impl<'c> JudgeCall<'c> {
         };
         let ranks = matches!(expected, ExpectedAnswer::Ranking { .. });
         let formats = match &reward.prompt {
-            PromptSource::Custom { answer, .. } => vec![match answer.location {
-                CustomAnswerLocation::Label { logprobs: true, .. } => AnswerFormat::Logprobs,
-                _ => AnswerFormat::Tag,
-            }],
+            PromptSource::Custom { answer, .. } => match (&answer.location, judge.config.verdict) {
+                (CustomAnswerLocation::Label { logprobs: true, .. }, _) => vec![AnswerFormat::Logprobs],
+                // The same prompt with a schema where the endpoint takes one, and without.
+                (CustomAnswerLocation::Json(_), FormatConfig::Auto) => {
+                    vec![AnswerFormat::Json, AnswerFormat::Tag]
+                }
+                (CustomAnswerLocation::Json(_), FormatConfig::Json) => vec![AnswerFormat::Json],
+                _ => vec![AnswerFormat::Tag],
+            },
             PromptSource::Scalar { .. } => vec![AnswerFormat::Tag],
             PromptSource::Principles { .. } => {
                 let fits = |format: &AnswerFormat| !(ranks && *format == AnswerFormat::Logprobs);
@@ -100,6 +105,24 @@ impl<'c> JudgeCall<'c> {
         }
     }
 
+    /// The names of the fields in the JSON object that the endpoint holds the answer to, in the order in which the judge
+    /// writes them: reasons come before the verdict, which is the last.
+    pub(super) fn json_fields(&self) -> Vec<&str> {
+        let PromptSource::Custom { answer, .. } = &self.reward.prompt else {
+            return vec!["reason", "verdict"];
+        };
+        let CustomAnswerLocation::Json(field) = &answer.location else { return Vec::new() };
+        let mut fields: Vec<&str> =
+            answer.reason.as_deref().into_iter().chain(answer.echo.as_deref()).collect();
+        fields.push(field);
+        fields
+    }
+
+    /// Whether a score may have a fraction.
+    pub(super) fn takes_fractions(&self) -> bool {
+        matches!(self.reward.prompt, PromptSource::Custom { .. })
+    }
+
     /// About how many tokens the judge reads, and how many it writes.
     pub fn estimate(&self) -> (u64, u64) {
         let format = self.formats.first().copied().unwrap_or(AnswerFormat::Tag);
@@ -110,7 +133,10 @@ impl<'c> JudgeCall<'c> {
 
 impl Query for JudgeCall<'_> {
     fn kind(&self) -> QuestionKind {
-        self.expected.kind()
+        match self.reward.prompt {
+            PromptSource::Custom { .. } => QuestionKind::Free,
+            _ => self.expected.kind(),
+        }
     }
 
     fn formats(&self) -> &[AnswerFormat] {

@@ -3,12 +3,16 @@
 
 use super::address;
 use super::answer::{AnswerFormat, Usage};
+use super::client::JudgeSetupError;
 use super::endpoint::Endpoint;
+use super::proxy::{self, Proxy, Variable};
 use super::secret::Secret;
 use crate::exec::{DURATION_SYNTAX, parse_duration};
+use reqwest::header::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One address, or several that serve the same model.
@@ -19,6 +23,24 @@ pub enum AddressConfig {
     One(String),
     /// Several; calls are balanced over them.
     Several(Vec<String>),
+}
+
+/// The value of a header.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum HeaderConfig {
+    /// As it is sent.
+    Text(String),
+    /// What an environment variable holds.
+    Variable(HeaderVariable),
+}
+
+/// Where the value of a header that is secret stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderVariable {
+    /// The name of the environment variable.
+    pub env: String,
 }
 
 /// In which form verdicts are asked for.
@@ -47,6 +69,15 @@ pub struct JudgeConfig {
     pub model: Option<String>,
     /// The name of the environment variable that holds the key. The key itself must not stand in a recipe.
     pub api_key_env: Option<String>,
+    /// Further headers of every request, such as `api-key: { env: AZURE_API_KEY }`: a text, or the name of an environment
+    /// variable. They say who asks, and are no part of what the journal knows a judgment by.
+    pub headers: BTreeMap<String, HeaderConfig>,
+    /// The query of every request, such as `api-version: "2024-10-21"`. It says which API answers, so that another query is
+    /// another judge to the journal, unless `identity` is set.
+    pub query: BTreeMap<String, String>,
+    /// The proxy through which it is asked, such as `http://proxy:3128`, or `none`; as the environment variables
+    /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say where nothing is said.
+    pub proxy: Option<String>,
     /// The most calls in flight at once.
     #[schemars(range(min = 1, max = 65_536))]
     pub concurrency: usize,
@@ -87,8 +118,8 @@ pub struct JudgeConfig {
     pub budget: Option<BudgetConfig>,
     /// What tokens cost.
     pub price: Option<Price>,
-    /// What makes two judges the same to the journal; the model where nothing is said. Change it when the model behind the
-    /// name has changed, and nothing that was bought before is used again.
+    /// What makes two judges the same to the journal; the model, and the query, where nothing is said. Change it when the
+    /// model behind the name has changed, and nothing that was bought before is used again.
     pub identity: Option<String>,
 }
 
@@ -99,6 +130,9 @@ impl Default for JudgeConfig {
             base_url: None,
             model: None,
             api_key_env: None,
+            headers: BTreeMap::new(),
+            query: BTreeMap::new(),
+            proxy: None,
             concurrency: 64,
             per_minute: None,
             tokens_per_minute: None,
@@ -193,6 +227,10 @@ pub struct ResolvedJudge {
     pub rest: Duration,
     /// The API key, which whoever may see the environment fills in.
     pub api_key: Option<Secret>,
+    /// The values of headers that stand in environment variables, filled in likewise.
+    pub header_keys: BTreeMap<String, Secret>,
+    /// The proxy on the way to each address, filled in likewise.
+    pub proxies: Vec<Option<Proxy>>,
 }
 
 /// One thing that is wrong with a judge's configuration, or should be thought about.
@@ -247,16 +285,67 @@ impl ResolvedJudge {
         else {
             return Err(errors);
         };
-        let identity = config.identity.clone().unwrap_or_else(|| model(&config).to_owned());
+        let query = encode_query(&config.query);
+        let identity = config.identity.clone().unwrap_or_else(|| format!("{}{query}", model(&config)));
         let (name, rest) = (name.into(), FIRST_REST);
-        let api_key = None;
-        Ok(Self { name, config, base_urls, identity, timeout, connect_timeout, patience, rest, api_key })
+        let (api_key, header_keys, proxies) = (None, BTreeMap::new(), Vec::new());
+        Ok(Self {
+            name,
+            config,
+            base_urls,
+            identity,
+            timeout,
+            connect_timeout,
+            patience,
+            rest,
+            api_key,
+            header_keys,
+            proxies,
+        })
+    }
+
+    /// The environment variables that hold its secrets, with the header that each is for; none for the API key.
+    pub fn secret_variables(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        let headers = self.config.headers.iter().filter_map(|(name, value)| match value {
+            HeaderConfig::Variable(from) => Some((Some(name.as_str()), from.env.as_str())),
+            HeaderConfig::Text(_) => None,
+        });
+        self.config.api_key_env.iter().map(|variable| (None, variable.as_str())).chain(headers)
+    }
+
+    /// The proxy on the way to each of its addresses.
+    pub fn find_proxies(&self, variable: Variable<'_>) -> Result<Vec<Option<Proxy>>, JudgeSetupError> {
+        let failed = |message| JudgeSetupError { judge: self.name.clone(), message };
+        let written = self.config.proxy.as_deref();
+        let find = |base_url: &String| Proxy::find(written, base_url, variable).map_err(failed);
+        self.base_urls.iter().map(find).collect()
+    }
+
+    /// What is sent to it and shown to nobody.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let proxies = self.proxies.iter().flatten().flat_map(Proxy::credentials);
+        self.api_key.iter().chain(self.header_keys.values()).chain(proxies)
+    }
+
+    /// An address as messages name it: with the proxy on the way to it.
+    pub(super) fn route(&self, endpoint: usize) -> String {
+        let address = self.base_urls.get(endpoint).map_or("", String::as_str);
+        match self.proxies.get(endpoint) {
+            Some(Some(proxy)) => format!("{address} through the proxy {proxy}"),
+            _ => address.to_owned(),
+        }
+    }
+
+    /// What follows the path of every request, with its question mark.
+    pub(super) fn query(&self) -> String {
+        encode_query(&self.config.query)
     }
 
     /// What can be done, but should be thought about.
     pub fn warnings(&self) -> Vec<ConfigError> {
-        let open =
-            |address: &&String| self.config.api_key_env.is_some() && address::is_unencrypted_public(address);
+        let open = |address: &&String| {
+            self.secret_variables().next().is_some() && address::is_unencrypted_public(address)
+        };
         let open = self.base_urls.iter().filter(open).map(|address| {
             let message = format!("the key goes to {address} without encryption");
             let fix = Some("write https:// unless nobody can listen on the way");
@@ -353,8 +442,8 @@ impl ResolvedJudge {
             ..self.config.clone()
         };
         // A key does not show in the description, but makes a judge another one.
-        let key = self.api_key.as_ref().map(|key| blake3::hash(key.reveal().as_bytes()));
-        format!("{:?} {key:?}", Self { config, ..self.clone() })
+        let keys: Vec<_> = self.secrets().map(|key| blake3::hash(key.reveal().as_bytes())).collect();
+        format!("{:?} {keys:?}", Self { config, ..self.clone() })
     }
 }
 
@@ -373,14 +462,22 @@ fn check_addresses(config: &JudgeConfig, base_urls: &[String], errors: &mut Vec<
     for address in base_urls {
         if let Err(message) = address::check(address) {
             let shown = address::without_userinfo(address);
-            errors.push(ConfigError::new("base_url", format!("{shown:?} {message}"), None));
+            let fix =
+                address.contains('?').then_some("write a query like query: { api-version: \"2024-10-21\" }");
+            errors.push(ConfigError::new("base_url", format!("{shown:?} {message}"), fix));
         }
+    }
+    if let Some(Err(message)) = config.proxy.as_deref().map(proxy::check) {
+        errors.push(ConfigError::new("proxy", format!("the proxy {message}"), None));
     }
 }
 
 fn check_fields(config: &JudgeConfig, errors: &mut Vec<ConfigError>) {
     for key in config.kind.reserved().iter().filter(|key| config.extra.contains_key(**key)) {
+        let holds = matches!(config.verdict, FormatConfig::Auto | FormatConfig::Json);
         let fix = match *key {
+            "response_format" if !holds => continue,
+            "response_format" => Some("verdict: tag asks without one, so that it can stand here"),
             "max_tokens" | "temperature" => Some("set it beside extra; null leaves it out of the request"),
             "model" => Some("set it beside extra"),
             _ => None,
@@ -391,12 +488,100 @@ fn check_fields(config: &JudgeConfig, errors: &mut Vec<ConfigError>) {
     if !config.kind.is_local() && config.model.as_deref().is_none_or(str::is_empty) {
         errors.push(ConfigError::new("model", "the name of the model is missing", None));
     }
-    let plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if config.api_key_env.as_deref().is_some_and(|name| name.is_empty() || !plain(name)) {
+    check_headers(config, errors);
+    if config.api_key_env.as_deref().is_some_and(|name| !is_variable(name)) {
         let fix = Some("write it like api_key_env: JUDGE_API_KEY");
         let message = "the name of an environment variable is wanted, not a key";
         errors.push(ConfigError::new("api_key_env", message, fix));
     }
+}
+
+/// Whether it can be the name of an environment variable.
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Headers that every request has already, or that say how its bytes are framed and who may read them on the way.
+const OWN_HEADERS: [&str; 18] = [
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "idempotency-key",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "traceparent",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+];
+
+/// Whether a header or a parameter of that name carries a secret.
+fn names_secret(name: &str) -> bool {
+    let words =
+        ["apikey", "auth", "cookie", "credential", "key", "password", "secret", "sig", "signature", "token"];
+    let mut parts = name.split(|char: char| !char.is_ascii_alphanumeric());
+    parts.any(|part| words.iter().any(|word| part.eq_ignore_ascii_case(word)))
+}
+
+/// The headers and the query of a judge: legal, not the engine's own, each once, and without a secret.
+fn check_headers(config: &JudgeConfig, errors: &mut Vec<ConfigError>) {
+    let secret = |key: String, fix: &str| {
+        let message = "a secret does not belong in a recipe";
+        ConfigError { code: "recipe.inline_secret", ..ConfigError::new(key, message, Some(fix)) }
+    };
+    let mut seen = Vec::new();
+    for (name, value) in &config.headers {
+        let key = format!("headers.{name}");
+        let lower = name.to_ascii_lowercase();
+        let mut refuse =
+            |message: &str, fix: Option<&str>| errors.push(ConfigError::new(key.clone(), message, fix));
+        if HeaderName::from_bytes(name.as_bytes()).is_err() {
+            refuse("this is no name of a header", None);
+        } else if lower == "authorization" {
+            let fix = "api_key_env: NAME sends what that variable holds as authorization: Bearer";
+            refuse("plaudit writes this header itself", Some(fix));
+        } else if OWN_HEADERS.contains(&lower.as_str()) {
+            refuse("plaudit writes this header itself", None);
+        } else if seen.contains(&lower) {
+            refuse("the header is given twice", Some("remove one of them"));
+        }
+        match value {
+            HeaderConfig::Variable(from) if !is_variable(&from.env) => {
+                let fix = "write it like { env: JUDGE_API_KEY }";
+                refuse("the name of an environment variable is wanted, not a key", Some(fix));
+            }
+            HeaderConfig::Text(text) if HeaderValue::from_str(text).is_err() => {
+                refuse("the value holds characters that no header can carry", None);
+            }
+            HeaderConfig::Text(text) if names_secret(name) && !text.is_empty() => {
+                errors.push(secret(key, "put it into an environment variable, and write { env: NAME } here"));
+            }
+            _ => {}
+        }
+        seen.push(lower);
+    }
+    for name in config.query.keys().filter(|name| names_secret(name)) {
+        let fix =
+            "addresses are logged on the way: send it as a header, like headers: { api-key: { env: NAME } }";
+        errors.push(secret(format!("query.{name}"), fix));
+    }
+}
+
+/// A query as it follows the path of an address.
+fn encode_query(query: &BTreeMap<String, String>) -> String {
+    if query.is_empty() {
+        return String::new();
+    }
+    let url = reqwest::Url::parse_with_params("http://judge/", query).ok();
+    url.as_ref().and_then(reqwest::Url::query).map_or_else(String::new, |query| format!("?{query}"))
 }
 
 #[cfg(test)]
@@ -471,6 +656,84 @@ mod tests {
         keyed.api_key = Some(Secret::new("sk-hidden"));
         assert_ne!(keyed.limits_key(), key(config()));
         assert!(!keyed.limits_key().contains("hidden"));
+    }
+
+    fn refused(config: JudgeConfig) -> Vec<(String, &'static str)> {
+        let errors = ResolvedJudge::new("main", config).expect_err("refused");
+        errors.into_iter().map(|error| (error.key, error.code)).collect()
+    }
+
+    #[test]
+    fn headers_are_legal_and_hold_no_secret() {
+        let text = |text: &str| HeaderConfig::Text(text.to_owned());
+        let from = |env: &str| HeaderConfig::Variable(HeaderVariable { env: env.to_owned() });
+        let with = |name: &str, value: HeaderConfig| JudgeConfig {
+            headers: BTreeMap::from([(name.to_owned(), value)]),
+            ..config()
+        };
+        for good in
+            [("x-title", text("plaudit")), ("api-key", from("AZURE_API_KEY")), ("X-Tokens", text("9"))]
+        {
+            ResolvedJudge::new("main", with(good.0, good.1)).expect("a judge");
+        }
+        for (name, value) in [
+            ("Host", text("x")),
+            ("content-length", text("1")),
+            ("Authorization", from("KEY")),
+            ("Proxy-Authorization", from("KEY")),
+            ("a header", text("x")),
+            ("x-title", text("two\r\nlines")),
+            ("api-key", from("sk-hidden")),
+        ] {
+            assert_eq!(refused(with(name, value)), [(format!("headers.{name}"), "recipe.judge")]);
+        }
+        let inline = with("Ocp-Apim-Subscription-Key", text("hidden"));
+        let errors = ResolvedJudge::new("main", inline).expect_err("refused");
+        assert_eq!(errors[0].code, "recipe.inline_secret");
+        assert!(!format!("{errors:?}").contains("hidden"));
+        let twice = [("x-a".to_owned(), text("1")), ("X-A".to_owned(), text("2"))];
+        let twice = JudgeConfig { headers: BTreeMap::from(twice), ..config() };
+        assert_eq!(refused(twice), [("headers.x-a".to_owned(), "recipe.judge")]);
+    }
+
+    #[test]
+    fn a_query_is_another_judge_and_a_header_is_not() {
+        let query = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        let judge = |config: JudgeConfig| ResolvedJudge::new("main", config).expect("a judge");
+        let asked = judge(JudgeConfig { query: query("api-version", "2024 10&x"), ..config() });
+        assert_eq!(
+            (asked.query().as_str(), asked.identity.as_str()),
+            ("?api-version=2024+10%26x", "m?api-version=2024+10%26x")
+        );
+        let headers = BTreeMap::from([("x-a".to_owned(), HeaderConfig::Text("1".to_owned()))]);
+        let headed = judge(JudgeConfig { headers, ..config() });
+        assert_eq!(headed.identity, judge(config()).identity);
+        assert_ne!(headed.limits_key(), judge(config()).limits_key());
+        let identity = Some("mine".to_owned());
+        assert_eq!(judge(JudgeConfig { identity, query: query("v", "1"), ..config() }).identity, "mine");
+        let secret = JudgeConfig { query: query("key", "hidden"), ..config() };
+        assert_eq!(refused(secret), [("query.key".to_owned(), "recipe.inline_secret")]);
+    }
+
+    #[test]
+    fn a_response_format_of_ones_own_needs_verdicts_without_one() {
+        let extra =
+            Map::from_iter([("response_format".to_owned(), serde_json::json!({ "type": "json_object" }))]);
+        let with = |verdict| JudgeConfig { verdict, extra: extra.clone(), ..config() };
+        for verdict in [FormatConfig::Auto, FormatConfig::Json] {
+            assert_eq!(refused(with(verdict)), [("extra.response_format".to_owned(), "recipe.judge")]);
+        }
+        for verdict in [FormatConfig::Tag, FormatConfig::Logprobs] {
+            ResolvedJudge::new("main", with(verdict)).expect("a judge");
+        }
+    }
+
+    #[test]
+    fn a_proxy_with_a_password_is_refused_unshown() {
+        let wrong = JudgeConfig { proxy: Some("http://me:hidden@proxy:3128".to_owned()), ..config() };
+        let errors = ResolvedJudge::new("main", wrong).expect_err("refused");
+        assert_eq!(errors[0].key, "proxy");
+        assert!(!errors[0].message.contains("hidden"), "{}", errors[0].message);
     }
 
     #[test]

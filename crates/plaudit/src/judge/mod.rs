@@ -12,6 +12,7 @@
 //! | [`endpoint`] | request and reply of each kind of endpoint |
 //! | [`answer`] | verdicts and how they are parsed |
 //! | [`client`] | admission, retries, budgets, single-flight, transport |
+//! | [`proxy`] | through which proxy a judge is asked |
 //! | [`runner`] | runs sessions on a runtime |
 //! | [`stats`] | statistics of verdicts |
 
@@ -24,6 +25,7 @@ pub mod endpoint;
 mod free_question;
 pub mod group_view;
 pub mod prompt;
+pub mod proxy;
 pub mod rewards;
 pub mod runner;
 pub mod secret;

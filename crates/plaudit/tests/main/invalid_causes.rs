@@ -94,6 +94,7 @@ const CAUSES: &[(&[Code], Cause, &str)] = &[
         &[
             JudgeDns,
             JudgeConnect,
+            JudgeProxy,
             JudgeTls,
             JudgeTimeout,
             JudgeSlowBody,

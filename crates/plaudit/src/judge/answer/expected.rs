@@ -67,7 +67,7 @@ pub enum QuestionKind {
     Pair,
     /// The order of several.
     Ranking,
-    /// Whatever a reward of the caller's own asks.
+    /// Whatever a prompt or a reward of one's own asks.
     Free,
 }
 
@@ -91,7 +91,7 @@ impl QuestionKind {
             Self::Score => "single responses",
             Self::Pair => "pairs",
             Self::Ranking => "rankings",
-            Self::Free => "free questions",
+            Self::Free => "prompts of your own",
         }
     }
 }

@@ -52,6 +52,9 @@ impl Reply {
             Some([_, _, ..]) => return Err(shape("there is more than one choice")),
             _ => return Err(shape("there is no choice")),
         };
+        if let Some(error) = field(choice, "error") {
+            return Err(named_error(error));
+        }
         let calls_tool = match ending(choice.get("finish_reason")) {
             Ending::Whole => false,
             Ending::Tool => true,
@@ -225,12 +228,15 @@ fn envelope(body: &[u8], number: Code) -> Result<Map<String, Value>, Reason> {
     let Value::Object(envelope) = strict::read(text).map_err(unread)? else {
         return Err(shape("the answer is not an object"));
     };
-    if let Some(error) = field(&envelope, "error") {
-        let message = error.get("message").unwrap_or(error);
-        let message = message.as_str().map_or_else(|| scrub(&message.to_string()), scrub);
-        return Err(Reason::new(Code::JudgeSchema, format!("the endpoint answers with an error: {message}")));
-    }
+    field(&envelope, "error").map_or(Ok(()), |error| Err(named_error(error)))?;
     Ok(envelope)
+}
+
+/// What an error that stands in place of an answer says.
+fn named_error(error: &Value) -> Reason {
+    let message = error.get("message").unwrap_or(error);
+    let message = message.as_str().map_or_else(|| scrub(&message.to_string()), scrub);
+    Reason::new(Code::JudgeSchema, format!("the endpoint answers with an error: {message}"))
 }
 
 fn shape(message: &'static str) -> Reason {
@@ -348,6 +354,16 @@ mod tests {
         ));
         assert!(!lacks(r#"{"logprobs":{"content":[]}}"#));
         assert!(!lacks_logprobs(b"no JSON") && !lacks_logprobs(br#"{"choices":[]}"#));
+    }
+
+    #[test]
+    fn an_error_of_a_choice_is_told() {
+        let body = r#"{"choices":[{"message":{"content":"A"},"finish_reason":"error","error":{"code":502,"message":"Upstream gone"}}]}"#;
+        let reason = Reply::read(body.as_bytes()).expect_err("no verdict");
+        assert_eq!(reason.message, "the endpoint answers with an error: Upstream gone");
+        let none =
+            r#"{"choices":[{"message":{"content":"A"},"finish_reason":"stop","error":null}],"error":null}"#;
+        assert_eq!(Reply::read(none.as_bytes()).expect("a reply").content, "A");
     }
 
     #[test]

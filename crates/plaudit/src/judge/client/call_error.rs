@@ -2,7 +2,8 @@
 //! paid for.
 
 use super::parameters::Parameter;
-use super::transport::{HttpReply, TransportError};
+use super::transport::{HttpReply, PROXY_AUTH, TransportError};
+use crate::judge::address;
 use crate::judge::answer::AnswerFormat;
 use crate::reason::{Code, Reason};
 use std::time::{Duration, SystemTime};
@@ -60,11 +61,13 @@ pub(super) struct CallError {
     pub(super) reached: bool,
     /// How long the judge asks this one call to wait.
     pub(super) wait: Option<Duration>,
+    /// The status of its reply, where the reason quotes the judge's own words.
+    pub(super) quoted: Option<u16>,
 }
 
 impl CallError {
     fn new(reason: Reason, retry: Retry, health: Health) -> Self {
-        Self { reason, retry, health, objection: None, reached: true, wait: None }
+        Self { reason, retry, health, objection: None, reached: true, wait: None, quoted: None }
     }
 
     /// The same, of a request in that format. An endpoint that names what the format asks for works, and would refuse the
@@ -116,6 +119,7 @@ impl CallError {
         if !(200..=299).contains(&reply.status) {
             return Err(from_status(reply.status, &reply));
         }
+        let status = reply.status;
         // A login page or the error of a proxy is nothing to store.
         let failing = |code, message: &'static str, retry| {
             Err(CallError::new(Reason::new(code, message), retry, Health::Failing))
@@ -135,11 +139,14 @@ impl CallError {
             return failing(Code::JudgeJson, "The judge's answer is not JSON.", Retry::Once);
         }
         if Envelope::is_error(text) {
-            return failing(
-                Code::JudgeSchema,
-                "The judge answered with an error in place of a verdict.",
-                Retry::Freely,
-            );
+            return Err(match error_status(text) {
+                Some(status) => from_status(status, &reply),
+                None => {
+                    let reason = Reason::new(Code::JudgeSchema, sentence(status, text));
+                    let error = CallError::new(reason, Retry::Freely, Health::Failing);
+                    CallError { quoted: Some(status), ..error }
+                }
+            });
         }
         Ok(reply.body)
     }
@@ -159,6 +166,13 @@ impl Envelope {
     }
 }
 
+/// The status that an error in a reply of success names as its `code`, as OpenRouter does.
+fn error_status(body: &[u8]) -> Option<u16> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let status = u16::try_from(body.pointer("/error/code")?.as_u64()?).ok()?;
+    ((400..=599).contains(&status) && status != PROXY_AUTH).then_some(status)
+}
+
 /// What a status other than success means.
 fn from_status(status: u16, reply: &HttpReply) -> CallError {
     let objection = match status {
@@ -170,7 +184,7 @@ fn from_status(status: u16, reply: &HttpReply) -> CallError {
         403 | 500 | 501 => named_format(&reply.body),
         _ => None,
     };
-    CallError { objection, ..by_status(status, reply) }
+    CallError { objection, quoted: Some(status), ..by_status(status, reply) }
 }
 
 /// The format whose field of a request an error names.
@@ -187,7 +201,11 @@ fn by_status(status: u16, reply: &HttpReply) -> CallError {
     let says = |code| Reason::new(code, sentence(status, &reply.body));
     let wait = || reply.retry_after.as_deref().and_then(|text| retry_after(text, SystemTime::now()));
     match status {
-        300..=399 => CallError::new(says(Code::JudgeRedirect), Retry::Never, Health::Healthy),
+        300..=399 => {
+            let reason = Reason::new(Code::JudgeRedirect, redirect(status, reply.location.as_deref()));
+            CallError::new(reason, Retry::Never, Health::Healthy)
+        }
+        PROXY_AUTH => CallError::new(says(Code::JudgeProxy), Retry::Never, Health::Dead),
         401 | 403 => CallError::new(says(Code::JudgeAuth), Retry::Never, Health::Dead),
         402 => CallError::new(says(Code::JudgeQuota), Retry::Never, Health::Dead),
         429 if has(&reply.body, "insufficient_quota") => {
@@ -220,8 +238,25 @@ fn is_context_length(body: &[u8]) -> bool {
         .any(|words| has(body, words))
 }
 
+/// What a redirect says. Its query is left out, which may hold a ticket.
+fn redirect(status: u16, location: Option<&str>) -> String {
+    let target = address::without_userinfo(location.unwrap_or(""));
+    match scrub(target.split(['?', '#']).next().unwrap_or("").as_bytes()).as_str() {
+        "" => format!("The judge answered with status {status}, a redirect, which is not followed."),
+        target => format!(
+            "The judge answered with status {status}, a redirect to {target}, which is not followed: should that be the \
+             base_url?"
+        ),
+    }
+}
+
 /// What the judge says of its status, in our words and a few of its own.
 pub(super) fn sentence(status: u16, body: &[u8]) -> String {
+    if status == PROXY_AUTH {
+        return "The proxy wants a name and a password (status 407): put them into its variable, such as \
+                HTTPS_PROXY=http://name:password@host:3128."
+            .to_owned();
+    }
     let text = match message(body) {
         Some(message) => scrub(message.as_bytes()),
         None => scrub(body),
@@ -323,8 +358,47 @@ mod tests {
     use super::*;
 
     fn error(status: u16, body: &str) -> CallError {
-        let reply = HttpReply { status, body: body.into(), retry_after: None, encoded: false };
+        let reply = HttpReply { status, body: body.into(), ..HttpReply::default() };
         CallError::check_reply(reply).expect_err("an error")
+    }
+
+    #[test]
+    fn an_error_in_a_good_reply_means_what_its_code_says() {
+        let said = |body: &str| error(200, body);
+        let busy =
+            said(r#"{"error":{"code":429,"message":"Rate limited by provider, key sk-THISISASECRET"}}"#);
+        assert_eq!((busy.reason.code, busy.retry), (Code::JudgeRateLimited, Retry::Later));
+        assert_eq!(
+            busy.reason.message,
+            "The judge answered with status 429: Rate limited by provider, key ***"
+        );
+        assert_eq!(said(r#"{"error":{"code":402,"message":"no credits"}}"#).reason.code, Code::JudgeQuota);
+        assert_eq!(said(r#"{"error":{"code":502,"message":"x"}}"#).reason.code, Code::JudgeServerError);
+        assert_eq!(said(r#"{"error":{"code":400,"message":"x"}}"#).objection, Some(Objection::Request));
+        for odd in [r#""overloaded""#, "200", "407", "70000", "-1", "429.5", "null"] {
+            let odd = said(&format!(r#"{{"error":{{"code":{odd},"message":"Provider is down"}}}}"#));
+            assert_eq!((odd.reason.code, odd.retry), (Code::JudgeSchema, Retry::Freely));
+            assert_eq!(odd.reason.message, "The judge answered with status 200: Provider is down");
+            assert_eq!(odd.quoted, Some(200));
+        }
+    }
+
+    #[test]
+    fn a_redirect_names_where_it_leads_without_secrets() {
+        let said = |location: &str| {
+            let location = Some(location.to_owned());
+            let reply = HttpReply { status: 307, location, ..HttpReply::default() };
+            CallError::check_reply(reply).expect_err("an error").reason.message.into_owned()
+        };
+        let plain = said("https://me:pw@login.example/v2/chat?ticket=abcd#x");
+        assert_eq!(
+            plain,
+            "The judge answered with status 307, a redirect to https://***@login.example/v2/chat, which is not followed: \
+             should that be the base_url?"
+        );
+        assert!(said("/elsewhere").contains("a redirect to /elsewhere, which"));
+        assert_eq!(said("?a=b"), "The judge answered with status 307, a redirect, which is not followed.");
+        assert!(!said("https://x/sk-THISISASECRET").contains("THIS"));
     }
 
     #[test]

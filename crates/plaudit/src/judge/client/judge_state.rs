@@ -63,8 +63,7 @@ impl JudgeState {
 
     /// The judgment in a reply, or the error that everybody may see.
     pub(super) fn check_reply(&self, reply: HttpReply) -> Result<Vec<u8>, CallError> {
-        let status = reply.status;
-        CallError::check_reply(self.without_key(reply)).map_err(|error| self.redacted(status, error))
+        CallError::check_reply(self.without_key(reply)).map_err(|error| self.redacted(error))
     }
 
     /// A reply without the key that it was asked with, which some servers repeat.
@@ -72,17 +71,17 @@ impl JudgeState {
         // A short key may stand in a good answer by chance, and that is read before it is shown.
         let shown = !(200..300).contains(&reply.status);
         let hide = |key: &&Secret| shown || key.reveal().len() >= LONG_KEY;
-        if let Some(key) = self.judge.api_key.as_ref().filter(hide)
-            && let Cow::Owned(hidden) = key.redact(&String::from_utf8_lossy(&reply.body))
-        {
-            reply.body = hidden.into_bytes();
+        for key in self.judge.secrets().filter(hide) {
+            if let Cow::Owned(hidden) = key.redact(&String::from_utf8_lossy(&reply.body)) {
+                reply.body = hidden.into_bytes();
+            }
         }
         reply
     }
 
     /// An error without the judge's own words, where only the log may have them.
-    fn redacted(&self, status: u16, mut error: CallError) -> CallError {
-        if let Some(log) = self.log.as_ref().filter(|_| !(200..300).contains(&status)) {
+    fn redacted(&self, mut error: CallError) -> CallError {
+        if let (Some(log), Some(status)) = (&self.log, error.quoted) {
             log(&self.judge.name, JudgeEvent::Error(&error.reason));
             error.reason.message = call_error::sentence(status, b"").into();
         }
@@ -92,8 +91,7 @@ impl JudgeState {
     /// A call that failed in transport. The address is named too, to the log alone where there is one.
     pub(super) fn transport_error(&self, endpoint: usize, error: TransportError) -> CallError {
         let mut error = CallError::transport(error);
-        let address = self.judge.base_urls.get(endpoint).map_or("", String::as_str);
-        let located = format!("{} It was asked at {address}.", error.reason.message);
+        let located = format!("{} It was asked at {}.", error.reason.message, self.judge.route(endpoint));
         let located = Reason::new(error.reason.code, located);
         match &self.log {
             Some(log) => log(&self.judge.name, JudgeEvent::Error(&located)),
@@ -104,7 +102,7 @@ impl JudgeState {
 
     /// A reason as everybody may see it: without the key, and without the path of a journal that cannot be written.
     pub(super) fn public(&self, mut reason: Reason) -> Reason {
-        if let Some(key) = &self.judge.api_key {
+        for key in self.judge.secrets() {
             reason.message = key.redact(&reason.message).into_owned().into();
         }
         let Some(log) = &self.log else { return reason };

@@ -255,7 +255,10 @@ impl JudgeClient {
         }
         let mut attempt = 0;
         loop {
-            let (format, has_next) = state.format(record, query).await?;
+            let (mut format, has_next) = state.format(record, query).await?;
+            if self.network == Network::Replay {
+                format = self.recorded_format(state, query, format).await?;
+            }
             let request = state.request(query, format, attempt)?;
             let key = key(&state.judge.identity, &request);
             let bytes = request.body.len();
@@ -317,6 +320,24 @@ impl JudgeClient {
             }
         }
         Ok(None)
+    }
+
+    /// The format in which the record answers a call: that in which it would be asked now, or another one, so that what was
+    /// asked otherwise can still be replayed.
+    async fn recorded_format(
+        &self,
+        state: &JudgeState,
+        query: &dyn Query,
+        first: AnswerFormat,
+    ) -> Result<AnswerFormat, Reason> {
+        let others = query.formats().iter().copied().filter(|format| !state.is_left(query.kind(), *format));
+        for format in std::iter::once(first).chain(others) {
+            let request = state.request(query, format, 0)?;
+            if self.record.get(&key(&state.judge.identity, &request)).await?.is_some() {
+                return Ok(format);
+            }
+        }
+        Ok(first)
     }
 
     /// Whether the record answers a call as it would be asked first.

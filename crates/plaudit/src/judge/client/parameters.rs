@@ -2,8 +2,9 @@
 //! `temperature`. A refused one is left out of the requests from then on.
 
 use super::query::Request;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A parameter that a request can do without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,11 +62,14 @@ impl Parameter {
 
 /// A request without some parameters. The limit on tokens stays, under the name that newer models take.
 pub(super) fn without(request: Request, left_out: &BTreeSet<Parameter>) -> Request {
-    let Ok(mut body) = serde_json::from_slice::<Map<String, Value>>(&request.body) else { return request };
+    // As they are written: a schema says in which order its fields come.
+    let Ok(mut body) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(&request.body) else {
+        return request;
+    };
     for parameter in left_out {
         let value = body.remove(parameter.as_str());
         if let (Parameter::MaxTokens, Some(value)) = (parameter, value) {
-            body.entry("max_completion_tokens").or_insert(value);
+            body.entry("max_completion_tokens".to_owned()).or_insert(value);
         }
     }
     let body = serde_json::to_vec(&body).unwrap_or(request.body);

@@ -107,7 +107,7 @@ fn number(number: usize) -> Number {
 }
 
 fn reply(status: u16, body: &str) -> Result<HttpReply, TransportError> {
-    Ok(HttpReply { status, body: body.into(), retry_after: None, encoded: false })
+    Ok(HttpReply { status, body: body.into(), ..HttpReply::default() })
 }
 
 fn good() -> Result<HttpReply, TransportError> {
@@ -119,7 +119,7 @@ fn transport_error(code: Code, sent: bool) -> Result<HttpReply, TransportError> 
 }
 
 fn wait(seconds: &str) -> Result<HttpReply, TransportError> {
-    Ok(HttpReply { status: 429, body: Vec::new(), retry_after: Some(seconds.to_owned()), encoded: false })
+    Ok(HttpReply { status: 429, retry_after: Some(seconds.to_owned()), ..HttpReply::default() })
 }
 
 struct Fixture {

@@ -1,11 +1,16 @@
 //! HTTP transport to a judge (reqwest): one HTTP/1.1 exchange, with everything that the other side sends bounded.
 
 use super::query::Request;
-use crate::judge::config::ResolvedJudge;
+use crate::judge::config::{HeaderConfig, ResolvedJudge};
+#[cfg(feature = "tls")]
+use crate::judge::proxy::Proxy;
+use crate::judge::secret::Secret;
 use crate::reason::Code;
 use futures_util::future::BoxFuture;
-use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+};
+use reqwest::{Client, Response, Url};
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,12 +24,17 @@ pub(super) const LARGEST: usize = 4 << 20;
 const LARGE: usize = 256 << 10;
 const LARGE_AT_ONCE: usize = 2;
 
+/// The status of a proxy that wants a name and a password.
+pub(super) const PROXY_AUTH: u16 = 407;
+
 /// A whole HTTP reply.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HttpReply {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
     pub(super) retry_after: Option<String>,
+    /// Where a redirect leads to, which is never followed.
+    pub(super) location: Option<String>,
     /// Whether the body claims to be compressed, which was not asked for.
     pub(super) encoded: bool,
 }
@@ -82,6 +92,10 @@ pub(super) trait Transport: Send + Sync {
 pub(super) struct HttpTransport {
     client: Client,
     bases: Vec<String>,
+    /// Which of them are asked through a proxy.
+    proxied: Vec<bool>,
+    /// What follows the path, with its question mark.
+    query: String,
     large: Semaphore,
 }
 
@@ -90,9 +104,8 @@ impl HttpTransport {
         let failed = |message: String| JudgeSetupError { judge: judge.name.clone(), message };
         let bases: Vec<String> =
             judge.base_urls.iter().map(|base| base.trim_end_matches('/').to_owned()).collect();
-        #[cfg_attr(not(feature = "tls"), allow(unused_mut, reason = "only certificates are added"))]
         let mut builder = Client::builder()
-            .default_headers(headers(judge).map_err(|why| failed(why.to_owned()))?)
+            .default_headers(headers(judge).map_err(failed)?)
             .user_agent(concat!("plaudit/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -101,16 +114,31 @@ impl HttpTransport {
             .tcp_nodelay(true)
             .connect_timeout(judge.connect_timeout)
             .pool_max_idle_per_host(judge.config.concurrency);
+        let mut routes: Vec<(Url, Secret)> = Vec::new();
+        for (base, proxy) in bases.iter().zip(&judge.proxies) {
+            if let (Ok(base), Some(proxy)) = (Url::parse(base), proxy) {
+                routes.push((base, proxy.url().clone()));
+            }
+        }
+        if !routes.is_empty() {
+            builder = builder.proxy(reqwest::Proxy::custom(move |url| {
+                let route = routes.iter().find(|(base, _)| base.origin() == url.origin());
+                route.map(|(_, proxy)| proxy.reveal().to_owned())
+            }));
+        }
         #[cfg(feature = "tls")]
         {
             crate::tls::install_provider();
-            if bases.iter().all(|base| base.starts_with("http://")) {
+            let mut proxies = judge.proxies.iter().flatten();
+            if bases.iter().all(|base| base.starts_with("http://")) && !proxies.any(Proxy::is_encrypted) {
                 // A machine without certificates can still ask a judge of its own.
                 builder = builder.tls_certs_only([]);
             }
         }
         let client = builder.build().map_err(|error| failed(deepest(&error)))?;
-        Ok(Self { client, bases, large: Semaphore::new(LARGE_AT_ONCE) })
+        let proxied = judge.proxies.iter().map(Option::is_some).collect();
+        let (query, large) = (judge.query(), Semaphore::new(LARGE_AT_ONCE));
+        Ok(Self { client, bases, proxied, query, large })
     }
 
     /// The body, chunk by chunk, so that one that is too large is dropped before it is all in memory.
@@ -144,32 +172,56 @@ impl Transport for HttpTransport {
             };
             let mut post = self
                 .client
-                .post(format!("{base}{}", outgoing.request.path))
+                .post(format!("{base}{}{}", outgoing.request.path, self.query))
                 .header("idempotency-key", blake3::Hash::from_bytes(*outgoing.key).to_hex().as_str())
                 .body(outgoing.request.body.clone());
             if let Some(traceparent) = outgoing.traceparent {
                 post = post.header("traceparent", traceparent);
             }
-            let sent = post.send().await;
-            let reply = sent.map_err(|error| diagnose(&error))?;
+            let proxied = self.proxied.get(outgoing.endpoint).is_some_and(|proxied| *proxied);
+            let reply = match post.send().await {
+                Ok(reply) => reply,
+                // A proxy that wants a password says so in place of a tunnel, or like the judge itself.
+                Err(error) if says(&error, "proxy authorization required") => {
+                    return Ok(HttpReply { status: PROXY_AUTH, ..HttpReply::default() });
+                }
+                Err(error) if proxied => return Err(diagnose_proxy(&error)),
+                Err(error) => return Err(diagnose(&error)),
+            };
             outgoing.head_received.store(true, Ordering::Relaxed);
-            let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-            let retry_after = retry_after.map(str::to_owned);
+            let header = |name| reply.headers().get(name).and_then(|value| value.to_str().ok());
+            let (retry_after, location) =
+                (header(RETRY_AFTER).map(str::to_owned), header(LOCATION).map(str::to_owned));
             let encoded = reply.headers().get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
             let status = reply.status().as_u16();
-            Ok(HttpReply { status, body: self.read_body(reply).await?, retry_after, encoded })
+            Ok(HttpReply { status, body: self.read_body(reply).await?, retry_after, location, encoded })
         })
     }
 }
 
-fn headers(judge: &ResolvedJudge) -> Result<HeaderMap, &'static str> {
+/// The headers of every request.
+fn headers(judge: &ResolvedJudge) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(secret) = &judge.api_key {
-        let value = HeaderValue::try_from(format!("Bearer {}", secret.reveal()));
-        let mut value = value.map_err(|_| "its key holds characters that no header can carry")?;
+    let secret = |text: String, whose: &str| {
+        let value = HeaderValue::try_from(text);
+        let mut value = value.map_err(|_| format!("{whose} holds characters that no header can carry"))?;
         value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        Ok::<_, String>(value)
+    };
+    if let Some(key) = &judge.api_key {
+        headers.insert(AUTHORIZATION, secret(format!("Bearer {}", key.reveal()), "its key")?);
+    }
+    for (name, written) in &judge.config.headers {
+        let value = match (written, judge.header_keys.get(name)) {
+            (HeaderConfig::Text(text), _) => {
+                HeaderValue::try_from(text).map_err(|error| error.to_string())?
+            }
+            (HeaderConfig::Variable(from), Some(key)) => secret(key.reveal().to_owned(), &from.env)?,
+            // Nobody is asked without the environment.
+            (HeaderConfig::Variable(_), None) => continue,
+        };
+        headers.insert(HeaderName::try_from(name).map_err(|error| error.to_string())?, value);
     }
     Ok(headers)
 }
@@ -198,6 +250,28 @@ fn is_of_tls(cause: &(dyn Error + 'static)) -> bool {
 #[cfg(not(feature = "tls"))]
 fn is_of_tls(_: &(dyn Error + 'static)) -> bool {
     false
+}
+
+/// Whether one of the causes of an error says those words: the libraries keep some of their kinds to themselves.
+fn says(error: &reqwest::Error, words: &str) -> bool {
+    causes(error).any(|cause| cause.to_string().contains(words))
+}
+
+/// What an error means where there is a proxy on the way: until it has opened a connection, nobody else was spoken to.
+fn diagnose_proxy(error: &reqwest::Error) -> TransportError {
+    let found = diagnose(error);
+    let message = match found.code {
+        Code::JudgeDns => "The name of the proxy could not be resolved.",
+        Code::JudgeConnect if says(error, "create underlying connection") => {
+            "The proxy could not be reached."
+        }
+        _ if says(error, "tunnel error") || says(error, "SOCKS error") => {
+            "The proxy did not open a connection to the judge."
+        }
+        Code::JudgeConnect => "The proxy could not be reached.",
+        _ => return found,
+    };
+    TransportError { code: Code::JudgeProxy, sent: false, message }
 }
 
 /// Which of our codes an error of the client is. The libraries keep some of their kinds to themselves, so that their
@@ -235,7 +309,6 @@ fn diagnose(error: &reqwest::Error) -> TransportError {
 mod tests {
     use super::super::tests::{config, resolved};
     use super::*;
-    use crate::judge::secret::Secret;
 
     #[test]
     fn a_key_that_no_header_can_carry_is_refused_unshown() {

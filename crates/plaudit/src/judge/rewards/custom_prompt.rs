@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 /// In mode `pointwise`, the number that the judge gives, which must lie in the range that `answer` declares. In mode
 /// `pairwise`, the label of the better one of two, and in mode `listwise` a ranking; the verdicts of a group become numbers
 /// by `aggregate`. Anything but exactly one answer in the agreed place is asked for again, and in the end is missing.
+/// An answer in JSON is held to a schema where the endpoint can do that: `reason`, a text, and then the answer in its
+/// range or with its labels.
 ///
 /// ## When to use it
 /// When you have a prompt that works with your judge, or need fields of `extra` in it. The template is Jinja; its
@@ -68,6 +70,9 @@ pub struct AnswerConfig {
     pub tie: Option<String>,
     /// A JSON field in which the judge must repeat the rollout's id.
     pub echo: Option<String>,
+    /// The JSON field in which the judge writes its reasons before the answer, where the endpoint holds it to a schema;
+    /// `reason` where nothing is said.
+    pub reason: Option<String>,
 }
 
 /// How a label is written.
@@ -131,6 +136,16 @@ fn read_answer(written: Option<&AnswerConfig>, mode: Mode) -> Result<CustomAnswe
     if written.echo.is_some() && !matches!(location, CustomAnswerLocation::Json(_)) {
         return refuse("can be checked by echo only in JSON");
     }
+    if written.reason.is_some() && !matches!(location, CustomAnswerLocation::Json(_)) {
+        return refuse("has a field for reasons only in JSON");
+    }
+    let mut reason = written.reason.clone().or_else(|| Some("reason".to_owned()));
+    if reason == written.json || reason == written.echo {
+        if written.reason.is_some() {
+            return refuse("must have its reasons in a field of their own");
+        }
+        reason = None;
+    }
     let labels = match (&written.first, &written.second) {
         (None, None) if written.tie.is_none() => None,
         (Some(first), Some(second)) if mode == Mode::Pairwise && first != second => {
@@ -138,5 +153,5 @@ fn read_answer(written: Option<&AnswerConfig>, mode: Mode) -> Result<CustomAnswe
         }
         _ => return refuse("has the labels first and second, and tie where wanted, only in mode pairwise"),
     };
-    Ok(CustomAnswer { location, range, labels, echo: written.echo.clone() })
+    Ok(CustomAnswer { location, range, labels, echo: written.echo.clone(), reason })
 }

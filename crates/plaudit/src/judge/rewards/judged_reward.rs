@@ -59,6 +59,8 @@ pub struct CustomAnswer {
     pub labels: Option<(String, String, Option<String>)>,
     /// A field that must repeat the rollout's id.
     pub echo: Option<String>,
+    /// The JSON field for the judge's reasons, where the endpoint holds it to a schema.
+    pub reason: Option<String>,
 }
 
 /// Where the answer to a prompt of the recipe's own stands.
