@@ -216,7 +216,7 @@ impl Run<'_> {
         });
         console.end();
         let Done { statistics, breakdown, bad_lines, bytes, fault } = done?;
-        if let Some(fault) = fault {
+        if let Some(fault) = fault.filter(|_| !self.quiet) {
             console.warning(&printable(&fault));
         }
         if let (Some(field), Some(breakdown)) = (self.by, &breakdown)

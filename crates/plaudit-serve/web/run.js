@@ -84,16 +84,16 @@
       const names = (run.judges || []).map((one) => (typeof one === 'string' ? one : one.name));
       if (P.source.report || !run.live || !names.length) { this.forms = []; return; }
       const { judges } = await P.source.get('/v1/judges').catch(() => ({ judges: [] }));
-      const told = judges.filter((one) => names.includes(one.judge) && !P.absent(one.verdict_form));
-      this.forms = [...new Map(told.map((one) => [`${one.judge} ${one.verdict_form}`, one])).values()];
+      const told = judges.filter((one) => names.includes(one.judge)).flatMap((one) => (one.formats || []).map((form) => ({ judge: one.judge, text: form.text })));
+      this.forms = [...new Map(told.map((one) => [`${one.judge} ${one.text}`, one])).values()];
       this.showForms();
     }
 
     showForms() {
       const section = this.sections.heldByKey && this.sections.heldByKey.get('judging');
       if (!section) return;
-      P.keyed(section.forms, this.forms, (one) => `${one.judge} ${one.verdict_form}`, (one) => ({
-        node: el('li', {}, P.said(one.judge), ' ', P.said(one.verdict_form, { class: 'quiet' })),
+      P.keyed(section.forms, this.forms, (one) => `${one.judge} ${one.text}`, (one) => ({
+        node: el('li', {}, P.said(one.judge), ' ', P.said(one.text, { class: 'quiet' })),
       }));
     }
 

@@ -79,7 +79,7 @@ fn a_late_member_of_a_compared_group_is_invalid() {
     let summary: Value = serde_json::from_str(&folder.read("summary.json")).unwrap();
     assert_eq!(summary["statistics"]["groups"]["split"], 1);
     assert_eq!(summary["statistics"]["rollouts"], 5);
-    assert!(ran.talk.contains("1 rollouts came late"), "{}", ran.talk);
+    assert!(ran.talk.contains("1 rollout came late"), "{}", ran.talk);
 
     // Where nothing is compared, it is scored on its own.
     let ran = run(&["score", &input, "--recipe", &length, "--hold", "2"]);

@@ -143,9 +143,9 @@ test('how a judge gives its verdicts is said once the service knows', async () =
   await page.locator('#chart-calls svg').waitFor();
   const forms = page.locator('.forms li');
   await page.route('**/v1/judges', (route) => route.fulfill({ json: { judges: [
-    { judge: 'main', verdict_form: 'verdicts by json: the endpoint gives no <b>logprobs</b>' }, { judge: 'other', verdict_form: 'x' }, { judge: 'main' },
+    { judge: 'main', formats: [{ text: 'verdicts on pairs by json: logprobs gave no <b>usable</b> probabilities' }] }, { judge: 'other', formats: [{ text: 'x' }] }, { judge: 'main' },
   ] } }));
   await forms.first().waitFor();
-  assert.deepEqual(await forms.allTextContents(), ['main verdicts by json: the endpoint gives no <b>logprobs</b>']);
+  assert.deepEqual(await forms.allTextContents(), ['main verdicts on pairs by json: logprobs gave no <b>usable</b> probabilities']);
   assert.deepEqual(page.faults, []);
 });

@@ -151,6 +151,10 @@ impl Query for JudgeCall<'_> {
         (self.judge.config.kind.protocol().read)(self, format, attempt, body)
     }
 
+    fn earlier_request(&self) -> Option<Request> {
+        self.judge.config.kind.protocol().earlier_request.map(|request| request(self))
+    }
+
     fn is_in_format(&self, format: AnswerFormat, body: &[u8]) -> bool {
         format != AnswerFormat::Logprobs || !reply::lacks_logprobs(body)
     }

@@ -166,8 +166,9 @@ fn every_code_has_a_cause() {
             "{code}: say here who causes it, and why a response cannot make a rollout invalid by it"
         );
     }
-    let of_model =
-        |code: &Code| ["model.", "math.", "format."].iter().any(|owner| code.as_str().starts_with(owner));
+    let of_model = |code: &Code| {
+        ["model.", "math.", "format.", "reward.floored"].iter().any(|owner| code.as_str().starts_with(owner))
+    };
     for (codes, cause, why) in CAUSES {
         assert!(
             !why.is_empty() && codes.iter().all(|code| of_model(code) == (*cause == Response)),

@@ -78,7 +78,7 @@ fn requests_without_rollouts_lock_nobody_out() {
 
 #[test]
 fn new_step_in_every_request_takes_no_threads() {
-    let (_folder, service) = served("serve-steps", "limits: { joining: 1000 }\n");
+    let (_folder, service) = served("serve-steps", "limits: { joining: 1000 }\nabort_after: never\n");
     let join = |step: u64, size: usize| {
         json!({ "recipe": "comparing", "run": "r", "step": step, "group": "g", "size": size,
             "rollout": { "response": "a", "extra": { "correct": true } } })

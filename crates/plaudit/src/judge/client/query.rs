@@ -22,6 +22,10 @@ pub trait Query: Send + Sync {
     fn request(&self, format: AnswerFormat, attempt: u32) -> Result<Request, Reason>;
     /// The verdict in the reply to that.
     fn read(&self, format: AnswerFormat, attempt: u32, body: &[u8]) -> Result<Verdict, Reason>;
+    /// What an earlier version sent for it, so that a replay finds what that bought.
+    fn earlier_request(&self) -> Option<Request> {
+        None
+    }
     /// Whether the endpoint did what that format asks of it, whatever the judge wrote.
     fn is_in_format(&self, _: AnswerFormat, _: &[u8]) -> bool {
         true

@@ -123,6 +123,12 @@ impl<'q> PendingRequest<'q> {
             return cached(body, progress);
         }
         if self.network == Network::Replay {
+            if let Some(earlier) = self.query.earlier_request() {
+                let earlier = key(&self.state.judge.identity, &earlier);
+                if let Some(body) = self.record.get(&earlier).await.map_err(Rejected::Failed)? {
+                    return cached(body, progress);
+                }
+            }
             return Err(Code::JudgeNotRecorded.into());
         }
         progress.outcome.cached = false;

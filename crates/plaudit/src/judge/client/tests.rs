@@ -467,7 +467,7 @@ async fn whatever_comes_first_the_format_that_works_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_format_that_stops_working_is_left_and_nothing_is_paid_twice() {
+async fn a_format_that_stops_working_is_left_at_no_double_price() {
     let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let script = |at: usize, call: &SeenCall| {
         let works = at < 20 || !call.body.contains("Logprobs");

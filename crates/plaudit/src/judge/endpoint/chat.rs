@@ -33,6 +33,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
         AnswerFormat::Json => 60,
         AnswerFormat::Tag => 200,
     },
+    earlier_request: None,
     local: None,
 };
 

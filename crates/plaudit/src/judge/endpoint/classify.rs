@@ -8,5 +8,6 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     request: |call, _, _| Ok(scalar::vllm(call, "/classify")),
     read: scalar::read,
     completion_tokens: |_| 0,
+    earlier_request: Some(|call| scalar::request(call, "/classify", "messages", scalar::conversation(call))),
     local: None,
 };

@@ -12,5 +12,6 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     },
     read: scalar::read,
     completion_tokens: |_| 0,
+    earlier_request: None,
     local: None,
 };

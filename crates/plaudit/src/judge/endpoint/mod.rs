@@ -45,6 +45,8 @@ pub(super) struct Protocol {
     reserved: &'static [&'static str],
     /// The request of an attempt.
     pub(super) request: fn(&JudgeCall<'_>, AnswerFormat, u32) -> Result<Request, Reason>,
+    /// The request as earlier versions wrote it, where that was another one.
+    pub(super) earlier_request: Option<fn(&JudgeCall<'_>) -> Request>,
     /// The verdict in the reply to it.
     pub(super) read: fn(&JudgeCall<'_>, AnswerFormat, u32, &[u8]) -> Result<Verdict, Reason>,
     /// About how many tokens a reply in a format has.

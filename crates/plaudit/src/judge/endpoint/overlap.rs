@@ -16,6 +16,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     request: |_, _, _| Err(no_endpoint()),
     read: |_, _, _, _| Err(no_endpoint()),
     completion_tokens: |_| 0,
+    earlier_request: None,
     local: Some(|call| {
         let shown: Vec<&str> = (0..call.shown.len()).map(|at| call.candidate(at).text.as_str()).collect();
         judge(&call.expected, &shown, call.view.reference.as_deref())

@@ -33,7 +33,7 @@ pub(super) fn request(call: &JudgeCall<'_>, path: &'static str, key: &str, conte
 }
 
 /// The prompt and the response as the turns of a conversation.
-fn conversation(call: &JudgeCall<'_>) -> Value {
+pub(super) fn conversation(call: &JudgeCall<'_>) -> Value {
     json!([
         { "role": "user", "content": &*call.view.query },
         { "role": "assistant", "content": call.candidate(0).text },
