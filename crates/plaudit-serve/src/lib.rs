@@ -105,7 +105,8 @@ impl Service {
         // A file that may grow no more is then an error like a full disk, and does not kill the process.
         let _too_large = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
         let (recipes, judges) = self.app.recipes.offered();
-        let (dashboard, state) = (listener.url().unwrap_or_default(), self.state.display().to_string());
+        let (dashboard, state) =
+            (listener.url().unwrap_or_else(|_| String::new()), self.state.display().to_string());
         tracing::info!(dashboard, recipes, judges, state, "ready");
         let (stopping, stopped) = tokio::sync::watch::channel(false);
         let jobs = tokio::spawn(jobs::worker::run(Arc::clone(&self.app)));
