@@ -60,7 +60,7 @@ _Fields = tuple[
 class AbortCounter:
     def __new__(cls, after: str) -> AbortCounter: ...
     def observe(
-        self, any_valid: bool, failures: Sequence[tuple[str, str, int]]
+        self, any_scored: bool, failures: Sequence[tuple[str, str, int]]
     ) -> tuple[str, str] | None: ...
 
 class PlauditError(Exception):

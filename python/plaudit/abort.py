@@ -20,7 +20,8 @@ AbortAfter = int | str
 DEFAULT: AbortAfter = ABORT_AFTER
 
 Tally = tuple[bool, dict[tuple[str, str], int]]
-"""Whether any rollout of a step has a total, and how many of the others have none for which code and message."""
+"""Whether any rollout of a step was scored, and how many have no total, by code and message. Floored ones show nothing: they need no
+judge and no reference."""
 
 
 class NothingScored(RuntimeError):
@@ -61,30 +62,36 @@ class StepCounter:
         """Whether a run can end by it."""
         return self.after != "never"
 
-    def observe(self, step: Tally) -> Ending | None:
-        """Counts a step, as `tally` has it; returns why the run ends, where it does."""
-        any_valid, failures = step
+    def observe(self, step: Tally, *, is_little: bool = False) -> Ending | None:
+        """Counts a step, as `tally` has it; returns why the run ends, where it does.
+
+        `is_little`: the step is too small to show that nothing can be scored, and only counts among others.
+        """
+        any_scored, failures = step
         listed = [(code, message, count) for (code, message), count in failures.items()]
-        ending = self._counter.observe(any_valid, listed)
+        if is_little and listed:
+            # What the engine does not know may heal.
+            listed.append(("little", "", 0))
+        ending = self._counter.observe(any_scored, listed)
         return None if ending is None else Ending(*ending)
 
 
 def tally(results: Iterable[Result]) -> Tally:
     """What of some results a `StepCounter` counts."""
-    any_valid, failures = False, Counter[tuple[str, str]]()
+    any_scored, failures = False, Counter[tuple[str, str]]()
     for result in results:
-        if result.total is not None:
-            any_valid = True
-        else:
+        if result.outcome == "scored":
+            any_scored = True
+        elif result.total is None:
             reason = result.reason or {"code": result.outcome, "message": "no component applies"}
             failures[str(reason.get("code")), str(reason.get("message"))] += 1
-    return any_valid, dict(failures)
+    return any_scored, dict(failures)
 
 
 def together(tallies: Iterable[Tally]) -> Tally:
     """The parts of one step as one."""
-    any_valid, failures = False, Counter[tuple[str, str]]()
+    any_scored, failures = False, Counter[tuple[str, str]]()
     for valid, some in tallies:
-        any_valid |= valid
+        any_scored |= valid
         failures.update(some)
-    return any_valid, dict(failures)
+    return any_scored, dict(failures)

@@ -39,6 +39,21 @@ def test_what_can_heal_ends_it_after_some_steps() -> None:
     assert counter.observe(tally([MISSING])) is not None
 
 
+def test_floored_rollouts_show_nothing() -> None:
+    floored = Result(-1.0, "floored", {"code": "model.empty", "component": None, "message": "empty"})
+    counter = StepCounter(2)
+    assert counter.observe(tally([DOWN, floored])) is None
+    assert counter.observe(tally([floored, floored])) is None, "the model's own doing"
+    assert counter.observe(tally([floored, DOWN])) is not None
+
+
+def test_little_counts_among_other_steps_alone() -> None:
+    counter = StepCounter(3)
+    assert counter.observe(tally([MISSING]), is_little=True) is None
+    ending = counter.observe(tally([MISSING]))
+    assert ending is not None and "missing_reference" in ending.sentence
+
+
 def test_a_step_of_several_ranks_is_one() -> None:
     counter = StepCounter()
     assert counter.observe(together([tally([MISSING] * 2), tally([GOOD])])) is None

@@ -18,11 +18,15 @@ impl PyAbortCounter {
         Ok(Self(AbortCounter::new(after)))
     }
 
-    /// Counts a step: whether any rollout has a total, and the code, the message and the number of what has none. Returns the
+    /// Counts a step: whether any rollout was scored, and the code, the message and the number of what has no total. Returns the
     /// code and the sentence where the run is to end.
-    fn observe(&mut self, any_valid: bool, failures: Vec<(String, String, u64)>) -> Option<(String, String)> {
+    fn observe(
+        &mut self,
+        any_scored: bool,
+        failures: Vec<(String, String, u64)>,
+    ) -> Option<(String, String)> {
         let failures = failures.iter().map(|(code, message, count)| (&**code, (&**message).into(), *count));
-        let abort = self.0.observe(any_valid, failures)?;
+        let abort = self.0.observe(any_scored, failures)?;
         let sentence = abort.to_string();
         Some((abort.code, sentence))
     }

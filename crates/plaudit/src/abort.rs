@@ -155,24 +155,25 @@ impl Abort {
 #[derive(Debug, Clone)]
 pub struct AbortCounter {
     after: AbortAfter,
-    had_valid: bool,
+    had_scored: bool,
     steps: u32,
 }
 
 impl AbortCounter {
     /// A run that begins.
     pub fn new(after: AbortAfter) -> Self {
-        Self { after, had_valid: false, steps: 0 }
+        Self { after, had_scored: false, steps: 0 }
     }
 
-    /// Counts a step: whether any of its rollouts has a total, and why the others have none. Says whether the run is to end.
+    /// Counts a step: whether any of its rollouts was scored, and why others have no total. Says whether the run is to end. A step
+    /// whose rollouts are all floored is the model's own doing, and does not count.
     pub fn observe<'f>(
         &mut self,
-        any_valid: bool,
+        any_scored: bool,
         failures: impl IntoIterator<Item = Failure<'f>>,
     ) -> Option<Abort> {
-        if any_valid {
-            (self.had_valid, self.steps) = (true, 0);
+        if any_scored {
+            (self.had_scored, self.steps) = (true, 0);
             return None;
         }
         let failures: Vec<Failure<'f>> = failures.into_iter().collect();
@@ -180,7 +181,7 @@ impl AbortCounter {
         // Of equally frequent ones the first, so that the sentence does not depend on anything else.
         let (code, message, _) = failures.iter().rev().max_by_key(|(.., count)| *count)?;
         self.steps = self.steps.saturating_add(1);
-        let can_heal = self.had_valid || failures.iter().any(|(code, ..)| may_heal(code));
+        let can_heal = self.had_scored || failures.iter().any(|(code, ..)| may_heal(code));
         let abort = || Abort {
             steps: self.steps,
             code: (*code).to_owned(),
@@ -192,7 +193,7 @@ impl AbortCounter {
 
     /// The same for counted outcomes; nothing where there are none.
     pub fn observe_counts(&mut self, counts: &Counts) -> Option<Abort> {
-        self.observe(counts.has_valid(), failures(counts))
+        self.observe(counts.has_scored(), failures(counts))
     }
 }
 
@@ -200,8 +201,8 @@ impl AbortCounter {
 pub fn hopeless(counts: &Counts) -> Option<Abort> {
     let all: Vec<Failure<'_>> = failures(counts).collect();
     let [(_, _, count)] = all.as_slice() else { return None };
-    let is_same = *count == counts.all();
-    AbortCounter::new(AbortAfter::default().patient()).observe(counts.has_valid() || !is_same, all)
+    let is_same = *count + counts.of(OutcomeKind::Floored) == counts.all();
+    AbortCounter::new(AbortAfter::default().patient()).observe(counts.has_scored() || !is_same, all)
 }
 
 fn failures(counts: &Counts) -> impl Iterator<Item = Failure<'static>> {
@@ -256,7 +257,7 @@ mod tests {
         let mut counter = AbortCounter::new(AbortAfter::Never);
         assert!((0..100).all(|_| counter.observe(false, failed("reward.failed")).is_none()));
         let mut counter = AbortCounter::new(AbortAfter::Steps(1));
-        assert_eq!(counter.observe(false, []), None);
+        assert_eq!(counter.observe(false, []), None, "all of it floored");
         assert_eq!(counter.observe(false, failed("judge.dns")).unwrap().steps, 1);
     }
 

@@ -375,7 +375,7 @@ class SharedEngine:
         """Counts a training rollout. Once nothing can be scored, every result says so, until one is valid again."""
         if not self.abort.is_on:
             return result
-        if result.total is not None:
+        if result.outcome == "scored":
             self.unscored.clear()
             self.ending = None
             self.abort.observe((True, {}))

@@ -85,11 +85,12 @@ class ShardScorer:
         """Raises where none of the first rows can be scored, all for one reason that cannot heal, such as a wrong column."""
         if self.unscored is None:
             return
-        if results["total"].null_count < results.num_rows:
+        columns_read = ("outcome", "reason_code", "reason_message")
+        rows = list(zip(*(results[name].to_pylist() for name in columns_read), strict=True))
+        if any(outcome == "scored" for outcome, *_ in rows):
             self.unscored = None
             return
-        reasons = zip(results["reason_code"].to_pylist(), results["reason_message"].to_pylist(), strict=True)
-        self.unscored.update((str(code), str(message)) for code, message in reasons)
+        self.unscored.update((str(code), str(said)) for outcome, code, said in rows if outcome != "floored")
         codes = {code for code, _ in self.unscored}
         if sum(self.unscored.values()) < int(self.config.abort_after):
             return

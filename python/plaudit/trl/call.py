@@ -17,7 +17,7 @@ from plaudit._plaudit import ArgumentError
 REFERENCES = ("answer", "solution", "reference", "ground_truth")
 """The columns that hold the reference where `columns=` does not say it: the first of them that the data set has."""
 
-_OWN = ("trainer_state", "log_extra", "log_metric", "environments")
+OWN = ("trainer_state", "log_extra", "log_metric", "environments")
 """Arguments of TRL's own, beside the columns of the data set."""
 
 
@@ -101,14 +101,14 @@ def read(
     others: Mapping[str, Any],
     columns: Mapping[str, str | None],
     group: str,
-) -> tuple[list[Row], list[Hashable], list[str]]:
-    """The rows of a call, the key of each row's group, and the columns of the data set."""
+) -> tuple[list[Row], list[Hashable]]:
+    """The rows of a call, and the key of each row's group."""
     count = len(completions)
     if len(prompts) != count:
         raise ArgumentError(f"{len(prompts)} prompts came with {count} completions")
     data: dict[str, list[Any]] = {}
     for name, values in others.items():
-        if name in _OWN or isinstance(values, str) or not hasattr(values, "__len__"):
+        if name in OWN or isinstance(values, str) or not hasattr(values, "__len__"):
             continue
         values = values.tolist() if hasattr(values, "tolist") else values
         if not isinstance(values, (list, tuple)):
@@ -146,8 +146,8 @@ def read(
             )
         )
     if group == "prompt":
-        return rows, [_key(row.prompt) for row in rows], sorted(data)
-    return rows, [_key(value) for value in data[group]], sorted(data)
+        return rows, [_key(row.prompt) for row in rows]
+    return rows, [_key(value) for value in data[group]]
 
 
 def _key(value: Any) -> Hashable:

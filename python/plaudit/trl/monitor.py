@@ -21,6 +21,9 @@ from .ranks import world
 LOG_INTERVAL_S = 60.0
 """Why completions have no reward is logged once in so many seconds."""
 
+ENOUGH_GROUPS = 2
+"""So many groups in a row show that nothing can be scored, where the reason cannot heal."""
+
 _AGAINST_REFERENCE = ("win", "win_and", "comparison_score")
 """The evidence of a comparison with the reference."""
 
@@ -58,6 +61,7 @@ class Monitor:
     def _reset(self) -> None:
         self._warned_of_cut = False
         self._logged_at = -math.inf
+        self._unscored_groups = 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -87,7 +91,9 @@ class Monitor:
 
     def check_abort(self, call: Call, step: Tally) -> None:
         """Ends the training where nothing can be scored. `step` is what was scored on all ranks."""
-        ending = self._abort.observe(step)
+        # A trainer that calls with one group at a time may begin with a row that is bad.
+        self._unscored_groups = 0 if step[0] else self._unscored_groups + len(set(call.groups())) * world()[1]
+        ending = self._abort.observe(step, is_little=self._unscored_groups < ENOUGH_GROUPS)
         if ending is not None:
             rename, switch = 'Reward(columns={"COLUMN": "reference"})', 'Reward(abort_after="never")'
             why = ending.advise(call.columns, rename, switch)

@@ -22,7 +22,7 @@ from plaudit.remote import Service
 from plaudit.result import Result
 
 from .backends import EngineBackend, RayBackend, ServiceBackend
-from .call import Call, Row, read
+from .call import OWN, Call, Row, read
 from .monitor import Monitor
 from .ranks import RankExchange, world
 
@@ -200,9 +200,7 @@ class Reward:
         size = shown if isinstance(shown, int) else self._size
         rank, _ = world()
         try:
-            rows, keys, columns = read(
-                prompts, completions, completion_ids, others, self._columns, self._group
-            )
+            rows, keys = read(prompts, completions, completion_ids, others, self._columns, self._group)
             if size is not None:
                 self._plan.check_group_size(size)
         except Exception as error:
@@ -212,7 +210,15 @@ class Reward:
             raise
         step = getattr(others.get("trainer_state"), "global_step", None)
         return Call(
-            rows, keys, size, rank * len(rows), evaluates, log_metric, log_extra, step, columns=columns
+            rows,
+            keys,
+            size,
+            rank * len(rows),
+            evaluates,
+            log_metric,
+            log_extra,
+            step,
+            columns=sorted(others.keys() - set(OWN)),
         )
 
     def evaluate(self, call: Call) -> list[Result]:

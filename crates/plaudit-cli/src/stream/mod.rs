@@ -398,7 +398,7 @@ impl<'r, S: Sink> Stream<'r, S> {
     fn decide(&mut self) -> Result<(), CliError> {
         let Some(most) = self.undecided else { return Ok(()) };
         let is_long = self.statistics.outcomes.all() >= most;
-        if is_long || self.statistics.total.moments.count > 0 {
+        if is_long || self.statistics.outcomes.has_scored() {
             self.undecided = None;
         }
         match self.fault().filter(|_| is_long) {

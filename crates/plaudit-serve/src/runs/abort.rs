@@ -12,7 +12,7 @@ use plaudit::statistics::Counts;
 pub(crate) struct RunAbort {
     after: AbortAfter,
     steps: AbortCounter,
-    had_valid: bool,
+    had_scored: bool,
     /// The newest step, and its outcomes so far.
     step: Option<u64>,
     outcomes: Counts,
@@ -23,7 +23,7 @@ pub(crate) struct RunAbort {
 impl RunAbort {
     pub(crate) fn new(after: AbortAfter) -> Self {
         let (steps, outcomes) = (AbortCounter::new(after), Counts::default());
-        Self { after, steps, had_valid: false, step: None, outcomes, ending: None }
+        Self { after, steps, had_scored: false, step: None, outcomes, ending: None }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -35,9 +35,9 @@ impl RunAbort {
     /// Requests bring parts of a step, so that one counts when a later one begins; and at once where enough of it shows that nothing
     /// can be scored and that this cannot heal.
     pub(crate) fn observe(&mut self, step: Option<u64>, outcomes: &Counts) -> Option<&Abort> {
-        if outcomes.has_valid() {
+        if outcomes.has_scored() {
             self.steps.observe_counts(outcomes);
-            (self.had_valid, self.step, self.ending) = (true, step, None);
+            (self.had_scored, self.step, self.ending) = (true, step, None);
             self.outcomes = Counts::default();
             return None;
         }
@@ -47,7 +47,7 @@ impl RunAbort {
             self.step = step;
         }
         self.outcomes.merge(outcomes);
-        if self.ending.is_none() && !self.had_valid && self.outcomes.all() >= ENOUGH {
+        if self.ending.is_none() && !self.had_scored && self.outcomes.all() >= ENOUGH {
             self.ending = AbortCounter::new(self.after.patient()).observe_counts(&self.outcomes);
         }
         self.ending.as_ref()

@@ -62,8 +62,10 @@ pub(crate) fn of(step: u64, statistics: &Statistics, before: &Before<'_>) -> Vec
         raise("judge_change", 1.0, format!("The judges changed: they were {was:?} and are {is:?}."));
     }
     let outcomes = &statistics.outcomes;
-    if outcomes.all() > 0 && !outcomes.has_valid() {
-        let most = outcomes.reasons().max_by_key(|(_, _, count)| *count);
+    let failed = outcomes.of(OutcomeKind::Invalid) + outcomes.of(OutcomeKind::Skipped);
+    if failed > 0 && !outcomes.has_scored() {
+        let reasons = outcomes.reasons().filter(|(kind, ..)| *kind != OutcomeKind::Floored);
+        let most = reasons.max_by_key(|(_, _, count)| *count);
         let most = most.map_or_else(String::new, |(_, code, _)| format!(", mostly {code}"));
         raise("nothing_scored", 1.0, format!("Not one rollout could be scored{most}."));
     }

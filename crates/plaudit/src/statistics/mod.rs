@@ -64,9 +64,9 @@ impl Counts {
         self.kinds[kind as usize]
     }
 
-    /// Whether any outcome is a number.
-    pub fn has_valid(&self) -> bool {
-        self.of(OutcomeKind::Scored) + self.of(OutcomeKind::Floored) > 0
+    /// Whether anything was scored. What is floored shows nothing of the kind: it needs no judge and no reference.
+    pub fn has_scored(&self) -> bool {
+        self.of(OutcomeKind::Scored) > 0
     }
 
     /// How many in all.

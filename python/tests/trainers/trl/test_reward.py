@@ -338,7 +338,7 @@ def test_a_group_without_differences_has_no_advantage_at_all(size: int) -> None:
 
 def test_everything_works_in_a_spawned_child() -> None:
     reward = Reward(RULES)
-    reward(["q"], ["red"])
+    reward(["q"], ["red"], answer=["red"])
     spawn = multiprocessing.get_context("spawn")
     answers = spawn.Queue()
     process = spawn.Process(
