@@ -42,7 +42,7 @@ def topics(text):
 
 def beside(python: str, rows_of: Set) -> int:
     """How many verdicts of the peer agree with the truth."""
-    cases = rows_of.cases()
+    cases = list(rows_of.cases())
     lines = "".join(json.dumps({key: row[key] for key in ("response", "reference")}) + "\n" for row, _ in cases)
     done = subprocess.run([python, HERE / "public_data/peer.py"], input=lines, stdout=subprocess.PIPE, text=True, check=True)
     return sum(said == truth for said, (_, truth) in zip(json.loads(done.stdout), cases))

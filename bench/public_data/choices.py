@@ -4,13 +4,24 @@ import json
 import pathlib
 import re
 import zipfile
+from functools import partial
 
 from .mathematics import COT, QWEN, logged
 from .scoring import Set, jsonl
 
 COMPONENT = {"reward": "choice"}
 LETTERS = "ABCDEFGHIJ"
-FORMS = ["%s", "(%s)", "\\boxed{%s}", "The answer is %s.", "The answer is (%s).", "Answer: %s", "**%s**", "<answer>%s</answer>", "%s. {text}"]
+FORMS = [
+    "%s",
+    "(%s)",
+    "\\boxed{%s}",
+    "The answer is %s.",
+    "The answer is (%s).",
+    "Answer: %s",
+    "**%s**",
+    "<answer>%s</answer>",
+    "%s. {text}",
+]
 # The six files of MMLU-Pro that are read: three model families that write freely, and a small, a middle and a large model of each kind.
 MMLU_PRO = [
     "Meta-Llama-3_1-8B-Instruct_5shots",
@@ -105,21 +116,21 @@ def abel(file: pathlib.Path):
 def sets(root: pathlib.Path) -> list[Set]:
     found = []
     for name, rows in questions(root).items():
-        found.append(Set("choice", *QWEN[:2], f"{name}, nine forms of the letter", COMPONENT, lambda rows=rows: list(forms(rows))))
-        found.append(Set("choice", *QWEN[:2], f"{name}, the option's text", COMPONENT, lambda rows=rows: list(texts(rows))))
+        found.append(Set("choice", *QWEN[:2], f"{name}, nine forms of the letter", COMPONENT, partial(forms, rows)))
+        found.append(Set("choice", *QWEN[:2], f"{name}, the option's text", COMPONENT, partial(texts, rows)))
     published = [
-        (("TIGER-AI-Lab/MMLU-Pro", "f418b11"), "six models", lambda: mmlu_pro(root / "MMLU-Pro/eval_results")),
+        (("TIGER-AI-Lab/MMLU-Pro", "f418b11"), "six models", partial(mmlu_pro, root / "MMLU-Pro/eval_results")),
         (
             ("suzgunmirac/BIG-Bench-Hard", "9ee07bd"),
             "code-davinci-002",
-            lambda: big_bench(root / "BIG-Bench-Hard/code-davinci-002-outputs/code-davinci-002-cot"),
+            partial(big_bench, root / "BIG-Bench-Hard/code-davinci-002-outputs/code-davinci-002-cot"),
         ),
-        (COT[:2], "logs of four sets", lambda: logs(root / COT[2])),
+        (COT[:2], "logs of four sets", partial(logs, root / COT[2])),
         (
             ("OpenLMLab/GAOKAO-Bench", "6dbb24f"),
             "gpt-4-0314",
-            lambda: gaokao_bench(root / "GAOKAO-Bench/Results/gpt_4_0314_obj"),
+            partial(gaokao_bench, root / "GAOKAO-Bench/Results/gpt_4_0314_obj"),
         ),
-        (("GAIR-NLP/abel", "3a24ef2"), "MathGPT", lambda: abel(root / "abel/outputs/mathgpt/70b.jsonl")),
+        (("GAIR-NLP/abel", "3a24ef2"), "MathGPT", partial(abel, root / "abel/outputs/mathgpt/70b.jsonl")),
     ]
-    return found + [Set("choice", *at, name, COMPONENT, lambda rows=rows: list(rows())) for at, name, rows in published]
+    return found + [Set("choice", *at, name, COMPONENT, rows) for at, name, rows in published]

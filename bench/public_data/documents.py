@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+from functools import partial
 
 from .scoring import Set, jsonl
 
@@ -13,6 +14,7 @@ DRAFTS = {
     "6": ("draft6", "http://json-schema.org/draft-06/schema#"),
     "4": ("draft4", "http://json-schema.org/draft-04/schema#"),
 }
+FOLDERS = ["draft3", "v1", *(folder for folder, _ in DRAFTS.values())]
 BFCL = "ShishirPatil/gorilla", "6ea5797", "gorilla/berkeley-function-call-leaderboard/bfcl_eval/data"
 CALLS = [
     "simple_python",
@@ -31,14 +33,26 @@ VARIED = ["another allowed value", "optional ones left out"]
 
 
 def suite(files: list[pathlib.Path], dialect: str):
-    """Each test with its schema, which says its draft where it is an object that does not."""
+    """Each test with its schema."""
     for file in files:
         for group in json.loads(file.read_text(encoding="utf-8")):
-            schema = group["schema"]
-            if isinstance(schema, dict) and "$schema" not in schema:
-                schema = {"$schema": dialect, **schema}
+            schema = said(group["schema"], dialect)
             for test in group["tests"]:
                 yield {"response": json.dumps(test["data"], ensure_ascii=False), "schema": schema}, test["valid"]
+
+
+def said(schema, dialect: str):
+    """A schema that says its draft, where it is an object that does not."""
+    return {"$schema": dialect, **schema} if isinstance(schema, dict) and "$schema" not in schema else schema
+
+
+def remotes(root: pathlib.Path, folder: str, dialect: str) -> dict:
+    """The schemas that the suite expects at an address of its own, by their URI: those of the draft, and those of all."""
+    files = [file for file in sorted(root.rglob("*.json")) if file.relative_to(root).parts[0] not in {*FOLDERS} - {folder}]
+    return {
+        f"http://localhost:1234/{file.relative_to(root).as_posix()}": said(json.loads(file.read_text(encoding="utf-8")), dialect)
+        for file in files
+    }
 
 
 def schemas(root: pathlib.Path) -> list[Set]:
@@ -51,8 +65,10 @@ def schemas(root: pathlib.Path) -> list[Set]:
             parts["optional formats"] = sorted(place.glob("optional/format/*.json"))
         for part, files in parts.items():
             component = {"reward": "structured_output", "fences": "none"}
-            newer = {"format_keyword": "assert"} if part == "optional formats" else {}
-            rows = lambda files=files, dialect=dialect: list(suite(files, dialect))  # noqa: E731
+            newer = {"schemas": remotes(root / SUITE[2].replace("tests", "remotes"), folder, dialect)}
+            if part == "optional formats":
+                newer["formats"] = "assert"
+            rows = partial(suite, files, dialect)
             found.append(Set("JSON Schema", *SUITE[:2], f"draft {draft}, {part}", component, rows, newer=newer))
     return found
 
@@ -108,7 +124,7 @@ def sets(root: pathlib.Path) -> list[Set]:
     found = schemas(root)
     calls = {"reward": "tool_calls", "expected_field": "ground_truth"}
     for form in ("right", "in reverse order", *VARIED, "one call left out"):
-        found.append(Set("tools", *BFCL[:2], f"ten sets, {form}", calls, lambda form=form: list(bfcl(root / BFCL[2], form))))
+        found.append(Set("tools", *BFCL[:2], f"ten sets, {form}", calls, partial(bfcl, root / BFCL[2], form)))
     validity = {"reward": "tool_call_validity", "score": "all"}
-    rows = lambda: list(bfcl(root / BFCL[2], "declarations"))  # noqa: E731
+    rows = partial(bfcl, root / BFCL[2], "declarations")
     return [*found, Set("tools", *BFCL[:2], "ten sets, declarations", validity, rows)]

@@ -5,6 +5,7 @@ response, with `--output_dir instruction_following_eval/output`, before.
 """
 
 import pathlib
+from functools import partial
 
 from .scoring import Set, Verdicts, jsonl
 
@@ -40,6 +41,6 @@ def sets(root: pathlib.Path) -> list[Set]:
                 component = {"reward": "instructions", "semantics": semantics, "mode": mode}
                 verdicts = folder / f"eval_results_{mode}.jsonl"
                 name = f"`{semantics}`, {mode}"
-                rows = lambda inputs=inputs, verdicts=verdicts: list(cases(inputs, verdicts))  # noqa: E731
+                rows = partial(cases, inputs, verdicts)
                 found.append(Set("instructions", source, commit, name, component, rows, followed))
     return found

@@ -11,6 +11,7 @@ import json
 import pathlib
 import re
 import threading
+from functools import partial
 
 from .scoring import Set, Verdicts, jsonl, score
 
@@ -99,5 +100,5 @@ def sets(root: pathlib.Path) -> list[Set]:
         "prompt": PROMPT,
         "answer": {"label": "bracketed", "first": "A>B", "second": "B>A", "tie": "A=B"},
     }
-    rows = lambda: list(cases(root / "JudgeBench/outputs"))  # noqa: E731
+    rows = partial(cases, root / "JudgeBench/outputs")
     return [Judgments("judges", *AT, "Arena-Hard judgments of two models", component, rows, verdict)]

@@ -4,6 +4,7 @@ import ast
 import math
 import pathlib
 import re
+from functools import partial
 
 from .scoring import Set, jsonl
 
@@ -97,22 +98,23 @@ def olympiad(data: pathlib.Path):
             yield "\\boxed{%s}" % answer["answer"], row["GT"], answer["equal"]
 
 
+def cases(rows):
+    for said, right, label in rows():
+        yield {"response": said, "reference": right}, bool(label)
+
+
 def labelled(root: pathlib.Path) -> list[Set]:
     sources = [
-        (GSM8K[:2], "four models", lambda: grade_school(root / GSM8K[2])),
-        (("GAIR-NLP/abel", "3a24ef2"), "GSM8K", lambda: abel(*sorted((root / "abel/outputs").glob("gsm8k*/*.jsonl")))),
-        (("GAIR-NLP/abel", "3a24ef2"), "MathGPT as mathematics", lambda: abel(root / "abel/outputs/mathgpt/70b.jsonl")),
-        (("microsoft/ToRA", "213c1c9"), "GSM8K, two models", lambda: tora(root / "ToRA/src/outputs/llm-agents")),
-        (QWEN[:2], "100 MATH problems, 8 answers", lambda: qwen(root / QWEN[2])),
-        (COT[:2], "logs of five sets", lambda: logs(root / COT[2])),
-        (("huggingface/Math-Verify", "5d148cf"), "its tests", lambda: math_verify(root / "Math-Verify")),
-        (("OpenBMB/OlympiadBench", "ba5b26a"), "scoring examples", lambda: olympiad(root / "OlympiadBench")),
+        (GSM8K[:2], "four models", partial(grade_school, root / GSM8K[2])),
+        (("GAIR-NLP/abel", "3a24ef2"), "GSM8K", partial(abel, *sorted((root / "abel/outputs").glob("gsm8k*/*.jsonl")))),
+        (("GAIR-NLP/abel", "3a24ef2"), "MathGPT as mathematics", partial(abel, root / "abel/outputs/mathgpt/70b.jsonl")),
+        (("microsoft/ToRA", "213c1c9"), "GSM8K, two models", partial(tora, root / "ToRA/src/outputs/llm-agents")),
+        (QWEN[:2], "100 MATH problems, 8 answers", partial(qwen, root / QWEN[2])),
+        (COT[:2], "logs of five sets", partial(logs, root / COT[2])),
+        (("huggingface/Math-Verify", "5d148cf"), "its tests", partial(math_verify, root / "Math-Verify")),
+        (("OpenBMB/OlympiadBench", "ba5b26a"), "scoring examples", partial(olympiad, root / "OlympiadBench")),
     ]
-
-    def cases(rows):
-        return lambda: [({"response": said, "reference": right}, bool(label)) for said, right, label in rows()]
-
-    return [Set("mathematics", *at, name, COMPONENT, cases(rows)) for at, name, rows in sources]
+    return [Set("mathematics", *at, name, COMPONENT, partial(cases, rows)) for at, name, rows in sources]
 
 
 # References, as they are published. Each entry: the source, the name, the file, the field, and the field of the worked solution.
@@ -179,6 +181,10 @@ def bare_number(rows):
     return [({"response": "\\boxed{%s}" % one.split(" (")[0], "reference": one}, True) for one, _ in rows if " (" in one]
 
 
+def shaped(cases, *place):
+    return cases(list(published(*place)))
+
+
 FORMS = {"in a box": boxed, "as a phrase": phrase, "the next row's": next_row, "worked solution": solved, "the bare number": bare_number}
 
 
@@ -189,11 +195,7 @@ def against_themselves(root: pathlib.Path) -> list[Set]:
         for form, cases in FORMS.items():
             if (form == "worked solution" and not solution) or (form == "the bare number" and name != "ASDiv"):
                 continue
-
-            def rows(path=path, field=field, solution=solution, cases=cases):
-                return cases(list(published(path, field, solution)))
-
-            sets.append(Set("references", source, commit, f"{name}, {form}", COMPONENT, rows))
+            sets.append(Set("references", source, commit, f"{name}, {form}", COMPONENT, partial(shaped, cases, path, field, solution)))
     return sets
 
 

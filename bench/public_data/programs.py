@@ -4,6 +4,7 @@ import gzip
 import json
 import pathlib
 import re
+from functools import partial
 
 from .scoring import Set, jsonl
 
@@ -20,7 +21,9 @@ RUNS = [
 ]
 # One file a model and set; the others of that folder debug the same programs in other steps.
 DEBUGGED = [f"{name}/{model}/results.jsonl" for name in ("humaneval", "mbpp") for model in ("codellama", "gpt-3.5-turbo-0613", "starcoder")]
-DEBUGGED += [f"humaneval/{run}" for run in ("gpt-4-seed/results.jsonl", "reflexion/gpt-4-1106-preview.jsonl", "reflexion/gpt-4o-2024-05-13.jsonl")]
+DEBUGGED += [
+    f"humaneval/{run}" for run in ("gpt-4-seed/results.jsonl", "reflexion/gpt-4-1106-preview.jsonl", "reflexion/gpt-4o-2024-05-13.jsonl")
+]
 
 
 def fenced(program: str) -> str:
@@ -38,6 +41,13 @@ def human_eval(path: pathlib.Path, body=lambda rows, number: rows[number]["canon
     for number, row in enumerate(rows):
         program = row["prompt"] + body(rows, number)
         yield case(row, program), expected
+
+
+def bodies(path: pathlib.Path):
+    """HumanEval's own form of a sample: the body alone, which follows the prompt."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            yield case(row, "") | {"response": row["canonical_solution"]}, True
 
 
 def mbpp(path: pathlib.Path, tests="test_list"):
@@ -77,19 +87,17 @@ def sets(root: pathlib.Path) -> list[Set]:
     def another(rows, number):
         return rows[(number + 1) % len(rows)]["canonical_solution"]
 
-    def models():
-        return judged([ldb / run for run in DEBUGGED])
-
     listed = [
-        (*at, "canonical solutions", COMPONENT, lambda: human_eval(human)),
-        (*at, "body `pass`", COMPONENT, lambda: human_eval(human, lambda *_: "    pass\n", False)),
-        (*at, "the next row's solution", COMPONENT, lambda: human_eval(human, another, False)),
-        (*MBPP[:2], "`code` against `test_list`", COMPONENT, lambda: mbpp(root / MBPP[2] / "mbpp.jsonl")),
-        (*MBPP[:2], "challenge tests", COMPONENT, lambda: mbpp(root / MBPP[2] / "mbpp.jsonl", "challenge_test_list")),
-        (*MBPP[:2], "sanitized", COMPONENT, lambda: mbpp(root / MBPP[2] / "sanitized-mbpp.json")),
-        (*RLLM[:2], "LeetCode test", functional, lambda: leetcode(root / RLLM[2] / "test/code/leetcode.json")),
-        (*RLLM[:2], "LeetCode train", functional, lambda: leetcode(root / RLLM[2] / "train/code/leetcode.json")),
-        (*LDB[:2], "programs of models", COMPONENT, models),
-        (*REFLEXION[:2], "programs of GPT-4", COMPONENT, lambda: judged([root / REFLEXION[2] / run for run in RUNS])),
+        (*at, "canonical solutions", COMPONENT, partial(human_eval, human)),
+        (*at, "their bodies alone", COMPONENT | {"unfenced": True}, partial(bodies, human)),
+        (*at, "body `pass`", COMPONENT, partial(human_eval, human, lambda *_: "    pass\n", False)),
+        (*at, "the next row's solution", COMPONENT, partial(human_eval, human, another, False)),
+        (*MBPP[:2], "`code` against `test_list`", COMPONENT, partial(mbpp, root / MBPP[2] / "mbpp.jsonl")),
+        (*MBPP[:2], "challenge tests", COMPONENT, partial(mbpp, root / MBPP[2] / "mbpp.jsonl", "challenge_test_list")),
+        (*MBPP[:2], "sanitized", COMPONENT, partial(mbpp, root / MBPP[2] / "sanitized-mbpp.json")),
+        (*RLLM[:2], "LeetCode test", functional, partial(leetcode, root / RLLM[2] / "test/code/leetcode.json")),
+        (*RLLM[:2], "LeetCode train", functional, partial(leetcode, root / RLLM[2] / "train/code/leetcode.json")),
+        (*LDB[:2], "programs of models", COMPONENT, partial(judged, [ldb / run for run in DEBUGGED])),
+        (*REFLEXION[:2], "programs of GPT-4", COMPONENT, partial(judged, [root / REFLEXION[2] / run for run in RUNS])),
     ]
-    return [Set("code", *where, component, lambda rows=rows: list(rows())) for *where, component, rows in listed]
+    return [Set("code", *where, component, rows) for *where, component, rows in listed]

@@ -37,7 +37,11 @@ class Set:
 
     def results(self, binary: str, rows: list[dict]) -> list[dict | None]:
         """The result of each row, or None for a line that could not be read."""
-        recipes = [{"components": {"right": {"weight": 1.0, **self.component, **newer}}} for newer in (self.newer, {})]
+        # A file of programs takes longer than a group may wait by default.
+        recipes = [
+            {"components": {"right": {"weight": 1.0, **self.component, **newer}}, "groups": {"timeout": "12h"}}
+            for newer in (self.newer, {})
+        ]
         found = score(binary, recipes, [{"id": str(number), **row} for number, row in enumerate(rows)])
         return [found.get(str(number)) for number in range(len(rows))]
 
