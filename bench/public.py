@@ -51,7 +51,8 @@ def beside(python: str, rows_of: Set) -> int:
 def measure(options) -> list[dict]:
     counted = []
     line("topic", "source", "set", "rows", "agree", "wrong1", "wrong0", "unjudged")
-    for rows_of in (found for module in MODULES for found in module.sets(options.data) if found.topic in options.only):
+    sets = [found for module in MODULES for found in module.sets(options.data)]
+    for rows_of in (found for found in sets if found.topic in options.only and options.set in found.key):
         try:
             counts = count(options.bin, rows_of, options.failing)
         except FileNotFoundError as error:
@@ -83,14 +84,31 @@ def fallen(counted: list[dict], recorded: list[dict]) -> list[str]:
     return worse
 
 
+def record_counts(options, counted: list[dict], before: list[dict]) -> None:
+    """Writes a record. Sets that were not run now stay as they are in it, and so do the peer's figures."""
+    date = datetime.date.today().isoformat()
+    suffix = f"-{options.record}" if options.record else ""
+    file = RUNS / f"{date}-public{suffix}.json"
+    kept = json.loads(file.read_text(encoding="utf-8"))["sets"] if file.exists() else []
+    peers = {page.key(row): row["peer"] for row in [*before, *kept] if "peer" in row}
+    for row in counted:
+        if (theirs := peers.get(page.key(row))) is not None:
+            row.setdefault("peer", theirs)
+    run = subprocess.run([options.bin, "--version"], capture_output=True, text=True)
+    sets = list({page.key(row): row for row in [*kept, *counted]}.values())
+    body = {"date": date, "version": run.stdout.strip(), "machine": machine(), "sets": sets}
+    file.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=lambda text: pathlib.Path(text).resolve(), help="the folder of the sources")
     parser.add_argument("--only", type=topics, default=TOPICS, help="topics, with commas between them")
+    parser.add_argument("--set", default="", help="only sets whose topic/source/name has this in it")
     parser.add_argument("--bin", default="plaudit", help="the command")
     parser.add_argument("--peer", help="a Python with math-verify 0.9.0, to run it on the labelled answers")
     parser.add_argument("--failing", type=lambda text: pathlib.Path(text).resolve(), help="a folder for the rows that do not agree")
-    parser.add_argument("--record", action="store_true", help="write bench/runs/DATE-public.json")
+    parser.add_argument("--record", nargs="?", const="", metavar="SUFFIX", help="write bench/runs/DATE-public[-SUFFIX].json")
     parser.add_argument("--page", action="store_true", help="write the tables of the guide from the records")
     options = parser.parse_args()
     if options.data is None and not options.page:
@@ -102,17 +120,8 @@ def main():
         before = json.loads(record.read_text(encoding="utf-8"))["sets"] if record else []
         counted = measure(options)
         worse = fallen(counted, before)
-        if options.record:
-            date = datetime.date.today().isoformat()
-            # A run of some topics, or without the peer, keeps what the record has of the others.
-            peers = {page.key(row): row["peer"] for row in before if "peer" in row}
-            for row in counted:
-                if (theirs := peers.get(page.key(row))) is not None:
-                    row.setdefault("peer", theirs)
-            new = {page.key(row): row for row in [*before, *counted]}
-            version = subprocess.run([options.bin, "--version"], capture_output=True, text=True).stdout.strip()
-            body = {"date": date, "version": version, "machine": machine(), "sets": list(new.values())}
-            (RUNS / f"{date}-public.json").write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+        if options.record is not None:
+            record_counts(options, counted, before)
     if options.page:
         page.write(RUNS)
     for text in worse:

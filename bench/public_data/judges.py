@@ -33,12 +33,15 @@ def answering(replies: dict[str, str]):
             message = {"role": "assistant", "content": replies[group]}
             usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            body = json.dumps({"id": "0", "object": "chat.completion", "model": "published", "choices": [choice], "usage": usage})
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body.encode())))
-            self.end_headers()
-            self.wfile.write(body.encode())
+            said = {"id": "0", "object": "chat.completion", "model": "published", "choices": [choice], "usage": usage}
+            body = json.dumps(said).encode()
+            # A call that was sent a second time is cut off when the other one has its reply.
+            with contextlib.suppress(ConnectionError):
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
 
         def log_message(self, *_):
             pass

@@ -60,7 +60,7 @@ def mbpp(path: pathlib.Path, tests="test_list"):
 def leetcode(path: pathlib.Path):
     for row in jsonl(path):
         solution = row["solutions"][0] if isinstance(row["solutions"], list) else row["solutions"]
-        yield {"response": fenced(solution) if "```" not in solution else solution, "tests": row["tests"]["functional"]}, True
+        yield {"response": fenced(solution) if "```" not in solution else solution, "tests": row["tests"]}, True
 
 
 def whole(row) -> str:
@@ -81,7 +81,7 @@ def judged(paths: list[pathlib.Path]):
 def sets(root: pathlib.Path) -> list[Set]:
     human = root / "human-eval/data/HumanEval.jsonl.gz"
     at = "openai/human-eval", "6d43fb9"
-    functional = COMPONENT | {"tests": "extra.tests"}
+    functional = COMPONENT | {"tests": "extra.tests.functional"}
     ldb = root / LDB[2]
 
     def another(rows, number):
