@@ -166,10 +166,44 @@ pub fn chosen_letter(text: &str, at: usize) -> Option<usize> {
 
 /// Whether what stands between two letters only lists them.
 pub fn is_joint(gap: &str) -> bool {
-    let signs = |c: char| c.is_whitespace() || "()[]{}<>*_`$\"“”‘’,;:.，。；：、（）【】/|&+".contains(c);
+    let signs = |c: char| c.is_whitespace() || "()[]{}<>*_`$\"“”‘’,;:.!?，。；：、（）【】/|&+".contains(c);
     let inner = gap.trim_matches(signs);
     let inner = inner.strip_suffix("option").unwrap_or(inner).trim_matches(signs);
     JOINTS.iter().any(|joint| inner.eq_ignore_ascii_case(joint))
+}
+
+/// Whether a box holds nothing but the blank of a task: a question mark, lines, dots, spaces.
+pub fn is_blank(content: &str) -> bool {
+    const EMPTY: [&str; 10] = [
+        "textbackslash",
+        "overset",
+        "underset",
+        "underline",
+        "square",
+        "Box",
+        "hspace",
+        "quad",
+        "qquad",
+        "text",
+    ];
+    let mut rest = content.trim();
+    // Most boxes are filled, and say so by their first character.
+    while let Some(c) = rest.chars().next() {
+        let step = match c {
+            '\\' => {
+                let len = rest[1..].bytes().take_while(u8::is_ascii_alphabetic).count();
+                match &rest[1..1 + len] {
+                    "" if rest[1..].starts_with(['_', ' ', ',', ';', '!', ':']) => 2,
+                    name if EMPTY.contains(&name) => 1 + len,
+                    _ => return false,
+                }
+            }
+            '?' | '_' | '.' | '…' | '{' | '}' | '$' | ' ' | '\n' | '~' => c.len_utf8(),
+            _ => return false,
+        };
+        rest = &rest[step..];
+    }
+    true
 }
 
 #[cfg(test)]

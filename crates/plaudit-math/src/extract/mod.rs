@@ -18,7 +18,7 @@ use self::formula::{
 };
 use crate::bound::Bound;
 use crate::lex::closing_brace;
-use crate::mark::{Announces, HASH, Marks, VERBS, chosen_letter, is_joint as is_listed};
+use crate::mark::{Announces, HASH, Marks, VERBS, chosen_letter, is_blank, is_joint as is_listed};
 use crate::options::{AnswerIn, Think};
 use crate::word::name_what_is_counted;
 
@@ -309,40 +309,6 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
         answer.push_str("\\%");
     }
     Ok(Some(Found { rule: Rule::Box, text: Cow::Owned(answer), span: first..end }))
-}
-
-/// Whether a box holds nothing but the blank of a task: a question mark, lines, dots, spaces.
-fn is_blank(content: &str) -> bool {
-    const EMPTY: [&str; 10] = [
-        "textbackslash",
-        "overset",
-        "underset",
-        "underline",
-        "square",
-        "Box",
-        "hspace",
-        "quad",
-        "qquad",
-        "text",
-    ];
-    let mut rest = content.trim();
-    // Most boxes are filled, and say so by their first character.
-    while let Some(c) = rest.chars().next() {
-        let step = match c {
-            '\\' => {
-                let len = rest[1..].bytes().take_while(u8::is_ascii_alphabetic).count();
-                match &rest[1..1 + len] {
-                    "" if rest[1..].starts_with(['_', ' ', ',', ';', '!', ':']) => 2,
-                    name if EMPTY.contains(&name) => 1 + len,
-                    _ => return false,
-                }
-            }
-            '?' | '_' | '.' | '…' | '{' | '}' | '$' | ' ' | '\n' | '~' => c.len_utf8(),
-            _ => return false,
-        };
-        rest = &rest[step..];
-    }
-    true
 }
 
 /// The parts of a text as one list, with the "or" that stands between them.
@@ -763,7 +729,7 @@ fn leading_number(text: &str) -> Option<usize> {
         let lower = bare.to_lowercase();
         // What is counted may stand in brackets.
         if word.starts_with('(') && rest.ends_with(')') && !rest.contains(|c: char| c.is_ascii_digit()) {
-            return None;
+            return words.is_empty().then_some(text.len());
         }
         if word.starts_with('(') && !comma || ABOUT.contains(&lower.as_str()) {
             break;
