@@ -113,6 +113,17 @@ const NEWER: [(&str, &str); 5] = [
     ("datetime", "UTC"),
 ];
 
+/// Whether a name is a module's.
+pub(crate) fn is_module(name: &str) -> bool {
+    MODULES.contains(&name)
+}
+
+/// Whether programs take a name for granted.
+pub(crate) fn is_known(name: &str) -> bool {
+    let here = |known: &str| known.split_once(':').map_or(known, |(_, here)| here) == name;
+    is_module(name) || NAMES.iter().chain(&NEWER).any(|(_, known)| known.split_ascii_whitespace().any(here))
+}
+
 /// The imports that a program takes for granted, one a line; nothing where it is no Python, or too large to be looked at.
 pub(crate) fn imports(code: &str) -> String {
     let mut lines = String::new();
