@@ -36,13 +36,11 @@ impl TaskCode {
             Self::of_module(&fenced_code(text))
         };
         let mut found = whole().or_else(fenced).unwrap_or_else(Self::default);
-        // A class that the text asks for is the program's to define; as a comment its definition is only told.
-        let asks = |name: &String| {
-            let wanted = format!("class {name}");
-            text.lines().any(|line| !line.trim_start().starts_with('#') && line.contains(&wanted))
-        };
-        found.undefined.retain(|name| !asks(name));
-        found.text = text.to_owned();
+        // In a comment a definition is only told.
+        let told = |line: &&str| !line.trim_start().starts_with('#');
+        found.text = text.lines().filter(told).collect::<Vec<_>>().join("\n");
+        // A class that the text asks for is the program's to define.
+        found.undefined.retain(|name| !found.text.contains(&format!("class {name}")));
         found
     }
 
@@ -61,10 +59,11 @@ impl TaskCode {
         self.names.contains(name)
     }
 
-    /// Whether the text of the task has a word.
+    /// Whether the text of the task has a word, and not only as a type that nobody defines.
     pub(crate) fn mentions(&self, word: &str) -> bool {
         let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
-        self.text.split(|other| !letter(other)).any(|found| found == word)
+        let undefined = self.undefined.iter().any(|name| name == word);
+        !undefined && self.text.split(|other| !letter(other)).any(|found| found == word)
     }
 
     fn of_module(text: &str) -> Option<Self> {
