@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -77,8 +78,10 @@ def number(item: Any) -> float | str | None:
 
 def message_of(error: BaseException) -> str:
     """The type and the first line of an exception's message, as a traceback ends with them."""
-    lines = f"{type(error).__name__}: {error}".strip().splitlines()
-    return lines[0].removesuffix(": ")[:MAX_MESSAGE]
+    parts = traceback.format_exception_only(error)
+    # Of a syntax error, the lines of the source come first.
+    lines = next((part for part in parts if not part.startswith(" ")), "").strip().splitlines()
+    return lines[0][:MAX_MESSAGE] if lines else type(error).__name__
 
 
 def _finite(value: float) -> float | str:

@@ -216,7 +216,7 @@ class _Call:
         if isinstance(error, JudgeError):
             # No fault of the function's: the rollouts have the reason of the judge.
             return [answers.read(error)] * (1 if wanted is None else wanted)
-        message = _last_line(error)
+        message = answers.message_of(error)
         frames = traceback.extract_tb(error.__traceback__)
         file, line = (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)
         key = (self.name, type(error).__name__, file, line)
@@ -269,13 +269,6 @@ def _late(timeout: float) -> TimeoutError:
     return TimeoutError(
         f"the reward gave no answer within {timeout:g} s, the recipe's groups.timeout; raise it if the function needs longer"
     )
-
-
-def _last_line(error: Exception) -> str:
-    """The type and the first line of the message, as the traceback ends with them."""
-    parts = traceback.format_exception_only(error)
-    lines = next((part for part in parts if not part.startswith(" ")), "").strip().splitlines()
-    return lines[0][: answers.MAX_MESSAGE] if lines else type(error).__name__
 
 
 def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:

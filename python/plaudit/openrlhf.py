@@ -310,6 +310,8 @@ class Rewards:
         reason = result.reason or {"code": result.outcome, "message": "the recipe does not apply to it"}
         siblings = "and PLAUDIT_INVALID is `raise`" if raises else "nor could any of its siblings"
         message = f"a sample could not be scored, {siblings}: {reason['code']}: {reason['message']}"
+        if reason["code"] in ("input.missing_reference", "input.empty_reference"):
+            message += " The label of a sample is its reference: --data.label_key names its column."
         # OpenRLHF logs an exception of a reward function at level INFO alone, and stops later for another reason.
         _log.error(message)
         raise RuntimeError(message)

@@ -52,7 +52,8 @@ class Report:
     def __repr__(self) -> str:
         counts = {word: self.outcomes.count(word) for word in ("scored", "floored", "skipped", "invalid")}
         text = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        return f"<plaudit.Report of {len(self)} rollouts: {text or 'none'}>"
+        noun = "rollout" if len(self) == 1 else "rollouts"
+        return f"<plaudit.Report of {len(self)} {noun}: {text or 'none'}>"
 
     @cached_property
     def seconds(self) -> float:

@@ -105,6 +105,7 @@ def test_invalid_totals_and_the_invalid_value():
 
 def test_a_report_says_what_it_is(report: plaudit.Report):
     assert repr(report) == "<plaudit.Report of 4 rollouts: 3 scored, 1 floored>"
+    assert repr(plaudit.Engine("quickstart").score(None, ["a"])) == "<plaudit.Report of 1 rollout: 1 scored>"
 
 
 def test_rollouts_without_names_are_numbered():

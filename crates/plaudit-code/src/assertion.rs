@@ -1,6 +1,7 @@
 //! Assert statements of MBPP and HumanEval, taken apart: the call goes into the box, what it must return stays outside.
 
 use crate::cases::{Case, TestsError};
+use crate::granted::{GivenNodes, Granted, is_node_function};
 use crate::python::{PythonParser, Syntax};
 use crate::script;
 use crate::task_code::TaskCode;
@@ -15,6 +16,7 @@ pub(crate) fn cases(
     setup: &str,
     entry_point: Option<&str>,
     task: &TaskCode,
+    missing: &mut Vec<String>,
 ) -> Result<Vec<Case>, TestsError> {
     // One statement may stand anywhere in its line.
     let test = if test.trim().contains('\n') { test } else { test.trim() };
@@ -25,10 +27,15 @@ pub(crate) fn cases(
             return Err(TestsError::Form(format!("a test is no Python{line}")));
         }
         // Too large to be looked at; it can still be run.
-        Err(_) => return script::cases(test, setup, entry_point, &task.source, &[]),
+        Err(_) => {
+            return script::cases(test, setup, (entry_point, &task.source, GivenNodes::None), &[]);
+        }
     };
     let body = &module.syntax().body;
-    let script = || script::cases(test, setup, entry_point, &task.source, body);
+    let granted = Granted::of(body, setup, entry_point, task);
+    missing.extend(granted.missing);
+    let (nodes, entry_point) = (granted.nodes, entry_point.or(granted.candidate.as_deref()));
+    let script = || script::cases(test, setup, (entry_point, &task.source, nodes), body);
     let mut found = Statements::default();
     if found.read(body, test).is_none() {
         return script();
@@ -48,7 +55,7 @@ pub(crate) fn cases(
             return script();
         }
         let candidate = entry_point.map(str::to_owned);
-        cases.push(Case::Expression { setup: setup.clone(), source, expected, candidate });
+        cases.push(Case::Expression { setup: setup.clone(), source, expected, candidate, nodes });
     }
     Ok(cases)
 }
@@ -165,6 +172,11 @@ const BUILT_IN: [&str; 34] = [
 const MORE_BUILT_IN: [&str; 10] =
     ["tuple", "type", "zip", "divmod", "pow", "eval", "exec", "format", "isclose", "print"];
 
+/// Whether a name is one of them.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&name) || MORE_BUILT_IN.contains(&name)
+}
+
 /// Whether an expression is one call of a function of the program.
 fn is_call(expression: &Expr, test: &str, setup: &str) -> bool {
     let Expr::Call(call) = expression else { return false };
@@ -173,8 +185,7 @@ fn is_call(expression: &Expr, test: &str, setup: &str) -> bool {
     // What the test brings along is not the program's, and the program could change it.
     let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let brought = setup.contains("import *") || setup.split(|other| !letter(other)).any(|word| word == name);
-    let built_in = BUILT_IN.contains(&name) || MORE_BUILT_IN.contains(&name);
-    !brought && (!built_in || arguments.get(1..).is_some_and(|inner| !inner.contains('(')))
+    !brought && !is_node_function(name) && (!is_built_in(name) || arguments.get(1..).is_some_and(|inner| !inner.contains('(')))
 }
 
 #[cfg(test)]
@@ -238,10 +249,10 @@ mod tests {
     #[test]
     fn whole_tests_become_cases() {
         let read = |test: &str, setup: &str, entry: Option<&str>| {
-            cases(test, setup, entry, &TaskCode::default()).unwrap()
+            cases(test, setup, entry, &TaskCode::default(), &mut Vec::new()).unwrap()
         };
         assert!(matches!(
-            cases("def check(candidate): assert candidate(1) > 2", "", None, &TaskCode::default()),
+            cases("def check(candidate): assert candidate(1) > 2", "", None, &TaskCode::default(), &mut Vec::new()),
             Err(TestsError::Form(_))
         ));
         let human = "\n\nMETADATA = {\n    'author': 'x'\n}\n\n\ndef check(candidate):\n    # a\n    assert candidate([1.0,\n        2.0], 0.3) == True\n    assert candidate([1], 0.1) == False, \"m\"\n\n";
@@ -276,7 +287,7 @@ mod tests {
             "def test_f():\n    assert (f(1) == 2,\n        'always true')",
             "assert f(1) == ",
         ] {
-            let read = cases(faulty, "", None, &TaskCode::default());
+            let read = cases(faulty, "", None, &TaskCode::default(), &mut Vec::new());
             assert!(matches!(read, Err(TestsError::Form(_))), "{faulty}: {read:?}");
         }
         for hostile in [
@@ -288,7 +299,7 @@ mod tests {
             &"assert (".repeat(2000),
             &"(".repeat(100_000),
         ] {
-            let _ = cases(hostile, "", None, &TaskCode::default());
+            let _ = cases(hostile, "", None, &TaskCode::default(), &mut Vec::new());
         }
     }
 }

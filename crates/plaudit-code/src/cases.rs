@@ -1,6 +1,9 @@
 //! The tests of a row, in the forms that data sets use: RM-Gallery, APPS, LiveCodeBench, MBPP, HumanEval, KodCode.
 
-use crate::task_code::TaskCode;
+use crate::free_names::Names;
+use crate::granted::GivenNodes;
+use crate::python::PythonParser;
+use crate::task_code::{TaskCode, complete};
 use crate::value::PyValue;
 use crate::{assertion, exact, livecodebench, script};
 use serde_json::{Map, Value};
@@ -34,6 +37,8 @@ pub enum Case {
         expected: PyValue,
         /// The function that the call names `candidate`.
         candidate: Option<String>,
+        /// What the test has to do with nodes of lists and trees.
+        nodes: GivenNodes,
     },
     /// A test that is a program. It runs in a box of its own, and calls the functions of the program in another.
     Script {
@@ -47,6 +52,8 @@ pub enum Case {
         prompt: String,
         /// The function of the test to run, as `test_name` or `TestClass.test_name`; without it the script is all.
         function: Option<String>,
+        /// What the test has to do with nodes of lists and trees.
+        nodes: GivenNodes,
     },
 }
 
@@ -55,6 +62,18 @@ pub enum Case {
 pub struct Tests {
     cases: Vec<Case>,
     left_out: usize,
+    task: RowTask,
+}
+
+/// What a row says of the program beside its tests.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct RowTask {
+    /// Names that the tests use and nobody defines.
+    missing: Vec<String>,
+    /// Names that the signature in the task uses and nobody defines.
+    undefined: Vec<String>,
+    /// The task's text and the function under test, where a program may be what comes behind the one in the other.
+    stub: Option<(String, String)>,
 }
 
 /// Why a row has no tests. The data are at fault, and not the response.
@@ -107,7 +126,10 @@ impl Tests {
                     &read
                 }
                 _ if script::is_script(text) => {
-                    return Self::of_cases(assertion::cases(text, "", None, &TaskCode::default())?);
+                    let task = TaskCode::read(prompt).signature();
+                    let mut missing = Vec::new();
+                    let cases = assertion::cases(text, "", None, &task, &mut missing)?;
+                    return Self::of_cases(cases).map(|tests| tests.for_task(missing, task));
                 }
                 _ => return Err(form("a text that is neither JSON nor asserts nor a test script")),
             },
@@ -116,9 +138,12 @@ impl Tests {
         match given {
             Value::Null => Err(TestsError::Empty),
             Value::Array(tests) => {
-                let mut cases = Vec::new();
-                tests.iter().try_for_each(|test| add(&mut cases, test.clone(), None, ""))?;
-                Self::of_cases(cases)
+                let task = TaskCode::of_asserts(tests, prompt);
+                let (mut cases, mut missing) = (Vec::new(), Vec::new());
+                for test in tests {
+                    add(&mut cases, test.clone(), None, ("", &task, &mut missing))?;
+                }
+                Self::of_cases(cases).map(|tests| tests.for_task(missing, task))
             }
             Value::Object(fields) => {
                 Self::of_fields(fields, fields.get("prompt").and_then(Value::as_str).unwrap_or(prompt))
@@ -157,8 +182,14 @@ impl Tests {
             let entry_point =
                 text("entry_point").map(|name| name.strip_prefix("Solution().").unwrap_or(name));
             // Without it, names of the task could be those that the program is to define.
-            let task = entry_point.map_or_else(TaskCode::default, |_| TaskCode::read(prompt));
-            return Self::of_cases(assertion::cases(test, "", entry_point, &task)?);
+            let task = TaskCode::read(prompt);
+            let task = if entry_point.is_some() { task } else { task.signature() };
+            let mut missing = Vec::new();
+            let cases = assertion::cases(test, "", entry_point, &task, &mut missing)?;
+            let mut tests = Self::of_cases(cases)?.for_task(missing, task);
+            tests.task.stub =
+                entry_point.filter(|_| !prompt.is_empty()).map(|name| (prompt.to_owned(), name.to_owned()));
+            return Ok(tests);
         }
         let setup = match fields.get("test_imports") {
             Some(Value::Array(lines)) => {
@@ -172,20 +203,29 @@ impl Tests {
         let metadata = metadata.as_ref().or_else(|| fields.get("metadata"));
         let function = function.or_else(|| metadata.and_then(|metadata| metadata.get("func_name")?.as_str()));
         let mut found: Option<Vec<Case>> = None;
+        let (mut task, mut missing) = (TaskCode::default(), Vec::new());
         for key in ["tests", "test_list", "public_test_cases", "private_test_cases", "test_cases"] {
-            let mut test = |test: Value| add(found.get_or_insert_default(), test, function, &setup);
             match fields.get(key) {
-                Some(Value::Array(tests)) => tests.iter().cloned().try_for_each(&mut test)?,
-                Some(Value::String(text)) if !text.is_empty() => livecodebench::tests(key, text, &mut test)?,
+                Some(Value::Array(tests)) => {
+                    task = TaskCode::of_asserts(tests, prompt);
+                    let cases = found.get_or_insert_default();
+                    for test in tests {
+                        add(cases, test.clone(), function, (&setup, &task, &mut missing))?;
+                    }
+                }
+                Some(Value::String(text)) if !text.is_empty() => {
+                    let cases = found.get_or_insert_default();
+                    let each = |test| add(cases, test, function, (&setup, &task, &mut missing));
+                    livecodebench::tests(key, text, each)?;
+                }
                 _ => continue,
             }
-            found.get_or_insert_default();
             if !key.ends_with("_test_cases") {
                 break;
             }
         }
         if let Some(cases) = found {
-            return Self::of_cases(cases);
+            return Self::of_cases(cases).map(|tests| tests.for_task(missing, task));
         }
         if fields.is_empty() {
             return Err(TestsError::Empty);
@@ -237,7 +277,36 @@ impl Tests {
         let expects = |case: &Case| !matches!(case, Case::Stdin { output, .. } if output.trim().is_empty());
         let cases: Vec<Case> = cases.into_iter().filter(expects).collect();
         let left_out = all - cases.len();
-        if cases.is_empty() { Err(TestsError::Empty) } else { Ok(Self { cases, left_out }) }
+        if cases.is_empty() {
+            Err(TestsError::Empty)
+        } else {
+            Ok(Self { cases, left_out, task: RowTask::default() })
+        }
+    }
+
+    fn for_task(mut self, mut missing: Vec<String>, task: TaskCode) -> Self {
+        missing.sort();
+        missing.dedup();
+        self.task = RowTask { missing, undefined: task.undefined, stub: None };
+        self
+    }
+
+    /// A name that the data take for granted, where nobody defines it: not they, and not this program either. So no program can show
+    /// what it is worth, whatever it is. One that stands in the signature alone counts where the program has that signature.
+    pub fn missing_name(&self, program: &str) -> Option<&str> {
+        if self.task.missing.is_empty() && self.task.undefined.is_empty() {
+            return None;
+        }
+        let module = PythonParser::new(13).parse(program).ok();
+        let names = module.as_ref().map(|module| Names::of(&module.syntax().body)).unwrap_or_default();
+        let used = self.task.undefined.iter().filter(|name| names.reads(name));
+        self.task.missing.iter().chain(used).find(|name| !names.binds(name)).map(String::as_str)
+    }
+
+    /// The program that a text makes behind the task's code, where it is the body of the function under test and not the function.
+    pub fn completed(&self, text: &str) -> Option<String> {
+        let (prompt, entry_point) = self.task.stub.as_ref()?;
+        complete(prompt, entry_point, text)
     }
 
     fn of_columns(inputs: &Value, outputs: &Value, function: Option<&str>) -> Result<Self, TestsError> {
@@ -257,10 +326,15 @@ impl Tests {
 }
 
 /// Adds a test of a list to the cases.
-fn add(cases: &mut Vec<Case>, test: Value, function: Option<&str>, setup: &str) -> Result<(), TestsError> {
+fn add(
+    cases: &mut Vec<Case>,
+    test: Value,
+    function: Option<&str>,
+    (setup, task, missing): (&str, &TaskCode, &mut Vec<String>),
+) -> Result<(), TestsError> {
     let mut fields = match test {
         Value::String(text) => {
-            cases.extend(assertion::cases(&text, setup, None, &TaskCode::default())?);
+            cases.extend(assertion::cases(&text, setup, None, task, missing)?);
             return Ok(());
         }
         Value::Object(fields) => fields,

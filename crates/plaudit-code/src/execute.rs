@@ -277,29 +277,30 @@ impl Program {
                 return TestResult { verdict: Verdict::FaultyTest, cpu: Duration::ZERO, message };
             }
             Case::Call { function, arguments, .. } => json!({"function": function, "arguments": arguments}),
-            Case::Expression { setup, source, candidate, .. } => {
-                json!({"setup": setup, "expression": source, "candidate": candidate})
+            Case::Expression { setup, source, candidate, nodes, .. } => {
+                json!({"setup": setup, "expression": source, "candidate": candidate, "nodes": nodes.name()})
             }
-            Case::Script { setup, source, .. } => {
+            Case::Script { setup, source, nodes, .. } => {
                 let asks = ["capsys", "capfd", "stdout", "stderr"];
                 let printed = asks.iter().any(|word| source.contains(word) || setup.contains(word));
-                json!({"streams": if printed { &["input", "output"][..] } else { &["input"] }})
+                let streams = if printed { &["input", "output"][..] } else { &["input"] };
+                json!({"streams": streams, "nodes": nodes.name()})
             }
         };
         request["prelude"] = self.prelude.as_str().into();
         if let (Case::Script { .. }, Isolation::Together) = (case, self.isolation) {
             return self.run_together(sandbox, job, case);
         }
-        add_harness(&mut job, &self.language, &[WIRE, PROGRAM_SIDE], &request);
+        add_harness(&mut job, &self.language, &[NODES, WIRE, PROGRAM_SIDE], &request);
         job.files.push(("solution.py".to_owned(), self.code.as_bytes().to_vec(), false));
-        if let Case::Script { setup, source, candidate, prompt, function } = case {
+        if let Case::Script { setup, source, candidate, prompt, function, nodes } = case {
             let mut test = self.job();
             test.limits.errors = test.limits.errors.max(VERDICT);
             let request = json!({
                 "setup": setup, "source": source, "candidate": candidate, "prompt": prompt, "function": function,
-                "libraries": libraries(setup, source),
+                "libraries": libraries(setup, source), "nodes": nodes.name(),
             });
-            add_harness(&mut test, &self.language, &[WIRE, RUNNER, TEST_SIDE], &request);
+            add_harness(&mut test, &self.language, &[NODES, WIRE, RUNNER, TEST_SIDE], &request);
             return run_script(sandbox, &job, &test);
         }
         self.run_alone(sandbox, case, &job)
@@ -307,16 +308,16 @@ impl Program {
 
     /// Runs a script and the program in one interpreter. It has passed where the harness comes to its end and says so.
     fn run_together(&self, sandbox: &Sandbox, mut job: Job, case: &Case) -> TestResult {
-        let Case::Script { setup, source, candidate, prompt, function } = case else {
+        let Case::Script { setup, source, candidate, prompt, function, nodes } = case else {
             return TestResult { verdict: Verdict::Error, cpu: Duration::ZERO, message: String::new() };
         };
         // Not known before the program runs, so that what it prints is no verdict by accident.
         let nonce = RandomState::new().hash_one(source).to_string();
         let request = json!({
             "setup": setup, "source": source, "candidate": candidate, "prompt": prompt, "function": function,
-            "libraries": libraries(setup, source), "prelude": self.prelude, "nonce": nonce,
+            "libraries": libraries(setup, source), "prelude": self.prelude, "nonce": nonce, "nodes": nodes.name(),
         });
-        add_harness(&mut job, &self.language, &[RUNNER, TOGETHER], &request);
+        add_harness(&mut job, &self.language, &[NODES, RUNNER, TOGETHER], &request);
         job.files.push(("solution.py".to_owned(), self.code.as_bytes().to_vec(), false));
         let run = match run_or_excuse(|patience| sandbox.run(&with_patience(&job, patience))) {
             Ok(run) => run,
@@ -423,7 +424,8 @@ fn with_patience(job: &Job, patience: u32) -> Cow<'_, Job> {
     Cow::Owned(job)
 }
 
-/// The harness: what both sides need, the side of the program, that of the test, both in one, and the libraries that tests use.
+/// The harness: what both sides need, with nodes of lists and trees, the side of the program, that of the test, both in one, and the libraries that tests use.
+const NODES: &str = include_str!("python/nodes.py");
 const WIRE: &str = include_str!("python/wire.py");
 const PROGRAM_SIDE: &str = include_str!("python/program.py");
 const RUNNER: &str = include_str!("python/runner.py");

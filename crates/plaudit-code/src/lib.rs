@@ -31,6 +31,8 @@
 mod extract;
 mod cases;
 mod task_code;
+mod free_names;
+mod granted;
 mod assertion;
 mod script;
 mod livecodebench;
@@ -46,6 +48,7 @@ mod prelude;
 pub use cases::{Case, Tests, TestsError};
 pub use compare::same_output;
 pub use execute::{Credit, Execution, Isolation, Program, TestResult, Verdict, execute};
+pub use granted::GivenNodes;
 pub use extract::{FencedBlock, extract, fenced_blocks};
 pub use language::{Language, Languages};
 pub use livecodebench::UNPACKED_LIMIT;

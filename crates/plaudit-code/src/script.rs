@@ -1,6 +1,7 @@
 //! Test scripts read without running them: the functions that pytest would run, and what a script needs that a box does not have.
 
 use crate::cases::{Case, TestsError};
+use crate::granted::GivenNodes;
 use ruff_python_ast::visitor::{Visitor, walk_stmt};
 use ruff_python_ast::{Expr, Stmt};
 
@@ -14,8 +15,7 @@ const NUMPY: [&str; 5] = ["allclose", "isclose", "ndarray", "float32", "float64"
 pub(crate) fn cases(
     source: &str,
     setup: &str,
-    candidate: Option<&str>,
-    prompt: &str,
+    (candidate, prompt, nodes): (Option<&str>, &str, GivenNodes),
     body: &[Stmt],
 ) -> Result<Vec<Case>, TestsError> {
     let fault = |what: String| Err(TestsError::Form(what));
@@ -49,6 +49,7 @@ pub(crate) fn cases(
         candidate: candidate.map(str::to_owned),
         prompt: prompt.to_owned(),
         function,
+        nodes,
     };
     if functions.is_empty() {
         return Ok(vec![case(None)]);
@@ -198,7 +199,7 @@ mod tests {
 
     fn read(source: &str) -> Result<Vec<Case>, TestsError> {
         let module = PythonParser::for_test().parse(source).unwrap();
-        cases(source, "", Some("f"), "", &module.syntax().body)
+        cases(source, "", (Some("f"), "", GivenNodes::None), &module.syntax().body)
     }
 
     #[test]

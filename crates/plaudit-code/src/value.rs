@@ -1,8 +1,8 @@
 //! Values of Python as data: read from literals and JSON, received from the box, and compared as Python's `==` does.
 
 use crate::exact;
-use dashu_int::IBig;
-use dashu_int::ops::BitTest;
+use dashu_int::ops::{BitTest, Gcd, PowerOfTwo};
+use dashu_int::{IBig, UBig};
 use serde_json::Value as Json;
 
 /// A value.
@@ -81,7 +81,16 @@ impl PyValue {
         Some(match parts.first()?.as_str()? {
             "i" => Self::Int(integer_of_hex(text()?)?),
             "f" => Self::Float(float_of_hex(text()?)?),
-            "y" => Self::Bytes(text()?.to_owned()),
+            "y" | "a" => Self::Bytes(text()?.to_owned()),
+            "x" => {
+                let written = parts.get(2).and_then(Json::as_str)?;
+                let value = match text()? {
+                    "fractions.Fraction" => of_fraction(written),
+                    "decimal.Decimal" => of_decimal(written),
+                    _ => None,
+                };
+                value.unwrap_or(Self::Object)
+            }
             "l" | "q" => Self::List(items()?),
             "t" => Self::Tuple(items()?),
             "e" | "z" => Self::Set(items()?),
@@ -254,12 +263,63 @@ fn float_of_hex(text: &str) -> Option<f64> {
             let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
             let digits = u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok()?;
             let exponent = exponent.parse::<i32>().ok()? - 4 * i32::try_from(fraction.len()).ok()?;
-            // In two steps, because one power may leave the range where the product does not.
-            let half = exponent / 2;
-            digits as f64 * 2_f64.powi(half) * 2_f64.powi(exponent - half)
+            scaled(digits as f64, exponent)
         }
     };
     Some(if negative { -value } else { value })
+}
+
+/// The integer or the float that Python finds equal to a `Fraction`, as it writes one; none where there is none. What equals a float has a
+/// denominator of at most 2^1074.
+fn of_fraction(written: &str) -> Option<PyValue> {
+    let Some((numerator, denominator)) = written.split_once('/') else {
+        return integer(written).map(PyValue::Int);
+    };
+    let short = numerator.len() <= FLOAT_DIGITS && denominator.len() <= FLOAT_DIGITS;
+    let numerator = integer(numerator).filter(|_| short)?;
+    of_quotient(numerator, integer(denominator).filter(|value| *value > IBig::ZERO)?)
+}
+
+/// The same of a `Decimal`: digits with a point, and an exponent of ten.
+fn of_decimal(written: &str) -> Option<PyValue> {
+    match written {
+        "Infinity" => return Some(PyValue::Float(f64::INFINITY)),
+        "-Infinity" => return Some(PyValue::Float(f64::NEG_INFINITY)),
+        _ => {}
+    }
+    let (mantissa, exponent) = written.split_once('E').unwrap_or((written, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_end_matches('0');
+    if digits.trim_start_matches('-').is_empty() {
+        return integer(&all).map(PyValue::Int);
+    }
+    let zeros = all.len() as i64 - digits.len() as i64;
+    let exponent = exponent.parse::<i64>().ok()?.checked_add(zeros - fraction.len() as i64)?;
+    let most = if exponent < 0 { FLOAT_DIGITS } else { DIGITS };
+    let power = usize::try_from(exponent.unsigned_abs()).ok().filter(|power| *power <= most)?;
+    let (value, power) = (integer(digits).filter(|_| digits.len() <= most)?, IBig::from(10).pow(power));
+    if exponent < 0 { of_quotient(value, power) } else { Some(PyValue::Int(value * power)) }
+}
+
+/// As many digits as a float has at most, written out.
+const FLOAT_DIGITS: usize = 1100;
+
+/// The float that is exactly this quotient: a numerator of 53 bits over a power of two.
+fn of_quotient(numerator: IBig, denominator: IBig) -> Option<PyValue> {
+    let common = IBig::from((&numerator).gcd(&denominator));
+    let (numerator, denominator) = (numerator / &common, UBig::try_from(denominator / common).ok()?);
+    let exponent = i32::try_from(denominator.trailing_zeros()?).ok()?;
+    if !denominator.is_power_of_two() || numerator.bit_len() > 53 || exponent > 1074 {
+        return None;
+    }
+    Some(PyValue::Float(scaled(i64::try_from(numerator).ok()? as f64, -exponent)))
+}
+
+/// A number times a power of two, in two steps, because one power may leave the range where the product does not.
+fn scaled(value: f64, exponent: i32) -> f64 {
+    let half = exponent / 2;
+    value * 2_f64.powi(half) * 2_f64.powi(exponent - half)
 }
 
 /// Reads literals; every step moves forward, and nesting is bounded.
@@ -602,6 +662,47 @@ mod tests {
         );
         assert!(!PyValue::Object.equals(&PyValue::Object, Equality::Python));
         let python = Equality::Python;
+        let exact = |class: &str, written: &str, literal: &str| {
+            let received = read(&format!(r#"["x","{class}","{written}"]"#));
+            received.equals(&PyValue::literal(literal).unwrap(), python)
+        };
+        let tiny = format!("1/{}", IBig::ONE << 1074);
+        for (class, written, literal) in [
+            ("fractions.Fraction", "1/2", "0.5"),
+            ("fractions.Fraction", "-7/4", "-1.75"),
+            ("fractions.Fraction", "6/4", "1.5"),
+            ("fractions.Fraction", "3", "3"),
+            ("fractions.Fraction", "-3", "-3.0"),
+            ("fractions.Fraction", &tiny, "5e-324"),
+            ("decimal.Decimal", "0.5", "0.5"),
+            ("decimal.Decimal", "-0.1250", "-0.125"),
+            ("decimal.Decimal", "3.00", "3"),
+            ("decimal.Decimal", "0E-7", "0"),
+            ("decimal.Decimal", "-0", "0.0"),
+            ("decimal.Decimal", "1E+3", "1000"),
+            ("decimal.Decimal", "25E-2", "0.25"),
+            ("decimal.Decimal", "Infinity", "1e999"),
+        ] {
+            assert!(exact(class, written, literal), "{written} {literal}");
+        }
+        let tinier = format!("1/{}", IBig::ONE << 1075);
+        for (class, written, literal) in [
+            ("fractions.Fraction", "1/3", "0.3333333333333333"),
+            ("fractions.Fraction", "1/0", "0"),
+            ("fractions.Fraction", "1/-2", "-0.5"),
+            ("fractions.Fraction", "9007199254740993/2", "4503599627370496.5"),
+            ("fractions.Fraction", &tinier, "0.0"),
+            ("fractions.Fraction", "1/2", "'1/2'"),
+            ("decimal.Decimal", "0.1", "0.1"),
+            ("decimal.Decimal", "0.1", "'0.1'"),
+            ("decimal.Decimal", "NaN", "0"),
+            ("decimal.Decimal", "1E+999999999999999999", "0"),
+            ("decimal.Decimal", "1.5E-9223372036854775808", "0"),
+            ("decimal.Decimal", "x", "0"),
+            ("datetime.date", "2020-01-01", "'2020-01-01'"),
+        ] {
+            assert!(!exact(class, written, literal), "{written} {literal}");
+        }
         for (forged, wanted) in
             [(r#"["e",[1,1]]"#, "{1, 2}"), (r#"["d",[["a",1],["a",1]]]"#, "{'a': 1, 'b': 2}")]
         {

@@ -39,6 +39,20 @@ pub(crate) enum Function {
     Sign,
 }
 
+/// A hyperbolic function that is read as what it is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Hyperbolic {
+    Sech,
+    Csch,
+    Coth,
+    Arsinh,
+    Arcosh,
+    Artanh,
+    Arcoth,
+    Arsech,
+    Arcsch,
+}
+
 /// A function of several arguments that is associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fold {

@@ -30,6 +30,7 @@
 // In the order of the path of a response.
 mod verify;
 mod presets;
+pub mod mark;
 mod extract;
 mod options;
 mod bound;

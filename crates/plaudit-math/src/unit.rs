@@ -15,7 +15,7 @@ const UNITS: &[&[&str]] = &[
     &["g", "gram", "gm"],
     &["kg", "kilogram"],
     &["mg", "milligram"],
-    &["lb", "pound"],
+    &["lb", "lbs", "pound"],
     &["oz", "ounce"],
     &["ton", "tonne"],
     &["l", "liter", "litre"],
@@ -48,6 +48,10 @@ const UNITS: &[&[&str]] = &[
     &["pa", "pascal"],
     &["k", "kelvin"],
     &["mol", "mole"],
+    &["kb", "kilobyte"],
+    &["mb", "megabyte"],
+    &["gb", "gigabyte"],
+    &["tb", "terabyte"],
     &["unit"],
     &["ev", "electronvolt"],
     &["am"],
@@ -56,10 +60,14 @@ const UNITS: &[&[&str]] = &[
 
 /// Whether a run of letters after a number is a unit and not a product of letters.
 pub(crate) fn is_unit_word(word: &str) -> bool {
+    word.chars().nth(1).is_some() && is_unit(word)
+}
+
+/// The same, where a letter alone may be a unit too.
+pub(crate) fn is_unit(word: &str) -> bool {
     let lower = word.to_lowercase();
     let single = singular(&lower);
-    lower.chars().count() > 1
-        && UNITS.iter().any(|row| row.contains(&lower.as_str()) || row.contains(&single))
+    UNITS.iter().any(|row| row.contains(&lower.as_str()) || row.contains(&single))
 }
 
 fn singular(word: &str) -> &str {

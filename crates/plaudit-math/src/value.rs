@@ -50,6 +50,8 @@ pub(crate) struct Named {
     pub(crate) letter: Option<Expr>,
     /// The values. All must be equal; the last one counts.
     pub(crate) members: Vec<Value>,
+    /// The number behind an approximation sign, which stands for the value where it is its rounding.
+    pub(crate) rounded: Option<Value>,
 }
 
 /// The value of an answer, or of a part of it.
@@ -119,4 +121,13 @@ pub(crate) struct Answer {
     pub(crate) parsed: bool,
     /// Contains a sum or product sign, which is compared by its parts.
     pub(crate) big: bool,
+    /// Spellings with "or" between them.
+    pub(crate) either: bool,
+}
+
+impl Answer {
+    /// A value without expressions.
+    pub(crate) fn plain(value: Value, parsed: bool) -> Self {
+        Self { tree: Tree::default(), value, parsed, big: false, either: false }
+    }
 }

@@ -6,11 +6,10 @@ use std::ops::Range;
 use dashu_int::IBig;
 
 use crate::bound::{Bound, Work};
-use crate::expr::Tree;
 use crate::extract::{self, Found, Rule};
 use crate::field::Key;
-use crate::judge::{How, Judge};
-use crate::options::Options;
+use crate::judge::{DOUBLE_DIGITS, How, Judge};
+use crate::options::{AnswerIn, Options};
 use crate::parse::parse;
 use crate::text::{plain, squeezed, to_latex};
 use crate::value::{Answer, Value};
@@ -22,8 +21,13 @@ const QUOTED: usize = 200;
 #[derive(Clone, Debug)]
 pub struct Reference {
     text: String,
+    /// All of the reference, of which the text is the answer.
+    whole: String,
     plain: String,
     answer: Answer,
+    /// The letter of a choice, and whether it is given with its value, which is then the answer.
+    letter: Option<char>,
+    valued: bool,
     /// The normal form of a reference that is not evaluated, such as an integral. It equals itself only.
     unevaluated: Option<String>,
     key: Key,
@@ -141,36 +145,66 @@ impl Reference {
                 answer = Ok(other);
             }
         }
-        let mut unevaluated = None;
-        if answer.as_ref().is_err_and(|bound| *bound == Bound::Unsupported) && is_unevaluated(&chosen) {
-            let text = squeezed(&chosen);
-            let value = Value::Text(text.as_str().into());
-            answer = Ok(Answer { tree: Tree::default(), value, parsed: true, big: false });
-            unevaluated = Some(text);
+        if !certain
+            && matches!(&answer, Ok(answer) if matches!(answer.value, Value::Text(_)))
+            && let Some(number) = extract::only_number(&chosen)
+            && let Ok(other) = parse(&number, &mut Work::new())
+        {
+            chosen = number;
+            answer = Ok(other);
         }
-        let answer = answer.map_err(unparsable)?;
+        let mut letter = only_letter(&chosen);
+        let mut valued = false;
+        if let Some((name, value)) = choice_and_value(&chosen)
+            && let Ok(other) = parse(value, &mut Work::new())
+        {
+            (letter, valued, answer) = (Some(name), true, Ok(other));
+        }
         let key = Key::new(options.seed, &chosen);
-        let plain = plain(&chosen);
-        let options = options.clone();
-        let reference = Self { text: chosen.trim().to_owned(), plain, answer, unevaluated, key, options };
-        reference.check().map_err(unparsable)?;
+        let unevaluated =
+            |bound| bound == Bound::Unsupported && is_unevaluated(&chosen) || is_statement(&chosen);
+        let as_text = || {
+            let text = squeezed(&chosen);
+            (Answer::plain(Value::Text(text.as_str().into()), true), Some(text))
+        };
+        let (answer, own) = match answer {
+            Ok(answer) => (answer, None),
+            Err(bound) if unevaluated(bound) => as_text(),
+            Err(bound) => return Err(unparsable(bound)),
+        };
+        let mut reference = Self {
+            text: chosen.trim().to_owned(),
+            whole: text.trim().to_owned(),
+            plain: plain(&chosen),
+            answer,
+            letter,
+            valued,
+            unevaluated: own,
+            key,
+            options: options.clone(),
+        };
+        match reference.check() {
+            Err(bound) if unevaluated(bound) => (reference.answer, reference.unevaluated) = as_text(),
+            checked => checked.map_err(unparsable)?,
+        }
         Ok(reference)
     }
 
     /// A reference must equal itself: an undefined value does not.
     fn check(&self) -> Result<(), Bound> {
         let mut work = Work::new();
-        let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work, how: How::Text };
+        let mut judge = Judge {
+            key: &self.key,
+            options: &self.options,
+            work: &mut work,
+            how: How::Text,
+            own: Some(&self.answer.tree),
+        };
         let side = (&self.answer.tree, &self.answer.value);
         match judge.equal(side, side) {
             Ok(_) | Err(Bound::Undecided) => Ok(()),
             Err(bound) => Err(bound),
         }
-    }
-
-    /// Whether the reference is the letter of a choice.
-    fn is_choice(&self) -> bool {
-        is_choice(&self.text)
     }
 
     /// Judges a whole number of a few digits against a reference that is a number: most answers are.
@@ -181,6 +215,10 @@ impl Reference {
         }
         let Value::Quantity(own) = &self.answer.value else { return None };
         if own.percent || own.unit.is_some() || self.options.tolerance.is_some() {
+            return None;
+        }
+        // Digits of a double may stand for a whole number.
+        if own.decimal.is_some_and(|decimal| decimal.significant >= DOUBLE_DIGITS) {
             return None;
         }
         let value = self.answer.tree.rational(own.expr.root)?;
@@ -210,7 +248,7 @@ impl Reference {
         let said = |outcome, kind, how| Judgement { outcome, kind, how };
         let trimmed = answer.trim();
         // The same text is the same value, as the reference has one.
-        if trimmed == self.text {
+        if trimmed == self.text || trimmed == self.whole {
             return said(Outcome::Right, Some(self.kind()), How::Text);
         }
         if let Some(own) = &self.unevaluated {
@@ -219,6 +257,23 @@ impl Reference {
         }
         if let Some(outcome) = self.whole_number(trimmed) {
             return said(outcome, Some("expression"), How::Exact);
+        }
+        let valued = choice_and_value(trimmed);
+        if let Some(own) = self.letter
+            && let Some(letter) = valued.map(|(letter, _)| letter).or_else(|| only_letter(trimmed))
+            && (self.valued || valued.is_some())
+        {
+            // A letter and a value must both be right.
+            return match valued.filter(|_| self.valued && own == letter) {
+                Some((_, value)) => self.judge(value),
+                None => {
+                    let outcome = if own == letter { Outcome::Right } else { Outcome::Wrong };
+                    said(outcome, Some("text"), How::Text)
+                }
+            };
+        }
+        if let (None, Some((_, value))) = (self.letter, valued) {
+            return self.judge(value);
         }
         let mut work = Work::new();
         let parsed = match parse(trimmed, &mut work) {
@@ -230,13 +285,13 @@ impl Reference {
         if texts && plain(trimmed) == self.plain {
             return said(Outcome::Right, kind, How::Text);
         }
-        // A choice and the same choice with its value.
-        if self.is_choice() && leading_choice(trimmed) == self.plain.chars().next()
-            || is_choice(trimmed) && leading_choice(&self.text) == plain(trimmed).chars().next()
-        {
-            return said(Outcome::Right, kind, How::Text);
-        }
-        let mut judge = Judge { key: &self.key, options: &self.options, work: &mut work, how: How::Text };
+        let mut judge = Judge {
+            key: &self.key,
+            options: &self.options,
+            work: &mut work,
+            how: How::Text,
+            own: Some(&self.answer.tree),
+        };
         let own = (&self.answer.tree, &self.answer.value);
         let outcome = match judge.equal(own, (&parsed.tree, &parsed.value)) {
             Ok(true) => Outcome::Right,
@@ -244,6 +299,11 @@ impl Reference {
             // A reference with a sum sign is compared by its parts; an answer without one differs.
             Err(Bound::Unsupported) if self.answer.big && !parsed.big => Outcome::Wrong,
             Err(bound) => Outcome::Broken(bound),
+        };
+        let outcome = if outcome == Outcome::Wrong && judge.is_either(&self.answer, &parsed) {
+            Outcome::Right
+        } else {
+            outcome
         };
         let prose = matches!(parsed.value, Value::Text(_)) && !matches!(self.answer.value, Value::Text(_));
         if outcome == Outcome::Wrong && prose || outcome != Outcome::Right && !parsed.parsed {
@@ -255,39 +315,74 @@ impl Reference {
 
 /// Whether a text has an integral, a limit or another operator that is not evaluated, and nothing worse.
 fn is_unevaluated(text: &str) -> bool {
-    const OPERATORS: [&str; 7] = ["\\int", "\\iint", "\\oint", "\\lim", "\\sum", "\\prod", "\\partial"];
+    const OPERATORS: [&str; 8] =
+        ["\\int", "\\iint", "\\oint", "\\lim", "\\sum", "\\prod", "\\partial", "{array}"];
     const REFUSED: [&str; 5] = ["\\def", "\\input", "\\write", "\\new", "\\let"];
     OPERATORS.iter().any(|operator| text.contains(operator))
         && !REFUSED.iter().any(|command| text.contains(command))
 }
 
-/// Whether a text is one capital letter, perhaps in brackets or in a text command.
-fn is_choice(text: &str) -> bool {
-    text.len() <= 24 && text.bytes().any(|c| c.is_ascii_uppercase()) && plain(text).len() == 1
+/// Whether a text that cannot be read is a statement around several formulas, which equals itself only.
+fn is_statement(text: &str) -> bool {
+    text.matches('$').count() > 1 && extract::words_outside(text)
 }
 
-/// The letter of a choice that is given with its value, as in `\textbf{(C)}\ 12`.
-fn leading_choice(answer: &str) -> Option<char> {
-    let bare = answer.trim_start_matches(['$', '*']);
-    let bare = ["\\textbf{", "\\text{", "\\mathrm{", "\\mathbf{"]
+/// The letter of a choice: a text that is one capital letter, perhaps in brackets or in a text command.
+fn only_letter(text: &str) -> Option<char> {
+    let is_letter =
+        text.len() <= 24 && text.bytes().any(|c| c.is_ascii_uppercase()) && plain(text).len() == 1;
+    is_letter.then(|| plain(text).chars().next()).flatten().filter(char::is_ascii_lowercase)
+}
+
+/// The letter of a choice in lower case, and the value that it is given with: `\textbf{(C)}\ 12`, `C. 12`, `C) 12`.
+fn choice_and_value(text: &str) -> Option<(char, &str)> {
+    let bare = text.trim_start_matches(['$', '*']);
+    let command = ["\\textbf{", "\\text{", "\\mathrm{", "\\mathbf{"]
         .iter()
-        .find_map(|command| bare.strip_prefix(command))
-        .map_or(bare, |inner| inner)
-        .strip_prefix('(')?;
-    let letter = bare.chars().next().filter(char::is_ascii_uppercase)?;
-    let value = bare[1..].strip_prefix(')')?;
+        .find_map(|command| bare.strip_prefix(command));
+    let inside = command.unwrap_or(bare);
+    let (open, rest) = match inside.strip_prefix('(') {
+        Some(rest) => (true, rest),
+        None => (false, inside),
+    };
+    let letter = rest.chars().next().filter(char::is_ascii_uppercase)?;
+    let rest = &rest[1..];
+    let value = match (open, rest.strip_prefix(')')) {
+        (_, Some(value)) => value,
+        (false, None) => rest.strip_prefix('.').filter(|value| value.starts_with([' ', '$', '\\', '~']))?,
+        (true, None) => return None,
+    };
+    let value = match command {
+        Some(_) => value.trim_start_matches(' ').strip_prefix('}')?,
+        None => value,
+    };
     // Two choices are no choice.
-    let words = value.split(|c: char| !c.is_alphanumeric());
     let second = |word: &str| {
         matches!(word, "or" | "and") || word.len() == 1 && word.bytes().all(|c| c.is_ascii_uppercase())
     };
-    (!value.contains(['(', ',']) && !words.into_iter().any(second)).then(|| letter.to_ascii_lowercase())
+    let value = value.trim_start_matches([' ', '~', '*']);
+    let words = value.split(|c: char| !c.is_alphanumeric());
+    (!value.is_empty() && !value.starts_with([',', ';', '/']) && !words.into_iter().any(second))
+        .then_some((letter.to_ascii_lowercase(), value))
 }
 
 /// Verifies one response against a reference.
 pub fn verify(response: &str, reference: &Reference) -> Verdict {
     let options = reference.options();
     let verdict = verify_found(extract::extract(response, options.answer, options.think), reference);
+    // All of the reference as it is, with nothing else behind what announces it.
+    if matches!(options.answer, AnswerIn::Auto | AnswerIn::Phrase)
+        && !matches!(verdict.rule, Some(Rule::Box | Rule::AnswerTag | Rule::Hash))
+        && !matches!(verdict.outcome, Outcome::Right | Outcome::Broken(Bound::UnclosedThink))
+        && extract::announces(response, &reference.whole)
+    {
+        return Verdict {
+            outcome: Outcome::Right,
+            rule: Some(Rule::Phrase),
+            how: Some(How::Text),
+            ..verdict
+        };
+    }
     if verdict.rule == Some(Rule::Whole)
         && verdict.outcome == Outcome::NotParsed
         && let Some(found) = extract::fallback(response, options.think)

@@ -52,10 +52,73 @@ const PARTS: [(&str, u32); 13] = [
     ("hundredth", 100),
     ("thousandth", 1_000),
 ];
+/// Words of a number.
+const MAX_NUMBER_WORDS: usize = 16;
 /// Numbers in words.
 const NUMBERS: &str = "\
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
     seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety";
+/// The value of a number in words, by its place in the list.
+fn small_number(word: &str) -> Option<u64> {
+    let place = NUMBERS.split_ascii_whitespace().position(|other| other.eq_ignore_ascii_case(word))? as u64;
+    Some(if place <= 20 { place } else { (place - 18) * 10 })
+}
+
+/// A text that begins with a number in words, with that number in digits: `thirty-one apples` is `31 apples`.
+pub(crate) fn in_digits(text: &str) -> Option<String> {
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let ends = |c: char| c == ' ' || c == '-';
+    let (mut total, mut part, mut scale, mut end) = (0u64, 0u64, u64::MAX, 0);
+    let mut fraction = String::new();
+    let mut at = 0;
+    for word in text.split(ends).take(MAX_NUMBER_WORDS) {
+        let stop = at + word.len();
+        let next = text[stop..].trim_start_matches(ends).split(ends).next().unwrap_or("");
+        at = (stop + 1).min(text.len());
+        if text[..stop].contains(" point ") {
+            match small_number(word).filter(|digit| *digit < 10) {
+                Some(digit) => fraction.push_str(&digit.to_string()),
+                None => break,
+            }
+        } else if let Some(value) = small_number(word) {
+            // "two three" is no number.
+            let room = match value {
+                1..10 => 10,
+                0 => u64::MAX,
+                _ => 100,
+            };
+            if end > 0 && (part % room != 0 || room == 10 && (part % 100) / 10 == 1) {
+                return None;
+            }
+            part += value;
+        } else if let Some((_, by)) =
+            SCALES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).filter(|_| end > 0)
+        {
+            match by {
+                100 if (1..100).contains(&part) => part *= 100,
+                1_000..=1_000_000_000_000 if part > 0 && *by < scale => {
+                    total += part.checked_mul(*by)?;
+                    (part, scale) = (0, *by);
+                }
+                _ => break,
+            }
+        } else if word.is_empty()
+            || end > 0 && matches!(word, "and" | "point") && small_number(next).is_some()
+        {
+            continue;
+        } else {
+            break;
+        }
+        end = stop;
+    }
+    let rest = text[end..].trim_start_matches('-');
+    let point = if fraction.is_empty() { "" } else { "." };
+    let space = if rest.starts_with(|c: char| c.is_alphabetic()) { " " } else { "" };
+    (end > 0).then(|| format!("{}{point}{fraction}{space}{rest}", total + part))
+}
+
 /// Words that change a value unless a noun follows: ordinals, multiples, verdicts.
 const ADJECTIVES: &str = "\
     double triple quadruple grand gross negative odd wrong incorrect false invalid binary octal hex hexadecimal \

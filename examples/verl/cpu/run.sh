@@ -63,7 +63,7 @@ export HYDRA_FULL_ERROR=1 TOKENIZERS_PARALLELISM=false OMP_NUM_THREADS=1
 # Some virtual machines announce instructions that their host refuses, and a worker dies of them.
 export ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 TORCHDYNAMO_DISABLE=1
 export RAY_raylet_start_wait_time_s=300 RAY_worker_register_timeout_seconds=300 RAY_worker_niceness=0
-exec "$python" -m verl.trainer.main_ppo \
+set -- \
     algorithm.adv_estimator=grpo \
     data.train_files="$work/train.parquet" data.val_files="$work/test.parquet" \
     data.train_batch_size=4 data.val_batch_size=8 data.max_prompt_length=16 data.max_response_length=$response \
@@ -85,3 +85,7 @@ exec "$python" -m verl.trainer.main_ppo \
     +ray_kwargs.ray_init.num_gpus=1 ray_kwargs.ray_init.num_cpus=8 \
     +ray_kwargs.ray_init.include_dashboard=False \
     "$@"
+
+# Ends in seconds where a setting, the recipe or a column of the data is wrong.
+"$python" -m plaudit.verl check "$@"
+exec "$python" -m verl.trainer.main_ppo "$@"

@@ -148,15 +148,19 @@ def call_back(at, arguments, keywords):
         message = {"callback": at, "arguments": [plain(value) for value in arguments]}
         message["keywords"] = {key: plain(value) for key, value in keywords.items()}
         reply(message)
+        state = Nodes.state()
         while True:
             line = Wire.source.readline()
             if not line:
                 os._exit(0)
             request = json.loads(line)
-            if "returned" in request:
-                return value_of(request["returned"])
-            if "threw" in request:
-                raise value_of(request["threw"])
+            if "returned" in request or "threw" in request:
+                Nodes.take(request.get("nodes", ()), value_of)
+                value = value_of(request.get("returned", request.get("threw")))
+                Nodes.restore(state)
+                if "threw" in request:
+                    raise value
+                return value
             reply(answer_of(request))
 
 
@@ -177,6 +181,13 @@ def find(space, name):
     for part in rest:
         found = getattr(found, part)
     return found
+
+
+def equals(value, other):
+    try:
+        return bool(value == other)
+    except Exception:
+        return False
 
 
 def operate(name, values):
@@ -201,6 +212,8 @@ def operate(name, values):
         return values[1] in first
     if name == "equal":
         return [bool(first == value) for value in values[1]]
+    if name == "equals_any":
+        return any(equals(first, value) for value in values[1])
     if name == "items":
         return [item for item, _ in zip(first, range(1_000_000))]
     if name == "await":
@@ -236,6 +249,8 @@ def pull(at, most):
 def answer(space, request):
     """Does what the test asks for."""
     do, name, on = request["do"], request["name"], request["on"]
+    Nodes.take(request.get("nodes", ()), value_of)
+    Nodes.start(Nodes.made)
     for at, data in request.get("changed", ()):
         copy_into(OBJECTS[at], value_of(data))
     if "seed" in request:
@@ -317,6 +332,7 @@ class Wire:
 
 
 def reply(message):
+    Nodes.add(message, plain)
     if NEWS:
         message["classes"] = NEWS[:]
         NEWS.clear()
@@ -359,6 +375,15 @@ def prepare(streams):
         sys.stdin = Standard()
 
 
+def give_nodes(request, space):
+    """Nodes of lists and trees, where the test has to do with them. Where it makes them, those of a class of the program cross like them."""
+    if not request.get("nodes"):
+        return {}
+    given = {name: globals()[name] for name in (*Nodes.fields, *Nodes.functions)}
+    Nodes.spaces = [space, given] if request["nodes"] == "shared" else [given]
+    return dict(given)
+
+
 def serve():
     """Answers until the test has ended."""
     for line in iter(Wire.source.readline, b""):
@@ -379,7 +404,7 @@ def main():
         RICH, Wire.source, Wire.target, Wire.lock = True, open(source, "rb"), target, _thread.RLock()
         prepare(request["streams"])
     # Where the program finds them, and a test does not: they are not the functions that it asks for.
-    taken_for_granted = {}
+    taken_for_granted = give_nodes(request, space)
     exec(request["prelude"], taken_for_granted)
     for name in taken_for_granted.keys() - vars(builtins).keys():
         setattr(builtins, name, taken_for_granted[name])

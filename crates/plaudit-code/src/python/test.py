@@ -7,6 +7,7 @@ here. What a handle may decide:
 - Attributes, methods and operators between two objects of the program are asked of the program.
 - With plain data beside it, an object that a test got as a result decides nothing: it equals no plain data, has no order with
   it and does not calculate with it. Otherwise it could say of itself that it is what the test expects, which it would be told.
+  Whether it is true it may say, as it could have been `True`, but not if it equals anything.
 - An object that the test itself has made of a class, and uses as one, is asked; one that equals anything is refused.
 """
 
@@ -170,6 +171,7 @@ def ask_alone(do, on, name, arguments=(), keywords=None, rank=None, **more):
     """Sends a request to the program's box and reads the answer; functions of the test that the program calls are called meanwhile."""
     if State.broken or State.invalid:
         raise Broken("there was no answer before")
+    Nodes.start()
     request = {
         "do": do,
         "on": on,
@@ -191,11 +193,14 @@ def ask_alone(do, on, name, arguments=(), keywords=None, rank=None, **more):
     if State.seed is not None:
         request["seed"], State.seed = plain(State.seed[0]), None
     State.calls += do != "look"
+    Nodes.add(request, plain)
     try:
         send(State.target, request)
+        sent = Nodes.state()
     except OSError:
         broken("the program ended before the test")
     Snapshots.clear()
+    Truths.clear()
     while True:
         try:
             answer = read()
@@ -204,9 +209,11 @@ def ask_alone(do, on, name, arguments=(), keywords=None, rank=None, **more):
         except Exception as failure:
             broken(f"the program's answer cannot be read: {type(failure).__name__}")
         called(answer)
+        Nodes.restore(sent)
     before, State.rank = State.rank, rank or (lambda kind: FOREIGN)
     try:
         error = result = None
+        take_nodes(name, arguments, request.get("nodes", []), answer)
         if "missing" in answer:
             if do != "look":
                 broken(f"the program has no {name}")
@@ -237,9 +244,21 @@ def ask_alone(do, on, name, arguments=(), keywords=None, rank=None, **more):
     return result
 
 
+def take_nodes(name, arguments, before, answer):
+    """The nodes of an answer. As in `change`, what a function that returns something has changed counts where the test looks at it."""
+    data, sent = answer.get("nodes", []), Nodes.met
+    if data[: len(sent)] != before:
+        with_nodes = [value for value in arguments if is_node(type(value)) or type(value) in (list, tuple, dict)]
+        if answer.get("result", 0) is not None and not any(is_looked_at(value, name) for value in with_nodes):
+            sent = []
+    Nodes.take(data, value_of, sent)
+
+
 def called(message):
     """Calls a function of the test for the program."""
     try:
+        Nodes.take(message.get("nodes", ()), value_of)
+        Nodes.start()
         at = message["callback"]
         if at in ("readline", "read"):
             function = getattr(sys.stdin, at)
@@ -256,6 +275,7 @@ def called(message):
             # The program could hide it.
             State.failed = State.failed or error
         answer = {"threw": rich(error, type(error), 0) or error_data(error)}
+    Nodes.add(answer, plain)
     try:
         send(State.target, answer)
     except OSError:
@@ -506,7 +526,7 @@ def is_used_as_class(name):
     return Seen[key]
 
 
-Seen, Snapshots = {}, {}
+Seen, Snapshots, Truths = {}, {}, {}
 
 
 class Reading:
@@ -690,9 +710,15 @@ def special(name, news):
         return unary(self, key)
 
     def truth(self):
-        if function or RANK(self) < OWN:
+        if function or RANK(self) == TAINTED:
             refuse(self)
-        return unary(self)
+        # Whether a result is true is as much the program's to say as `True` would be; but only once, until the test asks for more, and not
+        # by an object that equals anything.
+        if INDEX(self) not in Truths:
+            if RANK(self) < OWN and "eq" in specials and ask("operate", None, "equals_any", (self, decoys(None))):
+                broken("an object of the program equals anything")
+            Truths[INDEX(self)] = unary(self) is True
+        return Truths[INDEX(self)]
 
     def following(self):
         reading = State_of(self)
@@ -886,8 +912,8 @@ class Function:
         return ask("get", None, f"{self._name}.__doc__")
 
 
-def stand_in(name):
-    """What the test gets for a name of the program."""
+def stand_in(name, needed=True):
+    """What the test gets for a name of the program; nothing for one that it lacks and need not have."""
     try:
         answer = ask("look", None, name)
     except Broken:
@@ -897,6 +923,10 @@ def stand_in(name):
     if type(answer) is dict and answer.get("callable") is True:
         return Function(name)
     if type(answer) is dict and "missing" in answer:
+        if Nodes.spaces and name in Nodes.fields:
+            return globals()[name]
+        if not needed:
+            return None
         if "hasattr" not in State.request["source"] and "getattr" not in State.request["source"]:
             State.missing = State.missing or name
             return Function(name)
@@ -911,6 +941,15 @@ def stand_in(name):
 
 # A name that the program does not have, whether one was asked for that it need not have, and whether it had ended before.
 State.missing, State.lacking, State.ended = None, False, False
+
+
+def same_nodes(one, other):
+    return type(one) is type(other) and (is_same_list if type(one) is ListNode else is_same_tree)(one, other)
+
+
+# In a test, nodes that hold the same are equal.
+for kind in (ListNode, TreeNode):
+    kind.__eq__, kind.__hash__ = same_nodes, object.__hash__
 
 
 class SolutionModule(types.ModuleType):
@@ -942,6 +981,11 @@ class Space(dict):
     def __missing__(self, name):
         if hasattr(builtins, name) or name.startswith("__"):
             raise KeyError(name)
+        if Nodes.spaces and name in (*Nodes.fields, *Nodes.functions):
+            # What makes and compares nodes is the test's, whatever the program has of that name; a class is the program's where it has one.
+            own = name in Nodes.fields and not self.closed
+            self[name] = own and stand_in(name, False) or globals()[name]
+            return self[name]
         if name in MODULES.split():
             self[name] = __import__(name)
             return self[name]
@@ -1001,6 +1045,8 @@ def run(request):
     if "dataclasses" in text:
         share_dataclasses()
     space = Space(__name__="test_solution")
+    if request["nodes"]:
+        Nodes.spaces = [space, {name: globals()[name] for name in Nodes.fields}]
     candidate, source = request["candidate"], request["source"]
     helpers = {"__name__": "prompt"}
     try:

@@ -37,11 +37,14 @@ def find(space, name):
 
 
 def run(request):
+    solution = sys.modules["solution"] = types.ModuleType("solution")
     taken_for_granted = {}
+    if request["nodes"]:
+        taken_for_granted = {name: globals()[name] for name in (*Nodes.fields, *Nodes.functions)}
+        Nodes.spaces = [vars(solution), dict(taken_for_granted)]
     exec(request["prelude"], taken_for_granted)
     for name in taken_for_granted.keys() - vars(builtins).keys():
         setattr(builtins, name, taken_for_granted[name])
-    solution = sys.modules["solution"] = types.ModuleType("solution")
     with open("solution.py", encoding="utf-8") as file:
         exec(compile(file.read(), "solution.py", "exec"), solution.__dict__)
     for name, text in request["libraries"].items():

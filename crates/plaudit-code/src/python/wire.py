@@ -46,6 +46,8 @@ def plain(value, depth=0):
     if kind is bytes or kind is bytearray:
         return ["y" if kind is bytes else "a", value.hex()]
     if RICH:
+        if Nodes.spaces and is_node(kind):
+            return Nodes.place(value)
         if kind is slice:
             return ["S", plain(value.start), plain(value.stop), plain(value.step)]
         if kind.__module__ == "collections" and kind.__name__ in TABLES and depth <= 100:
@@ -128,6 +130,8 @@ def value_of(data):
         file = io.StringIO(content[0])
         file.seek(content[1])
         return file
+    if letter == "N":
+        return Nodes.get(*content)
     if letter == "S":
         return slice(*map(value_of, content))
     if letter == "k" and content[0] in TABLES:

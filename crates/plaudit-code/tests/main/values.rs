@@ -47,6 +47,22 @@ fn equal_items_count_once() {
     all_give(&json!(["assert f(1) == {1: 'a', 1: 'b'}"]), "def f(x): return {1: 'a'}", Wrong);
 }
 
+/// As Python compares them: exactly.
+#[test]
+fn fractions_and_decimals_equal_numbers() {
+    for (result, expected, wanted) in [
+        ("Fraction(1, 2)", "0.5", Passed),
+        ("[Fraction(6, 3), Decimal('1.50')]", "[2, 1.5]", Passed),
+        ("Decimal('0.1')", "0.1", Wrong),
+        ("Fraction(1, 3)", "0.3333333333333333", Wrong),
+        ("Fraction(1, 2)", "'1/2'", Wrong),
+    ] {
+        let code = format!("from fractions import Fraction\nfrom decimal import Decimal\ndef f(): return {result}");
+        all_give(&json!([format!("assert f() == {expected}")]), &code, wanted);
+        all_give(&json!([format!("assert f() == {expected} and True")]), &code, wanted);
+    }
+}
+
 #[test]
 fn results_of_many_digits_are_compared() {
     let digits = "1234567890".repeat(1000);

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use memchr::memrchr_iter;
 
-use super::{Found, MAX_SENTENCE, MAX_TAIL, MAX_WHOLE, Rule, ceil, floor, is_joint, trimmed};
+use super::{Found, MAX_SENTENCE, MAX_TAIL, MAX_WHOLE, Rule, ceil, floor, is_joint, listed, trimmed};
 use crate::lex::closing_brace;
+use crate::unit::is_unit_word;
 use crate::word::{Word, meaning};
 
 /// The content of the formula at the beginning of a range, with those that a comma or a word joins to it.
@@ -31,10 +32,10 @@ pub(super) fn joined<'t>(text: &'t str, spans: &[Formula]) -> Found<'t> {
             Found { rule: Rule::LastMath, text: Cow::Borrowed(&text[one.inner.clone()]), span }
         }
         [first, .., last] => {
-            let parts: Vec<&str> = spans.iter().map(|span| text[span.inner.clone()].trim()).collect();
+            let parts: Vec<Range<usize>> = spans.iter().map(|span| span.inner.clone()).collect();
             Found {
                 rule: Rule::LastMath,
-                text: Cow::Owned(parts.join(", ")),
+                text: Cow::Owned(listed(text, &parts)),
                 span: first.outer.start..last.outer.end,
             }
         }
@@ -86,12 +87,7 @@ pub(super) fn formulas(text: &str, range: Range<usize>, from_start: bool) -> Vec
             continue;
         };
         let inner = start..close;
-        // "$5 and $6": the second sign opens the next amount.
-        let money = closer == b"$"
-            && text[inner.clone()].starts_with(|c: char| c.is_ascii_digit())
-            && text[inner.clone()].ends_with(' ')
-            && bytes.get(close + 1).is_some_and(u8::is_ascii_digit);
-        if money {
+        if closer == b"$" && is_money(text, inner.clone()) {
             at = close;
             continue;
         }
@@ -108,6 +104,18 @@ pub(super) fn formulas(text: &str, range: Range<usize>, from_start: bool) -> Vec
         }
     }
     spans
+}
+
+/// Whether two dollar signs are those of two amounts, as in "$5 and $6" and "$5. It costs $3", and no formula.
+pub(super) fn is_money(text: &str, inner: Range<usize>) -> bool {
+    let content = &text[inner.clone()];
+    if !content.starts_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
+    let opens = |c: char| c.is_whitespace() || "([+-*/=,~".contains(c);
+    let amount = text[inner.end + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let prose = || content.contains(". ") || content.contains(".\n") || prose_words(content) > 0;
+    content.ends_with(opens) && amount || content.ends_with(char::is_whitespace) && prose()
 }
 
 /// Where two bytes stand next to each other.
@@ -230,6 +238,7 @@ pub(super) fn around<'t>(text: &'t str, start: usize, number: Found<'t>) -> Foun
     let to = expression_end(text, number.span.end);
     let inner = &text[from..to];
     let kept = inner.trim_matches([' ', ',', '.', ';', ':', '*', '"']);
+    let kept = before_remark(kept);
     let from = from + inner.find(kept).map_or(0, |at| at);
     let span = from..from + kept.len();
     if span.start >= number.span.start && span.end <= number.span.end {
@@ -241,6 +250,24 @@ pub(super) fn around<'t>(text: &'t str, start: usize, number: Found<'t>) -> Foun
         return number;
     }
     Found { rule: Rule::LastMath, text: Cow::Borrowed(kept), span }
+}
+
+/// What stands before a bracket that is never closed, if that is a number: `12 (3` of "12 (3 cars)".
+fn before_remark(text: &str) -> &str {
+    let mut open = Vec::new();
+    for (at, c) in text.bytes().enumerate() {
+        match c {
+            b'(' => open.push(at),
+            b')' => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    match open.first().map(|at| text[..*at].trim_end()) {
+        Some(before) if before.contains(|c: char| c.is_ascii_digit()) && !before.ends_with('\\') => before,
+        _ => text,
+    }
 }
 
 /// A last line with a command and no number, as `x = \pi`.
@@ -347,6 +374,8 @@ pub(super) fn last_number(text: &str, start: usize, end: usize) -> Option<Found<
         let mut after = last + 1;
         let before = text[..first].chars().next_back();
         let next = text[after..end].chars().next();
+        let unit = unit_behind(&text[after..end]);
+        let next = if unit > 0 { None } else { next };
         let in_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         if in_word(before) && first > start || in_word(next) || is_label(&text[start..first]) {
             stop = first;
@@ -370,6 +399,20 @@ pub(super) fn last_number(text: &str, start: usize, end: usize) -> Option<Found<
         after = after_scale(&text[..end], after);
         first = before_sign(text, start, first);
         return Some(Found::at(Rule::LastNumber, text, first..after));
+    }
+}
+
+/// The bytes of a unit that is glued to its number: `5kg`, `50m²`. A letter alone may be a factor.
+fn unit_behind(text: &str) -> usize {
+    let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let power = ["²", "³", "^2", "^3"].into_iter().find(|power| text[len..].starts_with(power));
+    let ends = |at: usize| !text[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    match (&text[..len], power) {
+        ("m", Some(power)) if ends(len + power.len()) => len + power.len(),
+        (word, _) if len > 1 && is_unit_word(word) && ends(len + power.map_or(0, str::len)) => {
+            len + power.map_or(0, str::len)
+        }
+        _ => 0,
     }
 }
 
@@ -435,17 +478,40 @@ pub(super) fn gives_up(text: &str, at: usize) -> bool {
     let from = floor(text, at.saturating_sub(200));
     let to = floor(text, (at + 200).min(text.len()));
     let window = text[from..to].to_ascii_lowercase();
-    [
-        "cannot",
-        "can't",
-        "unable to",
-        "not sure",
-        "don't know",
-        "do not know",
-        "no idea",
-        "give up",
-        "could not",
-    ]
-    .iter()
-    .any(|words| window.contains(words))
+    let always = ["unable to", "not sure", "don't know", "do not know", "no idea", "give up"];
+    if always.iter().any(|words| window.contains(words)) {
+        return true;
+    }
+    // What somebody in the problem cannot do says nothing.
+    const FINDING: [&str; 14] = [
+        "answer",
+        "be",
+        "calculate",
+        "compute",
+        "conclude",
+        "continue",
+        "decide",
+        "determine",
+        "figure",
+        "find",
+        "finish",
+        "provide",
+        "say",
+        "solve",
+    ];
+    ["cannot", "can't", "can not", "could not", "couldn't"].iter().any(|denial| {
+        window.match_indices(denial).any(|(at, _)| {
+            let behind = window[at + denial.len()..]
+                .split(|c: char| !c.is_alphabetic())
+                .filter(|word| !word.is_empty());
+            let mut verbs = behind.filter(|word| !word.ends_with("ly")).take(2);
+            match verbs.next() {
+                Some("be") => {
+                    verbs.next().is_some_and(|word| FINDING.iter().any(|verb| word.starts_with(verb)))
+                }
+                Some(word) => word != "be" && FINDING.contains(&word),
+                None => false,
+            }
+        })
+    })
 }

@@ -13,10 +13,14 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use memchr::memrchr_iter;
 
-use self::formula::{around, last, last_math, last_math_in, last_number, leading_math, prose_words, whole};
+use self::formula::{
+    around, is_money, last, last_math, last_math_in, last_number, leading_math, prose_words, whole,
+};
 use crate::bound::Bound;
 use crate::lex::closing_brace;
+use crate::mark::{Announces, HASH, Marks, VERBS, chosen_letter, is_blank, is_joint as is_listed};
 use crate::options::{AnswerIn, Think};
+use crate::word::name_what_is_counted;
 
 /// Boxes that are looked at, from the end.
 const MAX_BOXES: usize = 256;
@@ -26,8 +30,6 @@ const MAX_GAP: usize = 64;
 const MAX_PHRASES: usize = 32;
 /// Bytes between the word "answer" and what it announces.
 const MAX_ANNOUNCEMENT: usize = 100;
-/// The words that announce an answer, without the letter that may be a capital.
-const WORDS: [&str; 6] = ["nswer", "NSWER", "答案", "ption", "hoice", "选"];
 /// Bytes of a response that may be an answer as a whole.
 const MAX_WHOLE: usize = 512;
 /// Bytes at the end of a response that are looked through for the last formula and the last number.
@@ -107,14 +109,22 @@ pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Opti
         AnswerIn::Hash => Ok(hash(text, start)),
         AnswerIn::LastNumber => Ok(last_number(text, start, text.len())),
         AnswerIn::Auto => {
-            if let Some(found) = last_box(text, start)? {
+            let boxed = last_box(text, start);
+            if let Ok(Some(found)) = boxed {
                 // A tag or a final answer after the box is the later commitment.
                 let later = found.span.end;
                 return Ok(Some(
                     answer_tag(text, later).or_else(|| final_answer(text, later)).unwrap_or(found),
                 ));
             }
-            if let Some(found) = answer_tag(text, start).or_else(|| hash(text, start)) {
+            let marked = || answer_tag(text, start).or_else(|| hash(text, start));
+            if let Err(bound) = boxed {
+                // A box that holds the blank of the task leaves the answer to another mark.
+                let other =
+                    if bound == Bound::Empty { marked().or_else(|| phrase(text, start)) } else { None };
+                return other.map(Some).ok_or(bound);
+            }
+            if let Some(found) = marked() {
                 return Ok(Some(found));
             }
             let found = phrase(text, start).or_else(|| whole(text, start)).or_else(|| last(text, start));
@@ -164,6 +174,45 @@ pub(crate) fn sentence(text: &str) -> Option<Found<'_>> {
     let after = &text[found.span.end..];
     let verb = text[..found.span.start].trim_end_matches([' ', ':', '\n']).rsplit([' ', '\n']).next();
     (!after.contains(char::is_alphabetic) && verb.is_some_and(|verb| VERBS.contains(&verb))).then_some(found)
+}
+
+/// The only number of a sentence that says nothing else of it: "This time, 7 diners came."
+pub(crate) fn only_number(text: &str) -> Option<String> {
+    /// Words that make another value of the number, or none.
+    const CHANGING: [&str; 18] = [
+        "least", "most", "more", "less", "fewer", "than", "under", "over", "above", "below", "between",
+        "not", "no", "never", "neither", "cannot", "every", "each",
+    ];
+    if !is_sentence(text) || text.contains('\n') {
+        return None;
+    }
+    let found = last_number(text, 0, text.len())?;
+    let digit = |part: &str| part.contains(|c: char| c.is_ascii_digit());
+    let words = |part: &str| {
+        part.split(|c: char| !c.is_alphabetic()).any(|word| CHANGING.contains(&word.to_lowercase().as_str()))
+    };
+    let (before, after) = (&text[..found.span.start], &text[found.span.end..]);
+    let plain = !text.contains(['\\', '^', '=', '<', '>', '_']) && !text.contains("n't");
+    (plain && !digit(before) && !digit(after) && !words(before) && !words(after))
+        .then(|| found.text.into_owned())
+}
+
+/// Whether a text with formulas has words beside them.
+pub(crate) fn words_outside(text: &str) -> bool {
+    text.split('$').step_by(2).any(|part| part.contains(char::is_alphabetic) || part.contains('\n'))
+}
+
+/// Whether a response ends with a text, and what stands before it announces an answer: "The final answer is: ...".
+pub(crate) fn announces(text: &str, answer: &str) -> bool {
+    let ends = |text: &str| text.trim_end().trim_end_matches(['.', '*', '"']).trim_end().len();
+    let (text, answer) = (&text[..ends(text)], &answer[..ends(answer)]);
+    let Some(before) = text.strip_suffix(answer).filter(|_| !answer.is_empty()) else { return false };
+    let near = &before[ceil(before, before.len().saturating_sub(MAX_ANNOUNCEMENT))..];
+    let Some(mark) = Marks::new(near, 0).find(|mark| mark.announces == Announces::Answer) else {
+        return false;
+    };
+    let between = near[mark.end..].trim_matches(|c: char| c.is_whitespace() || "*_`\":：$".contains(c));
+    matches!(between, "" | "is" | "are" | "是" | "为") && !denial::is_denied_before(near, mark.end)
 }
 
 // Boxes.
@@ -218,7 +267,7 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
     let Some(mut content) = last.content.clone() else { return Err(Bound::Unbalanced) };
     // An empty box may quote the task. The last one that is filled counts.
     let mut boxes = 1;
-    while text[content.clone()].trim().is_empty() {
+    while is_blank(&text[content.clone()]) {
         let Some(previous) = box_before(text, start, last.start) else { return Err(Bound::Empty) };
         boxes += 1;
         if boxes > MAX_BOXES {
@@ -237,7 +286,7 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
         && let Some(content) = previous.content
         && first - previous.end <= MAX_GAP
         && is_joint(&text[previous.end..first])
-        && !text[content.clone()].trim().is_empty()
+        && !is_blank(&text[content.clone()])
     {
         joined.push(content);
         first = previous.start;
@@ -254,12 +303,29 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
             span: first..end,
         }));
     }
-    let parts: Vec<&str> = joined.iter().rev().map(|part| &text[part.clone()]).collect();
-    let mut answer = parts.join(", ");
+    joined.reverse();
+    let mut answer = listed(text, &joined);
     if percent {
         answer.push_str("\\%");
     }
     Ok(Some(Found { rule: Rule::Box, text: Cow::Owned(answer), span: first..end }))
+}
+
+/// The parts of a text as one list, with the "or" that stands between them.
+fn listed(text: &str, parts: &[Range<usize>]) -> String {
+    let mut list = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        if let Some(before) = index.checked_sub(1).map(|before| &parts[before]) {
+            let gap = text[before.end..part.start].split(|c: char| !c.is_alphabetic());
+            list.push_str(if gap.into_iter().any(|word| matches!(word, "or" | "或")) {
+                " \\text{ or } "
+            } else {
+                ", "
+            });
+        }
+        list.push_str(text[part.clone()].trim());
+    }
+    list
 }
 
 /// Whether what stands between two boxes makes them one list: a comma, "and" or "or", and little else.
@@ -313,7 +379,7 @@ fn answer_tag(text: &str, start: usize) -> Option<Found<'_>> {
 }
 
 fn hash(text: &str, start: usize) -> Option<Found<'_>> {
-    let at = start + memmem::rfind(&text.as_bytes()[start..], b"####")? + 4;
+    let at = start + memmem::rfind(&text.as_bytes()[start..], HASH.as_bytes())? + HASH.len();
     let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |line| at + line);
     let content = trimmed(text, at..end);
     // A heading is no answer.
@@ -323,7 +389,10 @@ fn hash(text: &str, start: usize) -> Option<Found<'_>> {
     if !line.is_empty() && text[end..].trim().is_empty() {
         return phrase(text, content.start).or_else(|| Some(Found::at(Rule::Hash, text, content)));
     }
-    if !line.starts_with(answers)
+    let word = matches!(line, "yes" | "no" | "Yes" | "No" | "true" | "false" | "True" | "False")
+        || line.len() == 1 && line.bytes().all(|c| c.is_ascii_uppercase());
+    if !word
+        && !line.starts_with(answers)
         && (prose_words(line) > 0 || !line.contains(['=', '^', '<', '>', '\\', '+']))
     {
         return None;
@@ -334,27 +403,27 @@ fn hash(text: &str, start: usize) -> Option<Found<'_>> {
 // Phrases.
 
 fn phrase(text: &str, start: usize) -> Option<Found<'_>> {
-    let bytes = text.as_bytes();
-    // The last place of each word that was not tried yet: a word that is missing is looked for once.
-    let mut places: Vec<(usize, &[u8])> = WORDS
-        .iter()
-        .filter_map(|word| {
-            memmem::rfind(&bytes[start..], word.as_bytes()).map(|at| (start + at, word.as_bytes()))
-        })
-        .collect();
-    for _ in 0..MAX_PHRASES {
-        let (index, (at, word)) = places.iter().copied().enumerate().max_by_key(|(_, (at, _))| *at)?;
-        if let Some(found) = announced(text, at + word.len()) {
-            return Some(found);
-        }
-        match memmem::rfind(&bytes[start..at], word) {
-            Some(earlier) => places[index].0 = start + earlier,
-            None => {
-                places.swap_remove(index);
-            }
-        }
+    if let Some(found) = answer_line(text, start) {
+        return Some(found);
     }
-    None
+    Marks::new(text, start).take(MAX_PHRASES).find_map(|mark| match mark.announces {
+        Announces::Answer => announced(text, mark.end),
+        Announces::Option => choice(text, mark.end),
+    })
+}
+
+/// `A: 50` as the last line.
+fn answer_line(text: &str, start: usize) -> Option<Found<'_>> {
+    let kept = text[start..].trim_end();
+    let line = start + kept.rfind('\n')? + 1;
+    let content = trimmed(text, line..start + kept.len());
+    let answer = text[content.clone()].strip_prefix("A:")?;
+    let number = answer.trim_start().starts_with(|c: char| c.is_ascii_digit() || "$\\-".contains(c));
+    if !number {
+        return None;
+    }
+    segment(text, trimmed(text, content.start + 2..content.end))
+        .map(|found| Found { rule: Rule::Phrase, ..found })
 }
 
 /// "The final answer is" with a number or a formula, as a commitment that is later than a box.
@@ -382,9 +451,6 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     let window_end = floor(text, (at + MAX_ANNOUNCEMENT).min(text.len()));
     let window = &text[at..window_end];
     let line = window.find('\n').map_or(window.len(), |line| line);
-    if ["ption", "hoice", "选"].iter().any(|word| text[..at].ends_with(word)) {
-        return choice(text, at);
-    }
     if denial::is_denied_before(text, at) {
         return None;
     }
@@ -405,7 +471,7 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     let stop = head.find(['$', '.']).map_or(head.len(), |stop| stop);
     let head = &head[..head.find("\\(").map_or(stop, |math| stop.min(math))];
     let mut from = None;
-    for verb in [":", "：", " is", " are", " be ", "=", "是", "为"] {
+    for verb in VERBS {
         if let Some(found) = head.find(verb) {
             let after = found + verb.len();
             let whole_word =
@@ -432,7 +498,7 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
         }
     };
     // Another announcement right behind: "Answer: the answer is 5" is found by the later word already.
-    let end = sentence_end(text, content);
+    let end = with_value(text, content, sentence_end(text, content));
     // What the answer is not ends it.
     let contrast = [", not ", " and not ", " (not ", " rather than ", " instead of "];
     let contrast = contrast.iter().filter_map(|words| text[content..end].find(words)).min();
@@ -442,6 +508,18 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
         return None;
     }
     segment(text, content).map(|found| Found { rule: Rule::Phrase, ..found })
+}
+
+/// Where the value ends that stands behind the letter of a choice, as in "C. 12": a dot there ends no sentence.
+fn with_value(text: &str, from: usize, end: usize) -> usize {
+    let letter = text[from..end].trim_matches(['*', '(', ')']);
+    if letter.len() != 1 || !letter.bytes().all(|c| c.is_ascii_uppercase()) || !text[end..].starts_with(". ")
+    {
+        return end;
+    }
+    let near = floor(text, (end + MAX_ANNOUNCEMENT).min(text.len()));
+    let line = text[end..near].lines().next().unwrap_or("");
+    if prose_words(line) == 0 { end + line.len() } else { end }
 }
 
 /// What a sentence that denies an answer says instead: "but 43", "It is 43".
@@ -463,16 +541,20 @@ fn corrected(text: &str, at: usize) -> Option<Found<'_>> {
     segment(text, trimmed(text, instead?)).map(|found| Found { rule: Rule::Phrase, ..found })
 }
 
-/// The capital letter after "option" or "choice".
+/// The letter of the option that is chosen, with all that are listed beside it.
 fn choice(text: &str, at: usize) -> Option<Found<'_>> {
-    let rest = text[at..].trim_start_matches([' ', ':', '：', '项', '*', '(', '$']);
-    let rest = rest.strip_prefix("is ").unwrap_or(rest).trim_start_matches([' ', '*', '(', '$']);
-    let first = rest.chars().next().filter(char::is_ascii_uppercase)?;
-    if rest[first.len_utf8()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '\'') {
-        return None;
+    let from = chosen_letter(text, at)?;
+    let mut to = from + 1;
+    let line_end = floor(text, (from + MAX_ANNOUNCEMENT).min(text.len()));
+    let line = text[from..line_end].lines().next().map_or(from, |line| from + line.len());
+    while let Some(next) = text[to..line].find(|c: char| c.is_ascii_uppercase()).map(|next| to + next) {
+        let alone = !text[next + 1..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '\'');
+        if !alone || !is_listed(&text[to..next]) {
+            break;
+        }
+        to = next + 1;
     }
-    let from = text.len() - rest.len();
-    Some(Found::at(Rule::Phrase, text, from..from + 1))
+    Some(Found::at(Rule::Phrase, text, from..to))
 }
 
 /// Steps over spaces, quotes, stars, headings and tags of markup.
@@ -499,6 +581,8 @@ fn sentence_end(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let limit = bytes.len().min(from + MAX_SENTENCE);
     let mut at = from;
+    // Once a closing brace is missing, it is missing for the rest of the sentence.
+    let mut closes = true;
     while at < limit {
         match bytes[at] {
             b'\n' => return at,
@@ -506,15 +590,33 @@ fn sentence_end(text: &str, from: usize) -> usize {
                 let double = bytes.get(at + 1) == Some(&b'$');
                 let open = at + 1 + usize::from(double);
                 match memchr::memchr(b'$', &bytes[open..limit]) {
-                    Some(close) => at = open + close + usize::from(double),
-                    None => at = open - 1,
+                    Some(close) if double || !is_money(text, open..open + close) => {
+                        at = open + close + usize::from(double);
+                    }
+                    _ => at = open - 1,
                 }
             }
+            b'\\' if bytes.get(at + 1) == Some(&b'$') => at += 1,
             b'\\' if matches!(bytes.get(at + 1), Some(b'[' | b'(')) => {
                 let closer: &[u8] = if bytes[at + 1] == b'[' { b"\\]" } else { b"\\)" };
                 if let Some(close) = memmem::find(&bytes[at..limit], closer) {
                     at += close + 1;
                 }
+            }
+            b'\\' if closes && bytes[at..limit].starts_with(BEGIN) => match environment_end(bytes, at, limit)
+            {
+                Some(end) => at = end - 1,
+                None => closes = false,
+            },
+            b'{' if closes => match closing_brace(bytes, at, limit) {
+                Some(close) => at = close,
+                None => closes = false,
+            },
+            // A remark in brackets may have dots.
+            b'(' => {
+                let near = floor(text, (at + MAX_ANNOUNCEMENT).min(limit));
+                let line = text[at..near].lines().next().unwrap_or("");
+                at += line.find(')').unwrap_or(0);
             }
             b'.' if bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace) => return at,
             b'<' if bytes[at..].starts_with(b"</") || bytes[at..].starts_with(b"<|") => return at,
@@ -526,12 +628,31 @@ fn sentence_end(text: &str, from: usize) -> usize {
     at.min(bytes.len())
 }
 
+const BEGIN: &[u8] = b"\\begin{";
+
+/// Where the environment that begins at `at` ends, with those inside of it.
+fn environment_end(bytes: &[u8], at: usize, limit: usize) -> Option<usize> {
+    let (mut depth, mut at) = (0, at);
+    loop {
+        at += memchr::memchr(b'\\', &bytes[at..limit])?;
+        if bytes[at..limit].starts_with(BEGIN) {
+            depth += 1;
+        } else if bytes[at..limit].starts_with(b"\\end{") {
+            depth -= 1;
+            if depth == 0 {
+                return Some(at + memchr::memchr(b'}', &bytes[at..limit])? + 1);
+            }
+        }
+        at = (at + 2).min(limit);
+    }
+}
+
 /// The answer inside a sentence: a formula at its beginning, all of it if it is mathematics, or its last formula or
 /// number.
 fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
     let mut range = range;
     // Markup around the answer.
-    let end_markup: &[char] = &['*', '"', '`', ' ', '}', ',', ';'];
+    let end_markup: &[char] = &['*', '"', '`', '_', ' ', '}', ',', ';'];
     let inner = &text[range.clone()];
     let kept = inner.trim_end_matches(end_markup);
     if !kept.contains('{') || kept.matches('{').count() == kept.matches('}').count() {
@@ -565,6 +686,9 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
     {
         return Some(found);
     }
+    if let Some(len) = leading_number(inner) {
+        return Some(Found::at(Rule::Phrase, text, range.start..range.start + len));
+    }
     if !is_sentence(inner) {
         return Some(Found::at(Rule::Phrase, text, range));
     }
@@ -576,6 +700,51 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
         (None, Some(number)) => Some(number),
         (None, None) => Some(Found::at(Rule::Phrase, text, range)),
     }
+}
+
+/// Where the number ends, with what is counted, that a sentence begins with before it says more about it: "12 cars, since
+/// there are 3", "12 after 3 days", "12 (3 a day)".
+fn leading_number(text: &str) -> Option<usize> {
+    const ABOUT: [&str; 14] = [
+        "since", "because", "as", "after", "before", "when", "while", "during", "given", "where", "which",
+        "assuming", "although", "though",
+    ];
+    const CORRECTING: [&str; 11] =
+        ["but", "wait", "no", "not", "actually", "instead", "rather", "equals", "altogether", "total", "or"];
+    let sign = text.len() - text.trim_start_matches(['-', '+', '−', '$', '\\']).len();
+    let number = |c: char| c.is_ascii_digit() || ".,/%".contains(c);
+    let len = text[sign..].find(|c| !number(c)).filter(|len| *len > 0)?;
+    let number = text[sign..sign + len].trim_end_matches(['.', ',']);
+    let first = sign + number.len();
+    if !number.starts_with(|c: char| c.is_ascii_digit()) || !text[first..].starts_with([' ', ',']) {
+        return None;
+    }
+    let mut words = Vec::new();
+    let mut end = first;
+    let mut comma = text[first..].starts_with(',');
+    let mut rest = text[first..].trim_start_matches([' ', ',']);
+    loop {
+        let word = rest.split(' ').next().filter(|word| !word.is_empty())?;
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let lower = bare.to_lowercase();
+        // What is counted may stand in brackets.
+        if word.starts_with('(') && rest.ends_with(')') && !rest.contains(|c: char| c.is_ascii_digit()) {
+            return words.is_empty().then_some(text.len());
+        }
+        if word.starts_with('(') && !comma || ABOUT.contains(&lower.as_str()) {
+            break;
+        }
+        words.push(bare);
+        if comma || words.len() > 4 || bare.is_empty() {
+            return None;
+        }
+        end = text.len() - rest.len() + word.trim_end_matches([',', ')']).len();
+        comma = word.ends_with(',');
+        rest = rest[word.len()..].trim_start_matches(' ');
+    }
+    let corrects = |word: &str| CORRECTING.contains(&word.to_lowercase().as_str());
+    let corrected = rest.split(|c: char| !c.is_alphabetic()).any(corrects);
+    (name_what_is_counted(&words) && !corrected).then_some(end)
 }
 
 /// Whether a text is prose: more than one word that is no unit, no function and no command.

@@ -14,12 +14,16 @@ use crate::number;
 use crate::options::{Options, Order, Percent, Units};
 use crate::real;
 use crate::unit;
-use crate::value::{Decimal, Interval, Named, Quantity, Value};
+use crate::value::{Answer, Decimal, Interval, Named, Quantity, Value};
 
 /// Digits from which a rounded decimal stands for a value that does not terminate.
 const MIN_ROUNDED_DIGITS: u32 = 8;
 /// Digits from which one that is cut off does too.
 const MIN_CUT_DIGITS: u32 = 10;
+/// Digits from which an answer may say its value and the rounding of it.
+const MIN_SAID_DIGITS: u32 = 3;
+/// Digits of a double as programs print it. Two of them may differ in the sixteenth.
+pub(crate) const DOUBLE_DIGITS: u32 = 16;
 
 /// A value and the tree that holds its expressions.
 type Side<'a> = (&'a Tree, &'a Value);
@@ -56,6 +60,15 @@ pub(crate) struct Judge<'a> {
     pub(crate) options: &'a Options,
     pub(crate) work: &'a mut Work,
     pub(crate) how: How,
+    /// The tree of the reference.
+    pub(crate) own: Option<&'a Tree>,
+}
+
+/// What a chain of equalities says: its value, and the rounding that it ends with.
+#[derive(Clone, Copy)]
+struct Chained<'v> {
+    exact: &'v Value,
+    rounded: Option<&'v Value>,
 }
 
 impl Judge<'_> {
@@ -89,7 +102,18 @@ impl Judge<'_> {
             }
             (Value::Ratio(parts), Value::Quantity(_)) => self.ratio_is((a.0, parts), b),
             (Value::Quantity(_), Value::Ratio(parts)) => self.ratio_is((b.0, parts), a),
-            (Value::Relation(..), Value::Relation(..)) => self.relations(a, b),
+            (Value::Relation(..), Value::Relation(..)) => match (self.identity(a)?, self.identity(b)?) {
+                (Some(x), Some(y)) => self.equal((a.0, x), (b.0, y)),
+                _ => self.relations(a, b),
+            },
+            (Value::Relation(..), Value::Quantity(_)) => match self.identity(a)? {
+                Some(value) => self.equal((a.0, value), b),
+                None => Ok(false),
+            },
+            (Value::Quantity(_), Value::Relation(..)) => match self.identity(b)? {
+                Some(value) => self.equal(a, (b.0, value)),
+                None => Ok(false),
+            },
             (Value::Tuple(parts), Value::Tuple(others)) | (Value::Ratio(parts), Value::Ratio(others)) => {
                 self.in_order(a.0, parts, b.0, others)
             }
@@ -108,6 +132,17 @@ impl Judge<'_> {
             _ if is_region(a.1) || is_region(b.1) => self.regions(a, b),
             _ => Ok(false),
         }
+    }
+
+    /// Whether one answer is a list of spellings with "or" between them, and all of them equal the other one.
+    pub(crate) fn is_either(&mut self, a: &Answer, b: &Answer) -> bool {
+        let (parts, other) = match (&a.value, &b.value) {
+            (Value::List(parts), other) if a.either && !b.either => ((&a.tree, parts), (&b.tree, other)),
+            (other, Value::List(parts)) if b.either && !a.either => ((&b.tree, parts), (&a.tree, other)),
+            _ => return false,
+        };
+        !matches!(other.1, Value::List(_))
+            && parts.1.iter().all(|part| self.equal((parts.0, part), other) == Ok(true))
     }
 
     fn set_of_one(&mut self, set: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, Bound> {
@@ -168,7 +203,9 @@ impl Judge<'_> {
             }
         }
         let (Some(x), Some(y)) = (self.value_of(a)?, self.value_of(b)?) else { return Ok(false) };
-        self.equal((a.0, x), (b.0, y))
+        Ok(self.equal((a.0, x.exact), (b.0, y.exact))?
+            || self.is_rounded(a.0, x, (b.0, y.rounded.unwrap_or(y.exact)))?
+            || self.is_rounded(b.0, y, (a.0, x.exact))?)
     }
 
     fn one_named(&mut self, named: (&Tree, &Named), other: Side<'_>) -> Result<bool, Bound> {
@@ -176,26 +213,75 @@ impl Judge<'_> {
             return self.named_is_relation(named, other);
         }
         match self.value_of(named)? {
-            Some(value) => self.equal((named.0, value), other),
+            Some(value) => {
+                Ok(self.equal((named.0, value.exact), other)? || self.is_rounded(named.0, value, other)?)
+            }
             None => Ok(false),
         }
     }
 
     /// The value of a chain of equalities, if it is true.
-    fn value_of<'v>(&mut self, named: (&Tree, &'v Named)) -> Result<Option<&'v Value>, Bound> {
-        let Some((last, rest)) = named.1.members.split_last() else { return Ok(None) };
-        for member in rest {
-            if !self.equal((named.0, member), (named.0, last))? {
+    fn value_of<'v>(&mut self, named: (&Tree, &'v Named)) -> Result<Option<Chained<'v>>, Bound> {
+        let Some((last, mut rest)) = named.1.members.split_last() else { return Ok(None) };
+        let (mut exact, mut rounded) = (last, named.1.rounded.as_ref());
+        // A chain may end with the rounding of its value: `8/3 = 2.667`.
+        if let Some((previous, earlier)) = rest.split_last()
+            && !self.equal((named.0, previous), (named.0, last))?
+        {
+            (exact, rest) = (previous, earlier);
+            rounded = Some(last);
+            let is_decimal =
+                matches!(last, Value::Quantity(Quantity { decimal: Some(form), .. }) if form.places > 0);
+            if !is_decimal || !self.rounds(named.0, exact, last)? {
                 return Ok(None);
             }
         }
-        Ok(Some(last))
+        for member in rest {
+            if !self.equal((named.0, member), (named.0, exact))? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Chained { exact, rounded }))
+    }
+
+    /// Whether a value is the rounded number that a chain ends with.
+    fn is_rounded(&mut self, tree: &Tree, chain: Chained<'_>, other: Side<'_>) -> Result<bool, Bound> {
+        let Some(rounded) = chain.rounded else { return Ok(false) };
+        Ok(self.equal((tree, rounded), other)? && self.rounds(tree, chain.exact, rounded)?)
+    }
+
+    /// Whether a number is the rounding of a value. An answer needs three digits and a value that no decimal is; what a
+    /// reference says is taken for meant.
+    fn rounds(&mut self, tree: &Tree, exact: &Value, rounded: &Value) -> Result<bool, Bound> {
+        let (Value::Quantity(exact), Value::Quantity(rounded)) = (exact, rounded) else { return Ok(false) };
+        let Some(mut center) = tree.rational(rounded.expr.root).cloned() else { return Ok(false) };
+        let places = rounded.decimal.map_or(0, |decimal| decimal.places);
+        let half = RBig::from_parts(IBig::ONE, UBig::from(2u8));
+        let mut unit = number::mul(&half, &number::power_of_ten(-i64::from(places), self.work)?, self.work)?;
+        if rounded.percent && !exact.percent {
+            let hundred = RBig::from(100u8);
+            center = number::div(&center, &hundred, self.work)?;
+            unit = number::div(&unit, &hundred, self.work)?;
+        }
+        let trusted = self.own.is_some_and(|own| std::ptr::eq(own, tree));
+        let ends = tree.rational(exact.expr.root).is_some_and(number::terminates);
+        let digits = rounded.decimal.map_or(0, |decimal| if places > 0 { decimal.significant } else { 0 });
+        if !trusted && (ends || digits < MIN_SAID_DIGITS) {
+            return Ok(false);
+        }
+        match tree.rational(exact.expr.root) {
+            Some(value) => {
+                let distance = number::add(value, &-center, self.work)?;
+                Ok((if distance.sign() == Sign::Negative { -distance } else { distance }) <= unit)
+            }
+            None => Ok(self.near((tree, exact.expr), &center, &unit)? == Some(true)),
+        }
     }
 
     /// `name = value` as an expression that is zero, in a tree of its own.
     fn equation_of(&mut self, named: (&Tree, &Named)) -> Result<Option<(Tree, Expr)>, Bound> {
         let Some(letter) = named.1.letter else { return Ok(None) };
-        let Some(value) = self.value_of(named)?.and_then(Value::expr) else { return Ok(None) };
+        let Some(value) = self.value_of(named)?.and_then(|value| value.exact.expr()) else { return Ok(None) };
         let mut tree = named.0.clone();
         let difference = tree.difference(letter, value, self.work)?;
         Ok(Some((tree, difference)))
@@ -244,6 +330,22 @@ impl Judge<'_> {
     }
 
     // Relations.
+
+    /// The last side of an identity, which holds whatever its letters are: it says what its sides are worth.
+    fn identity<'v>(&mut self, side: (&Tree, &'v Value)) -> Result<Option<&'v Value>, Bound> {
+        let Value::Relation(sides, relations) = side.1 else { return Ok(None) };
+        let Some((last, rest)) = sides.split_last() else { return Ok(None) };
+        let plain = |side: &Value| side.expr().is_some();
+        if !relations.iter().all(|relation| *relation == Rel::Equal) || !sides.iter().all(plain) {
+            return Ok(None);
+        }
+        for other in rest {
+            if !self.equal((side.0, other), (side.0, last))? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(last))
+    }
 
     /// The difference of the two sides of a relation, in a tree of its own.
     fn difference_of(&mut self, side: Side<'_>) -> Result<Option<(Tree, Expr)>, Bound> {
@@ -333,6 +435,15 @@ impl Judge<'_> {
                 return Ok(value == number);
             }
         }
+        for (with, without) in [(a, b), (b, a)] {
+            if self.options.units != Units::Strict
+                && without.1.unit.is_none()
+                && let Some(number) = square_metres(with.0, with.1.expr)
+                && let Some(value) = without.0.rational(without.1.expr.root)
+            {
+                return Ok(value == number);
+            }
+        }
         let (x, y) = ((a.0, a.1.expr, a.1.decimal), (b.0, b.1.expr, b.1.decimal));
         match (a.1.percent, b.1.percent) {
             (true, false) => self.percent(x, y),
@@ -372,11 +483,37 @@ impl Judge<'_> {
         {
             return Ok(close);
         }
+        if let Some(same) = self.same_double(a, b)? {
+            return Ok(same);
+        }
         match (a.2, b.2) {
             (Some(decimal), None) => self.rounded((a.0, a.1), decimal, (b.0, b.1)),
             (None, Some(decimal)) => self.rounded((b.0, b.1), decimal, (a.0, a.1)),
             _ => self.exprs((a.0, a.1), (b.0, b.1)),
         }
+    }
+
+    /// Whether two numbers that end, of which one has the digits of a double, are at most one unit of the sixteenth apart:
+    /// `0.1 + 0.2` is printed as `0.30000000000000004`.
+    fn same_double(
+        &mut self,
+        a: (&Tree, Expr, Option<Decimal>),
+        b: (&Tree, Expr, Option<Decimal>),
+    ) -> Result<Option<bool>, Bound> {
+        // A unit of the sixteenth digit, as a power of ten.
+        let unit = |form: Option<Decimal>| {
+            let form = form.filter(|form| (DOUBLE_DIGITS..=DOUBLE_DIGITS + 1).contains(&form.significant))?;
+            Some(i64::from(form.significant) - i64::from(form.places) - i64::from(DOUBLE_DIGITS))
+        };
+        let Some(unit) = unit(a.2).max(unit(b.2)) else { return Ok(None) };
+        let (Some(x), Some(y)) = (a.0.rational(a.1.root), b.0.rational(b.1.root)) else { return Ok(None) };
+        if !number::terminates(x) || !number::terminates(y) {
+            return Ok(None);
+        }
+        self.how = self.how.max(How::Exact);
+        let distance = number::add(x, &-y.clone(), self.work)?;
+        let distance = if distance.sign() == Sign::Negative { -distance } else { distance };
+        Ok(Some(distance <= number::power_of_ten(unit, self.work)?))
     }
 
     /// Whether one of two numbers is within a relative tolerance of the other.
@@ -556,8 +693,9 @@ impl Judge<'_> {
 
     fn contained(&mut self, x: &[Side<'_>], y: &[Side<'_>]) -> Result<bool, Bound> {
         let is_set = |side: &Side<'_>| matches!(side.1, Value::Set(_));
-        'members: for left in x {
-            for right in y {
+        'members: for (index, left) in x.iter().enumerate() {
+            // The member at the same place first: most collections are in the same order.
+            for right in y.get(index).into_iter().chain(y) {
                 if is_set(left) == is_set(right) && self.equal(*left, *right)? {
                     continue 'members;
                 }
@@ -609,6 +747,20 @@ fn number_and_letter(tree: &Tree, expr: Expr) -> Option<(&RBig, &str)> {
         }
         _ => None,
     }
+}
+
+/// The number of `50m^2` and `50m^3`, whose letter is the metre beside a number without a unit.
+fn square_metres(tree: &Tree, expr: Expr) -> Option<&RBig> {
+    let Node::Product(factors) = tree.node(expr.root) else { return None };
+    let [a, b] = factors[..] else { return None };
+    let (number, power) = match (tree.node(a), tree.node(b)) {
+        (Node::Number(value), Node::Pow(base, power)) | (Node::Pow(base, power), Node::Number(value)) => {
+            let metre = matches!(tree.node(*base), Node::Letter(name) if tree.name(*name) == "m");
+            (value, tree.rational(*power).filter(|_| metre)?)
+        }
+        _ => return None,
+    };
+    matches!(number::small(power), Some(2 | 3)).then_some(number)
 }
 
 fn name_of(value: &Value) -> Option<&str> {

@@ -87,7 +87,7 @@ impl Judge<'_> {
             Value::Set(values) => Some(Region::Finite(values.iter().collect())),
             Value::Empty => Some(Region::Finite(Vec::new())),
             Value::Named(named) => match self.value_of((side.0, named))? {
-                Some(value) => self.region((side.0, value))?,
+                Some(value) => self.region((side.0, value.exact))?,
                 None => None,
             },
             Value::SetOp(op, a, b) => {

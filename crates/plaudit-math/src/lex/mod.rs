@@ -222,6 +222,12 @@ impl Lexer<'_, '_> {
         )
     }
 
+    /// Whether nothing that a function could be applied to follows a name: `\mathrm{min}` is then the minute.
+    fn ends_value(&self, after: usize) -> bool {
+        let rest = self.text[after..].trim_start_matches(['}', ' ', '~', '$']);
+        rest.is_empty() || rest.starts_with([',', ';', '.', '/', ')', ']']) || rest.starts_with("\\text")
+    }
+
     fn word(&mut self, start: usize, end: usize) -> Result<usize, Bound> {
         let mut stop = start;
         while self.at(stop, end).is_ascii_alphabetic() {
@@ -287,13 +293,14 @@ impl Lexer<'_, '_> {
             return Err(Bound::Unsupported);
         }
         match name {
-            "left" | "right" | "bigl" | "bigr" | "Bigl" | "Bigr" | "biggl" | "biggr" | "lvert" | "rvert" => {
+            "left" | "right" | "mleft" | "mright" | "bigl" | "bigr" | "Bigl" | "Bigr" | "biggl" | "biggr"
+            | "lvert" | "rvert" => {
                 if name.ends_with("vert") {
                     let kind =
                         if name == "lvert" { Kind::Open(Bracket::Bar) } else { Kind::Close(Bracket::Bar) };
                     return self.single(kind, start, stop - start);
                 }
-                let opens = name.ends_with(['t', 'l']) && name != "right";
+                let opens = name.ends_with(['t', 'l']) && !name.ends_with("right");
                 while self.at(stop, end) == b' ' {
                     stop += 1;
                 }
@@ -357,8 +364,14 @@ impl Lexer<'_, '_> {
                 Ok(after)
             }
             _ => {
-                let kind = command_kind(name).unwrap_or(Kind::Unknown);
-                self.single(kind, start, stop - start)
+                let kind = command_kind(name);
+                // A space that lost its own, as in `\quadx`.
+                let space = ["qquad", "quad"].into_iter().find(|space| name.starts_with(space));
+                if let (None, Some(space)) = (kind, space) {
+                    self.spaced = true;
+                    return Ok(start + 1 + space.len());
+                }
+                self.single(kind.unwrap_or(Kind::Unknown), start, stop - start)
             }
         }
     }
@@ -461,7 +474,8 @@ impl Lexer<'_, '_> {
         if blackboard {
             return self.push(if trimmed == "R" { Kind::Reals } else { Kind::Word }, start, end);
         }
-        if let Some(kind) = plain_word(trimmed).or_else(|| named_function(trimmed)) {
+        let unit = upright && self.after_value() && unit::is_unit_word(trimmed) && self.ends_value(content.1);
+        if let Some(kind) = plain_word(trimmed).or_else(|| named_function(trimmed)).filter(|_| !unit) {
             return self.push(kind, start, end);
         }
         let one = trimmed.chars().count() == 1;
@@ -508,8 +522,8 @@ impl Lexer<'_, '_> {
                 places = Some(fraction.len());
                 plain = false;
                 i = after.map_or(stop, |after| after);
-            } else if self.text[stop..end].trim().is_empty() || self.at(stop, end) == b' ' {
-                // A dot that ends a sentence.
+            } else if self.text[stop..end].trim().is_empty() || b" /*+-^)".contains(&self.at(stop, end)) {
+                // A dot that ends a sentence, or a number as in `1./3`.
                 i = stop;
             }
         }

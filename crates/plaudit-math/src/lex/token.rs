@@ -2,7 +2,7 @@
 
 use dashu_ratio::RBig;
 
-use crate::expr::{Big, Fold, Function};
+use crate::expr::{Big, Fold, Function, Hyperbolic};
 
 /// A pair of delimiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,7 @@ pub(crate) enum Kind {
     Over,
     Choose,
     Function(Function),
+    Hyperbolic(Hyperbolic),
     Exp,
     Log,
     Lg,

@@ -1,7 +1,7 @@
 //! The words of mathematics: which commands and plain words are functions, signs and letters.
 
 use super::{Bracket, Kind, Rel};
-use crate::expr::{Big, Fold, Function};
+use crate::expr::{Big, Fold, Function, Hyperbolic};
 
 /// Whether a run of letters is a product of letters, as `abc` and `ABCD`, and not a word. In `prose`, alone or after a
 /// word, short words are words.
@@ -40,6 +40,15 @@ pub(super) fn named_function(word: &str) -> Option<Kind> {
         "arccos" | "acos" => Kind::Function(Arccos),
         "arctan" | "atan" | "arctg" => Kind::Function(Arctan),
         "arccot" | "arcctg" => Kind::Function(Arccot),
+        "sech" => Kind::Hyperbolic(Hyperbolic::Sech),
+        "csch" | "cosech" => Kind::Hyperbolic(Hyperbolic::Csch),
+        "coth" => Kind::Hyperbolic(Hyperbolic::Coth),
+        "arcsinh" | "arsinh" | "asinh" => Kind::Hyperbolic(Hyperbolic::Arsinh),
+        "arccosh" | "arcosh" | "acosh" => Kind::Hyperbolic(Hyperbolic::Arcosh),
+        "arctanh" | "artanh" | "atanh" => Kind::Hyperbolic(Hyperbolic::Artanh),
+        "arccoth" | "arcoth" | "acoth" => Kind::Hyperbolic(Hyperbolic::Arcoth),
+        "arcsech" | "arsech" | "asech" => Kind::Hyperbolic(Hyperbolic::Arsech),
+        "arccsch" | "arcsch" | "acsch" => Kind::Hyperbolic(Hyperbolic::Arcsch),
         "sinh" => Kind::Function(Sinh),
         "cosh" => Kind::Function(Cosh),
         "tanh" => Kind::Function(Tanh),
@@ -111,6 +120,8 @@ pub(super) fn command_kind(name: &str) -> Option<Kind> {
         "rangle" => Kind::Close(Bracket::Angle),
         "lbrace" => Kind::Open(Bracket::Set),
         "rbrace" => Kind::Close(Bracket::Set),
+        "lgroup" => Kind::Open(Bracket::Round),
+        "rgroup" => Kind::Close(Bracket::Round),
         "lbrack" => Kind::Open(Bracket::Square),
         "rbrack" => Kind::Close(Bracket::Square),
         "le" | "leq" | "leqslant" | "leqq" => Kind::Relation(Rel::LessEqual),

@@ -5,9 +5,10 @@ use dashu_ratio::RBig;
 
 use super::{Fail, Parsed, Parser, attach};
 use crate::bound::{Bound, MAX_CELLS};
-use crate::expr::{Expr, Function, Id, Node, integer};
+use crate::expr::{Expr, Function, Hyperbolic, Id, Node, integer};
 use crate::lex::{Bracket, Kind, Rel};
 use crate::number;
+use crate::unit;
 use crate::value::{Decimal, Interval, Quantity, Value};
 
 impl Parser<'_, '_> {
@@ -76,7 +77,13 @@ impl Parser<'_, '_> {
 
     /// Factors with signs, strokes or nothing between them.
     pub(super) fn product(&mut self) -> Parsed<Value> {
-        let first = self.unary()?;
+        let mut first = self.unary()?;
+        while let (Value::Tuple(_), Some(Kind::Times)) = (&first, self.peek()) {
+            let sign = self.slice(self.pos);
+            self.pos += 1;
+            let right = self.unary()?;
+            first = self.vector_product(sign, &first, &right)?.ok_or(Fail::Unparsable)?;
+        }
         if !self.continues_product() {
             return Ok(first);
         }
@@ -86,8 +93,15 @@ impl Parser<'_, '_> {
         while self.continues_product() {
             match self.peek() {
                 Some(Kind::Times) => {
+                    let sign = self.slice(self.pos);
                     self.pos += 1;
-                    let value = self.unary()?;
+                    let mut value = self.unary()?;
+                    if let Some(left) = &matrix
+                        && let Some(product) = self.vector_product(sign, left, &value)?
+                    {
+                        matrix = None;
+                        value = product;
+                    }
                     self.take(value, &mut factors, &mut matrix)?;
                 }
                 Some(Kind::Slash) => {
@@ -132,6 +146,47 @@ impl Parser<'_, '_> {
         }
         factors.push(self.id(&value)?);
         Ok(())
+    }
+
+    /// The dot product (`\cdot`) or the cross product (`\times`) of two vectors of one shape, which have no other product.
+    fn vector_product(&mut self, sign: &str, left: &Value, right: &Value) -> Parsed<Option<Value>> {
+        let (x, y) = match (left, right) {
+            (Value::Tuple(x), Value::Tuple(y)) => (x, y),
+            (Value::Matrix { columns, cells: x }, Value::Matrix { columns: other, cells: y })
+                if columns == other && (*columns == 1 || *columns == x.len()) =>
+            {
+                (x, y)
+            }
+            _ => return Ok(None),
+        };
+        if x.len() < 2 || x.len() != y.len() || x.len() > MAX_CELLS {
+            return Ok(None);
+        }
+        let mut ids = |cells: &[Value]| cells.iter().map(|cell| self.id(cell)).collect::<Parsed<Vec<Id>>>();
+        let (x, y) = (ids(x)?, ids(y)?);
+        match sign {
+            "\\cdot" | "\\bullet" => {
+                let terms: Result<Vec<Id>, Bound> =
+                    x.iter().zip(&y).map(|(a, b)| self.tree.product(&[*a, *b], self.work)).collect();
+                let root = self.tree.sum(&terms?, self.work)?;
+                Ok(Some(self.quantity(root)))
+            }
+            "\\times" if x.len() == 3 => {
+                let mut parts = Vec::new();
+                for (i, j) in [(1, 2), (2, 0), (0, 1)] {
+                    let plus = self.tree.product(&[x[i], y[j]], self.work)?;
+                    let minus = self.tree.product(&[x[j], y[i]], self.work)?;
+                    let minus = self.tree.neg(minus)?;
+                    let root = self.tree.sum(&[plus, minus], self.work)?;
+                    parts.push(self.quantity(root));
+                }
+                Ok(Some(match left {
+                    Value::Matrix { columns, .. } => Value::Matrix { columns: *columns, cells: parts },
+                    _ => Value::Tuple(parts),
+                }))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn matrix_product(&mut self, left: &Value, columns: usize, right: &[Value]) -> Parsed<Value> {
@@ -181,6 +236,7 @@ impl Parser<'_, '_> {
             | Kind::Sqrt
             | Kind::Binom
             | Kind::Function(_)
+            | Kind::Hyperbolic(_)
             | Kind::Exp
             | Kind::Log
             | Kind::Lg
@@ -192,7 +248,9 @@ impl Parser<'_, '_> {
             | Kind::Det
             | Kind::Big(_)
             | Kind::Unevaluated => true,
-            Kind::Open(Bracket::Round) => self.kind(self.pos + 1) != Some(Kind::Mod),
+            Kind::Open(Bracket::Round) => {
+                self.kind(self.pos + 1) != Some(Kind::Mod) && self.remark(self.pos).is_none()
+            }
             Kind::Open(bracket) => !matches!(bracket, Bracket::Set | Bracket::Reversed),
             // An upright letter after a number is a unit, unless more of the product follows.
             Kind::Upright => {
@@ -302,13 +360,27 @@ impl Parser<'_, '_> {
     pub(super) fn in_degrees(&mut self, value: Value) -> Parsed<Value> {
         let Value::Quantity(mut quantity) = value else { return Err(Fail::Unparsable) };
         if !self.trig {
-            quantity.unit = Some("degree".into());
+            let scale = self.temperature_scale();
+            self.pos += usize::from(scale.is_some());
+            quantity.unit = Some(scale.map_or("degree".to_owned(), |scale| format!("degree {scale}")).into());
             return Ok(Value::Quantity(quantity));
         }
         let part = self.tree.number(RBig::from_parts(IBig::ONE, UBig::from(180u8)))?;
         let pi = self.tree.leaf(Node::Pi)?;
         let root = self.tree.product(&[quantity.expr.root, pi, part], self.work)?;
         Ok(self.quantity(root))
+    }
+
+    /// The letter of a scale of temperature behind a degree sign, where nothing is multiplied with it.
+    fn temperature_scale(&self) -> Option<String> {
+        let scale = matches!(self.peek(), Some(Kind::Letter)).then(|| self.slice(self.pos))?;
+        let ends = matches!(
+            self.kind(self.pos + 1),
+            None | Some(
+                Kind::Comma | Kind::Semicolon | Kind::And | Kind::Or | Kind::Close(_) | Kind::Relation(_)
+            )
+        );
+        (ends && matches!(scale, "C" | "F" | "K")).then(|| unit::canonical(scale))
     }
 
     pub(super) fn transposed(&mut self, columns: usize, cells: &[Value]) -> Parsed<Value> {
@@ -370,7 +442,7 @@ impl Parser<'_, '_> {
                 let root = self.tree.binomial(n, k, self.work)?;
                 Ok(self.quantity(root))
             }
-            Kind::Function(_) | Kind::Exp | Kind::Log | Kind::Lg => self.function(kind),
+            Kind::Function(_) | Kind::Hyperbolic(_) | Kind::Exp | Kind::Log | Kind::Lg => self.function(kind),
             Kind::Fold(fold) => {
                 self.pos += 1;
                 let Some(Kind::Open(Bracket::Round | Bracket::Set)) = self.peek() else {
@@ -599,17 +671,12 @@ impl Parser<'_, '_> {
         let of = self.function_argument();
         self.trig = trig;
         let of = of?;
-        let mut inverse = false;
-        if let (Some(power), Kind::Function(function)) = (exponent, kind) {
-            let minus_one = self.tree.rational(power).is_some_and(|power| *power == integer(-1));
-            inverse = minus_one && inverse_of(function).is_some();
-        }
-        let root = match kind {
-            Kind::Function(function) => {
-                let function =
-                    if inverse { inverse_of(function).map_or(function, |other| other) } else { function };
-                self.tree.call(function, of, self.work)?
-            }
+        let minus_one =
+            exponent.and_then(|power| self.tree.rational(power)).is_some_and(|power| *power == integer(-1));
+        let inverse = if minus_one { inverse_of(kind) } else { None };
+        let root = match inverse.unwrap_or(kind) {
+            Kind::Function(function) => self.tree.call(function, of, self.work)?,
+            Kind::Hyperbolic(function) => self.hyperbolic(function, of)?,
             Kind::Exp => {
                 let e = self.tree.leaf(Node::E)?;
                 self.tree.pow(e, of, self.work)?
@@ -627,12 +694,45 @@ impl Parser<'_, '_> {
             }
             _ => return Err(Fail::Unparsable),
         };
-        let root = match exponent.filter(|_| !inverse) {
+        let root = match exponent.filter(|_| inverse.is_none()) {
             Some(exponent) => self.tree.pow(root, exponent, self.work)?,
             None => root,
         };
         self.depth -= 1;
         Ok(self.quantity(root))
+    }
+
+    /// A hyperbolic function by exponentials, logarithms and roots.
+    fn hyperbolic(&mut self, function: Hyperbolic, of: Id) -> Parsed<Id> {
+        use Hyperbolic::{Arcoth, Arcsch, Arsech, Arsinh, Artanh, Coth, Csch, Sech};
+        let (tree, work) = (&mut self.tree, &mut *self.work);
+        let one = tree.number(RBig::ONE)?;
+        let below = match function {
+            Sech => Some(Function::Cosh),
+            Csch => Some(Function::Sinh),
+            Coth => Some(Function::Tanh),
+            _ => None,
+        };
+        if let Some(below) = below {
+            let below = tree.call(below, of, work)?;
+            return Ok(tree.div(one, below, work)?);
+        }
+        // The inverse of a reciprocal is the inverse at the reciprocal.
+        let of = if matches!(function, Arcoth | Arsech | Arcsch) { tree.div(one, of, work)? } else { of };
+        let two = tree.number(integer(2))?;
+        if let Artanh | Arcoth = function {
+            let minus = tree.neg(of)?;
+            let (above, below) = (tree.sum(&[one, of], work)?, tree.sum(&[one, minus], work)?);
+            let quotient = tree.div(above, below, work)?;
+            let log = tree.call(Function::Ln, quotient, work)?;
+            return Ok(tree.div(log, two, work)?);
+        }
+        let sign = if let Arsinh | Arcsch = function { one } else { tree.neg(one)? };
+        let square = tree.pow(of, two, work)?;
+        let inside = tree.sum(&[square, sign], work)?;
+        let root = tree.root(two, inside, work)?;
+        let sum = tree.sum(&[of, root], work)?;
+        Ok(tree.call(Function::Ln, sum, work)?)
     }
 
     /// What a function is applied to: brackets, or the factors up to the next sign or function.
@@ -668,6 +768,7 @@ impl Parser<'_, '_> {
         let Some(Kind::Big(op)) = self.peek() else { return Err(Fail::Unparsable) };
         self.enter()?;
         self.pos += 1;
+        let first_high = if self.eat(Kind::Caret) { Some(self.script()?) } else { None };
         if !self.eat(Kind::Underscore) || self.peek() != Some(Kind::Open(Bracket::Group)) {
             return Err(Fail::Bound(Bound::Unsupported));
         }
@@ -685,10 +786,11 @@ impl Parser<'_, '_> {
         self.end = end;
         let low = low?;
         self.pos = close + 1;
-        if !self.eat(Kind::Caret) {
-            return Err(Fail::Bound(Bound::Unsupported));
-        }
-        let high = self.script()?;
+        let high = match first_high {
+            Some(high) => high,
+            None if self.eat(Kind::Caret) => self.script()?,
+            None => return Err(Fail::Bound(Bound::Unsupported)),
+        };
         self.bound.push(name);
         let body = self.product();
         self.bound.pop();
@@ -701,12 +803,19 @@ impl Parser<'_, '_> {
     }
 }
 
-fn inverse_of(function: Function) -> Option<Function> {
-    Some(match function {
-        Function::Sin => Function::Arcsin,
-        Function::Cos => Function::Arccos,
-        Function::Tan => Function::Arctan,
-        Function::Cot => Function::Arccot,
+/// The inverse of a function, which `^{-1}` behind its name means.
+fn inverse_of(kind: Kind) -> Option<Kind> {
+    Some(match kind {
+        Kind::Function(Function::Sin) => Kind::Function(Function::Arcsin),
+        Kind::Function(Function::Cos) => Kind::Function(Function::Arccos),
+        Kind::Function(Function::Tan) => Kind::Function(Function::Arctan),
+        Kind::Function(Function::Cot) => Kind::Function(Function::Arccot),
+        Kind::Function(Function::Sinh) => Kind::Hyperbolic(Hyperbolic::Arsinh),
+        Kind::Function(Function::Cosh) => Kind::Hyperbolic(Hyperbolic::Arcosh),
+        Kind::Function(Function::Tanh) => Kind::Hyperbolic(Hyperbolic::Artanh),
+        Kind::Hyperbolic(Hyperbolic::Coth) => Kind::Hyperbolic(Hyperbolic::Arcoth),
+        Kind::Hyperbolic(Hyperbolic::Sech) => Kind::Hyperbolic(Hyperbolic::Arsech),
+        Kind::Hyperbolic(Hyperbolic::Csch) => Kind::Hyperbolic(Hyperbolic::Arcsch),
         _ => return None,
     })
 }

@@ -17,6 +17,9 @@ impl Parser<'_, '_> {
         if let Some(value) = self.combination(name)? {
             return Ok(value);
         }
+        if let Some(underscore) = self.raised_before_lowered() {
+            return self.raised_and_lowered(name, underscore);
+        }
         let mut full = String::new();
         if self.bound.iter().any(|bound| &**bound == name) {
             full = self.bound_name(name);
@@ -64,6 +67,54 @@ impl Parser<'_, '_> {
         }
         let root = self.tree.letter(name)?;
         Ok(self.quantity(root))
+    }
+
+    /// Where the subscript stands, if an exponent stands before it: `v^2_0`.
+    fn raised_before_lowered(&self) -> Option<usize> {
+        if self.peek() != Some(Kind::Caret) || self.kind(self.pos + 1) == Some(Kind::Prime) {
+            return None;
+        }
+        let after = match self.kind(self.pos + 1)? {
+            Kind::Open(Bracket::Group) => self.tokens.pair[self.pos + 1] as usize + 1,
+            _ => self.pos + 2,
+        };
+        (self.kind(after) == Some(Kind::Underscore)).then_some(after)
+    }
+
+    /// A letter with its exponent before its subscript. Of `C` and `A` with two numbers it is a combination.
+    fn raised_and_lowered(&mut self, name: &str, underscore: usize) -> Parsed<Value> {
+        let caret = self.pos;
+        self.pos = underscore;
+        let mut full = format!("{name}_");
+        self.subscript(&mut full)?;
+        let after = self.pos;
+        let number = |at: usize| match self.kind(at) {
+            Some(Kind::Open(Bracket::Group)) => matches!(self.kind(at + 1), Some(Kind::Number(_))),
+            kind => matches!(kind, Some(Kind::Number(_))),
+        };
+        let counts = matches!(name, "C" | "A") && number(caret + 1) && number(underscore + 1);
+        self.pos = caret + 1;
+        let exponent = self.script()?;
+        let root = if counts {
+            self.pos = underscore + 1;
+            let n = self.script()?;
+            self.counted(name, n, exponent)?
+        } else {
+            let base = self.tree.letter(&full)?;
+            self.tree.pow(base, exponent, self.work)?
+        };
+        self.pos = after;
+        Ok(self.quantity(root))
+    }
+
+    /// The number of choices of `k` of `n`, which for `A` and `P` are in order.
+    fn counted(&mut self, name: &str, n: Id, k: Id) -> Parsed<Id> {
+        let root = self.tree.binomial(n, k, self.work)?;
+        if name == "C" {
+            return Ok(root);
+        }
+        let ways = self.tree.call(Function::Factorial, k, self.work)?;
+        Ok(self.tree.product(&[root, ways], self.work)?)
     }
 
     /// `^{-1}` before brackets: the inverse of a function.
@@ -154,11 +205,7 @@ impl Parser<'_, '_> {
         let n = self.script()?;
         self.pos += 1;
         let k = self.script()?;
-        let mut root = self.tree.binomial(n, k, self.work)?;
-        if name != "C" {
-            let ways = self.tree.call(Function::Factorial, k, self.work)?;
-            root = self.tree.product(&[root, ways], self.work)?;
-        }
+        let root = self.counted(name, n, k)?;
         Ok(Some(self.quantity(root)))
     }
 

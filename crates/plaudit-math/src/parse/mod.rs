@@ -50,6 +50,8 @@ const PREFIXES: [&str; 12] = [
 ];
 /// Words of a unit.
 const MAX_UNIT_WORDS: usize = 4;
+/// Words of what is counted, in brackets.
+const MAX_REMARK_WORDS: usize = 8;
 
 /// Reads a text into an answer. A text that is not mathematics becomes a text answer; a bound that is broken is an
 /// error.
@@ -68,22 +70,33 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
     if source.is_empty() {
         return Err(Bound::Empty);
     }
+    if let Some(digits) = word::in_digits(without_command(source)) {
+        let answer = parse(&digits, work)?;
+        if let Value::Quantity(_) = answer.value {
+            return Ok(answer);
+        }
+    }
     if let Some(value) = based(source) {
-        return Ok(Answer { tree: Tree::default(), value, parsed: true, big: false });
+        return Ok(Answer::plain(value, true));
     }
     let tokens = match lex(source, work) {
         // A choice with half a bracket, as `B)`.
         Err(Bound::Unbalanced) if source.len() <= 4 && source.ends_with(')') => {
             let value = Value::Text(plain(source).into());
-            return Ok(Answer { tree: Tree::default(), value, parsed: true, big: false });
+            return Ok(Answer::plain(value, true));
+        }
+        // A formula that is cut in two with invisible brackets at the cut.
+        Err(Bound::Unbalanced) if source.contains("\\right.") => {
+            let joined = source.replace("\\right.", "").replace("\\left.", "");
+            return parse(&joined, work);
         }
         tokens => tokens?,
     };
     let mut parser = Parser::new(source, tokens, work);
     match parser.answer() {
         Ok(value) => {
-            let big = parser.big;
-            Ok(Answer { tree: parser.tree, value, parsed: true, big })
+            let (big, either) = (parser.big, parser.either);
+            Ok(Answer { tree: parser.tree, value, parsed: true, big, either })
         }
         Err(Fail::Bound(bound)) => Err(bound),
         Err(Fail::Unparsable) => {
@@ -92,7 +105,7 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
                 return Err(Bound::Empty);
             }
             let parsed = is_prose(&parser.tokens);
-            Ok(Answer { tree: Tree::default(), value: Value::Text(words.into()), parsed, big: false })
+            Ok(Answer::plain(Value::Text(words.into()), parsed))
         }
     }
 }
@@ -129,6 +142,14 @@ fn without_braces(text: &str) -> &str {
         inner = inner[1..inner.len() - 1].trim();
     }
     inner
+}
+
+/// The text without a text command around all of it.
+fn without_command(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix("\\text{").and_then(|rest| rest.strip_suffix('}')) else {
+        return text;
+    };
+    if inner.contains(['{', '}']) { text } else { inner.trim().trim_end_matches('.') }
 }
 
 /// Whether a text that is too long is nested too deeply as well, which says more about it.
@@ -258,6 +279,7 @@ struct Parser<'t, 'w> {
     /// Digits of the number at the current token that are already read, as in `\frac123`.
     taken: usize,
     big: bool,
+    either: bool,
     /// Whether the text is a congruence, once that was asked.
     congruent: Option<bool>,
 }
@@ -284,6 +306,7 @@ impl<'t, 'w> Parser<'t, 'w> {
             bound: Vec::new(),
             taken: 0,
             big: false,
+            either: false,
         }
     }
 
@@ -356,11 +379,47 @@ impl<'t, 'w> Parser<'t, 'w> {
             }
             at += 1;
         }
+        if let Some(value) = self.said_twice()? {
+            return Ok(value);
+        }
         let (values, joint) = self.divided_or_elements(true)?;
         if self.pos < self.end {
             return Err(Fail::Unparsable);
         }
+        self.either = joint == Some(Kind::Or);
         Ok(list(values, joint))
+    }
+
+    /// A set that is said twice with a colon between, as `x > 3: (3, \infty)`. Both must be the same.
+    fn said_twice(&mut self) -> Parsed<Option<Value>> {
+        let mut at = self.pos;
+        let (mut colon, mut inequality) = (None, false);
+        while at < self.end {
+            match self.kind_at(at) {
+                Kind::Open(_) if self.tokens.pair[at] != NONE => at = self.tokens.pair[at] as usize,
+                Kind::Colon if colon.is_some() => return Ok(None),
+                Kind::Colon => colon = Some(at),
+                Kind::Relation(relation) if colon.is_none() => {
+                    inequality |= !matches!(relation, Rel::Equal | Rel::Approx);
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        let Some(colon) = colon.filter(|_| inequality) else { return Ok(None) };
+        let end = std::mem::replace(&mut self.end, colon);
+        let mut members = Vec::new();
+        for end in [colon, end] {
+            self.end = end;
+            let (values, joint) = self.elements(true)?;
+            if self.pos != end {
+                return Err(Fail::Unparsable);
+            }
+            self.pos += 1;
+            members.push(list(values, joint));
+        }
+        self.pos = end;
+        Ok(Some(Value::Named(Box::new(Named { name: None, letter: None, members, rounded: None }))))
     }
 
     /// Steps over "the answer is" and signs that stand before an answer.
@@ -617,16 +676,64 @@ impl<'t, 'w> Parser<'t, 'w> {
         Some(text)
     }
 
+    /// The words in the brackets at `at`, and where they end, if nothing but words stands there, which is no factor.
+    fn remark(&self, at: usize) -> Option<(&'t str, usize)> {
+        let close = self.tokens.pair[at];
+        if close == NONE
+            || close as usize >= self.end
+            || self.kind_at(close as usize) != Kind::Close(Bracket::Round)
+        {
+            return None;
+        }
+        let inside = at + 1..close as usize;
+        let allowed = |kind| {
+            matches!(
+                kind,
+                Kind::Word | Kind::Text | Kind::Upright | Kind::Letter | Kind::Minus | Kind::Unknown
+            )
+        };
+        if inside.is_empty() || !inside.clone().all(|at| allowed(self.kind_at(at))) {
+            return None;
+        }
+        let text = if inside.len() == 1 {
+            self.slice(at + 1)
+        } else {
+            &self.text[self.token(at).end as usize..self.token(close as usize).start as usize]
+        };
+        let text = text.trim();
+        let words = |c: char| c.is_alphabetic() || " .-'~".contains(c);
+        let named = inside.clone().any(|at| matches!(self.kind_at(at), Kind::Word | Kind::Text));
+        // "DVDs", and a unit of one letter that no formula would set off by a space.
+        let plural = text
+            .strip_suffix('s')
+            .is_some_and(|stem| stem.len() > 1 && stem.bytes().all(|c| c.is_ascii_uppercase()));
+        let unit = unit::is_unit_word(text) || self.token(at).spaced && unit::is_unit(text);
+        (text.chars().all(words) && (named || plural || unit)).then_some((text, close as usize + 1))
+    }
+
     /// The unit that follows a value: a few words, powers and a stroke.
     fn unit(&mut self) -> Parsed<Option<String>> {
         if let Some(modulus) = self.modulus() {
             return Ok(Some(modulus));
         }
-        if !matches!(self.peek(), Some(Kind::Text | Kind::Word | Kind::Upright)) {
-            return Ok(None);
-        }
         let mut text = String::new();
         let mut words = Vec::new();
+        let mut most = MAX_UNIT_WORDS;
+        if self.peek() == Some(Kind::Open(Bracket::Round)) {
+            // What is counted may stand in brackets: `9 (apples)`.
+            let Some((remark, after)) = self.remark(self.pos) else { return Ok(None) };
+            // In brackets a quarter is a thing.
+            let counted = |word: &&str| !matches!(*word, "" | "quarter" | "quarters");
+            words.extend(remark.split([' ', '.', '~']).filter(counted));
+            text.push_str(remark);
+            self.pos = after;
+            most = MAX_REMARK_WORDS;
+        } else if !matches!(self.peek(), Some(Kind::Text | Kind::Word | Kind::Upright)) {
+            return Ok(None);
+        }
+        if words.len() > most {
+            return Err(Fail::Unparsable);
+        }
         while let Some(kind) = self.peek() {
             match kind {
                 Kind::Text | Kind::Word | Kind::Upright => {

@@ -3,7 +3,7 @@
 use super::{Fail, Parsed, Parser};
 use crate::bound::{Bound, MAX_DEPTH, MAX_ELEMENTS};
 use crate::expr::{Expr, Function, Id, Node};
-use crate::lex::{Kind, Rel};
+use crate::lex::{Bracket, Kind, Rel};
 use crate::value::{Interval, Named, SetOp, Value};
 
 impl Parser<'_, '_> {
@@ -35,7 +35,11 @@ impl Parser<'_, '_> {
 
     /// Union, intersection and difference of sets.
     pub(super) fn union(&mut self) -> Parsed<Value> {
+        let braced = self.peek() == Some(Kind::Open(Bracket::Group));
         let mut value = self.ratio()?;
+        if braced && matches!(self.peek(), Some(Kind::Cup | Kind::Cap | Kind::Setminus)) {
+            value = as_set(value);
+        }
         let mut count = 0;
         while let Some(kind @ (Kind::Cup | Kind::Cap | Kind::Setminus)) = self.peek() {
             self.pos += 1;
@@ -48,7 +52,9 @@ impl Parser<'_, '_> {
                 Kind::Cap => SetOp::Intersection,
                 _ => SetOp::Difference,
             };
+            let braced = self.peek() == Some(Kind::Open(Bracket::Group));
             let other = self.ratio()?;
+            let other = if braced { as_set(other) } else { other };
             value = Value::SetOp(op, Box::new(value), Box::new(other));
         }
         Ok(value)
@@ -90,7 +96,12 @@ impl Parser<'_, '_> {
             }
             let name = self.name(&values[0]).ok_or(Fail::Unparsable)?;
             let letter = self.letter_of(&values[0]);
-            return Ok(Value::Named(Box::new(Named { name: Some(name.into()), letter, members: vec![set] })));
+            return Ok(Value::Named(Box::new(Named {
+                name: Some(name.into()),
+                letter,
+                members: vec![set],
+                rounded: None,
+            })));
         }
         if relations.iter().any(|relation| matches!(relation, Rel::Equal | Rel::Approx | Rel::In)) {
             return Ok(Value::Relation(values, relations));
@@ -105,7 +116,10 @@ impl Parser<'_, '_> {
         // What stands after an approximation sign is no part of the exact value, unless nothing else is there.
         let exact =
             relations.iter().position(|relation| *relation == Rel::Approx).map_or(values.len(), |at| at + 1);
+        let mut rounded = None;
         if exact > 1 || self.name(&values[0]).is_none() {
+            rounded =
+                if exact < values.len() { values.pop().filter(|value| value.expr().is_some()) } else { None };
             values.truncate(exact);
         }
         let names = values.iter().take_while(|value| self.name(value).is_some()).count();
@@ -113,23 +127,26 @@ impl Parser<'_, '_> {
             let name = self.name(&values[0]);
             let letter = self.letter_of(&values[0]);
             let members = values.split_off(names);
-            return Ok(Value::Named(Box::new(Named { name: name.map(Into::into), letter, members })));
+            let named = Named { name: name.map(Into::into), letter, members, rounded };
+            return Ok(Value::Named(Box::new(named)));
         }
-        if values.len() == 1 {
+        if values.len() == 1 && rounded.is_none() {
             return values.pop().ok_or(Fail::Unparsable);
         }
         if values.len() == 2 && names == 0 && self.name(&values[1]).is_some() {
             let name = self.name(&values[1]);
             let letter = self.letter_of(&values[1]);
             values.truncate(1);
-            return Ok(Value::Named(Box::new(Named { name: name.map(Into::into), letter, members: values })));
+            let named = Named { name: name.map(Into::into), letter, members: values, rounded };
+            return Ok(Value::Named(Box::new(named)));
         }
         // Two names: the first is the name.
         if names == values.len() && values.len() >= 2 {
             let name = self.name(&values[0]);
             let letter = self.letter_of(&values[0]);
             let members = values.split_off(values.len() - 1);
-            return Ok(Value::Named(Box::new(Named { name: name.map(Into::into), letter, members })));
+            let named = Named { name: name.map(Into::into), letter, members, rounded };
+            return Ok(Value::Named(Box::new(named)));
         }
         let constant = values.iter().all(|value| {
             value.expr().is_some_and(|expr| {
@@ -138,7 +155,10 @@ impl Parser<'_, '_> {
             })
         });
         if constant {
-            return Ok(Value::Named(Box::new(Named { name: None, letter: None, members: values })));
+            return Ok(Value::Named(Box::new(Named { name: None, letter: None, members: values, rounded })));
+        }
+        if let [_] = values[..] {
+            return values.pop().ok_or(Fail::Unparsable);
         }
         let relations = vec![Rel::Equal; values.len() - 1];
         Ok(Value::Relation(values, relations))
@@ -202,7 +222,8 @@ impl Parser<'_, '_> {
         };
         let letter = self.letter_of(name);
         let name = self.name(name).map(Into::into);
-        Ok(Some(Value::Named(Box::new(Named { name, letter, members: vec![Value::Reals(intervals)] }))))
+        let members = vec![Value::Reals(intervals)];
+        Ok(Some(Value::Named(Box::new(Named { name, letter, members, rounded: None }))))
     }
 
     /// The name that a value is: a letter, `f(x)`, `AB`, `|AB|`, a quotient, tuple or ratio of names, a short text.
@@ -268,6 +289,15 @@ impl Parser<'_, '_> {
     pub(super) fn letter_of(&self, value: &Value) -> Option<Expr> {
         let expr = value.expr()?;
         matches!(self.tree.node(expr.root), Node::Letter(_) | Node::Apply(..)).then_some(expr)
+    }
+}
+
+/// Numbers in braces without a backslash beside a sign of sets: `{1,2} \cup {3}`.
+fn as_set(value: Value) -> Value {
+    match value {
+        Value::List(values) => Value::Set(values),
+        Value::Quantity(_) => Value::Set(vec![value]),
+        other => other,
     }
 }
 

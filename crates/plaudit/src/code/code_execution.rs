@@ -30,7 +30,8 @@ use std::time::Duration;
 /// Outputs are compared line by line without space at the ends; where a decimal is expected it must be close. Every test gets a verdict: `passed`,
 /// `wrong`, `error`, `time`, `memory` or `output`. CPU time decides about the limit of time, so that a busy host does not make a
 /// right program wrong. A failure of the sandbox makes the rollout invalid, and so do tests that cannot be read and an empty
-/// list of them. A rollout without tests is skipped; a response without code gets 0.
+/// list of them, and a name that the data use and nobody defines. A rollout without tests is skipped; a response without code gets 0. With
+/// `extra.entry_point`, code that does not define that function is its body, where it is one behind the prompt.
 ///
 /// The info holds the number of tests and of those passed, the verdicts in order, why (the first verdict that is not `passed`, or
 /// `no_code`), the end of what that test wrote to standard error, the tier of the sandbox, and the isolation where it is `together`.

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 /// What the keys of results begin with. It changes when the meaning of a result does.
-const PROTOCOL: &[u8] = b"plaudit execution 3";
+const PROTOCOL: &[u8] = b"plaudit execution 4";
 
 /// A program and its tests, to be run or to be found in the journal.
 #[derive(Debug, Clone)]
@@ -88,6 +88,23 @@ impl RowTests {
                 shared.try_lock().map_or(true, |tests| tests.strong_count() > 0)
             }
         }
+    }
+
+    /// What a text is as the body of the function under test. Packed tests are of functions that are written whole.
+    fn completed(&self, text: &str) -> Option<String> {
+        match &self.content {
+            RowContent::Read(tests) => tests.completed(text),
+            RowContent::Unread { .. } => None,
+        }
+    }
+
+    /// Whether the program, and the data beside it, define what the data take for granted.
+    fn check_names(&self, program: &str) -> Result<(), Reason> {
+        let RowContent::Read(tests) = &self.content else { return Ok(()) };
+        let missing = |name: &str| {
+            bad(&format!("they, or the signature in the prompt, use `{name}`, which nothing defines"))
+        };
+        tests.missing_name(program).map_or(Ok(()), |name| Err(missing(name)))
     }
 
     /// How many there are. Packed tests are read for it, those of one row at a time.
@@ -309,7 +326,11 @@ impl<'s> TaskMaker<'s> {
         };
         let tests = tests.map_err(Outcome::invalid)?;
         let response = part(reward.scope, sample.text);
-        match program(response, &reward.written, reward.unfenced) {
+        let program = program(response, &reward.written, reward.unfenced, |text| tests.completed(text));
+        if reward.written.name == "python" {
+            tests.check_names(program.as_deref().unwrap_or("")).map_err(Outcome::invalid)?;
+        }
+        match program {
             Some(program) => Ok(CodeTask { reward: Arc::clone(reward), program: Arc::from(program), tests }),
             None => {
                 let count = tests.count().map_err(Outcome::invalid)? as u64;
@@ -334,10 +355,22 @@ fn part<'t>(scope: Scope, text: &'t Text<'_>) -> &'t str {
     }
 }
 
-fn program<'r>(response: &'r str, language: &Language, unfenced: bool) -> Option<Cow<'r, str>> {
-    let fenced = || response.contains("```") || response.contains("~~~");
-    let whole = || (unfenced && !fenced() && !response.trim().is_empty()).then_some(Cow::Borrowed(response));
-    extract(response, language).or_else(whole)
+/// The program of a response: its code, behind the task's where that makes it one. A response without a fence is a body where it is
+/// indented like one, and else a program only where that is allowed.
+fn program<'r>(
+    response: &'r str,
+    language: &Language,
+    unfenced: bool,
+    completed: impl Fn(&str) -> Option<String>,
+) -> Option<Cow<'r, str>> {
+    let completed = |text: &str| completed(text).filter(|_| language.name == "python").map(Cow::Owned);
+    if let Some(code) = extract(response, language) {
+        return completed(&code).or(Some(code));
+    }
+    let fenced = response.contains("```") || response.contains("~~~");
+    let whole = || (unfenced && !response.trim().is_empty()).then_some(Cow::Borrowed(response));
+    let body = || completed(response).filter(|_| unfenced || response.trim_start_matches(['\n', '\r']).starts_with([' ', '\t']));
+    if fenced { None } else { body().or_else(whole) }
 }
 
 /// How a program was run, as the journal keeps it.
@@ -465,8 +498,9 @@ mod tests {
             (answer.to_owned(), Some("answer\n")),
         ] {
             let text = Text::new(response.as_str());
-            assert_eq!(program(part(Scope::Final, &text), &python, false).as_deref(), wanted, "{response}");
-            assert!(program(part(Scope::All, &text), &python, false).is_some(), "{response}");
+            let read = |scope| program(part(scope, &text), &python, false, |_| None);
+            assert_eq!(read(Scope::Final).as_deref(), wanted, "{response}");
+            assert!(read(Scope::All).is_some(), "{response}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::choice_answer::{self, Chosen};
 use super::choice_options::ChoiceOptions;
 use super::choice_original;
+use super::math_verify_reward::secret_seed;
 use super::pattern::Searcher;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
@@ -111,7 +112,8 @@ impl Reward<Rule> for Choice {
         let compiled: Result<Vec<_>, _> = self.patterns.iter().map(|pattern| searcher(pattern)).collect();
         let compiled = compiled.map_err(|message| ParamError::new("patterns", message));
         let patterns = ParamError::gather([few], compiled)?;
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(&patterns, sample)))
+        let seed = secret_seed().map_err(|error| vec![error])?;
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(&patterns, sample, seed)))
     }
 }
 
@@ -121,7 +123,7 @@ fn searcher(pattern: &str) -> Result<Searcher, String> {
 }
 
 impl Choice {
-    fn score(&self, patterns: &[Searcher], sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, patterns: &[Searcher], sample: &Sample<'_>, seed: u64) -> Result<Outcome, Outcome> {
         let options = ChoiceOptions::of(sample)?;
         if self.semantics == ChoiceSemantics::Original && options.are_numbered() {
             return Err(bad_row("The options of the question are not named by letters.".to_owned()));
@@ -138,13 +140,13 @@ impl Choice {
         let own = self.own_patterns(sample)?;
         let mut work = 0;
         for pattern in own.iter().chain(patterns) {
-            let found = self.matched(pattern, text, &options, &mut work)?;
+            let found = self.matched(pattern, text, &options, (&mut work, seed))?;
             if found != Chosen::Nothing {
                 return Ok(outcome(found, right));
             }
         }
         let found = match self.semantics {
-            ChoiceSemantics::Fixed => choice_answer::read(text, mode, &options),
+            ChoiceSemantics::Fixed => choice_answer::read(text, mode, &options, seed),
             ChoiceSemantics::Original => letter(choice_original::read(text, mode, &options)),
         };
         Ok(outcome(found, right))
@@ -230,7 +232,7 @@ impl Choice {
         pattern: &Searcher,
         text: &str,
         options: &ChoiceOptions,
-        work: &mut usize,
+        (work, seed): (&mut usize, u64),
     ) -> Result<Chosen, Outcome> {
         let mut captured = None;
         for searched in SEARCHED {
@@ -242,7 +244,7 @@ impl Choice {
         }
         let Some(captured) = captured else { return Ok(Chosen::Nothing) };
         match self.semantics {
-            ChoiceSemantics::Fixed => Ok(choice_answer::captured(captured, options)),
+            ChoiceSemantics::Fixed => Ok(choice_answer::captured(captured, options, seed)),
             ChoiceSemantics::Original if pattern.groups() > 1 => {
                 let message = "A pattern of the row has more than one group, which its origin cannot read.";
                 Err(bad_row(message.to_owned()))

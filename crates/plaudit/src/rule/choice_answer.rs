@@ -9,6 +9,8 @@ use super::choice_options::{
     ChoiceOptions, NEAR, first, is_mark, is_number_edge, matches, normal, plain, single, stands_alone,
 };
 use crate::text::space::{is_space, strip};
+use plaudit_math::mark::{Announces, HASH, Marks, chosen_letter, is_blank, is_joint};
+use plaudit_math::{Options, Reference};
 use std::borrow::Cow;
 
 /// The longest box that is read, in bytes. Nothing longer is an answer, and the work stays bounded.
@@ -17,6 +19,8 @@ const LONGEST: usize = 1 << 12;
 const LINE: usize = 1 << 10;
 /// How many lines with a label are read, from the last one on.
 const LABELS: usize = 16;
+/// The longest answer that is compared as mathematics, in bytes.
+const FORMULA: usize = 1 << 8;
 /// What a response says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chosen {
@@ -31,17 +35,19 @@ pub(super) enum Chosen {
 }
 
 /// The answer of a response whose thought is cut off.
-pub(super) fn read(text: &str, mode: ChoiceMode, options: &ChoiceOptions) -> Chosen {
-    let reader = ChoiceReader { options, texts: mode != ChoiceMode::StrictSingleLetterBoxed };
+pub(super) fn read(text: &str, mode: ChoiceMode, options: &ChoiceOptions, seed: u64) -> Chosen {
+    let reader = ChoiceReader { options, seed, texts: mode != ChoiceMode::StrictSingleLetterBoxed };
     match mode {
         ChoiceMode::StrictSingleLetterBoxed | ChoiceMode::LenientBoxed => {
             last_box(text).flatten().map_or(Chosen::Nothing, |inner| reader.payload(inner))
         }
         ChoiceMode::LenientAnswerColon | ChoiceMode::LenientAnswerColonMd => reader.lines(text, false),
         ChoiceMode::Auto => match (last_box(text), tagged(text)) {
-            (Some(inner), _) => inner.map_or(Chosen::Nothing, |inner| reader.payload(inner)),
-            (None, Some(inner)) => reader.payload(inner),
-            (None, None) => match reader.lines(text, true) {
+            (Some(inner), _) if !inner.is_some_and(is_filling) => {
+                inner.map_or(Chosen::Nothing, |inner| reader.payload(inner))
+            }
+            (_, Some(inner)) => reader.payload(inner),
+            (_, None) => match reader.lines(text, true) {
                 Chosen::Nothing => reader.whole(text),
                 found => found,
             },
@@ -49,14 +55,19 @@ pub(super) fn read(text: &str, mode: ChoiceMode, options: &ChoiceOptions) -> Cho
     }
 }
 
+/// Whether a box holds the blank of the task, such as a question mark, and no answer.
+fn is_filling(inner: &str) -> bool {
+    !inner.trim().is_empty() && is_blank(inner)
+}
+
 /// What a pattern captured.
-pub(super) fn captured(captured: &str, options: &ChoiceOptions) -> Chosen {
-    ChoiceReader { options, texts: true }.payload(captured)
+pub(super) fn captured(captured: &str, options: &ChoiceOptions, seed: u64) -> Chosen {
+    ChoiceReader { options, seed, texts: true }.payload(captured)
 }
 
 /// The letter that a reference names: alone, with brackets or a mark, or by its option's text.
 pub(super) fn reference(reference: &str, options: &ChoiceOptions) -> Option<char> {
-    let reader = ChoiceReader { options, texts: true };
+    let reader = ChoiceReader { options, seed: 0, texts: true };
     match reader.exact(&plain(reference)) {
         Chosen::Letter(letter) => Some(letter),
         _ => None,
@@ -126,6 +137,8 @@ const CLAUSES: &str = "because since as so but rather instead not over";
 
 struct ChoiceReader<'o> {
     options: &'o ChoiceOptions,
+    /// The secret of the points at which formulas are compared.
+    seed: u64,
     /// Whether the text of an option is an answer.
     texts: bool,
 }
@@ -146,7 +159,7 @@ impl ChoiceReader<'_> {
         // The last line that is not blank, of those below the one that is looked at.
         let (mut below, mut labels) = ("", 0);
         for line in text.rsplit('\n') {
-            if let Some(at) = label(line, phrases) {
+            for at in labels_of(line, phrases, below.is_empty()) {
                 let rest = &line[at..];
                 let payload = first(if rest.trim_matches(is_mark).is_empty() { below } else { rest }, LINE);
                 let found = self.payload(payload);
@@ -177,6 +190,7 @@ impl ChoiceReader<'_> {
         if payload.len() > LONGEST {
             return Chosen::Nothing;
         }
+        let written = payload;
         let payload = spelled_denials(payload);
         let payload = plain(&payload);
         match self.exact(&payload) {
@@ -184,21 +198,55 @@ impl ChoiceReader<'_> {
             found => return found,
         }
         match self.mentioned(payload.trim_matches(is_mark)) {
-            Chosen::Nothing if self.texts => self.contained(&payload),
+            Chosen::Nothing if self.texts => {}
+            found => return found,
+        }
+        match self.contained(&payload) {
+            Chosen::Nothing => self.mathematical(written),
             found => found,
+        }
+    }
+
+    /// The only option whose text is the payload in mathematics.
+    fn mathematical(&self, payload: &str) -> Chosen {
+        let payload = strip(payload).trim_end_matches(['.', '。']);
+        let is_formula =
+            |text: &str| text.contains(|char: char| char == '\\' || char == '$' || char.is_ascii_digit());
+        if payload.len() > FORMULA || !is_formula(payload) {
+            return Chosen::Nothing;
+        }
+        let options = Options { seed: self.seed, ..Options::default() };
+        let equal = |text: &str| {
+            Reference::parse(text, &options).is_ok_and(|option| option.judge(payload).outcome.is_right())
+        };
+        let formulas = self.options.0.iter().filter(|option| is_formula(&option.written));
+        let mut found = formulas.filter(|option| equal(&option.written)).map(|option| option.letter);
+        match (found.next(), found.next()) {
+            (Some(letter), None) => Chosen::Letter(letter),
+            (Some(_), Some(_)) => Chosen::Ambiguous,
+            (None, _) => Chosen::Nothing,
         }
     }
 
     /// A letter alone, a letter with a mark and a text, or the text of an option.
     fn exact(&self, payload: &str) -> Chosen {
         // The text of an option may begin or end with a mark, and may be a single letter.
-        for text in [strip(payload), payload.trim_matches(is_mark)] {
-            let mut equal = self.options.same(&normal(text)).collect::<Vec<_>>().into_iter();
+        for text in
+            [strip(payload), strip(payload).trim_end_matches(['.', '。']), payload.trim_matches(is_mark)]
+        {
+            let mut equal = self.options.same(&normal(text)).collect::<Vec<_>>();
+            // Texts that differ in their case alone, as those of genes.
+            if equal.len() > 1 && equal.iter().any(|letter| self.options.is_written(*letter, text)) {
+                equal.retain(|letter| self.options.is_written(*letter, text));
+            }
+            let mut equal = equal.into_iter();
             match (
                 single(text).and_then(|char| self.name(char)).filter(|letter| self.options.has(*letter)),
                 equal.next(),
                 equal.next(),
             ) {
+                // A letter names its option, though it be the text of another one.
+                (Some(letter), ..) if letter.is_ascii_alphabetic() => return Chosen::Letter(letter),
                 (Some(letter), None, _) => return Chosen::Letter(letter),
                 (Some(letter), Some(other), _) if letter == other => return Chosen::Letter(letter),
                 (None, Some(_), _) if !self.texts => return Chosen::Nothing,
@@ -231,6 +279,13 @@ impl ChoiceReader<'_> {
         let rest = after.trim_start_matches(is_space);
         let mut marked = rest.chars();
         let mark = marked.next();
+        // Its own text, whatever letters stand in it.
+        let behind = [after, marked.as_str()].map(|text| normal(text.trim_matches(is_mark)));
+        let is_own =
+            |text: &str| behind.iter().any(|behind| !text.is_empty() && behind == text.trim_matches(is_mark));
+        if mark.is_some() && (is_own(self.options.text(letter)) || is_own(self.options.bare(letter))) {
+            return Chosen::Letter(letter);
+        }
         let rest = marked.as_str();
         let own = || matches(&normal(rest.trim_matches(is_mark)), self.options.text(letter));
         let is_label = match mark {
@@ -271,12 +326,13 @@ impl ChoiceReader<'_> {
     /// Whether a list goes on after an option: ", (B)", ", B) glass rod", "copper wire and B".
     fn lists_another(&self, rest: &str, letter: char) -> bool {
         let text = normal(rest.trim_start_matches(is_mark));
-        let own = self.options.text(letter);
+        let own = self.options.text(letter).trim_start_matches(is_mark);
         let behind = text.strip_prefix(own).filter(|_| !own.is_empty()).unwrap_or(&text);
-        let separated = behind.trim_start_matches(|char: char| is_mark(char) || "/|&+、".contains(char));
+        let separated =
+            behind.trim_start_matches(|char: char| is_mark(char) || "/|&+、和与或及".contains(char));
         let (word, next) = separated.split_once(' ').unwrap_or((separated, ""));
         let next = if is_one_of(word, "or and") { next } else { separated };
-        let end = next.find([',', ';', '/', '|', '&']).unwrap_or(next.len());
+        let end = next.find([',', ';', '/', '|', '&', '、', '和', '与', '或', '及']).unwrap_or(next.len());
         let piece = next[..end].trim_matches(is_mark);
         let mut chars = piece.chars();
         let name = chars.next().and_then(|char| self.name(char)).filter(|name| self.options.has(*name));
@@ -381,9 +437,13 @@ impl ChoiceReader<'_> {
         let text = normal(payload);
         let mut found: Vec<(usize, usize, char)> = Vec::new();
         for option in self.options.0.iter().filter(|option| !option.text.is_empty()) {
-            let at = memchr::memmem::find_iter(text.as_bytes(), option.text.as_bytes())
-                .find(|at| stands_alone(&text, *at, &option.text));
-            found.extend(at.map(|at| (at, at + option.text.len(), option.letter)));
+            let places =
+                [&option.text, &option.bare].into_iter().filter(|own| !own.is_empty()).find_map(|own| {
+                    let at = memchr::memmem::find_iter(text.as_bytes(), own.as_bytes())
+                        .find(|at| stands_alone(&text, *at, own))?;
+                    Some((at, at + own.len(), option.letter))
+                });
+            found.extend(places);
         }
         // A text inside the longer text of another option is that one's.
         let inside = |a: &(usize, usize, char), b: &(usize, usize, char)| {
@@ -418,75 +478,71 @@ impl ChoiceReader<'_> {
     }
 }
 
-/// Where the answer of a line begins: after the last `answer:`, or with `phrases` also after "the answer is" and the like.
-fn label(line: &str, phrases: bool) -> Option<usize> {
-    let bytes = line.as_bytes();
-    let colon = |rest: &str| rest.starts_with([':', '：']);
-    let marks = |rest: &str| {
-        rest.len() - rest.trim_start_matches(|char: char| is_space(char) || "*_`\"'".contains(char)).len()
-    };
-    let is = |at: usize, word: &str| {
-        bytes.get(at..at + word.len()).is_some_and(|at| at.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    let mut found = None;
-    for (at, byte) in bytes.iter().enumerate() {
-        let word = match byte {
-            b'a' | b'A' => "answer",
-            b'o' | b'O' if phrases => "option",
-            b'c' | b'C' if phrases => "choice",
-            _ => continue,
-        };
-        if !is(at, word) || at.checked_sub(1).is_some_and(|at| bytes[at].is_ascii_alphanumeric()) {
-            continue;
+/// Where answers of a line begin, from its end: after `answer:`, or with `phrases` also after "the answer is", at the letter of
+/// an option that is chosen, and after `####`. Below the last line a letter alone must follow that: else it is a heading.
+fn labels_of(line: &str, phrases: bool, is_last: bool) -> impl Iterator<Item = usize> + '_ {
+    // A heading: the answer stands below it.
+    let heading = line.trim_matches(|char: char| is_mark(char) || char == '#');
+    let heading = phrases
+        && ["answer", "final answer", "correct answer"]
+            .iter()
+            .any(|known| heading.eq_ignore_ascii_case(known));
+    let hash = memchr::memmem::rfind(line.as_bytes(), HASH.as_bytes()).map(|at| at + HASH.len());
+    let hash = hash.filter(|at| {
+        let rest = line[*at..].trim_matches(is_mark);
+        phrases && if is_last { !rest.is_empty() } else { single(rest).is_some() }
+    });
+    let marked = Marks::new(line, 0).take(LABELS).filter_map(move |mark| {
+        let label =
+            || behind_colon(line, mark.end).or_else(|| behind_verb(line, mark.end).filter(|_| phrases));
+        match mark.announces {
+            Announces::Answer => label(),
+            Announces::Option if phrases => chosen_letter(line, mark.end).or_else(|| {
+                let before =
+                    last(&line[..mark.end], NEAR).rsplit_once(is_space).map_or("", |(before, _)| before);
+                let word = last_word(before)?.trim_matches(is_mark);
+                is_one_of(word, "correct right best").then(label).flatten()
+            }),
+            Announces::Option => None,
         }
-        // "Option" alone only numbers one.
-        let chosen = || {
-            last_word(last(&line[..at], NEAR))
-                .is_some_and(|word| is_one_of(word.trim_matches(is_mark), "correct right best"))
-        };
-        if word != "answer" && !chosen() {
-            continue;
-        }
-        let end = at + word.len();
-        let start = end + marks(&line[end..]);
-        if colon(&line[start..]) {
-            found = Some(start + line[start..].chars().next().map_or(0, char::len_utf8));
-            continue;
-        }
-        let said = ["is", "would be", "must be", "should be"].into_iter().find(|said| is(start, said));
-        if let Some(said) = said.filter(|_| phrases && start > end) {
-            let after = start + said.len();
-            if !bytes.get(after).is_some_and(u8::is_ascii_alphanumeric)
-                && !line[after..].starts_with(['\'', '’'])
-            {
-                found = Some(after);
-            }
-        }
+    });
+    let whole = if heading { Some(line.len()) } else { hash };
+    whole.into_iter().chain(marked.filter(move |_| !heading))
+}
+
+/// How many bytes of marks stand between a word and what belongs to it.
+fn marks(rest: &str) -> usize {
+    rest.len() - rest.trim_start_matches(|char: char| is_space(char) || "*_`\"'】]".contains(char)).len()
+}
+
+/// Where a line goes on behind the colon that follows a word.
+fn behind_colon(line: &str, end: usize) -> Option<usize> {
+    let start = end + marks(&line[end..]);
+    let colon = line[start..].chars().next().filter(|char| matches!(char, ':' | '：'))?;
+    Some(start + colon.len_utf8())
+}
+
+/// Where a line goes on behind the verb that follows a word.
+fn behind_verb(line: &str, end: usize) -> Option<usize> {
+    if line[..end].ends_with("案") {
+        let rest = line[end..].strip_prefix(['是', '为']).unwrap_or(&line[end..]);
+        return Some(line.len() - rest.len());
     }
-    if phrases {
-        // A heading: the answer stands below it.
-        let heading = line.trim_matches(|char: char| is_mark(char) || char == '#');
-        if is_one_of(heading, "answer")
-            || ["final answer", "correct answer"].iter().any(|known| heading.eq_ignore_ascii_case(known))
-        {
-            found = Some(line.len());
-        }
-        const CHINESE: &str = "答案";
-        if let Some(at) = memchr::memmem::rfind(bytes, CHINESE.as_bytes()) {
-            let rest = &line[at + CHINESE.len()..];
-            let rest = rest.strip_prefix(['是', '为']).unwrap_or(rest);
-            let rest = rest.strip_prefix([':', '：']).unwrap_or(rest);
-            found = found.max(Some(line.len() - rest.len()));
-        }
-    }
-    found
+    let start = end + marks(&line[end..]);
+    let rest = &line[start..];
+    let verbs = ["is", "would be", "must be", "should be"].into_iter();
+    let is = |verb: &&str| first(rest, verb.len()).eq_ignore_ascii_case(verb);
+    let after = start + verbs.into_iter().find(is).filter(|_| start > end)?.len();
+    let ends =
+        !line[after..].starts_with(|next: char| next.is_ascii_alphanumeric() || matches!(next, '\'' | '’'));
+    ends.then_some(after)
 }
 
 /// Whether a payload without an answer says that there is none.
 fn denies(payload: &str) -> bool {
     payload
         .split(|char: char| is_space(char) || is_mark(char) && char != '\'')
-        .any(|word| is_one_of(word, "none neither not no"))
+        .any(|word| is_one_of(word, "none neither not no wrong incorrect false"))
 }
 
 /// The end of a text, of at most so many bytes.
@@ -547,7 +603,8 @@ fn is_alone(before: &str, after: &str) -> bool {
     // A possessive or a contraction; a quotation mark that closes is none.
     let after_joins = first.is_some_and(|first| match first {
         '-' | '\'' | '’' => second.is_some_and(char::is_alphanumeric),
-        '_' => second.is_some_and(|second| second.is_alphanumeric()),
+        // A subscript or an exponent.
+        '_' | '^' => second.is_some_and(|second| second.is_alphanumeric() || second == '{'),
         other => joins(other),
     });
     let mut previous = before.chars().rev();
@@ -656,15 +713,9 @@ fn spelled_denials(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether what stands between two letters only lists them.
+/// Whether what stands between two letters only lists them, and is not the bracket of "B (A conducts)".
 fn is_separator(gap: &str) -> bool {
-    // "B (A conducts)".
-    if strip(gap) == "(" {
-        return false;
-    }
-    let inner = gap.trim_matches(|char: char| is_mark(char) || "/|&+、".contains(char));
-    let word = strip(inner.strip_suffix("option").unwrap_or(inner));
-    word.is_empty() || is_one_of(word, "or and nor")
+    strip(gap) != "(" && is_joint(gap)
 }
 
 #[cfg(test)]
@@ -677,6 +728,7 @@ mod tests {
             letter,
             text: text.to_owned(),
             bare: String::new(),
+            written: text.to_owned(),
         };
         ChoiceOptions(vec![
             of('A', "copper wire"),
@@ -689,7 +741,7 @@ mod tests {
     #[test]
     fn payloads_name_one_option_or_none() {
         let options = options();
-        let reader = ChoiceReader { options: &options, texts: true };
+        let reader = ChoiceReader { options: &options, seed: 0, texts: true };
         for (payload, letter) in [
             ("B", "B"),
             (" (b) ", "B"),
@@ -792,7 +844,7 @@ mod tests {
 
     fn found(options: &serde_json::Value, payload: &str) -> Chosen {
         let options = ChoiceOptions::read(options).unwrap();
-        ChoiceReader { options: &options, texts: true }.payload(payload)
+        ChoiceReader { options: &options, seed: 0, texts: true }.payload(payload)
     }
 
     #[test]
@@ -863,7 +915,7 @@ mod tests {
             ("\\boxed{glass rod}", ChoiceMode::StrictSingleLetterBoxed, Chosen::Nothing),
             ("\\boxed{vitamin B}", ChoiceMode::StrictSingleLetterBoxed, Chosen::Nothing),
         ] {
-            assert_eq!(read(text, mode, &options), found, "{text}");
+            assert_eq!(read(text, mode, &options, 0), found, "{text}");
         }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct ChoiceOption {
     pub(super) text: String,
     /// Its text without the marks of LaTeX around it, normalised; empty where that is the same.
     pub(super) bare: String,
+    /// Its text as it was given.
+    pub(super) written: String,
 }
 
 /// The options of a question. None at all: any letter may be the answer.
@@ -47,9 +49,9 @@ impl ChoiceOptions {
     pub(super) fn read(given: &Value) -> Result<Self, &'static str> {
         let parsed;
         let given = match given {
-            // A column of a table may hold the list as JSON.
+            // A column of a table may hold the list as JSON, or all options as one text.
             Value::String(text) => {
-                parsed = serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+                parsed = serde_json::from_str::<Value>(text).unwrap_or_else(|_| labelled_parts(text));
                 &parsed
             }
             given => given,
@@ -126,6 +128,16 @@ impl ChoiceOptions {
         self.0.iter().find(|option| option.letter == letter).map_or("", |option| option.text.as_str())
     }
 
+    /// The same without the marks of LaTeX; empty where that is the same.
+    pub(super) fn bare(&self, letter: char) -> &str {
+        self.0.iter().find(|option| option.letter == letter).map_or("", |option| option.bare.as_str())
+    }
+
+    /// Whether the text of an option is `text` to the letter.
+    pub(super) fn is_written(&self, letter: char, text: &str) -> bool {
+        self.0.iter().any(|option| option.letter == letter && strip(&option.written) == text)
+    }
+
     /// The options whose text is `text`, which is normalised.
     pub(super) fn equal<'o>(&'o self, text: &'o str) -> impl Iterator<Item = char> + 'o {
         let same = move |option: &&ChoiceOption| !text.is_empty() && option.text == text;
@@ -157,13 +169,41 @@ fn place(at: usize) -> Option<char> {
     u8::try_from(at).ok().filter(|at| usize::from(*at) < MOST).map(|at| char::from(b'A' + at))
 }
 
+/// The options of one text as a list, with their labels: "A) 5 B) 6". Null where it has not at least two in their order.
+fn labelled_parts(text: &str) -> Value {
+    let text = strip(text);
+    let mut starts = Vec::new();
+    let mut from = 0;
+    while let Some(start) = place(starts.len()).and_then(|letter| label_at(text, from, letter)) {
+        starts.push(start);
+        from = start + 2;
+    }
+    if starts.first() != Some(&0) || starts.len() < 2 {
+        return Value::Null;
+    }
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let parts =
+        starts.iter().zip(ends).map(|(start, end)| strip(&text[*start..end]).trim_end_matches([',', ';']));
+    parts.map(Value::from).collect()
+}
+
+/// Where the label with a letter begins, as a word of its own.
+fn label_at(text: &str, from: usize, letter: char) -> Option<usize> {
+    text.get(from..)?.match_indices(letter).map(|(at, _)| from + at).find_map(|at| {
+        let start = if text[..at].ends_with('(') { at - 1 } else { at };
+        let marked = text[at + 1..].starts_with([')', '.', ':', '、', '．', '：']);
+        let alone = start == 0
+            || text[..start].ends_with(|before: char| is_space(before) || ",;，；".contains(before));
+        (marked && alone).then_some(start)
+    })
+}
+
 /// The text behind the label that a text brings itself, where that is the letter of its place: "A. red", "(A) red".
 fn unlabelled(at: usize, text: &Value) -> Option<&str> {
     let text = strip(text.as_str()?);
     let label = place(at)?;
     let bracket = text.strip_prefix('(').unwrap_or(text);
-    let rest = bracket.strip_prefix(label)?.strip_prefix(['.', ')', ':'])?;
-    rest.starts_with(is_space).then(|| strip(rest))
+    bracket.strip_prefix(label)?.strip_prefix(['.', ')', ':', '、', '．', '：']).map(strip)
 }
 
 /// A label, which may be a number.
@@ -185,9 +225,10 @@ fn option(label: &str, text: &Value) -> Result<Option<ChoiceOption>, &'static st
     let letter = single(strip(label)).filter(char::is_ascii_alphanumeric);
     let letter = letter.ok_or("The options of the question are not named by letters or digits.")?;
     let marks = |char: char| is_space(char) || "$.*_`\"'".contains(char);
-    let (bare, text) = (normal(plain(&text).trim_matches(marks)), normal(&text));
+    let written = text;
+    let (bare, text) = (normal(&plain(&written).trim_matches(marks).replace('’', "'")), normal(&written));
     let bare = if bare == text { String::new() } else { bare };
-    Ok(Some(ChoiceOption { letter: letter.to_ascii_uppercase(), text, bare }))
+    Ok(Some(ChoiceOption { letter: letter.to_ascii_uppercase(), text, bare, written }))
 }
 
 /// The only character of a text.

@@ -441,7 +441,7 @@ fn check_scores(preset: Option<Preset>, given: PresetScores) -> Result<(), Param
 
 /// The secret from which the points of identity tests come. No verdict depends on it; a policy that knew it could write an
 /// expression that agrees with the reference at just those points.
-fn secret_seed() -> Result<u64, ParamError> {
+pub(super) fn secret_seed() -> Result<u64, ParamError> {
     getrandom::u64()
         .map_err(|error| ParamError::new("", format!("the system gives no random numbers: {error}")))
 }

@@ -180,6 +180,68 @@ fn functions_of_the_prompt_reach_the_tests() {
     assert_eq!(values, [Some(1.0), Some(1.0), Some(0.0), Some(1.0)]);
 }
 
+/// HumanEval's own samples are bodies: what comes behind the prompt.
+#[test]
+fn a_body_is_joined_to_its_prompt() {
+    let Some(engine) = engine(TESTS) else { return };
+    let task = "import math\n\n\ndef add(a, b):\n    \"\"\" Adds. \"\"\"\n";
+    let extra = json!({"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"});
+    for (response, wanted) in [
+        ("    return a + b\n".to_owned(), 1.0),
+        ("    c = math.fsum([a, b])\n    return int(c)\n".to_owned(), 1.0),
+        ("    return a - b\n".to_owned(), 0.0),
+        (fenced("    return a + b"), 1.0),
+        (fenced("return a + b"), 1.0),
+        (fenced("def add(a, b):\n    return a + b"), 1.0),
+        (fenced("def sum(a, b):\n    return a + b"), 0.0),
+        ("I would return a + b.".to_owned(), 0.0),
+        ("return a + b".to_owned(), 0.0),
+    ] {
+        let report = engine.score(&[rollout(0, response.clone(), extra.clone()).to_prompt(task)]).unwrap();
+        assert_eq!(outcome(&report.rows[0]).value(), Some(wanted), "{response}: {report:?}");
+    }
+}
+
+/// A name that the data use and nobody defines makes the row invalid; one that the response alone uses makes it wrong.
+#[test]
+fn names_that_nobody_defines_are_the_datas() {
+    let Some(engine) = engine(TESTS) else { return };
+    let test = |call: &str| format!("def check(candidate):\n    assert candidate({call}) == 1\n\ncheck(Solution().f)\n");
+    let signature = |kind: &str| {
+        format!("Count.\n```python\n# class Graph: ...\nclass Solution:\n    def f(self, a: {kind}) -> int:\n```")
+    };
+    let method = |kind: &str, body: &str| {
+        fenced(&format!("class Solution:\n    def f(self, a: {kind}):\n        {body}"))
+    };
+    let known = "class Graph:\n    def __init__(self, *a): pass\n";
+    let with_class = fenced(&format!("{known}class Solution:\n    def f(self, a: Graph): return 1"));
+    for (tests, prompt, response, wanted) in [
+        // The test needs it, and says which function it tests.
+        (test("Graph(1)"), signature("int"), method("int", "return 1"), None),
+        (test("Graph(1)"), String::new(), method("int", "return 1"), None),
+        (test("Graph(1)"), String::new(), "No idea.".to_owned(), None),
+        (test("Graph(1)"), signature("int"), with_class.clone(), Some(1.0)),
+        // The task asks for it.
+        (test("Graph(1)"), "Write a class Graph and f.".to_owned(), method("int", "return 1"), Some(0.0)),
+        // The signature has it.
+        (test("1"), signature("Graph"), method("Graph", "return 1"), None),
+        (test("1"), signature("Graph"), method("int", "return 1"), Some(1.0)),
+        (test("1"), signature("Graph"), with_class, Some(1.0)),
+        // The response alone has it.
+        (test("1"), signature("int"), method("Graph", "return 1"), Some(0.0)),
+        (test("1"), signature("int"), method("int", "return Graph(1)"), Some(0.0)),
+        (test("1"), signature("int"), fenced("def f(a): return Solution"), Some(0.0)),
+        (test("1"), signature("int"), fenced("raise NameError(\"name 'Count' is not defined\")"), Some(0.0)),
+    ] {
+        let rollout = rollout(0, response.clone(), json!({"tests": tests})).to_prompt(prompt.clone());
+        let report = engine.score(&[rollout]).unwrap();
+        let found = outcome(&report.rows[0]);
+        assert_eq!(found.value(), wanted, "{tests}{prompt}{response}: {found:?}");
+        let code = found.reason().map(|reason| reason.code);
+        assert_eq!(code, wanted.is_none().then_some(Code::BadTests), "{tests}{response}");
+    }
+}
+
 /// What the data got wrong is not the response's fault, and nothing is proven by absence.
 #[test]
 fn rows_without_usable_tests_get_no_number() {

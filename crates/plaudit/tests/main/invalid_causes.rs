@@ -59,7 +59,7 @@ const CAUSES: &[(&[Code], Cause, &str)] = &[
     (
         &[BadTests],
         Row,
-        "tests are read without the response; a test that fails before it calls the program is faulty for every program",
+        "tests are read without the response; a test that fails before it calls the program is faulty for every program, and a name that the data use and nobody defines makes every program invalid but one that defines it",
     ),
     (
         &[BadOptions, BadSchema, BadInstructions, BadLanguage, NoRoute],

@@ -91,6 +91,12 @@ def test_a_group_in_which_nothing_could_be_scored_raises(make_rewards: Any) -> N
     assert "none of its siblings" in str(got[0]) or "nor could any" in str(got[0])
 
 
+def test_a_label_that_is_missing_is_told_with_its_option(make_rewards: Any) -> None:
+    make_rewards({"name": "sums", "components": {"answer": {"reward": "math", "required": True}}})
+    with pytest.raises(RuntimeError, match="--data.label_key"):
+        openrlhf.reward_func(["q 4"], ["q "], [""])
+
+
 def test_raising_is_a_choice(make_rewards: Any) -> None:
     make_rewards(PICKY, GROUP_SIZE="2", INVALID="raise")
     got = ask([("q ", "1"), ("q ", "nan")])

@@ -32,6 +32,8 @@ pub(super) struct CallRequest {
     pub(super) format: AnswerFormat,
     /// Whether there is a worse format to fall back to.
     pub(super) has_next: bool,
+    /// Without how many parameters that the endpoint refuses it is written.
+    pub(super) left_out: usize,
     pub(super) bytes: usize,
     pub(super) deadline: Instant,
     /// Whether it repeats a slow call, and the endpoint of that one.
@@ -147,7 +149,9 @@ impl QueueState {
         if request.deadline <= now {
             return fail(Code::JudgeDeadline.into());
         }
-        if request.has_next && self.formats.is_left(request.kind, request.format) {
+        let is_left = request.has_next && self.formats.is_left(request.kind, request.format);
+        // Refused in the meantime: it is written anew, instead of being refused as well.
+        if is_left || request.left_out < self.left_out.len() {
             return fail(Rejected::Form);
         }
         let probes_format = request.has_next && self.formats.is_on_trial(request.kind, request.format);

@@ -230,10 +230,10 @@ impl JudgeState {
         Ok(if left_out.is_empty() { request } else { parameters::without(request, &left_out) })
     }
 
-    /// Leaves out a parameter that the endpoint refuses. Returns whether the refused request had it.
-    pub(super) fn leave_out(&self, record: &dyn Record, refused: &[u8], parameter: Parameter) -> bool {
+    /// Leaves out a parameter that the endpoint refuses, where the refused request had it.
+    pub(super) fn leave_out(&self, record: &dyn Record, refused: &[u8], parameter: Parameter) {
         if !parameter.is_in(refused) {
-            return false;
+            return;
         }
         let mut state = lock(&self.queue.state);
         state.left_out.insert(parameter);
@@ -241,6 +241,5 @@ impl JudgeState {
         record.set_fact(&self.parameters_key(), &names.join(" "));
         drop(state);
         self.tell(format!("requests without {}, which the endpoint refuses", parameter.as_str()));
-        true
     }
 }

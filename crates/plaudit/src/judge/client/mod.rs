@@ -259,11 +259,12 @@ impl JudgeClient {
             if self.network == Network::Replay {
                 format = self.recorded_format(state, query, format).await?;
             }
+            let left_out = lock(&state.queue.state).left_out.len();
             let request = state.request(query, format, attempt)?;
             let key = key(&state.judge.identity, &request);
             let bytes = request.body.len();
             let kind = query.kind();
-            let admission = CallRequest { kind, format, has_next, bytes, deadline, hedge: None };
+            let admission = CallRequest { kind, format, has_next, left_out, bytes, deadline, hedge: None };
             let traceparent = progress.span.as_ref().map(CallSpan::traceparent);
             let pending = PendingRequest::new(self, state, (query, attempt), (&request, key), admission)
                 .traced(traceparent);

@@ -162,9 +162,7 @@ impl<'q> PendingRequest<'q> {
                 }
             }
             let changes = match error.objection {
-                Some(Objection::Parameter(parameter)) => {
-                    self.state.leave_out(self.record, &self.request.body, parameter)
-                }
+                Some(Objection::Parameter(parameter)) => parameter.is_in(&self.request.body),
                 Some(_) => {
                     self.admission.has_next && self.state.is_left(self.query.kind(), self.admission.format)
                 }
@@ -387,6 +385,10 @@ impl SentCall<'_> {
                 Ok(Fetched { body, latency, usage })
             }
             Err(error) => {
+                // Before the permit is given back, so that the next call is not refused as well.
+                if let Some(Objection::Parameter(parameter)) = error.objection {
+                    state.leave_out(*record, &self.pending.request.body, parameter);
+                }
                 self.spend(reserved, permit.failed(&error));
                 record.fail_call(self.pending.claim(), error.reason.code, error.maybe_paid());
                 Err(error)

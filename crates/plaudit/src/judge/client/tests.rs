@@ -525,6 +525,11 @@ async fn parameters_that_a_model_refuses_are_left_out() {
     assert_eq!(fixture.calls().len(), 12);
     assert_eq!(fixture.calls()[11].body, r#"{"at":9,"max_completion_tokens":64}"#);
     assert_eq!(fixture.client.tallies()[0].left_out, ["max_tokens", "temperature"]);
+    let crowd = Fixture::new(JudgeConfig { concurrency: 4, ..config() }, script);
+    let questions: Vec<Chat> = (0..60).map(Chat).collect();
+    let asked = crowd.client.ask_all(0, &questions, deadline(), (None, None)).await;
+    assert_eq!(scored(&asked), 60);
+    assert!(crowd.calls().len() <= 60 + 8, "those that wait learn of it: {}", crowd.calls().len());
     let again = Fixture::with(config(), record, script);
     assert!(again.client.ask(0, &Chat(3), deadline()).await.verdict.is_ok());
     assert_eq!(again.calls().len(), 0);
