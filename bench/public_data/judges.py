@@ -65,11 +65,14 @@ class Judgments(Set):
             for word in WORDS
         ]
         with answering({str(number): row["reply"] for number, row in enumerate(rows)}) as (address, shown):
-            recipe = {
-                "components": {"right": {"weight": 1.0, **self.component}},
-                "judges": {"main": {"base_url": address, "model": "published", "concurrency": 8}},
-            }
-            found = score(binary, [recipe], rollouts)
+            recipes = [
+                {
+                    "components": {"right": {"weight": 1.0, **self.component, **newer}},
+                    "judges": {"main": {"base_url": address, "model": "published", "concurrency": 8}},
+                }
+                for newer in (self.newer, {})
+            ]
+            found = score(binary, recipes, rollouts)
         read = []
         for number in range(len(rows)):
             sides = [found[f"{number}-{word}"] for word in WORDS]
@@ -103,5 +106,6 @@ def sets(root: pathlib.Path) -> list[Set]:
         "prompt": PROMPT,
         "answer": {"label": "bracketed", "first": "A>B", "second": "B>A", "tie": "A=B"},
     }
+    five = {"answer": {"label": "bracketed", "labels": {"A>>B": 1, "A>B": 0.5, "A=B": 0, "B>A": -0.5, "B>>A": -1}}}
     rows = partial(cases, root / "JudgeBench/outputs")
-    return [Judgments("judges", *AT, "Arena-Hard judgments of two models", component, rows, verdict)]
+    return [Judgments("judges", *AT, "Arena-Hard judgments of two models", component, rows, verdict, five)]

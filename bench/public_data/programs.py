@@ -89,7 +89,7 @@ def sets(root: pathlib.Path) -> list[Set]:
 
     listed = [
         (*at, "canonical solutions", COMPONENT, partial(human_eval, human)),
-        (*at, "their bodies alone", COMPONENT | {"unfenced": True}, partial(bodies, human)),
+        (*at, "their bodies alone", COMPONENT, partial(bodies, human)),
         (*at, "body `pass`", COMPONENT, partial(human_eval, human, lambda *_: "    pass\n", False)),
         (*at, "the next row's solution", COMPONENT, partial(human_eval, human, another, False)),
         (*MBPP[:2], "`code` against `test_list`", COMPONENT, partial(mbpp, root / MBPP[2] / "mbpp.jsonl")),
