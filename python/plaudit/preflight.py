@@ -47,7 +47,10 @@ class Checks:
     def doctor(self, *arguments: str) -> None:
         """The lines of the command itself."""
         sys.stdout.flush()
+        own = sys.stdout
         self.code = max(self.code, _plaudit.main(["plaudit", "doctor", *arguments], imports.for_command))
+        # Where it imports a module, it leaves stdout to itself.
+        sys.stdout = own
 
     def _print(self, mark: str, what: str, said: str) -> None:
         lines = "\n        ".join(said.splitlines())

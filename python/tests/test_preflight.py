@@ -57,6 +57,23 @@ def test_a_misnamed_column_is_told_with_the_fix(tmp_path: Path, trainer: str, fi
     assert code == 1 and fix in text and "The rollout has no reference" in text, text
 
 
+def test_modules_that_are_imported_take_no_lines_away(tmp_path: Path) -> None:
+    module = tmp_path / "mine.py"
+    module.write_text(
+        "import plaudit\nprint('importing')\nplaudit.register('mine', lambda prompts, responses, references, extras: [1.0] * len(responses))\n"
+    )
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("components: { mine: { reward: mine } }\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "plaudit", "doctor", "--trainer", "trl", written(tmp_path, gold="42")]
+        + ["--recipe", str(recipe), "--import", str(module)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "warn  reference" in done.stdout and "importing" not in done.stdout, done.stdout + done.stderr
+
+
 def test_wrong_arguments_and_files_are_told(tmp_path: Path) -> None:
     code, text = doctor("--trainer", "tlr")
     assert code == 2 and "trl" in text

@@ -284,7 +284,7 @@ fn correctness(statistics: &Statistics) -> Option<String> {
 fn length(statistics: &Statistics, style: Style) -> Option<String> {
     let characters = &statistics.characters;
     let median = characters.quantile(0.5)?;
-    let mut parts = vec![format!("{} characters in the median", whole(median as u64))];
+    let mut parts = vec![format!("{} in the median", many(median as u64, "character"))];
     let mut correlation = |r: Option<f64>, where_: &str| {
         if let Some(r) = r {
             let text = format!("r {r:+.2} {where_}");
@@ -309,11 +309,16 @@ fn failed(name: &str, outcomes: &Counts, kind: OutcomeKind) -> Option<String> {
 fn remedy(outcomes: &Counts, tallies: &[Tally]) -> Option<String> {
     let invalid = outcomes.reasons().filter(|(of, _, _)| *of == OutcomeKind::Invalid);
     let (_, code, _) = invalid.max_by_key(|(_, _, count)| *count)?;
+    let code = behind(code, tallies);
+    Some(wrap(&format!("{code}: {}", code.remedy()), 88).join(&format!("\n{:12}", "")))
+}
+
+/// The most frequent failure of calls, where a reason only follows from such failures.
+pub(crate) fn behind(code: Code, tallies: &[Tally]) -> Code {
     let follows = matches!(code, Code::JudgeBreakerOpen | Code::JudgeDeadline | Code::JudgeNoVerdicts);
     let failures = tallies.iter().flat_map(|tally| tally.failures.iter().chain(&tally.unread));
     let before = failures.max_by_key(|(_, count)| **count).filter(|_| follows);
-    let code = before.map_or(code, |(code, _)| *code);
-    Some(wrap(&format!("{code}: {}", code.remedy()), 88).join(&format!("\n{:12}", "")))
+    before.map_or(code, |(code, _)| *code)
 }
 
 fn counted<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> String {

@@ -88,14 +88,7 @@ def check(checks: Checks, config: Any) -> None:
         checks.good("workers", f"{config.reward.num_workers} reward workers, groups of {made}")
     with tempfile.TemporaryDirectory() as folder:
         recipe = recipe_arguments(actor_config.recipe, actor_config.overrides, Path(folder))
-        if engine._functions:
-            # The command has no Python rewards, so it cannot load the recipe.
-            checks.good("recipe", f"{engine.name}: {', '.join(engine.components)}")
-            checks.doubt(
-                "judges", "not asked: the recipe has rewards of your own, which the command does not know"
-            )
-            recipe = None
-        elif options.router is not None:
+        if options.router is not None:
             checks.good("recipe", f"{engine.name}: {', '.join(engine.components)}")
             checks.doubt("judges", f"not asked: verl will host `{options.router}`")
         else:

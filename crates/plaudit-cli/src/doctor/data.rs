@@ -1,7 +1,7 @@
 //! `plaudit doctor DATA`: a dry run of a data set. What the rewards of the recipe need and do not find, and references that
 //! no response can be compared with.
 
-use super::{Bad, DoctorCheck, Doubtful, Good, solutions};
+use super::{Bad, DoctorCheck, Doubtful, Good, STAND_IN, solutions};
 use crate::console::Console;
 use crate::error::CliError;
 use crate::files::{Output, Source, line};
@@ -258,8 +258,13 @@ fn is_about_data(code: Code) -> bool {
     code.as_str().starts_with("input.") || code.as_str().starts_with("recipe.")
 }
 
+/// Whether it comes with the response, which the trainer makes.
+fn is_of_response(code: Code) -> bool {
+    matches!(code, Code::MissingTokens | Code::MissingFinishReason)
+}
+
 /// What the components of a row did not find.
-fn missing(plan: &Plan, row: &Row) -> Vec<Found> {
+fn missing(plan: &Plan, row: &Row, has_response: bool) -> Vec<Found> {
     let found = |component: &str, severity, code: Code| Found {
         component: component.to_owned(),
         severity,
@@ -276,6 +281,9 @@ fn missing(plan: &Plan, row: &Row) -> Vec<Found> {
     let blamed = outcomes.filter_map(|((component, part), outcome)| {
         let outcome = outcome.as_ref()?;
         let code = outcome.reason().map(|reason| reason.code).filter(|code| is_about_data(*code))?;
+        if !has_response && is_of_response(code) {
+            return None;
+        }
         let checked = matches!(&component.scorer, Scorer::Rule(rule) if rule.reference_check().is_some());
         // The remarks on the reference say it better.
         if checked && matches!(code, Code::ReferenceUnparsable | Code::EmptyReference) {
@@ -309,7 +317,7 @@ fn seen(rollouts: &[Rollout<'static>], report: &Report) -> Vec<Seen> {
     let mut last: Option<(&str, Vec<Found>)> = None;
     let runs_programs = solutions::are_wanted(&report.plan);
     let rows = rollouts.iter().zip(&report.rows).map(|(rollout, row)| {
-        let mut found = missing(&report.plan, row);
+        let mut found = missing(&report.plan, row, rollout.response != STAND_IN);
         if let Some(reference) = rollout.reference.as_deref() {
             // The rows of a group mostly have one reference.
             let known = last.take().filter(|(known, _)| *known == reference);

@@ -2,7 +2,7 @@
 //! its numbers for two questions; and where a judge answers that is not found at its address.
 
 use super::{Bad, CheckResult, DoctorCheck, Doubtful, Good, Trial};
-use crate::summary::{short, whole};
+use crate::summary::{behind, short, whole};
 use plaudit::judge::config::ResolvedJudge;
 use plaudit::judge::rewards::judged_reward::PromptSource;
 use plaudit::judge::rewards::params::Mode;
@@ -56,10 +56,13 @@ fn chat(trial: &Trial, judge: &ResolvedJudge, attempt: Attempt<'_>) -> (CheckRes
     }
     let forms = forms(trial.engine.plan(), &calls);
     match failed.first() {
-        Some(reason) if failed.len() == calls.len() => (Bad, failure(judge, reason, attempt)),
+        Some(reason) if failed.len() == calls.len() => {
+            (Bad, failure(judge, &Failed::of(trial, &judge.name, reason), attempt))
+        }
         Some(reason) => {
             let most = format!("{} of {} calls failed", failed.len(), calls.len());
-            (Doubtful, format!("{}: {forms}; {most}\n{}", named(judge), cause(reason)))
+            let failed = Failed::of(trial, &judge.name, reason);
+            (Doubtful, format!("{}: {forms}; {most}\n{}\n{}", named(judge), failed.said(), failed.remedy()))
         }
         None => {
             let (latency, learned) = (latency(trial, &judge.name), learned(trial, &judge.name));
@@ -130,19 +133,45 @@ fn learned(trial: &Trial, judge: &str) -> String {
     of_judge.flat_map(crate::summary::learned).map(|line| format!("\n{line}")).collect()
 }
 
-/// Why a judge gives no verdict, and what to do: another address where that one answers.
-fn failure(judge: &ResolvedJudge, reason: &Reason, attempt: Attempt<'_>) -> String {
-    let others = || judge.base_urls.iter().flat_map(|address| judge.other_addresses(address));
-    let found = is_elsewhere(reason).then(|| others().find(|other| attempt(other) == Some(true))).flatten();
-    let advice = match found {
-        Some(other) => format!("{other} answers: set base_url to it"),
-        None => format!("what to do: {}", reason.code.remedy()),
-    };
-    format!("{}\n{}: {}\n{advice}", named(judge), reason.code, reason.message)
+/// Why a judge gave no verdict.
+struct Failed {
+    reason: Reason,
+    /// What is to be mended: of a call that only followed from failed ones, how those failed.
+    cause: Code,
 }
 
-fn cause(reason: &Reason) -> String {
-    format!("{}: {}\nwhat to do: {}", reason.code, reason.message, reason.code.remedy())
+impl Failed {
+    fn of(trial: &Trial, judge: &str, reason: &Reason) -> Self {
+        let mut tallies = trial.engine.tallies();
+        tallies.retain(|tally| tally.judge == judge);
+        Self { reason: reason.clone(), cause: behind(reason.code, &tallies) }
+    }
+
+    fn said(&self) -> String {
+        format!("{}: {}", self.reason.code, self.reason.message)
+    }
+
+    fn remedy(&self) -> String {
+        format!("what to do: {}", self.cause.remedy())
+    }
+}
+
+impl From<Reason> for Failed {
+    fn from(reason: Reason) -> Self {
+        Self { cause: reason.code, reason }
+    }
+}
+
+/// Why a judge gives no verdict, and what to do: another address where that one answers.
+fn failure(judge: &ResolvedJudge, failed: &Failed, attempt: Attempt<'_>) -> String {
+    let others = || judge.base_urls.iter().flat_map(|address| judge.other_addresses(address));
+    let elsewhere = is_elsewhere(&failed.reason);
+    let found = elsewhere.then(|| others().find(|other| attempt(other) == Some(true))).flatten();
+    let advice = match found {
+        Some(other) => format!("{other} answers: set base_url to it"),
+        None => failed.remedy(),
+    };
+    format!("{}\n{}\n{advice}", named(judge), failed.said())
 }
 
 /// Whether a failure looks as if something else than a judge were at that address.
@@ -190,18 +219,18 @@ fn reward_model(judge: &ResolvedJudge, sigmoid: bool) -> (CheckResult, String) {
             let (verdict, said) = told(&numbers, sigmoid);
             (verdict, format!("{}: {said}", named(judge)))
         }
-        Err(reason) => {
+        Err(failed) => {
             let attempt = |address: &str| {
                 let other = ResolvedJudge { base_urls: vec![address.to_owned()], ..judge.clone() };
-                Some(answers(numbers(&other).as_ref().err()))
+                Some(answers(numbers(&other).as_ref().err().map(|failed| &failed.reason)))
             };
-            (Bad, failure(judge, &reason, &attempt))
+            (Bad, failure(judge, &failed, &attempt))
         }
     }
 }
 
 /// The numbers of a right answer and of nonsense.
-fn numbers(judge: &ResolvedJudge) -> Result<[f64; 2], Reason> {
+fn numbers(judge: &ResolvedJudge) -> Result<[f64; 2], Failed> {
     let failed = |error: String| Reason::new(Code::JudgeClientError, error);
     let mut plan = Recipe::from_yaml(PROBE)
         .and_then(|recipe| recipe.plan())
@@ -218,9 +247,10 @@ fn numbers(judge: &ResolvedJudge) -> Result<[f64; 2], Reason> {
         *place = match row.outcomes.first() {
             Some(Some(Outcome::Scored { value, .. })) => value.get(),
             Some(Some(outcome)) => {
-                return Err(outcome.reason().cloned().unwrap_or_else(|| Code::JudgeEmpty.into()));
+                let reason = outcome.reason().cloned().unwrap_or_else(|| Code::JudgeEmpty.into());
+                return Err(Failed::of(&trial, &judge.name, &reason));
             }
-            _ => return Err(Code::JudgeEmpty.into()),
+            _ => return Err(Reason::from(Code::JudgeEmpty).into()),
         };
     }
     Ok(found)

@@ -22,6 +22,7 @@ use plaudit::judge::proxy::Variable;
 use plaudit::judge::runner::CallTranscript;
 use plaudit::outcome::Outcome;
 use plaudit::plan::{Component, Plan, Scorer};
+use plaudit::reason::Code;
 use plaudit::recipe::RecipeErrors;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
@@ -71,6 +72,9 @@ pub(crate) struct Doctor {
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A busy judge takes a connection a call, and the service one a client.
 const FEW_FILES: u64 = 4096;
+
+/// What stands in a row of a data set that has no response yet.
+const STAND_IN: &str = "There is no response yet.";
 
 /// One thing that was looked at.
 struct DoctorCheck {
@@ -125,7 +129,7 @@ impl Doctor {
 
     fn data(&self, data: &str) -> Result<Vec<DoctorCheck>, CliError> {
         let mut fields = crate::scoring::fields(&self.fields, false)?;
-        fields.stand_in_response("There is no response yet.");
+        fields.stand_in_response(STAND_IN);
         let plan = self.recipe.recipe()?.plan()?;
         let check = DataCheck { data, fields, allowed: self.max_unparsable, out: self.out.as_deref() };
         check.run(plan, self.recipe.recipe()?.plan()?)
@@ -253,8 +257,16 @@ fn components(report: &Report) -> Vec<DoctorCheck> {
             Some(Outcome::Invalid(reason)) if reason.code.as_str().starts_with("judge.") => {
                 (Bad, format!("{}: {}", reason.code, reason.message))
             }
+            // It needs what these two rollouts do not have; `doctor DATA` tells whether the rows of the user have it.
+            Some(Outcome::Invalid(reason)) if reason.code.as_str().starts_with("input.") => {
+                (Good, format!("not tried, its rows are of another form ({})", reason.code))
+            }
             Some(Outcome::Invalid(reason)) => {
-                (Bad, format!("{}: {}\nwhat to do: {}", reason.code, reason.message, reason.code.remedy()))
+                // A reward of the user's own may want columns that these two rollouts do not have.
+                let verdict = if reason.code == Code::RewardFailed { Doubtful } else { Bad };
+                let said =
+                    format!("{}: {}\nwhat to do: {}", reason.code, reason.message, reason.code.remedy());
+                (verdict, said)
             }
             Some(Outcome::Scored { value, .. }) => (Good, short(value.get())),
             Some(outcome) => {

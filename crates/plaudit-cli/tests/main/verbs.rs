@@ -171,11 +171,21 @@ fn doctor_checks_a_recipe_its_judges_and_a_state() {
         run(&[&judged[..], &["--set", "judges.main.patience=100ms", "--state", &folder.path("no")]].concat());
     assert_eq!(down.code, 1, "{}{}", down.out, down.talk);
     assert!(down.out.contains("FAIL  principle") && down.out.contains("FAIL  state"), "{}", down.out);
-    assert!(down.out.contains("FAIL  judge main") && down.out.contains("what to do: "), "{}", down.out);
+    assert!(
+        down.out.contains("FAIL  judge main") && down.out.contains("what to do: Does the server run"),
+        "{}",
+        down.out
+    );
+    assert!(!down.out.contains("Look at the failures before it"), "{}", down.out);
     assert!(!down.out.contains("tier A, attacks"), "{}", down.out);
     let programs = run(&["doctor", "-r", "code"]);
     assert_eq!(programs.code, 0, "{}{}", programs.out, programs.talk);
     assert!(programs.out.contains("ok    tests                   1\n"), "{}", programs.out);
+    // What needs rows of another form than the two that are tried is no fault.
+    for recipe in ["agent", "instructions"] {
+        let tried = run(&["doctor", "-r", recipe]);
+        assert!(tried.code == 0 && tried.out.contains("not tried, "), "{}", tried.out);
+    }
     assert!(programs.out.contains("tier A, ") && !good.out.contains("tier A, "), "{}", programs.out);
     assert!(run(&["doctor", "--all"]).out.contains("tier A, "));
     let bad = run(&["doctor", "--set", "components.format.reward=ngram"]);
@@ -239,6 +249,26 @@ fn doctor_guesses_under_which_names_references_stand() {
     let renamed =
         run(&["doctor", &rows, "-r", "math", "--field", "prompt=question", "--field", "reference=answer"]);
     assert!(renamed.code == 0 && !renamed.out.contains("--field"), "{}", renamed.out);
+}
+
+#[test]
+fn doctor_asks_a_data_set_for_nothing_that_comes_with_responses() {
+    let folder = Folder::new("doctor-tokens");
+    let recipe = "components:\n  f1: { reward: f1_score }\n  \
+                  length: { reward: total_length, unit: token, max: 9, band: 4, required: true }\n  \
+                  ended: { reward: truncated, required: true }\n";
+    let recipe = folder.file("recipe.yaml", recipe);
+    let rows = folder.file("rows.jsonl", r#"{"prompt": "1 + 1?", "reference": "2"}"#);
+    let ran = run(&["doctor", &rows, "-r", &recipe]);
+    assert!(ran.code == 0 && !ran.out.contains("token count"), "{}", ran.out);
+    let answered =
+        folder.file("answered.jsonl", r#"{"prompt": "1 + 1?", "reference": "2", "response": "2"}"#);
+    let ran = run(&["doctor", &answered, "-r", &recipe]);
+    assert!(
+        ran.code == 1 && ran.out.contains("FAIL  length") && ran.out.contains("FAIL  ended"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]

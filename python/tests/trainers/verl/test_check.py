@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import stage
 
 
@@ -68,6 +69,25 @@ def test_every_mistake_is_told_with_its_remedy(tmp_path: Path) -> None:
     assert code == 1 and "/nowhere.parquet does not exist" in text, text
     code, text = check(*stage.plaudit("math"), "reward.num_wokers=2")
     assert code == 2 and "num_wokers" in text, text
+
+
+def test_recipes_with_rewards_of_ones_own_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import plaudit\n"
+        "@plaudit.register('mine')\n"
+        "def mine(prompts, responses, references, extras):\n"
+        "    return [extra['index'] / 2 for extra in extras]\n"
+    )
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("components: { mine: { reward: mine }, answer: { reward: math, required: true } }\n")
+    monkeypatch.chdir(tmp_path)
+    given = [*stage.plaudit(recipe), "+reward.reward_kwargs.imports=mine.py"]
+    code, text = check(*given, *files(tmp_path, ground_truth="42"))
+    assert code == 0 and "warn  mine" in text and "KeyError" in text, text
+    code, text = check(*given, *files(tmp_path, answer="42"))
+    assert code == 1 and "FAIL  answer" in text, text
 
 
 def test_workers_and_judges_are_looked_at(tmp_path: Path) -> None:
