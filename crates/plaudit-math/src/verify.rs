@@ -337,6 +337,9 @@ fn only_letter(text: &str) -> Option<char> {
 /// The letter of a choice in lower case, and the value that it is given with: `\textbf{(C)}\ 12`, `C. 12`, `C) 12`.
 fn choice_and_value(text: &str) -> Option<(char, &str)> {
     let bare = text.trim_start_matches(['$', '*']);
+    if !bare.starts_with(|c: char| c.is_ascii_uppercase() || matches!(c, '(' | '\\')) {
+        return None;
+    }
     let command = ["\\textbf{", "\\text{", "\\mathrm{", "\\mathbf{"]
         .iter()
         .find_map(|command| bare.strip_prefix(command));

@@ -392,6 +392,9 @@ impl<'t, 'w> Parser<'t, 'w> {
 
     /// A set that is said twice with a colon between, as `x > 3: (3, \infty)`. Both must be the same.
     fn said_twice(&mut self) -> Parsed<Option<Value>> {
+        if memchr::memchr(b':', self.text.as_bytes()).is_none() {
+            return Ok(None);
+        }
         let mut at = self.pos;
         let (mut colon, mut inequality) = (None, false);
         while at < self.end {
@@ -740,7 +743,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                     let part = &self.slice(self.pos)[std::mem::take(&mut self.taken)..];
                     words.extend(part.split_whitespace());
                     let clean =
-                        |c: char| c.is_alphabetic() || c.is_ascii_digit() || " ./^{}-\\$²³'".contains(c);
+                        |c: char| c.is_alphabetic() || c.is_ascii_digit() || " \n./^{}-\\$²³'".contains(c);
                     if words.len() > MAX_UNIT_WORDS || !part.chars().all(clean) {
                         return Err(Fail::Unparsable);
                     }

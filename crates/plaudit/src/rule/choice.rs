@@ -19,13 +19,17 @@ use serde_json::Value;
 ///
 /// ## What it scores
 /// The options stand in `extra.options` or `extra.choices`: a list of `{"A": "text"}` or of `{"label": "A", "text": "text"}`, an object
-/// `{"A": "text", ...}`, a list of texts, `{"label": [...], "text": [...]}`, or one of these as JSON. Labels are letters or digits. The right one
-/// is the reference, else `extra.expected_answer`: a letter or digit, or the text of an option. Without options any letter may be the answer.
+/// `{"A": "text", ...}`, a list of texts, `{"label": [...], "text": [...]}`, one of these as JSON, or one text as `A) 5 B) 6`. Labels are letters
+/// or digits, and a list of texts may bring its own (`A)5`). The right one is the reference, else `extra.expected_answer`: a letter or
+/// digit, or the text of an option. A letter that names an option is that option, though it be the text of another. Without options any
+/// letter may be the answer.
 ///
-/// The answer is looked for after the thinking, where `mode` says; `auto` takes the last `\boxed{...}`, else the last `<answer>` pair,
-/// else the last line with "Answer:" or "the answer is", else a response or a last line that is nothing but an answer. It counts where
-/// it names one option: a letter alone (`B`, `(b)`, `**B**`, full-width or in Arabic or Bengali), a letter with a mark and a text (`B) glass`),
-/// the text of one option, or the only letter that a sentence affirms ("A is wrong, so B"). Denied letters and articles do not count.
+/// The answer is looked for after the thinking, where `mode` says; `auto` takes the last `\boxed{...}` that is no blank, else the last
+/// `<answer>` pair, else the last line with a mark that `math_verify_reward` knows too: "Answer:", "the answer must be", "option C is right",
+/// "my choice is C", 故选 C, and `####` on the last line or before a letter alone. Else it is a response or a last line that is nothing but
+/// an answer. It counts where it names one option: a letter alone (`B`, `(b)`, `**B**`, full-width or in Arabic or Bengali), a letter with a
+/// mark and a text (`B) glass`), the text of one option, a formula that equals one option's in mathematics, or the only letter that a
+/// sentence affirms ("A is wrong, so B"). Denied letters and articles do not count, and a list of letters (`A、B`, `A or B`) names none.
 ///
 /// A row may bring its own patterns in `extra.template_metadata.output_regex`, as in NeMo-Gym: the first of them that matches decides, by
 /// its last match in the last 16 KiB, whatever the case. `patterns` says the same for all rows.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// 1 where the answer of the response equals the reference in mathematics, else 0.
 ///
 /// ## What it scores
-/// The answer is looked for after the thinking: in the last `\boxed{...}`, in `<answer>` tags, after `####`, after a phrase such
+/// The answer is looked for after the thinking: in the last `\boxed{...}` that is no blank, in `<answer>` tags, after `####`, after a phrase such
 /// as "the answer is", and else it is the last formula or number. Answer and reference are read as mathematics (numbers,
 /// expressions, lists, sets, intervals, tuples, matrices, equations, units, text) and compared by exact arithmetic, by identities
 /// at secret points, and by enclosures of real numbers at rising precision; never by two floating-point numbers that look alike.
