@@ -73,8 +73,9 @@ impl Granted {
         let tested = Tested::of(body);
         let mut others = free.iter().filter(|name| !is_of_nodes(name)).peekable();
         let says = entry_point.is_some() || names.imports_solution || others.peek().is_some();
-        let defines =
-            CLASSES.iter().any(|class| names.has_class(class) || set_up.has_class(class) || task.defines(class));
+        let defines = CLASSES
+            .iter()
+            .any(|class| names.has_class(class) || set_up.has_class(class) || task.defines(class));
         let imports = names.imports_solution && CLASSES.iter().any(|class| names.binds(class));
         let nodes = match () {
             // The function under test is one of them.

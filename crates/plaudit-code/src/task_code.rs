@@ -32,9 +32,7 @@ impl TaskCode {
             return Self { text: text.to_owned(), ..Self::default() };
         }
         let whole = || Self::of_module(text);
-        let fenced = || {
-            Self::of_module(&fenced_code(text))
-        };
+        let fenced = || Self::of_module(&fenced_code(text));
         let mut found = whole().or_else(fenced).unwrap_or_else(Self::default);
         // In a comment a definition is only told.
         let told = |line: &&str| !line.trim_start().starts_with('#');
@@ -137,15 +135,18 @@ pub(crate) fn complete(prompt: &str, entry_point: &str, text: &str) -> Option<St
     let is_body = text.trim_start_matches(['\n', '\r']).starts_with([' ', '\t']);
     let bodies = match is_body {
         true => vec![text.to_owned()],
-        false => vec![format!("    {}", text.trim_start()), text.split_inclusive('\n').map(indented).collect()],
+        false => {
+            vec![format!("    {}", text.trim_start()), text.split_inclusive('\n').map(indented).collect()]
+        }
     };
     let fenced = fenced_code(prompt);
     [prompt, fenced.as_str()].into_iter().find_map(|task| {
         let before = Functions::of(&format!("{task}{}", BODIES[1])).map_or(0, |found| found.results);
         let end = if task.ends_with('\n') { "" } else { "\n" };
-        bodies.iter().map(|body| format!("{task}{end}{body}")).find(|joined| {
-            defines(joined).is_some_and(|found| is_body || found.results > before)
-        })
+        bodies
+            .iter()
+            .map(|body| format!("{task}{end}{body}"))
+            .find(|joined| defines(joined).is_some_and(|found| is_body || found.results > before))
     })
 }
 

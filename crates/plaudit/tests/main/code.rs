@@ -185,7 +185,8 @@ fn functions_of_the_prompt_reach_the_tests() {
 fn a_body_is_joined_to_its_prompt() {
     let Some(engine) = engine(TESTS) else { return };
     let task = "import math\n\n\ndef add(a, b):\n    \"\"\" Adds. \"\"\"\n";
-    let extra = json!({"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"});
+    let extra =
+        json!({"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"});
     for (response, wanted) in [
         ("    return a + b\n".to_owned(), 1.0),
         ("    c = math.fsum([a, b])\n    return int(c)\n".to_owned(), 1.0),
@@ -206,9 +207,13 @@ fn a_body_is_joined_to_its_prompt() {
 #[test]
 fn names_that_nobody_defines_are_the_datas() {
     let Some(engine) = engine(TESTS) else { return };
-    let test = |call: &str| format!("def check(candidate):\n    assert candidate({call}) == 1\n\ncheck(Solution().f)\n");
+    let test = |call: &str| {
+        format!("def check(candidate):\n    assert candidate({call}) == 1\n\ncheck(Solution().f)\n")
+    };
     let signature = |kind: &str| {
-        format!("Count.\n```python\n# class Graph: ...\nclass Solution:\n    def f(self, a: {kind}) -> int:\n```")
+        format!(
+            "Count.\n```python\n# class Graph: ...\nclass Solution:\n    def f(self, a: {kind}) -> int:\n```"
+        )
     };
     let method = |kind: &str, body: &str| {
         fenced(&format!("class Solution:\n    def f(self, a: {kind}):\n        {body}"))
