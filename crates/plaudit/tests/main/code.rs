@@ -232,6 +232,7 @@ fn names_that_nobody_defines_are_the_datas() {
         (test("1"), signature("Graph"), method("Graph", "return 1"), None),
         (test("1"), signature("Graph"), method("int", "return 1"), Some(1.0)),
         (test("1"), signature("Graph"), with_class, Some(1.0)),
+        (test("1"), signature("Graph"), fenced("print(Graph)"), Some(0.0)),
         // The response alone has it.
         (test("1"), signature("int"), method("Graph", "return 1"), Some(0.0)),
         (test("1"), signature("int"), method("int", "return Graph(1)"), Some(0.0)),
