@@ -304,8 +304,7 @@ impl Tests {
             return None;
         }
         let module = PythonParser::new(13).parse(program).ok();
-        let names =
-            module.as_ref().map(|module| Names::of(&module.syntax().body)).unwrap_or_else(Names::default);
+        let names = module.as_ref().map_or_else(Names::default, |module| Names::of(&module.syntax().body));
         // Where annotations are not evaluated they need no names.
         let evaluated = !names.binds("annotations");
         let used = self.task.undefined.iter();

@@ -63,8 +63,7 @@ impl Granted {
     /// Reads a test with these statements.
     pub(crate) fn of(body: &[Stmt], setup: &str, entry_point: Option<&str>, task: &TaskCode) -> Self {
         let setup = PythonParser::for_test().parse(setup).ok();
-        let set_up =
-            setup.as_ref().map(|module| Names::of(&module.syntax().body)).unwrap_or_else(Names::default);
+        let set_up = setup.as_ref().map_or_else(Names::default, |module| Names::of(&module.syntax().body));
         let names = Names::of(body);
         let all = names.free().chain(set_up.free());
         let free: BTreeSet<&str> = all
