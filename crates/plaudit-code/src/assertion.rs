@@ -185,7 +185,9 @@ fn is_call(expression: &Expr, test: &str, setup: &str) -> bool {
     // What the test brings along is not the program's, and the program could change it.
     let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let brought = setup.contains("import *") || setup.split(|other| !letter(other)).any(|word| word == name);
-    !brought && !is_node_function(name) && (!is_built_in(name) || arguments.get(1..).is_some_and(|inner| !inner.contains('(')))
+    !brought
+        && !is_node_function(name)
+        && (!is_built_in(name) || arguments.get(1..).is_some_and(|inner| !inner.contains('(')))
 }
 
 #[cfg(test)]
@@ -252,7 +254,13 @@ mod tests {
             cases(test, setup, entry, &TaskCode::default(), &mut Vec::new()).unwrap()
         };
         assert!(matches!(
-            cases("def check(candidate): assert candidate(1) > 2", "", None, &TaskCode::default(), &mut Vec::new()),
+            cases(
+                "def check(candidate): assert candidate(1) > 2",
+                "",
+                None,
+                &TaskCode::default(),
+                &mut Vec::new()
+            ),
             Err(TestsError::Form(_))
         ));
         let human = "\n\nMETADATA = {\n    'author': 'x'\n}\n\n\ndef check(candidate):\n    # a\n    assert candidate([1.0,\n        2.0], 0.3) == True\n    assert candidate([1], 0.1) == False, \"m\"\n\n";

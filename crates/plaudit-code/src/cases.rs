@@ -70,8 +70,8 @@ pub struct Tests {
 struct RowTask {
     /// Names that the tests use and nobody defines.
     missing: Vec<String>,
-    /// Names that the signature in the task uses and nobody defines.
-    undefined: Vec<String>,
+    /// Functions that the tests use, each with a name that its signature in the task uses and nobody defines.
+    undefined: Vec<(String, String)>,
     /// The task's text and the function under test, where a program may be what comes behind the one in the other.
     stub: Option<(String, String)>,
 }
@@ -287,7 +287,13 @@ impl Tests {
     fn for_task(mut self, mut missing: Vec<String>, task: TaskCode) -> Self {
         missing.sort();
         missing.dedup();
-        self.task = RowTask { missing, undefined: task.undefined, stub: None };
+        let tested = |case: &Case, name: &str| match case {
+            Case::Expression { source, .. } | Case::Script { source, .. } => source.contains(name),
+            _ => false,
+        };
+        let mut undefined = task.undefined;
+        undefined.retain(|(function, _)| self.cases.iter().any(|case| tested(case, function)));
+        self.task = RowTask { missing, undefined, stub: None };
         self
     }
 
@@ -298,8 +304,12 @@ impl Tests {
             return None;
         }
         let module = PythonParser::new(13).parse(program).ok();
-        let names = module.as_ref().map(|module| Names::of(&module.syntax().body)).unwrap_or_default();
-        let used = self.task.undefined.iter().filter(|name| names.reads(name));
+        let names = module.as_ref().map_or_else(Names::default, |module| Names::of(&module.syntax().body));
+        // Where annotations are not evaluated they need no names.
+        let evaluated = !names.binds("annotations");
+        let used = self.task.undefined.iter();
+        let used = used.filter(|(function, name)| evaluated && names.binds(function) && names.reads(name));
+        let used = used.map(|(_, name)| name);
         self.task.missing.iter().chain(used).find(|name| !names.binds(name)).map(String::as_str)
     }
 

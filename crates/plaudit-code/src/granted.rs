@@ -63,7 +63,7 @@ impl Granted {
     /// Reads a test with these statements.
     pub(crate) fn of(body: &[Stmt], setup: &str, entry_point: Option<&str>, task: &TaskCode) -> Self {
         let setup = PythonParser::for_test().parse(setup).ok();
-        let set_up = setup.as_ref().map(|module| Names::of(&module.syntax().body)).unwrap_or_default();
+        let set_up = setup.as_ref().map_or_else(Names::default, |module| Names::of(&module.syntax().body));
         let names = Names::of(body);
         let all = names.free().chain(set_up.free());
         let free: BTreeSet<&str> = all
@@ -73,8 +73,9 @@ impl Granted {
         let tested = Tested::of(body);
         let mut others = free.iter().filter(|name| !is_of_nodes(name)).peekable();
         let says = entry_point.is_some() || names.imports_solution || others.peek().is_some();
-        let defines =
-            CLASSES.iter().any(|class| names.has_class(class) || set_up.has_class(class) || task.defines(class));
+        let defines = CLASSES
+            .iter()
+            .any(|class| names.has_class(class) || set_up.has_class(class) || task.defines(class));
         let imports = names.imports_solution && CLASSES.iter().any(|class| names.binds(class));
         let nodes = match () {
             // The function under test is one of them.

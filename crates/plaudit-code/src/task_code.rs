@@ -16,8 +16,8 @@ pub(crate) struct TaskCode {
     /// A module; empty where the text has no code.
     pub(crate) source: String,
     names: BTreeSet<String>,
-    /// Names that the signatures of what the program is to define use, and nobody defines.
-    pub(crate) undefined: Vec<String>,
+    /// Functions that the program is to define, each with a name that its signature uses and nobody defines.
+    pub(crate) undefined: Vec<(String, String)>,
     text: String,
 }
 
@@ -32,15 +32,13 @@ impl TaskCode {
             return Self { text: text.to_owned(), ..Self::default() };
         }
         let whole = || Self::of_module(text);
-        let fenced = || {
-            Self::of_module(&fenced_code(text))
-        };
+        let fenced = || Self::of_module(&fenced_code(text));
         let mut found = whole().or_else(fenced).unwrap_or_else(Self::default);
         // In a comment a definition is only told.
         let told = |line: &&str| !line.trim_start().starts_with('#');
         found.text = text.lines().filter(told).collect::<Vec<_>>().join("\n");
         // A class that the text asks for is the program's to define.
-        found.undefined.retain(|name| !found.text.contains(&format!("class {name}")));
+        found.undefined.retain(|(_, name)| !found.text.contains(&format!("class {name}")));
         found
     }
 
@@ -62,7 +60,7 @@ impl TaskCode {
     /// Whether the text of the task has a word, and not only as a type that nobody defines.
     pub(crate) fn mentions(&self, word: &str) -> bool {
         let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
-        let undefined = self.undefined.iter().any(|name| name == word);
+        let undefined = self.undefined.iter().any(|(_, name)| name == word);
         !undefined && self.text.split(|other| !letter(other)).any(|found| found == word)
     }
 
@@ -96,17 +94,17 @@ fn fenced_code(text: &str) -> String {
     blocks.iter().map(|block| block.code()).collect::<Vec<_>>().join("\n")
 }
 
-/// What the signatures of functions without a body use that the module does not define.
-fn undefined(body: &[Stmt]) -> Vec<String> {
-    struct Signatures<'a>(Vec<&'a Expr>);
+/// Functions without a body, each with a name that its signature uses and the module does not define.
+fn undefined(body: &[Stmt]) -> Vec<(String, String)> {
+    struct Signatures<'a>(Vec<(&'a str, &'a Expr)>);
     impl<'a> Visitor<'a> for Signatures<'a> {
         fn visit_stmt(&mut self, statement: &'a Stmt) {
             if let Stmt::FunctionDef(function) = statement
                 && !function.body.iter().any(does_something)
             {
-                let parameters = function.parameters.iter();
-                self.0.extend(parameters.filter_map(|parameter| parameter.annotation()));
-                self.0.extend(function.returns.as_deref());
+                let parameters = function.parameters.iter().filter_map(|parameter| parameter.annotation());
+                let all = parameters.chain(function.returns.as_deref());
+                self.0.extend(all.map(|annotation| (function.name.as_str(), annotation)));
             }
             walk_stmt(self, statement);
         }
@@ -115,10 +113,15 @@ fn undefined(body: &[Stmt]) -> Vec<String> {
     }
     let mut signatures = Signatures(Vec::new());
     signatures.visit_body(body);
-    let (all, mut used) = (Names::of(body), Names::default());
-    signatures.0.into_iter().for_each(|annotation| used.visit_expr(annotation));
-    let missing = |name: &&str| !all.binds(name) && !is_given(name);
-    used.free().filter(missing).map(str::to_owned).collect()
+    let all = Names::of(body);
+    let mut found = Vec::new();
+    for (function, annotation) in signatures.0 {
+        let mut used = Names::default();
+        used.visit_expr(annotation);
+        let missing = used.free().filter(|name| !all.binds(name) && !is_given(name));
+        found.extend(missing.map(|name| (function.to_owned(), name.to_owned())));
+    }
+    found
 }
 
 /// Whether a program need not define a name.
@@ -137,15 +140,18 @@ pub(crate) fn complete(prompt: &str, entry_point: &str, text: &str) -> Option<St
     let is_body = text.trim_start_matches(['\n', '\r']).starts_with([' ', '\t']);
     let bodies = match is_body {
         true => vec![text.to_owned()],
-        false => vec![format!("    {}", text.trim_start()), text.split_inclusive('\n').map(indented).collect()],
+        false => {
+            vec![format!("    {}", text.trim_start()), text.split_inclusive('\n').map(indented).collect()]
+        }
     };
     let fenced = fenced_code(prompt);
     [prompt, fenced.as_str()].into_iter().find_map(|task| {
         let before = Functions::of(&format!("{task}{}", BODIES[1])).map_or(0, |found| found.results);
         let end = if task.ends_with('\n') { "" } else { "\n" };
-        bodies.iter().map(|body| format!("{task}{end}{body}")).find(|joined| {
-            defines(joined).is_some_and(|found| is_body || found.results > before)
-        })
+        bodies
+            .iter()
+            .map(|body| format!("{task}{end}{body}"))
+            .find(|joined| defines(joined).is_some_and(|found| is_body || found.results > before))
     })
 }
 
@@ -285,7 +291,10 @@ mod tests {
             (format!("Write a class Graph.\n```python\n{}```", solution("Graph")), vec![]),
             ("```python\ng(Graph(1))\ndef f(a): return Graph(a)\n```".to_owned(), vec![]),
         ] {
-            assert_eq!(TaskCode::read(&text).undefined, wanted, "{text}");
+            let found = TaskCode::read(&text).undefined;
+            let wanted: Vec<_> =
+                wanted.into_iter().map(|name: &str| ("f".to_owned(), name.to_owned())).collect();
+            assert_eq!(found, wanted, "{text}");
         }
     }
 

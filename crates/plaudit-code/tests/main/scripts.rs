@@ -57,6 +57,25 @@ fn functions_of_the_prompt_are_the_data_sets_own() {
     all_give(&prose, "def zero(xs): return -xs[0] / xs[1]", &[Passed]);
 }
 
+/// As LeetCode's rows have them: in the test's box a node equals one that holds the same.
+#[test]
+fn nodes_are_compared_by_what_they_hold() {
+    let form = json!(["assert f(list_node([1, 2])) == list_node([2])"]);
+    all_give(&form, "def f(head): return head.next", &[Passed]);
+    all_give(&form, "def f(head): return head", &[Wrong]);
+    all_give(&form, "def f(head): return [2]", &[Wrong]);
+    let form = json!({"entry_point": "Solution().depth", "test": "def check(candidate):\n    assert candidate(root = tree_node([1, None, 2])) == 2\n"});
+    let right = "class Solution:\n    def depth(self, root: Optional[TreeNode]) -> int:\n        return 1 + max(self.depth(root.left), self.depth(root.right)) if root else 0";
+    all_give(&form, right, &[Passed]);
+    all_give(&form, "class Solution:\n    def depth(self, root): return 1", &[Wrong]);
+    // Classes in the code of the task are the test's.
+    let prompt = "class ListNode:\n    def __init__(self, val):\n        self.val, self.next = val, None\n\ndef last(head):\n    \"\"\" The last value. \"\"\"\n";
+    let test = "def check(candidate):\n    head = ListNode(1)\n    head.next = ListNode(7)\n    assert candidate(head) == 7\n";
+    let form = json!({"prompt": prompt, "test": test, "entry_point": "last"});
+    all_give(&form, "def last(head: ListNode): return head.next.val", &[Passed]);
+    all_give(&form, "def last(head: ListNode): return head.val", &[Wrong]);
+}
+
 /// Asserts that could be taken apart, were it not for the task's own functions.
 #[test]
 fn asserts_may_use_functions_of_the_task() {

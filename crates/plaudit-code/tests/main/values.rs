@@ -57,7 +57,8 @@ fn fractions_and_decimals_equal_numbers() {
         ("Fraction(1, 3)", "0.3333333333333333", Wrong),
         ("Fraction(1, 2)", "'1/2'", Wrong),
     ] {
-        let code = format!("from fractions import Fraction\nfrom decimal import Decimal\ndef f(): return {result}");
+        let code =
+            format!("from fractions import Fraction\nfrom decimal import Decimal\ndef f(): return {result}");
         all_give(&json!([format!("assert f() == {expected}")]), &code, wanted);
         all_give(&json!([format!("assert f() == {expected} and True")]), &code, wanted);
     }

@@ -369,7 +369,10 @@ fn program<'r>(
     }
     let fenced = response.contains("```") || response.contains("~~~");
     let whole = || (unfenced && !response.trim().is_empty()).then_some(Cow::Borrowed(response));
-    let body = || completed(response).filter(|_| unfenced || response.trim_start_matches(['\n', '\r']).starts_with([' ', '\t']));
+    let body = || {
+        completed(response)
+            .filter(|_| unfenced || response.trim_start_matches(['\n', '\r']).starts_with([' ', '\t']))
+    };
     if fenced { None } else { body().or_else(whole) }
 }
 

@@ -185,7 +185,8 @@ fn functions_of_the_prompt_reach_the_tests() {
 fn a_body_is_joined_to_its_prompt() {
     let Some(engine) = engine(TESTS) else { return };
     let task = "import math\n\n\ndef add(a, b):\n    \"\"\" Adds. \"\"\"\n";
-    let extra = json!({"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"});
+    let extra =
+        json!({"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"});
     for (response, wanted) in [
         ("    return a + b\n".to_owned(), 1.0),
         ("    c = math.fsum([a, b])\n    return int(c)\n".to_owned(), 1.0),
@@ -206,9 +207,13 @@ fn a_body_is_joined_to_its_prompt() {
 #[test]
 fn names_that_nobody_defines_are_the_datas() {
     let Some(engine) = engine(TESTS) else { return };
-    let test = |call: &str| format!("def check(candidate):\n    assert candidate({call}) == 1\n\ncheck(Solution().f)\n");
+    let test = |call: &str| {
+        format!("def check(candidate):\n    assert candidate({call}) == 1\n\ncheck(Solution().f)\n")
+    };
     let signature = |kind: &str| {
-        format!("Count.\n```python\n# class Graph: ...\nclass Solution:\n    def f(self, a: {kind}) -> int:\n```")
+        format!(
+            "Count.\n```python\n# class Graph: ...\nclass Solution:\n    def f(self, a: {kind}) -> int:\n```"
+        )
     };
     let method = |kind: &str, body: &str| {
         fenced(&format!("class Solution:\n    def f(self, a: {kind}):\n        {body}"))
@@ -227,6 +232,7 @@ fn names_that_nobody_defines_are_the_datas() {
         (test("1"), signature("Graph"), method("Graph", "return 1"), None),
         (test("1"), signature("Graph"), method("int", "return 1"), Some(1.0)),
         (test("1"), signature("Graph"), with_class, Some(1.0)),
+        (test("1"), signature("Graph"), fenced("print(Graph)"), Some(0.0)),
         // The response alone has it.
         (test("1"), signature("int"), method("Graph", "return 1"), Some(0.0)),
         (test("1"), signature("int"), method("int", "return Graph(1)"), Some(0.0)),
