@@ -5,6 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use plaudit::outcome::Outcome;
 use plaudit::reason::Code;
 use plaudit::rule::{RULES, Rule, Sample};
+use plaudit::rule::reference_view::ReferenceView;
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, json};
@@ -20,7 +21,7 @@ fuzz_target!(|input: (&str, &str, u16)| {
     RULES.with(|rules| {
         let load = || RULES.iter().filter_map(|kind| (kind.build)(json!({}), &mut ResourceCache::default()).ok()).collect();
         for rule in rules.get_or_init(load) {
-            let (text, reference) = (Text::new(response), Text::new(reference));
+            let (text, reference) = (Text::new(response), ReferenceView::from(reference));
             let sample = Sample {
                 text: &text,
                 reference: Some(&reference),

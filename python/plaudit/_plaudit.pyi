@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 __all__ = [
     "ABORT_AFTER",
+    "REFERENCE_FIELDS",
     "VERSION",
     "AbortCounter",
     "ArgumentError",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 VERSION: str
 ABORT_AFTER: int
+REFERENCE_FIELDS: tuple[str, ...]
 
 # Takes columns by group, parameters, a timeout and the judges.
 _Call = Callable[[list[list[list[Any]]], dict[str, Any], float, "Judges | None"], list[Any]]
@@ -130,6 +132,7 @@ class Report:
     def reasons(self) -> list[dict[str, Any] | None]: ...
     def groups(self) -> list[list[int]]: ...
     def names(self) -> list[tuple[str, str | None]]: ...
+    def reference_remark(self) -> str | None: ...
     def statistics(self) -> str: ...
     def row(self, at: int) -> str: ...
     def result(

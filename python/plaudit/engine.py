@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import logging
 import os
 import warnings
 import weakref
@@ -21,12 +22,17 @@ from plaudit.values import plain
 if TYPE_CHECKING:
     from plaudit.join import Join
 
+_log = logging.getLogger("plaudit")
+
 OnError = Literal["invalid", "raise"]
 
 Messages = Sequence[Mapping[str, Any]]
 # Messages, items or masked spans; or an object that holds them, such as a trace.
 Conversation = Messages | Mapping[str, Any]
 """Chat messages, each with at least `role` and `content`."""
+# A text or a number, a list of accepted answers, or an object.
+Reference = str | float | bool | Sequence[Any] | Mapping[str, Any]
+"""What a response is compared with."""
 
 
 class Engine:
@@ -90,6 +96,7 @@ class Engine:
         self._on_error: OnError = on_error
         self._unsafe_no_sandbox = bool(unsafe_no_sandbox)
         self._raised: custom.Raised = {}
+        self._told_references = False
         self._functions = functions
         self._joins: weakref.WeakSet[Join] = weakref.WeakSet()
         self._closed = False
@@ -264,7 +271,7 @@ class Engine:
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
         responses: Sequence[str | Conversation] | Any = None,
-        references: Sequence[str | float | None] | Any | None = None,
+        references: Sequence[Reference | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
@@ -283,12 +290,15 @@ class Engine:
             prompts: Text or chat messages. Where `groups` is missing, equal prompts make a group.
             responses: The texts that are scored, or conversations: chat messages, items of the Responses API, or a trace of
                 verifiers. The only column that must be given.
-            references: The right answers; numbers are taken as their decimal text. None where there is none.
+            references: The right answers; numbers are taken as their decimal text. A list holds accepted answers, any of which is
+                right, and a dict is for rewards that read one. None where there is none: then a reward that needs a reference
+                looks in `answer`, `ground_truth` and their like in `extras`.
             groups: The name or number of each rollout's group.
             tokens: The length of each response in the policy's own tokens, for rewards that count them.
             extras: A dict a rollout, for rewards and routes that read it.
             finish_reasons: Why each generation ended: a word such as `stop` or `length`, or True where it was truncated.
-            tools: The declarations of the tools that the policy was given, or a list of them a rollout.
+            tools: The declarations of the tools that the policy was given, or a list of them a rollout; else those in `tools`
+                of each extra.
             ids: The name or number of each rollout; its place, counted from one, where there is none.
             validate: Whether references take part in comparisons; where it is None, the recipe decides.
 
@@ -310,7 +320,7 @@ class Engine:
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
         responses: Sequence[str | Conversation] | Any = None,
-        references: Sequence[str | float | None] | Any | None = None,
+        references: Sequence[Reference | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
@@ -339,6 +349,9 @@ class Engine:
 
     def _report(self, inner: _plaudit.Report) -> Report:
         report = Report(inner)
+        if not self._told_references and (remark := inner.reference_remark()):
+            self._told_references = True
+            _log.warning("%s", remark)
         if self._on_error == "raise":
             error = custom.failure(report.reasons, self._raised)
             if error is not None:
@@ -387,7 +400,7 @@ class Engine:
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
         responses: Sequence[str | Conversation] | Any = None,
-        references: Sequence[str | float | None] | Any | None = None,
+        references: Sequence[Reference | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
@@ -427,7 +440,7 @@ class Engine:
         self,
         prompts: Sequence[str | Messages | None] | Any | None = None,
         responses: Sequence[str | Conversation] | Any = None,
-        references: Sequence[str | float | None] | Any | None = None,
+        references: Sequence[Reference | None] | Any | None = None,
         groups: Sequence[str | int | None] | Any | None = None,
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,

@@ -13,7 +13,7 @@ from plaudit.report import flat, statistics
 from plaudit.result import Result
 
 if TYPE_CHECKING:
-    from plaudit.engine import Conversation, Engine, Messages
+    from plaudit.engine import Conversation, Engine, Messages, Reference
 
 
 class Join:
@@ -91,7 +91,7 @@ class Join:
         response: str | Conversation,
         *,
         prompt: str | Messages | None = None,
-        reference: str | float | None = None,
+        reference: Reference | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
         finish_reason: str | bool | None = None,
@@ -107,7 +107,7 @@ class Join:
             size: How many members the group has.
             response: The text that is scored, or a conversation, as for `Engine.score`.
             prompt: Text or chat messages.
-            reference: The right answer; a number is taken as its decimal text.
+            reference: The right answer; a number is taken as its decimal text, and any answer of a list is right.
             tokens: The length of the response in the policy's own tokens.
             extra: A dict for rewards and routes that read it.
             finish_reason: Why the generation ended, such as `stop` or `length`, or True where it was truncated.
@@ -149,7 +149,7 @@ class Join:
         response: str | Conversation,
         *,
         prompt: str | Messages | None = None,
-        reference: str | float | None = None,
+        reference: Reference | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
         finish_reason: str | bool | None = None,

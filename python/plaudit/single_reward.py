@@ -16,7 +16,7 @@ from plaudit.custom import CustomReward, registered
 from plaudit.result import Result
 
 if TYPE_CHECKING:
-    from plaudit.engine import Conversation
+    from plaudit.engine import Conversation, Reference
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SingleReward:
         self,
         response: str | Conversation,
         prompt: Any = None,
-        reference: str | float | None = None,
+        reference: Reference | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
         finish_reason: str | bool | None = None,
@@ -62,7 +62,7 @@ class SingleReward:
         Args:
             response: The text that is scored, or a conversation, as for `Engine.score`.
             prompt: Text or chat messages.
-            reference: The right answer; a number is taken as its decimal text.
+            reference: The right answer; a number is taken as its decimal text, and any answer of a list is right.
             tokens: The length of the response in the policy's own tokens.
             extra: A dict for rewards that read it.
             finish_reason: Why the generation ended, such as `stop` or `length`, or True where it was truncated.

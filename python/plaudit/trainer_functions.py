@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from plaudit._plaudit import ArgumentError
+from plaudit._plaudit import REFERENCE_FIELDS, ArgumentError
 
 # The names under which functions of TRL look for the reference, which a rollout has in a field of its own.
-REFERENCES = ("answer", "solution", "reference", "ground_truth")
+REFERENCES = ("reference", *(name for name in REFERENCE_FIELDS if name.isidentifier()))
 # What TRL hands over beside the columns of the data set.
 _TRL_OWN = ("prompts", "completions")
 _VERL_OWN = ("data_source", "solution_str", "ground_truth", "extra_info")
@@ -165,8 +165,8 @@ def trl_function(function: Callable[..., Any]) -> TrlFunction:
     """Makes a custom reward of a reward function that was written for TRL.
 
     `completions` are texts, or lists of one message where the prompt is chat messages, and the fields of the rollouts' extra are
-    the columns. The reference is there as `answer`, `solution`, `reference` and `ground_truth`, unless the extra has a field of that
-    name. It may be a coroutine function.
+    the columns. The reference is there as `reference`, `answer`, `solution`, `ground_truth` and the other names of `REFERENCE_FIELDS`, unless the
+    extra has a field of that name. It may be a coroutine function.
 
     Args:
         function: Takes `completions`, `prompts` and columns, or some of them, by name; returns one number a completion, or

@@ -311,6 +311,36 @@ def test_numbers_are_taken_as_their_decimal_text(given: Any, text: str):
     assert seen == [text] * 3
 
 
+def test_references_may_be_lists_truths_and_dicts():
+    engine = plaudit.Engine({"components": {"right": {"reward": "accuracy"}}})
+    for references in (
+        [["a", "b"], ("a",), True, {"target": ["c", "d"]}, {"x": 1}],
+        (["a", "b"], ["a"], True, {"target": ["c", "d"]}, {"x": 1}),
+    ):
+        report = engine.score(responses=["b", "b", "true", "d", "d"], references=references)
+        assert report.outcomes == ["scored"] * 4 + ["invalid"]
+        assert report.totals[:4].tolist() == [1.0, 0.0, 1.0, 1.0]
+        assert report.reasons[4]["code"] == "input.reference_unparsable"
+    lists = engine.score(responses=["b", "c"], references=pa.array([["a", "b"], ["a"]]))
+    assert lists.totals.tolist() == [1.0, 0.0]
+    assert engine.score(responses=["true"], references=pa.array([True])).totals.tolist() == [1.0]
+    assert plaudit.reward("accuracy").score("b", reference=["a", "b"]).value == 1.0
+    assert engine.join().score(7, 1, "b", reference=["a", "b"]).total == 1.0
+
+
+def test_references_and_tools_are_found_in_the_extras(caplog: pytest.LogCaptureFixture):
+    engine = plaudit.Engine({"components": {"right": {"reward": "accuracy"}}})
+    for _ in range(2):
+        report = engine.score(responses=["4", "5"], extras=[{"answer": 4}, {"ground_truth": ["5", "6"]}])
+        assert report.totals.tolist() == [1.0, 1.0]
+    assert report.statistics["references_from"] == {"answer": 1, "ground_truth": 1}
+    assert caplog.text.count("read from `answer` of 1, `ground_truth` of 1") == 1
+    valid = plaudit.Engine({"components": {"valid": {"reward": "tool_call_validity"}}})
+    call = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    assert valid.score(responses=[[call]], extras=[{"tools": [{"name": "f"}]}]).totals.tolist() == [1.0]
+    assert valid.score(responses=[[call]], extras=[{"tools": "f"}]).outcomes == ["skipped"]
+
+
 def test_fractions_of_arrow_keep_their_own_width():
     references = pa.array([0.1, 2.0, None], pa.float32())
     engine = plaudit.Engine({"components": {"right": {"reward": "accuracy"}}})
@@ -367,8 +397,9 @@ def test_one_reward_is_called_as_it_is_scored():
     assert reward("42", reference=42) == reward.score("42", reference="42")
     assert reward.score("a", reference="\ud800").reason["code"] == "input.utf8"
     assert reward.score("\ud800").outcome == reward.score("a", prompt="\ud800").outcome == "invalid"
-    with pytest.raises(TypeError, match="reference: text is wanted, not list"):
-        reward.score("a", reference=[])
+    with pytest.raises(TypeError, match="reference: text is wanted, not object"):
+        reward.score("a", reference=object())
+    assert reward.score("a", reference=[]).reason["code"] == "input.empty_reference"
     with pytest.raises(ValueError, match="tokens: a whole number from 0 is wanted, not -1"):
         reward.score("a", tokens=-1)
 

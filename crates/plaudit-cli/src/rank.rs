@@ -135,7 +135,7 @@ impl Serialize for Ranked<'_> {
         }
         map.serialize_entry("response", &self.rollout.response)?;
         if let Some(reference) = &self.rollout.reference {
-            map.serialize_entry("reference", reference)?;
+            map.serialize_entry("reference", &reference.to_value())?;
         }
         if let Some(tokens) = self.rollout.tokens {
             map.serialize_entry("tokens", &tokens)?;

@@ -86,6 +86,9 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
         let share = share(statistics.repetition.duplicates, statistics.rollouts);
         note("duplicates", format!("{} ({share})", whole(statistics.repetition.duplicates)));
     }
+    if let Some(text) = statistics.reference_remark() {
+        note("reference", text);
+    }
     for (name, component) in &statistics.components {
         if !component.why.is_empty() {
             let all: u64 = component.why.values().sum();

@@ -13,10 +13,10 @@ use plaudit::compose::{Cause, Total};
 use plaudit::conversation::{FinishReason, Tool};
 use plaudit::engine::Engine;
 use plaudit::group::Group;
-use plaudit::input::{InputError, ParsedResponse, read_response, read_tools};
+use plaudit::input::{InputError, ParsedResponse, read_response, read_tools, tools_in};
 use plaudit::reason::{Code, Reason};
 use plaudit::report::{Report, Row};
-use plaudit::rollout::{Prompt, Rollout};
+use plaudit::rollout::{Prompt, Reference, Rollout};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
@@ -42,7 +42,7 @@ pub(crate) struct Batch {
     groups: TextColumn,
     prompts: Prompts,
     responses: Responses,
-    references: TextColumn,
+    references: References,
     tokens: Given<u64>,
     extras: Given<Map<String, Value>>,
     finish_reasons: Given<FinishReason>,
@@ -87,7 +87,7 @@ impl Batch {
             ids: TextColumn::read("ids", ids, NumbersAsText::Whole, &mut unreadable)?,
             groups: TextColumn::read("groups", groups, NumbersAsText::Whole, &mut unreadable)?,
             prompts: Prompts::read(prompts, &mut unreadable)?,
-            references: TextColumn::read("references", references, NumbersAsText::Any, &mut unreadable)?,
+            references: References::read(references, &mut unreadable)?,
             tokens: counts(tokens, &mut unreadable)?,
             extras: maps(extras, &mut unreadable)?,
             finish_reasons: match finish_reasons.is_none() {
@@ -184,7 +184,7 @@ impl Batch {
             id: self.ids.get(at).map(Cow::Borrowed),
             group: self.groups.get(at).map(Cow::Borrowed),
             prompt: self.prompts.get(at),
-            reference: self.references.get(at).map(Cow::Borrowed),
+            reference: self.references.get(at),
             tokens: self.tokens.as_ref().and_then(|tokens| tokens[at]),
             extra: self
                 .extras
@@ -198,6 +198,7 @@ impl Batch {
         if let Some(parsed) = self.responses.parsed(at) {
             parsed.clone().fill(&mut rollout);
         }
+        rollout.tools = rollout.tools.or_else(|| tools_in(&rollout.extra));
         rollout
     }
 
@@ -220,7 +221,7 @@ fn into_owned(rollout: Rollout<'_>) -> Rollout<'static> {
         conversation: rollout.conversation,
         finish_reason: rollout.finish_reason,
         tools: rollout.tools,
-        reference: owned(rollout.reference),
+        reference: rollout.reference.map(Reference::into_owned),
         tokens: rollout.tokens,
         extra: rollout.extra,
     }
@@ -300,6 +301,67 @@ impl ResponseItem {
     }
 }
 
+/// References are text, or lists of accepted answers, truths and objects among it.
+enum References {
+    Texts(TextColumn),
+    Mixed(Vec<Option<Reference<'static>>>),
+}
+
+impl References {
+    fn read(given: &Bound<'_, PyAny>, unreadable: &mut Unreadable) -> PyResult<Self> {
+        let mixed = |given: &Bound<'_, PyAny>, unreadable: &mut Unreadable| {
+            column("references", given, unreadable, read_reference).map(Self::Mixed)
+        };
+        match arrow(given)? {
+            Some(array) if !array_of_texts(&array) => mixed(&given.call_method0("to_pylist")?, unreadable),
+            Some(array) => TextColumn::arrow("references", array, NumbersAsText::Any).map(Self::Texts),
+            // Almost always all of them are text. What can be read only once is not read twice.
+            None if given.is_instance_of::<PyList>() => {
+                let mut noted = Unreadable::new();
+                match TextColumn::read("references", given, NumbersAsText::Any, &mut noted) {
+                    Ok(texts) => {
+                        unreadable.extend(noted);
+                        Ok(Self::Texts(texts))
+                    }
+                    Err(_) => mixed(given, unreadable),
+                }
+            }
+            None if given.is_none() => Ok(Self::Texts(TextColumn::Absent)),
+            None => mixed(given, unreadable),
+        }
+    }
+
+    fn len(&self) -> Option<usize> {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Mixed(mixed) => Some(mixed.len()),
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<Reference<'_>> {
+        match self {
+            Self::Texts(texts) => texts.get(at).map(Reference::from),
+            Self::Mixed(mixed) => mixed.get(at)?.as_ref().map(Reference::borrowed),
+        }
+    }
+}
+
+/// One reference, with text of its own: a text or a number, or what JSON can express beside them.
+fn read_reference(
+    place: &dyn Fn() -> String,
+    item: &Bound<'_, PyAny>,
+) -> Result<Option<Reference<'static>>, ReadError> {
+    let kind = type_name(item);
+    let is_json = item.is_instance_of::<PyBool>()
+        || item.is_instance_of::<PyDict>()
+        || item.is_instance_of::<PyList>()
+        || ["bool", "bool_", "tuple", "ndarray"].contains(&&*kind);
+    if is_json {
+        return Ok(Reference::of_value(&to_value(item, place)?));
+    }
+    Ok(text(place, item, NumbersAsText::Any)?.map(|text| Reference::from(text.to_string())))
+}
+
 /// The tools that the model was given: the same for all rollouts, or some for each.
 enum Tools {
     Same(Option<Arc<[Tool]>>),
@@ -358,14 +420,19 @@ fn finish_reason(
 
 /// Whether the chunks of an Arrow column are lists, such as lists of messages.
 fn array_of_lists(array: &AnyArray) -> bool {
-    let kind = match array {
-        AnyArray::Array(array) => array.field().data_type().clone(),
-        AnyArray::Stream(stream) => match stream.field_ref() {
-            Ok(field) => field.data_type().clone(),
-            Err(_) => return false,
-        },
-    };
-    matches!(kind, DataType::List(_) | DataType::LargeList(_) | DataType::Struct(_))
+    matches!(kind_of(array), Some(DataType::List(_) | DataType::LargeList(_) | DataType::Struct(_)))
+}
+
+/// Whether they are text or numbers.
+fn array_of_texts(array: &AnyArray) -> bool {
+    !array_of_lists(array) && kind_of(array) != Some(DataType::Boolean)
+}
+
+fn kind_of(array: &AnyArray) -> Option<DataType> {
+    match array {
+        AnyArray::Array(array) => Some(array.field().data_type().clone()),
+        AnyArray::Stream(stream) => stream.field_ref().ok().map(|field| field.data_type().clone()),
+    }
 }
 
 impl Prompts {
@@ -429,13 +496,13 @@ pub(crate) fn rollout(fields: &Fields<'_>) -> Result<Rollout<'static>, ReadError
         return Err(error::argument("response: text is wanted, not None").into());
     };
     let prompt = PromptItem::read(&|| "prompt".to_owned(), prompt)?;
-    let reference = text(&|| "reference".to_owned(), reference, NumbersAsText::Any)?;
+    let reference = read_reference(&|| "reference".to_owned(), reference)?;
     let mut rollout = Rollout {
         prompt: prompt.map(|prompt| match prompt {
             PromptItem::Text(text) => Prompt::Text(Cow::Owned(text.to_string())),
             PromptItem::Messages(messages) => Prompt::Messages(messages),
         }),
-        reference: reference.map(|reference| Cow::Owned(reference.to_string())),
+        reference,
         tokens: count(&|| "tokens".to_owned(), tokens)?,
         extra: to_map(extra, &|| "extra".to_owned())?,
         finish_reason: finish_reason(&|| "finish_reason".to_owned(), finish)?,
@@ -446,6 +513,7 @@ pub(crate) fn rollout(fields: &Fields<'_>) -> Result<Rollout<'static>, ReadError
         ResponseItem::Text(text) => rollout.response = Cow::Owned(text.to_string()),
         ResponseItem::Parsed(parsed) => parsed.fill(&mut rollout),
     }
+    rollout.tools = rollout.tools.or_else(|| tools_in(&rollout.extra));
     Ok(rollout)
 }
 

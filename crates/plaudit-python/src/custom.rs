@@ -8,6 +8,7 @@ use plaudit::reason::{Code, Reason};
 use plaudit::registry;
 use plaudit::rule::Sample;
 use plaudit::rule::custom::{Custom, CustomCall, CustomKind};
+use plaudit::rule::reference_view::ReferenceView;
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString};
@@ -54,7 +55,10 @@ impl PythonReward {
                     None => lists[0].append(py.None())?,
                 }
                 lists[1].append(PyString::new(py, sample.text.as_str()))?;
-                lists[2].append(sample.reference.map(|reference| PyString::new(py, reference.as_str())))?;
+                match sample.reference.map(ReferenceView::to_value) {
+                    Some(reference) => lists[2].append(from_value(py, &reference)?)?,
+                    None => lists[2].append(py.None())?,
+                }
                 lists[3].append(from_value(py, &Value::Object(sample.extra.clone()))?)?;
             }
             columns.append(PyList::new(py, lists)?)?;

@@ -37,6 +37,7 @@ fn main(py: Python<'_>, arguments: Vec<OsString>, import_module: Py<PyAny>) -> u
 mod _plaudit {
     use super::error::argument_error;
     use pyo3::prelude::*;
+    use pyo3::types::PyTuple;
 
     #[pymodule_export]
     use super::abort::{PyAbortCounter, abort_advice};
@@ -71,6 +72,7 @@ mod _plaudit {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("REFERENCE_FIELDS", PyTuple::new(module.py(), plaudit::rollout::REFERENCE_FIELDS)?)?;
         module.add("ArgumentError", argument_error(module.py())?)
     }
 }

@@ -188,6 +188,11 @@ impl PyReport {
         (0..self.batch.len()).map(|at| (self.batch.id(at).into_owned(), group(at))).collect()
     }
 
+    /// Which fields the references were read from; None where all stood under their own name.
+    fn reference_remark(&self) -> Option<String> {
+        self.report.statistics.reference_remark()
+    }
+
     /// The statistics as JSON.
     fn statistics(&self) -> PyResult<String> {
         serde_json::to_string(&self.report.statistics).map_err(error::argument)

@@ -129,10 +129,15 @@ impl Report {
     ) -> Result<Self, RunError> {
         let count = |part: &Range<usize>| {
             let mut statistics = Statistics::of(&plan);
+            let needs_reference = plan.needs_reference();
             for (group, members) in groups[part.clone()].iter().zip(&scored[part.clone()]) {
                 statistics.observe_group(members.iter());
                 for (place, row) in group.members.iter().zip(members) {
-                    statistics.observe(&plan, row, rollouts[*place].borrow().tokens);
+                    let rollout = rollouts[*place].borrow();
+                    statistics.observe(&plan, row, rollout.tokens);
+                    if needs_reference {
+                        statistics.observe_reference(rollout);
+                    }
                 }
             }
             statistics

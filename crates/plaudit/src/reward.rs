@@ -35,12 +35,14 @@ pub struct Properties {
     pub any_length: bool,
     /// Whether it skips a rollout for which the trainer gave no token count.
     pub needs_tokens: bool,
+    /// Whether it compares with one text, so that it is asked for each accepted answer where a reference is a list of them.
+    pub compares_text: bool,
 }
 
 impl Properties {
     /// A reward with that range: the floor is its lower end, and long responses get the floor.
     pub const fn new(range: Range) -> Self {
-        Self { range, floor: range.min, any_length: false, needs_tokens: false }
+        Self { range, floor: range.min, any_length: false, needs_tokens: false, compares_text: false }
     }
 }
 

@@ -1,5 +1,9 @@
 //! Rollout: one response to one prompt, with its reference, token count and extra fields.
 
+mod reference;
+
+pub use reference::{MOST_ACCEPTED, REFERENCE_FIELDS, Reference, ReferenceForm, is_whole, whole};
+
 use crate::conversation::{Conversation, ENTRY, FinishReason, Tool, weight};
 use plaudit_code::exact;
 use serde_json::{Map, Value};
@@ -65,7 +69,7 @@ pub struct Rollout<'a> {
     /// The tools that the model was given, where they are declared.
     pub tools: Option<Arc<[Tool]>>,
     /// The answer to compare with.
-    pub reference: Option<Cow<'a, str>>,
+    pub reference: Option<Reference<'a>>,
     /// The length of the response in the model's own tokens.
     pub tokens: Option<u64>,
     /// Everything else that the caller gave. A number that 64 bits do not hold is a text of [`plaudit_code::exact`].
@@ -98,7 +102,8 @@ impl<'a> Rollout<'a> {
         };
         let name = |name: &Option<Cow<'_, str>>| name.as_ref().map_or(0, |text| text.len());
         let extra: usize = self.extra.iter().map(|(key, value)| key.len() + ENTRY + weight(value)).sum();
-        let names = name(&self.id) + name(&self.group) + name(&self.reference);
+        let reference = self.reference.as_deref().map_or(0, str::len);
+        let names = name(&self.id) + name(&self.group) + reference;
         let turns = self.conversation.as_ref().map_or(0, |conversation| conversation.bytes());
         size_of::<Self>() + prompt + names + self.response.len() + turns + extra
     }
@@ -109,7 +114,10 @@ impl<'a> Rollout<'a> {
             Some(Prompt::Text(text)) => Some(text),
             _ => None,
         };
-        let texts = [Some(&mut self.response), self.reference.as_mut(), self.id.as_mut(), prompt];
+        if let Some(reference) = &mut self.reference {
+            reference.shrink();
+        }
+        let texts = [Some(&mut self.response), self.id.as_mut(), prompt];
         for text in texts.into_iter().flatten() {
             if let Cow::Owned(text) = text {
                 text.shrink_to_fit();
@@ -130,7 +138,7 @@ impl<'a> Rollout<'a> {
         put("group", text(&self.group));
         put("prompt", self.prompt.as_ref().map(Prompt::to_value));
         put("response", Some(self.response_value()));
-        put("reference", text(&self.reference));
+        put("reference", self.reference.as_ref().map(Reference::to_value));
         put("tokens", self.tokens.map(Value::from));
         let finish_reason = self.finish_reason.map(FinishReason::as_str);
         put("finish_reason", finish_reason.map(Value::from));
@@ -176,9 +184,17 @@ impl<'a> Rollout<'a> {
         }
     }
 
+    /// What the response is compared with: the rollout's reference, else that of another field of the row, with its name.
+    pub fn compared_with(&self) -> Option<(Option<&'static str>, Reference<'_>)> {
+        match &self.reference {
+            Some(reference) => Some((None, reference.borrowed())),
+            None => Reference::in_fields(&self.extra).map(|(field, reference)| (Some(field), reference)),
+        }
+    }
+
     /// The same rollout, with a reference.
     #[must_use]
-    pub fn with_reference(mut self, reference: impl Into<Cow<'a, str>>) -> Self {
+    pub fn with_reference(mut self, reference: impl Into<Reference<'a>>) -> Self {
         self.reference = Some(reference.into());
         self
     }

@@ -6,15 +6,19 @@ the data set.
 
 from __future__ import annotations
 
+import functools
 import json
+import logging
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from plaudit._plaudit import ArgumentError
+from plaudit._plaudit import REFERENCE_FIELDS, ArgumentError
 
-REFERENCES = ("answer", "solution", "reference", "ground_truth")
+_log = logging.getLogger("plaudit")
+
+REFERENCES = ("reference", *REFERENCE_FIELDS)
 """The columns that hold the reference where `columns=` does not say it: the first of them that the data set has."""
 
 OWN = ("trainer_state", "log_extra", "log_metric", "environments")
@@ -26,10 +30,10 @@ class Row(NamedTuple):
 
     prompt: str | list[dict[str, str]] | None
     response: str | list[Any]
-    reference: str | None
+    reference: Any
     tokens: int | None
     extra: dict[str, Any]
-    tools: list[Any] | None = None
+    tools: list[Any] | str | None = None
 
 
 @dataclass(slots=True)
@@ -125,6 +129,8 @@ def read(
         raise ArgumentError(
             f"columns= names `{named[0]}` as the reference, but the data set has no such column, only {sorted(data)}"
         )
+    if reference not in (None, "reference", *named):
+        _tell_reference(reference)
     if group != "prompt" and group not in data:
         raise ArgumentError(f"group= names the column `{group}`, but the data set has {sorted(data)}")
 
@@ -156,13 +162,18 @@ def _key(value: Any) -> Hashable:
     return value if simple else json.dumps(value, sort_keys=True, default=str)
 
 
-def _reference(column: str, value: Any) -> str | None:
-    if value is None or isinstance(value, str):
+@functools.cache
+def _tell_reference(column: str) -> None:
+    """Once a process: nobody named the column."""
+    _log.warning("the reference is the column `%s`; columns={'NAME': 'reference'} names another", column)
+
+
+def _reference(column: str, value: Any) -> Any:
+    """A text, a number or a truth, a list of accepted answers, or an object."""
+    if value is None or isinstance(value, (str, bool, int, float, list, tuple, Mapping)):
         return value
-    if isinstance(value, (int, float)):
-        return str(value)
     raise ArgumentError(
-        f"the column `{column}` was taken for the reference, but holds a {type(value).__name__}, not a text; "
+        f"the column `{column}` was taken for the reference, but holds a {type(value).__name__}; "
         f"name the right one with columns={{'NAME': 'reference'}}"
     )
 
@@ -207,10 +218,10 @@ def _response(at: int, completion: Any) -> str | list[Any]:
     return plain
 
 
-def _tools(data: Mapping[str, list[Any]], at: int) -> list[Any] | None:
+def _tools(data: Mapping[str, list[Any]], at: int) -> list[Any] | str | None:
     """The declarations of tools, where the data set has a column of them."""
     declared = data.get("tools")
-    return declared[at] if declared is not None and isinstance(declared[at], list) else None
+    return declared[at] if declared is not None and isinstance(declared[at], (list, str)) else None
 
 
 def _are_messages(given: Any) -> bool:

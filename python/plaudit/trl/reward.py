@@ -50,8 +50,8 @@ class Reward:
         timeout: How many seconds a call waits for other ranks, for the actor, or for another column.
         columns: What a column of the data set is: `{"gold": "reference", "source": "data_source", "image": None}` makes
             `gold` the reference, `source` the field `data_source` of `extra`, and leaves `image` out. Every other column
-            reaches the rewards in `extra` under its own name; the reference is in `answer`, `solution`, `reference` or
-            `ground_truth`.
+            reaches the rewards in `extra` under its own name; the reference is in `reference`, else in `answer`, `solution`,
+            `ground_truth` or another of the usual names.
         round: Whether rewards are rounded to multiples of 2^-16, which gives a group of equal rewards no advantage at all.
         url: The address of a running `plaudit serve` that scores in place of an engine here. `recipe` is then the name of
             one of its recipes. Groups that the border between two ranks cuts are joined there. A service that does not

@@ -28,7 +28,7 @@ from plaudit.verl.columns import AGAINST_REFERENCE, Columns, find_fact
 from plaudit.verl.custom_function import INVALID, CustomFunction, GroupInput, unwrap
 from plaudit.verl.engine_cache import make_engine, shared_engine
 from plaudit.verl.options import is_seconds, is_whole, modules
-from plaudit.verl.rollout_reader import BATCH_REFERENCE, RolloutBatch, own_words, read_batch
+from plaudit.verl.rollout_reader import BATCH_REFERENCE, RolloutBatch, own_words, read_batch, text_of
 
 log = logging.getLogger("plaudit")
 
@@ -159,7 +159,7 @@ class PlauditBatchRewardManager:
         self,
         prompts: Sequence[Any],
         responses: Sequence[str | list[dict[str, Any]]],
-        references: Sequence[str | None] | None = None,
+        references: Sequence[Any] | None = None,
         groups: Sequence[Any] | None = None,
         tokens: Sequence[int] | None = None,
         extras: Sequence[Mapping[str, Any]] | None = None,
@@ -182,7 +182,7 @@ class PlauditBatchRewardManager:
             by_name[name].append(at)
         if self.same_size and not validate:
             _check_same_size(by_name, texts)
-        listed: list[str | None] = list(references) if references is not None else [None] * len(names)
+        listed: list[Any] = list(references) if references is not None else [None] * len(names)
         notes = [dict(extra) for extra in extras] if extras is not None else [{} for _ in names]
         members = list(by_name.values())
         if self._function is not None:
@@ -191,7 +191,7 @@ class PlauditBatchRewardManager:
                     texts[rows[0]],
                     [own_words(responses[row]) for row in rows],
                     [notes[row] for row in rows],
-                    listed[rows[0]] if validate else None,
+                    text_of(listed[rows[0]]) if validate else None,
                 )
                 for rows in members
             ]

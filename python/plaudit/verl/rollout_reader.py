@@ -153,15 +153,12 @@ class RolloutReader:
                 return plain(messages)
         return self.tokenizer.decode(prompt_ids, skip_special_tokens=True)
 
-    def reference(self, fields: Mapping[str, Any]) -> str | None:
-        """The first reference there is; what is not text, such as a list of tests, becomes JSON."""
+    def reference(self, fields: Mapping[str, Any]) -> Any:
+        """The first reference there is: a text, a list of accepted answers, or what else stands there, such as tests."""
         for path in self.references:
             value = plain(at(fields, path))
-            if isinstance(value, str):
-                if value:
-                    return value
-            elif value is not None:
-                return json.dumps(value, ensure_ascii=False)
+            if value is not None and value != "":
+                return value if isinstance(value, (str, list, dict)) else json.dumps(value)
         return None
 
 
@@ -203,7 +200,7 @@ class RolloutBatch:
     prompts: list[Any]  # Messages where the batch has them, else the decoded text.
     texts: list[str]
     responses: list[str | list[dict[str, Any]]]
-    references: list[str | None]
+    references: list[Any]
     groups: list[str] | None
     tokens: list[int]
     last: list[int]  # Where the last token of each response stands; -1, the end of the row, for an empty one.
@@ -248,8 +245,8 @@ def read_batch(
     )
 
 
-def reference_of(fields: Mapping[str, Any], places: Sequence[str] = BATCH_REFERENCE) -> str | None:
-    """The first reference there is: a text, or the answer among messages; anything else goes as JSON."""
+def reference_of(fields: Mapping[str, Any], places: Sequence[str] = BATCH_REFERENCE) -> Any:
+    """The first reference there is: the answer among messages, or what stands there, such as a text or a list of accepted answers."""
     for place in places:
         value = plain(at(fields, place))
         if isinstance(value, Mapping) and "chosen" in value:
@@ -264,8 +261,14 @@ def reference_of(fields: Mapping[str, Any], places: Sequence[str] = BATCH_REFERE
             ]
         if value is None or value == "" or value == []:
             continue
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return value if isinstance(value, (str, list, dict)) else json.dumps(value)
     return None
+
+
+def text_of(reference: Any) -> str | None:
+    """The one text that stands for a reference among responses: of accepted answers the first."""
+    one = reference[0] if isinstance(reference, list) and reference else reference
+    return one if one is None or isinstance(one, str) else json.dumps(one, ensure_ascii=False)
 
 
 def extra_of(fields: Mapping[str, Any], source: str) -> dict[str, Any]:

@@ -15,9 +15,8 @@ use plaudit::judge::client::Network;
 use plaudit::outcome::Outcome;
 use plaudit::plan::{Branch, Plan, Scorer};
 use plaudit::reason::Code;
-use plaudit::registry::RewardEntry;
 use plaudit::report::{Report, Row};
-use plaudit::rollout::Rollout;
+use plaudit::rollout::{Reference, ReferenceForm, Rollout};
 use plaudit::rule::reference_check::{ReferenceCheck, Remark, Severity};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -75,6 +74,10 @@ struct Seen {
     found: Vec<Found>,
     /// Under which names a prompt or a reference that is missing seems to stand in the row.
     renames: Vec<(&'static str, String)>,
+    /// Whether some response to it could have a total.
+    is_scored: bool,
+    /// The field that its reference was read from, where that is none of its own.
+    field: Option<&'static str>,
     /// The row with its reference solution as the response.
     solution: Option<Box<Rollout<'static>>>,
 }
@@ -100,6 +103,9 @@ struct Findings {
     references: HashSet<u64>,
     prompts: HashMap<u64, (String, String)>,
     needs_reference: bool,
+    /// How many rows have no total for any response, and how many have their reference in another field.
+    unscored: u64,
+    fields: BTreeMap<&'static str, u64>,
     /// The names of the first row that has some.
     renames: Vec<(&'static str, String)>,
     /// The first rows that have a solution, and how many others have one.
@@ -115,9 +121,7 @@ struct Tally {
 
 impl Findings {
     fn new(engine: Arc<Engine>, out: Option<Output>) -> Self {
-        let needs = |reward: &str| RewardEntry::find(reward).is_some_and(RewardEntry::needs_reference);
-        let mut components = engine.plan().branches.iter().flat_map(|branch| &branch.components);
-        let needs_reference = components.any(|component| needs(&component.reward));
+        let needs_reference = engine.plan().needs_reference();
         let (found, references, prompts) = (BTreeMap::new(), HashSet::new(), HashMap::new());
         let (renames, solutions, more_solutions) = (Vec::new(), Vec::new(), 0);
         Self {
@@ -128,6 +132,8 @@ impl Findings {
             references,
             prompts,
             needs_reference,
+            unscored: 0,
+            fields: BTreeMap::new(),
             renames,
             solutions,
             more_solutions,
@@ -146,7 +152,7 @@ impl Findings {
 
     fn checks(&self, allowed: u64) -> Vec<DoctorCheck> {
         let distinct = self.references.len() as u64;
-        let mut checks: Vec<DoctorCheck> = self.hint().into_iter().collect();
+        let mut checks: Vec<DoctorCheck> = self.scored(allowed).into_iter().chain(self.hint()).collect();
         let mut kinds: BTreeMap<&str, Vec<(u64, &str)>> = BTreeMap::new();
         for ((severity, of_reference, component, what), tally) in &self.found {
             if *severity == Severity::Kind {
@@ -159,7 +165,12 @@ impl Findings {
             let mut said = format!("{} {noun}{many} ({share}): {what}", whole(tally.count));
             tally.examples.iter().for_each(|example| said.push_str(&format!("\n  {example}")));
             let bearable = *of_reference && tally.count <= allowed;
-            let verdict = if *severity == Severity::Fault && !bearable { Bad } else { Doubtful };
+            let is_bad = match severity {
+                Severity::Fault => !bearable,
+                Severity::Unlikely => is_most(tally.count, all),
+                Severity::Doubt | Severity::Kind => false,
+            };
+            let verdict = if is_bad { Bad } else { Doubtful };
             let name = if component.is_empty() { "data" } else { component };
             checks.push(DoctorCheck::new(verdict, name, said));
         }
@@ -174,17 +185,33 @@ impl Findings {
         checks
     }
 
-    /// Where a reference that is missing seems to stand.
+    /// Whether most rows, and more than are borne, have no total, whatever the response is.
+    fn scored(&self, allowed: u64) -> Option<DoctorCheck> {
+        let share = percent(self.unscored as f64 / self.rows.max(1) as f64);
+        let said = || format!("{} ({share}) cannot be scored with this recipe", many(self.unscored, "row"));
+        (is_most(self.unscored, self.rows) && self.unscored > allowed)
+            .then(|| DoctorCheck::new(Bad, "data", said()))
+    }
+
+    /// Where a reference that is missing seems to stand, or where it was found.
     fn hint(&self) -> Option<DoctorCheck> {
         let missing = Code::MissingReference.meaning().trim();
-        self.found.keys().find(|(_, _, _, what)| *what == missing)?;
+        let is_missing = self.found.keys().any(|(_, _, _, what)| *what == missing);
+        let found = self.fields.iter().map(|(field, count)| format!("`{field}` of {}", many(*count, "row")));
+        let found = found.filter(|_| self.needs_reference).collect::<Vec<_>>().join(", ");
         self.renames.iter().find(|(field, _)| *field == "reference")?;
         let names: Vec<String> =
             self.renames.iter().map(|(_, name)| format!("{:?}", cut(name, SHOWN))).collect();
         let flags: String =
             self.renames.iter().map(|(field, name)| format!(" --field {field}={name}")).collect();
         let said = format!("the rows have {}: try{flags}", names.join(" and "));
-        Some(DoctorCheck::new(Doubtful, "fields", said))
+        match (is_missing, found.is_empty()) {
+            (true, _) => Some(DoctorCheck::new(Doubtful, "fields", said)),
+            (false, true) => None,
+            (false, false) => {
+                Some(DoctorCheck::new(Good, "fields", format!("references read from {found}; {said}")))
+            }
+        }
     }
 
     /// Compares the reference of a row with that of an earlier one of the same prompt.
@@ -239,6 +266,11 @@ impl Findings {
         }
         Ok(())
     }
+}
+
+/// Whether a count is more than half of all.
+fn is_most(count: u64, all: u64) -> bool {
+    count > all / 2
 }
 
 /// The components that can say something about references alone, each name once.
@@ -298,8 +330,18 @@ fn missing(plan: &Plan, row: &Row, has_response: bool) -> Vec<Found> {
     blamed.collect()
 }
 
-/// The remarks of all components on one reference.
-fn remarks(plan: &Plan, reference: &str) -> Vec<Found> {
+/// The remarks of all components on one reference, or on each accepted answer of one.
+fn remarks(plan: &Plan, reference: &Reference<'_>) -> Vec<Found> {
+    match reference.form() {
+        ReferenceForm::Text => text_remarks(plan, reference),
+        ReferenceForm::Accepted => {
+            reference.accepted().iter().flat_map(|one| text_remarks(plan, one)).collect()
+        }
+        ReferenceForm::Document => Vec::new(),
+    }
+}
+
+fn text_remarks(plan: &Plan, reference: &str) -> Vec<Found> {
     let of = |(name, check): (&str, &dyn ReferenceCheck)| {
         let name = name.to_owned();
         check.remarks(reference).into_iter().map(move |Remark { severity, what, detail }| Found {
@@ -314,25 +356,32 @@ fn remarks(plan: &Plan, reference: &str) -> Vec<Found> {
 }
 
 fn seen(rollouts: &[Rollout<'static>], report: &Report) -> Vec<Seen> {
-    let mut last: Option<(&str, Vec<Found>)> = None;
+    let mut last: Option<(Reference<'_>, Vec<Found>)> = None;
     let runs_programs = solutions::are_wanted(&report.plan);
     let rows = rollouts.iter().zip(&report.rows).map(|(rollout, row)| {
         let mut found = missing(&report.plan, row, rollout.response != STAND_IN);
-        if let Some(reference) = rollout.reference.as_deref() {
+        let (field, reference) = rollout.compared_with().unzip();
+        let text = reference.as_deref().map(str::to_owned);
+        if let Some(reference) = reference {
             // The rows of a group mostly have one reference.
             let known = last.take().filter(|(known, _)| *known == reference);
-            let (_, remarked) =
-                &*last.insert(known.unwrap_or_else(|| (reference, remarks(&report.plan, reference))));
-            found.extend(remarked.iter().cloned());
+            let remarked = || {
+                let remarked = remarks(&report.plan, &reference);
+                (reference, remarked)
+            };
+            found.extend(last.insert(known.unwrap_or_else(remarked)).1.iter().cloned());
         }
         let prompt =
             rollout.prompt.as_ref().map(|prompt| rapidhash::v3::rapidhash_v3(prompt.key().as_bytes()));
         Seen {
             id: rollout.id.as_deref().unwrap_or("").to_owned(),
             prompt,
-            reference: rollout.reference.as_deref().map(str::to_owned),
             found,
             renames: other_names(&rollout.extra, rollout.prompt.is_some(), rollout.reference.is_some()),
+            reference: text,
+            is_scored: row.total.value().is_some()
+                || row.total.cause().is_none_or(|cause| !is_about_data(cause.reason.code)),
+            field: field.flatten(),
             solution: runs_programs.then(|| solutions::of(rollout)).flatten().map(Box::new),
         }
     });
@@ -354,6 +403,10 @@ impl Sink for Findings {
 
     fn write(&mut self, mut piece: Seen) -> Result<(), CliError> {
         self.rows += 1;
+        self.unscored += u64::from(!piece.is_scored);
+        if let Some(field) = piece.field {
+            *self.fields.entry(field).or_default() += 1;
+        }
         if self.renames.is_empty() {
             self.renames = std::mem::take(&mut piece.renames);
         }

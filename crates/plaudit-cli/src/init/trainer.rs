@@ -59,7 +59,7 @@ pub(super) const TRAINERS: &[Trainer] = &[
         title: "TRL",
         summary: "TRL's GRPOTrainer and RLOOTrainer, and axolotl, by a reward function",
         rows: &[
-            "TRL: the reference is the column answer, solution, reference or ground_truth; the other columns are `extra`. A completion that",
+            "TRL: the reference is the column reference, answer, ground_truth or solution; the other columns are `extra`. A completion that",
             "could not be scored is None, which TRL leaves out of the mean of its group.",
         ],
         one_by_one: false,

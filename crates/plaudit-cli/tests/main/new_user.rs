@@ -49,14 +49,31 @@ fn names_that_are_no_names_are_refused() {
     said(r#"{"id":true,"response":"r"}"#, "found true or false");
     said(r#"{"group":1e-3,"response":"r"}"#, "found the number 1e-3 (input.group)");
     said(r#"{"group":["g"],"response":"r"}"#, "found a list");
-    said(
-        r#"{"reference":true,"response":"r"}"#,
-        "reference: text or a number is wanted, found true or false",
-    );
-    said(r#"{"reference":["42"],"response":"r"}"#, "reference: text or a number is wanted, found a list");
     said(r#"["1","g","p","a response"]"#, "an object is wanted, found a list");
     said(r#"{"response":"r","tokens":2.5}"#, "input.tokens");
     assert_eq!(score("{\"response\":\"r\",\"tokens\":3.0}\n", &[]).code, 0);
+}
+
+#[test]
+fn references_stand_in_the_usual_fields_and_may_be_lists() {
+    let scored =
+        |lines: &str| feed(&["score", "-", "-r", "math"], |to| to.write_all(lines.as_bytes()).unwrap());
+    let ran = scored(
+        "{\"response\":\"\\\\boxed{42}\",\"answer\":42}\n{\"response\":\"\\\\boxed{42}\",\"final_answer\":[\"41\",\"42\"]}\n",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.talk);
+    assert_eq!(ran.out.matches("\"correct\":true").count(), 2, "{}", ran.out);
+    let told = "the rollouts have no `reference`; read from `answer` of 1, `final_answer` of 1 of 2";
+    assert_eq!(ran.talk.matches(told).count(), 1, "{}", ran.talk);
+    let ran = scored("{\"response\":\"\\\\boxed{42}\",\"reference\":\"42\",\"answer\":41}\n");
+    assert!(
+        ran.out.contains("\"correct\":true") && !ran.talk.contains("read from"),
+        "{} {}",
+        ran.out,
+        ran.talk
+    );
+    let ran = scored("{\"response\":\"\\\\boxed{42}\",\"gold\":\"42\"}\n");
+    assert!(ran.out.contains("Its field `gold` may be it"), "{}", ran.out);
 }
 
 #[test]

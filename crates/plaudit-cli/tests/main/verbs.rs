@@ -245,7 +245,16 @@ fn doctor_guesses_under_which_names_references_stand() {
     let ran = run(&["doctor", &rows, "-r", "math"]);
     let hint =
         "the rows have \"question\" and \"answer\": try --field prompt=question --field reference=answer";
-    assert!(ran.code == 1 && ran.out.contains(hint), "{}", ran.out);
+    assert!(ran.code == 0 && ran.out.contains(hint), "{}", ran.out);
+    assert!(ran.out.contains("references read from `answer` of 2 rows"), "{}", ran.out);
+    let gold = folder.file("gold.jsonl", "{\"question\": \"1 + 1?\", \"gold\": \"2\"}\n".repeat(2));
+    let ran = run(&["doctor", &gold, "-r", "math"]);
+    assert!(ran.code == 1 && ran.out.contains("--field reference=gold"), "{}", ran.out);
+    assert!(
+        ran.out.contains("FAIL  data                    2 rows (100.0 %) cannot be scored"),
+        "{}",
+        ran.out
+    );
     let renamed =
         run(&["doctor", &rows, "-r", "math", "--field", "prompt=question", "--field", "reference=answer"]);
     assert!(renamed.code == 0 && !renamed.out.contains("--field"), "{}", renamed.out);
@@ -313,6 +322,13 @@ fn doctor_checks_the_references_of_a_data_set() {
     let lines: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["id"], "u");
     assert_eq!((&lines[0]["severity"], &lines[0]["what"]), (&"fault".into(), &"is undefined".into()));
+    let words = folder.file("words.jsonl", "{\"prompt\": \"p\", \"reference\": \"about 3 of 4 x\"}\n");
+    let ran = run(&["doctor", &words, "-r", "math"]);
+    assert!(
+        ran.code == 1 && ran.out.contains("FAIL  accuracy"),
+        "hardly any response equals it: {}",
+        ran.out
+    );
     let only = folder.file("only.jsonl", "{\"prompt\": \"p\", \"reference\": \"\\\\frac{1}{0}\"}\n");
     assert_eq!(run(&["doctor", &only, "-r", "math"]).code, 1);
     assert_eq!(run(&["doctor", &only, "-r", "math", "--max-unparsable", "1"]).code, 0);

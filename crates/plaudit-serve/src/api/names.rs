@@ -4,6 +4,7 @@ use plaudit::input;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use serde::{Deserialize as Derive, Serialize};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -55,13 +56,9 @@ impl JsonSchema for Name {
     }
 }
 
-/// A reference: text, or any number, which is taken as its decimal text.
+/// A reference: a text, a number or a truth, which is taken as text, a list of accepted answers, or an object.
 #[derive(Debug, Serialize, Derive)]
-#[serde(untagged)]
-pub(crate) enum Reference {
-    Text(String),
-    Number(serde_json::Number),
-}
+pub(crate) struct Reference(Value);
 
 impl JsonSchema for Reference {
     fn schema_name() -> Cow<'static, str> {
@@ -70,8 +67,9 @@ impl JsonSchema for Reference {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Text, or a number, which is taken as its decimal text.",
-            "anyOf": [{ "type": "string" }, { "type": "number" }],
+            "description": "Text; a number, true or false, which is taken as its text; a list of accepted answers, any of which is \
+                right; or an object or another list, for rewards that read one.",
+            "type": ["string", "number", "boolean", "array", "object"],
         })
     }
 }

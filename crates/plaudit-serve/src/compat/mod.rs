@@ -19,10 +19,9 @@ use plaudit::outcome::Outcome;
 use plaudit::plan::Branch;
 use plaudit::reason::Code;
 use plaudit::report::{Report, Row};
-use plaudit::rollout::Rollout;
+use plaudit::rollout::{Reference, Rollout};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 
 /// One sample of a client.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,18 +143,13 @@ fn api_error(code: Code, component: Option<&str>, message: &str) -> ApiError {
     ApiError::new(status, code.as_str(), message)
 }
 
-/// A value as the text of a reference: numbers and truths as they are written, nothing for null and the empty text.
-fn reference(value: &Value) -> Option<Cow<'static, str>> {
-    match value {
-        Value::Null => None,
-        Value::String(text) if text.is_empty() => None,
-        Value::String(text) => Some(Cow::Owned(exact::plain(text).to_owned())),
-        other => Some(Cow::Owned(exact::write(other))),
-    }
+/// A value as a reference: nothing for null and the empty text.
+fn reference(value: &Value) -> Option<Reference<'static>> {
+    Reference::of_value(value).filter(|reference| !reference.is_empty())
 }
 
 /// What a label says: a text is the reference, and so is the field `reference` of an object, whose other fields are `extra`.
-fn label(label: Value) -> (Option<Cow<'static, str>>, Map<String, Value>) {
+fn label(label: Value) -> (Option<Reference<'static>>, Map<String, Value>) {
     match label {
         Value::Object(mut fields) => {
             let said = fields.remove("reference");

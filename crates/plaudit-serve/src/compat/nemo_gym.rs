@@ -7,7 +7,7 @@ use super::{SampleResult, TrainerSample, invalid_body, read_body, reference};
 use crate::http::response::ApiError;
 use hyper::StatusCode;
 use plaudit::input::{InputError, read_response, read_tools};
-use plaudit::rollout::{Prompt, Rollout};
+use plaudit::rollout::{Prompt, Reference, Rollout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,9 +15,6 @@ use std::collections::BTreeMap;
 
 /// The settings in its URL beside those of all clients.
 pub(crate) const SETTINGS: [&str; 2] = ["failure", "reference"];
-
-/// The fields that hold the reference where the address does not say it: the first of them that the request has.
-const REFERENCES: [&str; 6] = ["reference", "expected_answer", "answer", "ground_truth", "solution", "label"];
 
 /// The fields of NeMo-Gym itself, which are no affair of a reward's.
 const OWN: [&str; 4] = ["responses_create_params", "response", "agent_ref", "prompt_id"];
@@ -85,11 +82,17 @@ pub(crate) fn read(
             Value::Null => ask.others.get(name),
             at => at.get(name),
         }),
-        None => REFERENCES.iter().find_map(|name| ask.others.get(*name).filter(|value| !value.is_null())),
+        None => ask.others.get("reference"),
     };
+    let said = said.and_then(reference).or_else(|| {
+        let others = Some(&ask.others).filter(|_| settings.reference.is_none())?;
+        let found = Reference::in_fields(others).map(|(_, found)| found.into_owned());
+        // Data sets of NeMo-Gym call it a label, too.
+        found.or_else(|| reference(others.get("label")?))
+    });
     let mut rollout = Rollout {
         id: task.as_deref().zip(member.as_deref()).map(|(task, member)| format!("{task}-{member}").into()),
-        reference: said.and_then(reference),
+        reference: said,
         tokens: ask
             .response
             .get("usage")
@@ -116,7 +119,7 @@ pub(crate) fn read(
     let key = match (task, index("prompt_id")) {
         (Some(task), _) => json!(["task", task, prompt]),
         (None, Some(name)) => json!(["prompt", name, prompt]),
-        (None, None) => json!(["text", rollout.reference, prompt]),
+        (None, None) => json!(["text", rollout.reference.as_deref(), prompt]),
     };
     Ok((whole, TrainerSample { rollout, key: key.to_string(), member }))
 }

@@ -14,7 +14,7 @@ use plaudit::rollout::{Prompt, Rollout};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) struct GroupReply<'s> {
 struct GroupTexts<'s> {
     /// A text, or chat messages.
     prompt: Value,
-    reference: Option<&'s str>,
+    reference: Option<Cow<'s, str>>,
     rollouts: Vec<MemberReply<'s>>,
     /// Which part of a conversation each component reads, where it has a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,10 +150,11 @@ impl GroupSample {
         let transcripts = explained.map_or_else(Vec::new, |(_, transcripts)| transcripts);
         let first = self.rollouts.first();
         let prompt = first.and_then(|first| first.prompt.as_ref()).map(Prompt::to_value);
+        let compared = first.and_then(Rollout::compared_with);
         let members = self.rollouts.iter().zip(&self.results);
         let texts = GroupTexts {
             prompt: prompt.unwrap_or(Value::Null),
-            reference: first.and_then(|first| first.reference.as_deref()),
+            reference: compared.map(|(_, reference)| reference.into_text()),
             rollouts: members
                 .map(|(rollout, result)| MemberReply {
                     response: &rollout.response,

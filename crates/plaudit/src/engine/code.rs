@@ -236,7 +236,7 @@ impl GroupScorer<'_> {
                         row.outcomes[component] = Some(Outcome::floored(settings.floor, self.too_long()));
                         continue;
                     }
-                    let reference = sample.reference.map(|text| text.as_str());
+                    let reference = sample.own_reference().map(|view| view.as_str());
                     let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
                     let sample = CodeSample { text: sample.text, reference, extra: sample.extra, prompt };
                     let task = catch_unwind(AssertUnwindSafe(|| maker.task(reward, &sample)));

@@ -13,6 +13,7 @@ use crate::reason::Code;
 use crate::rollout::Rollout;
 use crate::rule::Sample;
 use crate::rule::custom::{Custom, CustomCall};
+use crate::rule::reference_view::ReferenceView;
 use crate::text::Text;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -143,12 +144,12 @@ fn call_custom<'r, R: Borrow<Rollout<'r>>>(
 /// What a reward reads of one rollout.
 struct Texts<'t> {
     response: Text<'t>,
-    reference: Option<Text<'t>>,
+    reference: Option<ReferenceView<'t>>,
 }
 
 impl<'t> Texts<'t> {
     fn of(rollout: &'t Rollout<'_>) -> Self {
-        let reference = rollout.reference.as_deref().map(Text::new);
+        let reference = ReferenceView::of(rollout);
         Self { response: Text::of(rollout), reference }
     }
 

@@ -12,6 +12,7 @@ use crate::plan::{Component, Plan, Scorer};
 use crate::report::Row;
 use crate::rollout::Rollout;
 use crate::rule::Sample;
+use crate::rule::reference_view::ReferenceView;
 use crate::text::Text;
 use std::sync::{Arc, OnceLock};
 
@@ -42,7 +43,7 @@ impl Prescored {
         rollout: &Rollout<'_>,
     ) -> (Vec<JudgeTask>, Vec<CodeTask>) {
         let text = Text::of(rollout);
-        let reference = rollout.reference.as_deref().map(Text::new);
+        let reference = ReferenceView::of(rollout);
         let sample = Sample::of(rollout, &text, reference.as_ref());
         let limit = scorer.limit();
         let row = scorer.score_alone(rollout, &sample, &limit);

@@ -13,6 +13,7 @@ use crate::plan::{Branch, Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::Row;
 use crate::rollout::Rollout;
+use crate::rule::reference_view::ReferenceView;
 use crate::rule::{EachRule, GroupRule, Rule, SMALLEST_GROUP, Sample};
 use crate::text::Text;
 use std::borrow::Borrow;
@@ -298,30 +299,29 @@ pub(super) fn with_floor(outcome: Outcome, floor: f64) -> Outcome {
 
 /// The references of a group, each prepared once.
 struct References<'a> {
-    texts: Vec<Text<'a>>,
-    /// For each member, its text.
+    views: Vec<ReferenceView<'a>>,
+    /// For each member, its view.
     of: Vec<Option<usize>>,
 }
 
 impl<'a> References<'a> {
     fn prepare<'r: 'a, R: Borrow<Rollout<'r>>>(rollouts: &'a [R], members: &[usize]) -> Self {
-        let mut texts: Vec<Text<'a>> = Vec::new();
+        let mut views: Vec<ReferenceView<'a>> = Vec::new();
         let of = members.iter().map(|member| {
             let rollout: &'a Rollout<'r> = rollouts[*member].borrow();
-            let reference = rollout.reference.as_deref()?;
             // A group mostly has one reference; a few are looked through, so that the work stays linear.
-            let recent = texts.len().saturating_sub(4);
-            let known = texts[recent..].iter().position(|text| text.as_str() == reference);
-            Some(known.map(|at| recent + at).unwrap_or_else(|| {
-                texts.push(Text::new(reference));
-                texts.len() - 1
-            }))
+            let recent = views.len().saturating_sub(4);
+            let known = views[recent..].iter().position(|view| view.is_of(rollout));
+            known.map(|at| recent + at).or_else(|| {
+                views.push(ReferenceView::of(rollout)?);
+                Some(views.len() - 1)
+            })
         });
         let of = of.collect();
-        Self { texts, of }
+        Self { views, of }
     }
 
-    fn of(&self, member: usize) -> Option<&Text<'a>> {
-        self.of[member].map(|at| &self.texts[at])
+    fn of(&self, member: usize) -> Option<&ReferenceView<'a>> {
+        self.of[member].map(|at| &self.views[at])
     }
 }

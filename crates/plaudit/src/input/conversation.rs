@@ -408,6 +408,13 @@ pub fn read_tools(value: &Value, path: &str) -> Result<Option<Arc<[Tool]>>, Inpu
     let all = match value {
         Value::Null => return Ok(None),
         Value::Array(all) => all,
+        // A column of a table holds them as text.
+        Value::String(text) => {
+            return match exact::read::<Value>(text) {
+                Ok(value @ Value::Array(_)) => read_tools(&value, path),
+                _ => Err(bad(path, "a list of tools is wanted, or its JSON")),
+            };
+        }
         other => return Err(wanted(path, "a list", other)),
     };
     let tool = |(at, tool): (usize, &Value)| {
@@ -422,6 +429,11 @@ pub fn read_tools(value: &Value, path: &str) -> Result<Option<Arc<[Tool]>>, Inpu
         })
     };
     all.iter().enumerate().map(tool).collect::<Result<Arc<[Tool]>, _>>().map(Some)
+}
+
+/// The tools in the extra fields of a rollout that has none of its own; nothing where something else has that name.
+pub fn tools_in(extra: &Map<String, Value>) -> Option<Arc<[Tool]>> {
+    read_tools(extra.get("tools")?, "tools").ok().flatten().filter(|tools| !tools.is_empty())
 }
 
 #[cfg(test)]

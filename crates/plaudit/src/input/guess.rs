@@ -1,6 +1,7 @@
 //! Field guessing for a line without a response: likely prompt, response and reference by well-known names.
 
 use super::{FIELDS, Fields, InputError, PROMPT, REFERENCE, RESPONSE, RESPONSES, path};
+use crate::rollout::REFERENCE_FIELDS;
 use serde_json::{Map, Value};
 
 /// Where the response of other data sets stands, the likeliest first.
@@ -26,18 +27,13 @@ const ANSWERS: [&str; 17] = [
 /// Where the responses of a group stand.
 const LISTS: [&str; 6] = ["completions", "outputs", "generations", "samples", "candidates", "answers"];
 const PROMPTS: [&str; 6] = ["question", "query", "instruction", "problem", "input", "user"];
-const REFERENCES: [&str; 10] = [
-    "ground_truth",
-    "reward_model.ground_truth",
-    "answer",
-    "reference_answer",
-    "gold",
-    "target",
-    "label",
-    "expected",
-    "expected_answer",
-    "solution",
-];
+/// Where a reference may stand beside [`REFERENCE_FIELDS`]: names that say too little to be taken for one.
+const PERHAPS: [&str; 6] = ["gold", "answers", "gold_answer", "correct_answer", "label", "expected"];
+
+/// All names that a reference may have, the likeliest first.
+fn references() -> impl Iterator<Item = &'static str> {
+    REFERENCE_FIELDS.into_iter().chain(PERHAPS)
+}
 
 /// How many fields a message names, and how much of each, in characters.
 const MOST_NAMED: usize = 8;
@@ -65,7 +61,7 @@ pub(super) fn missing_response(map: &Map<String, Value>, fields: &Fields, taken:
 /// Which of these names of fields, or paths to them, may be that of the reference: the likeliest.
 pub fn likely_reference<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let is_called = |name: &str, known: &str| name == known || name.rsplit('.').next() == Some(known);
-    REFERENCES.iter().find_map(|known| names.clone().find(|name| is_called(name, known)))
+    references().find_map(|known| names.clone().find(|name| is_called(name, known)))
 }
 
 /// Some names of fields, in quotes.
@@ -118,12 +114,10 @@ fn names_beside(
     response: Option<&str>,
 ) -> Vec<(&'static str, String)> {
     let is_prompt = |name: &&str| line.get(*name).is_some_and(|value| value.is_string() || is_chat(value));
-    let is_reference = |name: &&str| {
-        Some(*name) != response
-            && path::find(line, name).is_some_and(|value| value.is_string() || value.is_number())
-    };
+    let is_reference =
+        |name: &&str| Some(*name) != response && path::find(line, name).is_some_and(|value| !value.is_null());
     let prompt = PROMPTS.into_iter().filter(|_| !has_prompt).find(is_prompt);
-    let reference = REFERENCES.into_iter().filter(|_| !has_reference).find(is_reference);
+    let reference = references().filter(|_| !has_reference).find(is_reference);
     let prompt = prompt.map(|name| ("prompt", name.to_owned()));
     prompt.into_iter().chain(reference.map(|name| ("reference", name.to_owned()))).collect()
 }

@@ -7,14 +7,14 @@ mod number;
 mod path;
 pub mod strict;
 
-pub use conversation::{ParsedResponse, read_response, read_tools};
+pub use crate::rollout::whole;
+pub use conversation::{ParsedResponse, read_response, read_tools, tools_in};
 pub use guess::{likely_reference, other_names, some_names};
-pub use number::whole;
 pub use plaudit_code::exact;
 
 use crate::conversation::{Conversation, FinishReason};
 use crate::reason::Code;
-use crate::rollout::{Prompt, Rollout};
+use crate::rollout::{Prompt, Reference, Rollout};
 use number::{count, decimal};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -294,7 +294,7 @@ fn read_object(
     let id = id.map(|value| name("id", value, || literal(ID))).transpose()?;
     let group = group.map(|value| name("group", value, || literal(GROUP))).transpose()?;
     let prompt = prompt.map(read_prompt).transpose()?;
-    let reference = reference.map(|value| read_reference(value, || literal(REFERENCE))).transpose()?;
+    let reference = reference.and_then(|value| read_reference(value, || literal(REFERENCE)));
     let mut tools = tools.map(|tools| read_tools(&tools, "tools")).transpose()?.flatten();
     let (mut said, at) = match (response, responses) {
         (Some(response), None) => {
@@ -328,6 +328,8 @@ fn read_object(
         LineMember { response: text, conversation, tokens, finish_reason }
     });
     let members: Vec<LineMember> = members.collect();
+    let extra = read_extra(extra, map)?;
+    let tools = tools.or_else(|| tools_in(&extra));
     let shared = Rollout {
         id: id.map(Cow::Owned),
         group: group.map(Cow::Owned),
@@ -336,9 +338,9 @@ fn read_object(
         conversation: None,
         finish_reason: None,
         tools,
-        reference: reference.map(Cow::Owned),
+        reference,
         tokens: None,
-        extra: read_extra(extra, map)?,
+        extra,
     };
     Ok(Rollouts { shared, responses: members.into_iter(), at })
 }
@@ -461,12 +463,12 @@ fn name<'l>(
     }
 }
 
-/// A reference: text, or any number as its decimal text.
-fn read_reference<'l>(value: Value, literal: impl FnOnce() -> Option<&'l str>) -> Result<String, InputError> {
+/// A reference: a number as its decimal text, anything else as [`Reference::of_value`] has it.
+fn read_reference<'l>(value: Value, literal: impl FnOnce() -> Option<&'l str>) -> Option<Reference<'static>> {
     match value {
-        Value::String(text) => Ok(text),
-        Value::Number(number) => Ok(decimal(&number, literal)),
-        other => Err(wanted("input.schema", "reference", "text or a number", &other)),
+        Value::String(text) => Some(Reference::from(text)),
+        Value::Number(number) => Some(Reference::from(decimal(&number, literal))),
+        other => Reference::of_value(&other),
     }
 }
 

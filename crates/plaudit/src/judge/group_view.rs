@@ -109,8 +109,8 @@ impl GroupView {
             },
         };
         view.add_members(reward, members);
-        if with_reference && let Some(reference) = view.reference.clone() {
-            view.add_reference(reward, &reference);
+        if with_reference && let Some(reference) = first.and_then(|rollout| rollout.reference.as_ref()) {
+            view.add_reference(reward, &reference.first_text());
         }
         view.sort_candidates();
         view

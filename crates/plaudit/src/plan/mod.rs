@@ -14,6 +14,7 @@ use crate::judge::config::ResolvedJudge;
 use crate::reason::{Code, Reason};
 use crate::recipe::RecipeError;
 pub use crate::recipe::file::GateConfig as Gate;
+use crate::registry::RewardEntry;
 pub use crate::registry::Scorer;
 use crate::rollout::Rollout;
 use std::collections::BTreeMap;
@@ -123,6 +124,14 @@ pub struct GroupLimit {
 }
 
 impl Plan {
+    /// Whether some component compares with references.
+    pub fn needs_reference(&self) -> bool {
+        let needs = |component: &Component| {
+            RewardEntry::find(&component.reward).is_some_and(RewardEntry::needs_reference)
+        };
+        self.branches.iter().flat_map(|branch| &branch.components).any(needs)
+    }
+
     /// The branch that a rollout takes.
     pub fn branch(&self, rollout: &Rollout<'_>) -> Option<usize> {
         let Some(route) = &self.route else { return Some(0) };

@@ -47,7 +47,9 @@ impl Reward<Rule> for Accuracy {
     const CORRECTNESS: bool = true;
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)).any_length(true))
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample))
+            .any_length(true)
+            .compares_text(true))
     }
 }
 

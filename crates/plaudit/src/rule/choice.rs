@@ -14,6 +14,7 @@ use crate::text::thought::after_thought;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// 1 where the response picks the right option of a multiple-choice question, else 0.
 ///
@@ -21,8 +22,8 @@ use serde_json::Value;
 /// The options stand in `extra.options` or `extra.choices`: a list of `{"A": "text"}` or of `{"label": "A", "text": "text"}`, an object
 /// `{"A": "text", ...}`, a list of texts, `{"label": [...], "text": [...]}`, one of these as JSON, or one text as `A) 5 B) 6`. Labels are letters
 /// or digits, and a list of texts may bring its own (`A)5`). The right one is the reference, else `extra.expected_answer`: a letter or
-/// digit, or the text of an option. A letter that names an option is that option, though it be the text of another. Without options any
-/// letter may be the answer.
+/// digit, or the text of an option, or a list of these that name one and the same option; a list that names several makes the rollout
+/// invalid. A letter that names an option is that option, though it be the text of another. Without options any letter may be the answer.
 ///
 /// The answer is looked for after the thinking, where `mode` says; `auto` takes the last `\boxed{...}` that is no blank, else the last
 /// `<answer>` pair, else the last line with a mark that `math_verify_reward` knows too: "Answer:", "the answer must be", "option C is right",
@@ -169,13 +170,22 @@ impl Choice {
             Some(_) if sample.reference.is_some() => None,
             Some(_) => return Err(bad_row("The row's expected_answer is no text.".to_owned())),
         };
-        let reference = match (sample.reference, expected) {
-            (None, Some(expected)) => strip(expected),
-            _ => sample.reference()?.stripped(),
-        };
-        let letter = match self.semantics {
+        let read = |reference: &str| match self.semantics {
             ChoiceSemantics::Fixed => choice_answer::reference(reference, options),
             ChoiceSemantics::Original => super::choice_options::single(&reference.to_uppercase()),
+        };
+        let letter = match (sample.reference, expected) {
+            (None, Some(expected)) => read(strip(expected)),
+            (Some(reference), _) if let Some(all) = reference.accepted() => {
+                let letters: BTreeSet<Option<char>> = all.iter().map(|one| read(one.stripped())).collect();
+                if letters.len() > 1 {
+                    return Err(bad_row(
+                        "The reference has several answers, and one option is right.".to_owned(),
+                    ));
+                }
+                letters.first().copied().ok_or_else(|| Outcome::skipped(Code::EmptyReference))?
+            }
+            _ => read(sample.reference()?.stripped()),
         };
         letter.ok_or_else(|| match options.0.is_empty() {
             // A reference that is no letter is that of another kind of task.

@@ -56,7 +56,7 @@ impl Reward<Rule> for CodePatchSimilarity {
     const NEEDS_REFERENCE: bool = true;
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)).compares_text(true))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Correctness lookup that the rewards for right and wrong answers share: a field of `extra`, or the final answer.
 
 use super::Sample;
+use super::reference_view::ReferenceView;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use crate::text::space::strip;
@@ -50,7 +51,17 @@ impl CorrectParams {
             },
             (Correct::Extra, None) => Err(self.missing("is absent")),
             (Correct::Auto | Correct::Answer, _) => {
-                Ok(same(strip(sample.text.answer()), sample.reference()?.stripped()))
+                let answer = strip(sample.text.answer());
+                let is_right = |sample: &Sample<'_>| Ok(same(answer, sample.reference()?.stripped()));
+                let Some(accepted) = sample.reference.and_then(ReferenceView::accepted) else {
+                    return is_right(sample);
+                };
+                let each = |reference| is_right(&Sample { reference: Some(reference), ..*sample });
+                let right: Vec<bool> = accepted.iter().map(each).collect::<Result<_, Outcome>>()?;
+                match right.is_empty() {
+                    true => Err(Outcome::skipped(Code::EmptyReference)),
+                    false => Ok(right.contains(&true)),
+                }
             }
         }
     }

@@ -1,11 +1,18 @@
-//! Reader of expected tool calls: lists of calls in OpenAI's forms, reference messages, and NeMo-Gym's expected action.
+//! Reader of expected tool calls: lists of calls in OpenAI's forms, reference messages, NeMo-Gym's expected action, and calls with
+//! the allowed values of each argument.
 
 use super::Sample;
+use super::arguments::ExpectedArguments;
 use crate::conversation::{Arguments, Role, ToolCall, Turn};
 use crate::input::read_response;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// The fields of a row that hold the expected calls where the one that a component names and the reference are not there: the first
+/// in which something like calls stands. After them come the fields of other references.
+const FIELDS: [&str; 4] = ["ground_truth", "expected_answers", "answers", "possible_answer"];
 
 /// The most expected calls.
 pub(super) const MOST_EXPECTED: usize = 128;
@@ -14,7 +21,7 @@ pub(super) const MOST_EXPECTED: usize = 128;
 #[derive(Debug, PartialEq)]
 pub(super) enum ExpectedCalls {
     /// Calls, in order.
-    List(Vec<ToolCall>),
+    List(Vec<ToolCall>, ExpectedArguments),
     /// Calls in the turns of a conversation, from the first of the model's on, and whether others came before.
     Turns {
         /// The turns.
@@ -25,12 +32,28 @@ pub(super) enum ExpectedCalls {
 }
 
 impl ExpectedCalls {
-    /// What a rollout expects: what a field of `extra` says, else the reference.
+    /// What a rollout expects: what a field of `extra` says, else the reference, else one of [`FIELDS`].
     pub(super) fn of(sample: &Sample<'_>, field: &str) -> Result<Self, Outcome> {
-        let (value, place) = match sample.extra.get(field).filter(|value| !value.is_null()) {
-            Some(Value::String(text)) => (parsed(text, field)?, field),
-            Some(value) => (value.clone(), field),
-            None => (parsed(sample.reference()?.as_str(), "reference")?, "reference"),
+        let given = |field| sample.extra.get(field).filter(|value| !value.is_null());
+        let usual = FIELDS.into_iter().filter_map(|field| Some((Cow::Borrowed(given(field)?), field)));
+        let found = || {
+            let reference = sample.reference?;
+            Some((Cow::Owned(Value::from(reference.as_str())), reference.field()?))
+        };
+        let (value, place) = match (given(field), sample.own_reference()) {
+            (Some(value), _) => (Cow::Borrowed(value), field),
+            (None, Some(reference)) if reference.stripped().is_empty() => {
+                return Err(Outcome::skipped(Code::EmptyReference));
+            }
+            (None, Some(reference)) => (Cow::Owned(Value::from(reference.as_str())), "the reference"),
+            (None, None) => {
+                let mut all = usual.chain(found());
+                all.find(|(value, _)| may_be_calls(value)).ok_or_else(|| missing(field))?
+            }
+        };
+        let value = match value.as_str() {
+            Some(text) => parsed(text, place)?,
+            None => value.into_owned(),
         };
         let expected = Self::read(value, place).map_err(|what| unparsable(place, &what))?;
         if expected.calls().any(|call| matches!(call.arguments, Arguments::Broken(_))) {
@@ -43,23 +66,35 @@ impl ExpectedCalls {
         Ok(expected)
     }
 
+    /// What stands for each argument of a call.
+    pub(super) fn arguments(&self) -> ExpectedArguments {
+        match self {
+            Self::List(_, arguments) => *arguments,
+            Self::Turns { .. } => ExpectedArguments::Values,
+        }
+    }
+
     /// All expected calls, in order.
     pub(super) fn calls(&self) -> Box<dyn Iterator<Item = &ToolCall> + '_> {
         match self {
-            Self::List(calls) => Box::new(calls.iter()),
+            Self::List(calls, _) => Box::new(calls.iter()),
             Self::Turns { turns, .. } => Box::new(turns.iter().flat_map(|turn| &turn.calls)),
         }
     }
 
     fn read(value: Value, place: &str) -> Result<Self, String> {
         match value {
+            Value::Array(all) if !all.is_empty() && all.iter().all(has_allowed_values) => {
+                Ok(Self::allowed(all))
+            }
+            map if has_allowed_values(&map) => Ok(Self::allowed(vec![map])),
             Value::Array(all) if all.iter().any(is_message) => Self::turns(Value::Array(all), place),
             Value::Array(all) => Self::list(all, place),
             Value::Object(mut map) => {
                 let kind = map.get("type").and_then(Value::as_str);
                 match kind {
                     // NeMo-Gym: a message is expected, and so no call.
-                    Some("message") if !map.contains_key("role") => Ok(Self::List(Vec::new())),
+                    Some("message") if !map.contains_key("role") => Ok(Self::none()),
                     Some("function_call_batch") => match map.remove("calls") {
                         Some(Value::Array(calls)) => Self::list(calls, place),
                         _ => Err("a batch without a list of calls".to_owned()),
@@ -81,15 +116,33 @@ impl ExpectedCalls {
         }
     }
 
+    fn none() -> Self {
+        Self::List(Vec::new(), ExpectedArguments::Values)
+    }
+
+    /// Calls as objects of a function's name with the allowed values of its arguments.
+    fn allowed(all: Vec<Value>) -> Self {
+        let maps = all.into_iter().filter_map(|one| match one {
+            Value::Object(map) => Some(map),
+            _ => None,
+        });
+        let calls = maps.flatten().filter_map(|(name, arguments)| match arguments {
+            Value::Object(map) => Some(ToolCall { name, arguments: Arguments::Object(map) }),
+            _ => None,
+        });
+        Self::List(calls.collect(), ExpectedArguments::Allowed)
+    }
+
     /// Calls that stand in no message are read as those of one.
     fn list(calls: Vec<Value>, place: &str) -> Result<Self, String> {
         if calls.is_empty() {
-            return Ok(Self::List(Vec::new()));
+            return Ok(Self::none());
         }
         let message = json!([{ "role": "assistant", "tool_calls": calls }]);
         match Self::turns(message, place)? {
             Self::Turns { turns, .. } => {
-                Ok(Self::List(turns.into_iter().flat_map(|turn| turn.calls).collect()))
+                let calls = turns.into_iter().flat_map(|turn| turn.calls).collect();
+                Ok(Self::List(calls, ExpectedArguments::Values))
             }
             list => Ok(list),
         }
@@ -114,6 +167,29 @@ pub(super) fn from_the_first(turns: &[Turn]) -> &[Turn] {
 fn is_message(item: &Value) -> bool {
     item.get("role").is_some()
         || matches!(item["type"].as_str(), Some("message" | "reasoning" | "function_call_output"))
+}
+
+/// Whether a value is a call in the form of the Berkeley Function-Calling Leaderboard: an object of the function's name with an
+/// object that has a list of allowed values for each argument.
+fn has_allowed_values(item: &Value) -> bool {
+    let are_lists =
+        |arguments: &Value| arguments.as_object().is_some_and(|map| map.values().all(Value::is_array));
+    item.as_object().is_some_and(|map| !map.is_empty() && map.values().all(are_lists))
+}
+
+/// Whether a value is a list or an object, or the text of one.
+fn may_be_calls(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.trim_start().starts_with(['[', '{']),
+        value => value.is_array() || value.is_object(),
+    }
+}
+
+/// The outcome of a row that does not say which calls are expected.
+fn missing(field: &str) -> Outcome {
+    let usual = FIELDS.map(|name| format!("`{name}`")).join(", ");
+    let message = format!("The row has neither a reference nor the field `{field}`, nor {usual}.");
+    Outcome::skipped(Reason::new(Code::MissingReference, message))
 }
 
 fn parsed(text: &str, place: &str) -> Result<Value, Outcome> {

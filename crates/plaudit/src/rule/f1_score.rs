@@ -48,7 +48,8 @@ impl Reward<Rule> for F1Score {
         let tokenizer = self.tokenizer.load(cache)?;
         let any_length = tokenizer.is_unlimited();
         Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(&tokenizer, self.scope, sample))
-            .any_length(any_length))
+            .any_length(any_length)
+            .compares_text(true))
     }
 }
 

@@ -210,8 +210,11 @@ fn written<'s>(sample: &Sample<'s>) -> Result<(Cow<'s, str>, bool), Outcome> {
     } else if let Some(truth) = given("ground_truth") {
         json!({"ground_truth": truth})
     } else {
-        let reference =
-            sample.reference.map(|reference| reference.stripped()).filter(|text| !text.is_empty());
+        let reference = sample.own_reference().map(|reference| match reference.accepted() {
+            Some([one]) => one.stripped(),
+            _ => reference.stripped(),
+        });
+        let reference = reference.filter(|text| !text.is_empty());
         json!({"ground_truth": reference.ok_or_else(|| Outcome::skipped(Code::MissingInstructions))?})
     };
     Ok((Cow::Owned(fields.to_string()), fields.get("ground_truth").is_some()))

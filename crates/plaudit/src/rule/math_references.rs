@@ -23,7 +23,11 @@ pub(super) fn remarks(text: &str, options: &Options) -> Vec<Remark> {
         found.push(doubt("is a whole solution", read()));
     }
     if reference.kind() == "text" && reference.text().contains(|c: char| c == '\\' || c.is_ascii_digit()) {
-        found.push(doubt("is compared as text, though it looks like a formula", String::new()));
+        found.push(Remark::new(
+            Severity::Unlikely,
+            "is compared as text, though it looks like a formula",
+            "",
+        ));
     }
     let ambiguous =
         if reference.kind() == "text" { Vec::new() } else { ambiguities(reference.text(), options) };

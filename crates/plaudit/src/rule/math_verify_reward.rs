@@ -226,7 +226,7 @@ impl Reward<Rule> for MathVerifyReward {
         let range = Range::new(verifier.floor, verifier.right);
         let (floor, check) = (verifier.floor, Arc::clone(&verifier));
         let rule = Rule::each(range, move |sample| verifier.score(sample));
-        Ok(rule.floor(floor).checks_references(check))
+        Ok(rule.floor(floor).compares_text(true).checks_references(check))
     }
 }
 
@@ -324,7 +324,7 @@ impl Verifier {
     }
 
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let reference = sample.reference.ok_or_else(|| Outcome::skipped(Code::MissingReference))?;
+        let reference = sample.any_reference()?.as_text()?;
         match &*reference.parsed(self.key, |text| self.read(text)) {
             ReadReference::Unusable(error) => Err(self.without_reference(*error)),
             ReadReference::Own(reference) => {

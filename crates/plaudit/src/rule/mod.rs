@@ -47,6 +47,7 @@ pub mod reasoning_format;
 pub mod reasoning_tool_call_format;
 pub mod reference_check;
 mod reference_list;
+pub mod reference_view;
 pub mod regex;
 pub mod rouge;
 mod row_cache;
@@ -54,14 +55,17 @@ pub mod structured_output;
 pub mod thought_length;
 pub mod tool_call_validity;
 pub mod tool_calls;
+mod tool_names;
+mod tool_schema;
 pub mod total_length;
 pub mod trl_think_format;
 pub mod truncated;
 pub mod turn_count;
 
 use crate::conversation::{FinishReason, Tool};
+use crate::input::likely_reference;
 use crate::outcome::Outcome;
-use crate::reason::Code;
+use crate::reason::{Code, Reason};
 pub use crate::reward::{ParamError, Properties, Range, Registration, ResourceCache, Reward};
 use crate::rollout::{Prompt, Rollout};
 use crate::text::scope::Scope;
@@ -69,6 +73,7 @@ use crate::text::tokens::Tokens;
 use crate::text::{Case, Text};
 use crate::tokenizer::{Tokenizer, Uncut};
 use reference_check::ReferenceCheck;
+use reference_view::{ReferenceView, best};
 use serde_json::{Map, Value};
 use std::fmt;
 use std::rc::Rc;
@@ -124,7 +129,7 @@ pub struct Sample<'s> {
     /// The response, with its views.
     pub text: &'s Text<'s>,
     /// The reference, with its views, shared by the whole group.
-    pub reference: Option<&'s Text<'s>>,
+    pub reference: Option<&'s ReferenceView<'s>>,
     /// What the model was asked.
     pub prompt: Option<&'s Prompt<'s>>,
     /// The length of the response in the model's own tokens.
@@ -139,7 +144,11 @@ pub struct Sample<'s> {
 
 impl<'s> Sample<'s> {
     /// What a rule sees of a rollout, whose texts are made already.
-    pub fn of(rollout: &'s Rollout<'s>, text: &'s Text<'s>, reference: Option<&'s Text<'s>>) -> Self {
+    pub fn of(
+        rollout: &'s Rollout<'s>,
+        text: &'s Text<'s>,
+        reference: Option<&'s ReferenceView<'s>>,
+    ) -> Self {
         Self {
             text,
             reference,
@@ -153,11 +162,40 @@ impl<'s> Sample<'s> {
 
     /// The reference, which must not be blank: an empty response would equal it, and be right by saying nothing.
     fn reference(&self) -> Result<&'s Text<'s>, Outcome> {
-        let reference = self.reference.ok_or_else(|| Outcome::skipped(Code::MissingReference))?;
+        let reference = self.any_reference()?.as_text()?;
         if reference.stripped().is_empty() {
             return Err(Outcome::skipped(Code::EmptyReference));
         }
         Ok(reference)
+    }
+
+    /// The reference, whatever it is.
+    fn any_reference(&self) -> Result<&'s ReferenceView<'s>, Outcome> {
+        self.reference.ok_or_else(|| Outcome::skipped(self.no_reference()))
+    }
+
+    /// The reference that the rollout calls so.
+    pub(crate) fn own_reference(&self) -> Option<&'s ReferenceView<'s>> {
+        self.reference.filter(|reference| reference.field().is_none())
+    }
+
+    /// Why there is no reference, and which field of the row may be it.
+    fn no_reference(&self) -> Reason {
+        let inside = |(key, value): (&String, &Value)| {
+            let inner =
+                value.as_object().into_iter().flat_map(Map::keys).map(move |name| format!("{key}.{name}"));
+            std::iter::once(key.clone()).chain(inner).collect::<Vec<_>>()
+        };
+        let names: Vec<String> = self.extra.iter().flat_map(inside).collect();
+        match likely_reference(names.iter().map(String::as_str)) {
+            None => Code::MissingReference.into(),
+            Some(name) => Reason::new(
+                Code::MissingReference,
+                format!(
+                    "The rollout has no reference. Its field `{name}` may be it: read it with `--field reference={name}`."
+                ),
+            ),
+        }
     }
 
     /// The tokens of the response and of the reference, in lower case. A response that cannot be cut gets 0.
@@ -203,8 +241,16 @@ pub const SMALLEST_GROUP: usize = 2;
 
 impl EachRule {
     /// The outcome of one rollout. At most 50 ms for a response of 1 MB, whatever that holds.
+    ///
+    /// Where a reference is a list of accepted answers and the rule compares with one text, the best outcome over them.
     pub fn score(&self, sample: &Sample<'_>) -> Outcome {
-        (self.score)(sample)
+        match sample.reference.and_then(ReferenceView::accepted) {
+            Some(accepted) if self.properties.compares_text => {
+                let each = |reference| (self.score)(&Sample { reference: Some(reference), ..*sample });
+                best(accepted.iter().map(each))
+            }
+            _ => (self.score)(sample),
+        }
     }
 }
 
@@ -276,6 +322,13 @@ impl Rule {
     /// The same rule, which scores responses of any length fast enough where `any` is true.
     pub const fn any_length(mut self, any: bool) -> Self {
         self.properties_mut().any_length = any;
+        self
+    }
+
+    /// The same rule, which compares with one text where `compares` is true: it is asked for each accepted answer of a list, and the
+    /// best outcome counts.
+    pub const fn compares_text(mut self, compares: bool) -> Self {
+        self.properties_mut().compares_text = compares;
         self
     }
 

@@ -56,13 +56,13 @@ impl Reward<Rule> for NumberAccuracy {
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         let sensible = self.tolerance.is_finite() && self.tolerance >= 0.0;
         ParamError::check(sensible, "tolerance", "must be 0 or more; no two numbers differ by less")?;
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)).compares_text(true))
     }
 }
 
 impl NumberAccuracy {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let reference = sample.reference.ok_or_else(|| Outcome::skipped(Code::MissingReference))?;
+        let reference = sample.any_reference()?.as_text()?;
         let mut given = Numbers::of(self.scope.of(sample.text));
         let (mut correct, mut total) = (0_u64, 0_u64);
         for wanted in Numbers::of(reference.as_str()) {

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 pub enum Severity {
     /// No response can be compared with it.
     Fault,
+    /// Hardly any response equals it: it is compared as it is written.
+    Unlikely,
     /// It can be compared with, and perhaps something else was meant.
     Doubt,
     /// What it was read as.

@@ -3,6 +3,7 @@
 use super::Sample;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
+use crate::rollout::ReferenceForm;
 use crate::text::space::is_blank;
 use plaudit_code::exact;
 use serde_json::Value;
@@ -13,7 +14,10 @@ pub(super) fn texts(sample: &Sample<'_>, field: &str, most: usize) -> Result<Vec
     let texts = match given {
         Some(Value::String(text)) => written(text),
         Some(value) => list(value),
-        None => written(sample.reference()?.stripped()),
+        None => match sample.any_reference()? {
+            reference if reference.form() == ReferenceForm::Document => None,
+            reference => written(reference.stripped()),
+        },
     };
     let bad = |code: Code, message: String| Outcome::invalid(Reason::new(code, message));
     let texts = texts

@@ -81,7 +81,7 @@ impl Reward<Rule> for Regex {
         let searcher = ParamError::gather(finite, compiled)?;
         let (hit, miss) = (self.score_match, self.score_miss);
         let range = Range::new(hit.min(miss), hit.max(miss));
-        Ok(Rule::each(range, move |sample| self.score(&searcher, range.min, sample)))
+        Ok(Rule::each(range, move |sample| self.score(&searcher, range.min, sample)).compares_text(true))
     }
 }
 

@@ -49,7 +49,7 @@ impl Reward<Rule> for Rouge {
     const NEEDS_REFERENCE: bool = true;
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(self.scope, sample)))
+        Ok(Rule::each(Range::new(0.0, 1.0), move |sample| score(self.scope, sample)).compares_text(true))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::conversation::{Conversation, FinishReason, Tool};
 use crate::input::{read_response, read_tools};
 use crate::outcome::Outcome;
 use crate::rollout::Prompt;
+use crate::rule::reference_view::ReferenceView;
 use crate::text::Text;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -58,7 +59,7 @@ pub(super) fn outcomes(rule: &Rule, rollouts: &[TestRollout<'_>]) -> Vec<Outcome
     let texts: Vec<_> = (rollouts.iter().zip(&conversations))
         .map(|(each, conversation)| {
             let text = conversation.as_ref().map(|turns| Text::of_conversation(turns));
-            (text.unwrap_or_else(|| Text::new(each.response)), each.reference.map(Text::new))
+            (text.unwrap_or_else(|| Text::new(each.response)), each.reference.map(ReferenceView::from))
         })
         .collect();
     let samples: Vec<Sample<'_>> = (texts.iter().zip(rollouts).zip(&tools))

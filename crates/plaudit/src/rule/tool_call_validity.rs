@@ -1,12 +1,16 @@
 //! `tool_call_validity`: the share of tool calls with a declared name and arguments that are valid by the tool's JSON schema.
 
 use super::json_schema::{SchemaChecker, SchemaFailure, SchemaPatterns};
+use super::tool_names::DottedNames;
+use super::tool_schema::schema_of;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::conversation::{Arguments, Conversation, Tool};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The share of tool calls that name a declared tool and give it arguments that its schema allows.
@@ -15,6 +19,11 @@ use std::collections::BTreeMap;
 /// The calls of all turns, against the `tools` of the rollout. A call is valid where a tool of that name is declared, its
 /// arguments are an object of JSON, and the object is valid by the tool's JSON schema; a tool without a schema takes any
 /// object. The score is the share of valid calls, or with `score: all` 1 where every call is valid and else 0.
+///
+/// Declarations need not be JSON Schema to the letter. Types may have their names in Python, Java and JavaScript (`dict`, `float`, `tuple`,
+/// `HashMap`, `str, optional`, `Optional[List[int]]`, `any`), and an object of arguments may stand without a schema around it: then those
+/// without a default are required and no others allowed. A type that is not known makes the rollout invalid with
+/// `input.schema_unsupported`. The declared default of an argument is allowed, whatever its type. A name with dots may be called with underscores in their place.
 ///
 /// Of JSON Schema it checks all keywords of `structured_output`. Where a tool that is called has another one, such as
 /// `unevaluatedProperties`, the rollout is skipped with `input.schema_unsupported`.
@@ -75,28 +84,26 @@ impl Reward<Rule> for ToolCallValidity {
 
 impl ToolCallValidity {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let tools = sample.tools.ok_or_else(|| Outcome::skipped(Code::MissingTools))?;
-        let mut by_name: BTreeMap<&str, (&Tool, Option<SchemaPatterns>)> =
+        let tools = sample.tools.ok_or_else(|| no_tools(sample))?;
+        let names = DottedNames::of(tools.iter().map(|tool| tool.name.as_str()));
+        let mut by_name: BTreeMap<&str, (&Tool, Option<ToolSchema<'_>>)> =
             tools.iter().map(|tool| (tool.name.as_str(), (tool, None))).collect();
         let mut checker = SchemaChecker::new();
         let (mut calls, mut valid, mut unknown, mut broken) = (0_u64, 0_u64, 0_u64, 0_u64);
         for call in sample.text.conversation().into_iter().flat_map(Conversation::calls) {
             calls += 1;
-            let Some((tool, known)) = by_name.get_mut(call.name.as_str()) else {
+            let Some((tool, known)) = by_name.get_mut(names.meant(&call.name)) else {
                 unknown += 1;
                 continue;
             };
-            let patterns = match (&tool.parameters, &mut *known) {
-                (Some(schema), None) => {
-                    known.insert(SchemaPatterns::of(schema).map_err(|failure| cannot_tell(tool, failure))?)
-                }
-                (_, known) => known.get_or_insert_default(),
+            let schema = match known {
+                Some(schema) => schema,
+                none => none.insert(ToolSchema::of(tool)?),
             };
-            match (&call.arguments, &tool.parameters) {
-                (Arguments::Broken(_), _) => broken += 1,
-                (Arguments::Object(_), None) => valid += 1,
-                (Arguments::Object(_), Some(schema)) => {
-                    match checker.check(schema, patterns, &call.arguments_value()) {
+            match &call.arguments {
+                Arguments::Broken(_) => broken += 1,
+                Arguments::Object(_) => {
+                    match checker.check(&schema.schema, &schema.patterns, &call.arguments_value()) {
                         Ok(()) => valid += 1,
                         Err(SchemaFailure::Wrong(_)) => {}
                         Err(failure) => return Err(cannot_tell(tool, failure)),
@@ -120,6 +127,45 @@ impl ToolCallValidity {
     }
 }
 
+/// The outcome of a row without tools, which may have them under another name.
+fn no_tools(sample: &Sample<'_>) -> Outcome {
+    const NAMES: [&str; 3] = ["function", "functions", "available_tools"];
+    let found = NAMES.into_iter().find(|name| sample.extra.get(*name).is_some_and(|value| !value.is_null()));
+    Outcome::skipped(found.map_or_else(
+        || Code::MissingTools.into(),
+        |name| {
+            let message = format!(
+                "The rollout declares no tools. Its field `{name}` may have them: read it with `--field tools={name}`."
+            );
+            Reason::new(Code::MissingTools, message)
+        },
+    ))
+}
+
+/// The schema of a tool that was looked through.
+struct ToolSchema<'t> {
+    schema: Cow<'t, Value>,
+    patterns: SchemaPatterns,
+}
+
+impl<'t> ToolSchema<'t> {
+    fn of(tool: &'t Tool) -> Result<Self, Outcome> {
+        let schema = match &tool.parameters {
+            None => Cow::Owned(Value::Bool(true)),
+            Some(declared) => schema_of(declared).map_err(|unknown| {
+                let message = format!(
+                    "The tool {:?} declares the type {:?}, which is not known. The types of JSON Schema are, and their names in \
+                     Python, Java and JavaScript.",
+                    tool.name, unknown.0
+                );
+                Outcome::invalid(Reason::new(Code::SchemaUnsupported, message))
+            })?,
+        };
+        let patterns = SchemaPatterns::of(&schema).map_err(|failure| cannot_tell(tool, failure))?;
+        Ok(Self { schema, patterns })
+    }
+}
+
 /// The outcome where it cannot be told whether a call of a tool is valid.
 fn cannot_tell(tool: &Tool, failure: SchemaFailure) -> Outcome {
     match failure {
@@ -139,7 +185,7 @@ fn cannot_tell(tool: &Tool, failure: SchemaFailure) -> Outcome {
 mod tests {
     use super::*;
     use crate::rule::test_util::{TestRollout, one, rejected};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn score(parameters: Value, tools: Option<Value>, calls: Value) -> Outcome {
         let turns = Some(json!([{"role": "assistant", "content": "", "tool_calls": calls}]));

@@ -1,29 +1,41 @@
 //! `tool_calls`: the tool calls of a conversation against the expected ones.
 
-use super::arguments::{ArgumentComparer, ArgumentParams};
+use super::arguments::{ArgumentComparer, ArgumentParams, ExpectedArguments};
 use super::assignment::{Pair, PairWeights};
 use super::expected_calls::{ExpectedCalls, from_the_first};
+use super::tool_names::DottedNames;
+use super::tool_schema::defaults_of;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::conversation::{Arguments, Role, ToolCall, Turn};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How far the tool calls of a conversation are the expected ones, from 0 to 1.
 ///
 /// ## What it scores
-/// The expected calls stand in the field of `extra` that `expected_field` names, else in the reference: as JSON, a list of
+/// The expected calls stand in the field of `extra` that `expected_field` names, else in the reference, else in `ground_truth`,
+/// `expected_answers`, `answers` or `possible_answer`: as a value or its JSON, a list of
 /// calls in any of OpenAI's forms (`name` and `arguments`, also inside `function`; the arguments are an object or its
-/// text), a list of messages with calls in them, or NeMo-Gym's `expected_action`. A rollout with neither is skipped; one
-/// whose expectation cannot be read is invalid with `input.reference_unparsable`. An empty list says that no call is
-/// expected.
+/// text), a list of messages with calls in them, NeMo-Gym's `expected_action`, or calls with allowed values. A rollout with none of
+/// these is skipped; one whose expectation cannot be read is invalid with `input.reference_unparsable`. An empty list says that no
+/// call is expected.
+///
+/// Calls with allowed values are those of the Berkeley Function-Calling Leaderboard, `[{"f": {"city": ["Oslo", "Oslo, Norway"], "days": [3, ""]}}]`:
+/// each argument has a list of values, any of which is right. An empty text in the list, or an empty list, says that the argument may be left
+/// out; one that is not listed must not be given. Texts are the same whatever their capitals, spaces, kind of quotation marks and
+/// `,./-_*^`, but for texts that are numbers; the keys of an object have lists of their own.
 ///
 /// Each expected call is paired with at most one call of the same name, so that the pairs fit best as a whole. How well a
 /// pair fits, `arguments` says: 1 or 0, or with `graded` the share of right keys. Values are compared as JSON: 1 and 1.0
 /// are equal, 1 and true or "1" are not, and neither are a key with null and one that is missing; lists keep their order.
-/// Arguments that are no object of JSON fit nothing.
+/// Arguments that are no object of JSON fit nothing. Where the tools of the rollout are declared with a `default` for an argument, giving that
+/// value and leaving the argument out are the same. A name with dots may be called with underscores in their place, where no other
+/// expected or declared tool has that name.
 ///
 /// `mode` says which calls there may be. With e expected calls, m made ones and w the sum over the pairs, `score` is
 ///
@@ -54,7 +66,7 @@ use std::collections::BTreeMap;
 ///
 /// ## References
 /// agentevals, trajectory match; NeMo-Gym `single_step_tool_use_with_argument_comparison` and `xlam_fc`, with
-/// `count_gate`; Kuhn, The Hungarian method for the assignment problem (1955).
+/// `count_gate`; Berkeley Function-Calling Leaderboard, `ast_checker`; Kuhn, The Hungarian method for the assignment problem (1955).
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ToolCalls {
@@ -64,7 +76,7 @@ pub struct ToolCalls {
     pub score: CallScore,
     /// Whether fewer or more calls than the mode allows give 0, also with `fraction` and `f1`.
     pub count_gate: bool,
-    /// The field of `extra` that holds the expected calls; where it is absent, the reference does.
+    /// The field of `extra` that holds the expected calls; where it is absent, the reference does, or one of the usual fields.
     pub expected_field: String,
     /// How arguments are compared.
     #[serde(flatten)]
@@ -140,9 +152,16 @@ impl ToolCalls {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let expected = ExpectedCalls::of(sample, &self.expected_field)?;
         let turns = sample.text.conversation().map_or(&[][..], |conversation| &conversation.turns);
-        let made: Vec<&ToolCall> = calls_of(turns).collect();
-        let wanted: Vec<&ToolCall> = expected.calls().collect();
-        let mut matcher = CallMatcher { comparer: ArgumentComparer::new(&self.compare), steps: 0 };
+        let declared = Declared::of(sample, &expected);
+        let made: Vec<Cow<'_, ToolCall>> = calls_of(turns).map(|call| declared.shortened(call)).collect();
+        let wanted: Vec<Cow<'_, ToolCall>> = match expected.arguments() {
+            ExpectedArguments::Values => expected.calls().map(|call| declared.shortened(call)).collect(),
+            ExpectedArguments::Allowed => expected.calls().map(Cow::Borrowed).collect(),
+        };
+        let made: Vec<&ToolCall> = made.iter().map(|call| &**call).collect();
+        let wanted: Vec<&ToolCall> = wanted.iter().map(|call| &**call).collect();
+        let comparer = ArgumentComparer::new(&self.compare, expected.arguments());
+        let mut matcher = CallMatcher { comparer, names: &declared.names, steps: 0 };
         let paired = match (self.mode, &expected) {
             (CallMode::Strict, ExpectedCalls::Turns { turns: expected, prompted }) => {
                 let own = from_the_first(turns);
@@ -152,7 +171,7 @@ impl ToolCalls {
                     .by_turn(expected, own)
                     .map(|paired| Paired { same_turns: paired.same_turns && (asked || !prompted), ..paired })
             }
-            (CallMode::Strict, ExpectedCalls::List(_)) => matcher.by_place(&wanted, &made),
+            (CallMode::Strict, ExpectedCalls::List(..)) => matcher.by_place(&wanted, &made),
             (mode, _) => matcher.in_all(&wanted, &made, mode == CallMode::Ordered),
         };
         let Some(paired) = paired.filter(|_| !matcher.comparer.is_exhausted()) else {
@@ -207,6 +226,50 @@ impl ToolCalls {
     }
 }
 
+/// What the declarations of the tools say about calls.
+struct Declared<'d> {
+    names: DottedNames<'d>,
+    /// By the name of a tool, the values that arguments have where they are left out.
+    defaults: BTreeMap<&'d str, Map<String, Value>>,
+    /// The arguments whose values the expected calls list, which say themselves what may be left out.
+    listed: BTreeSet<&'d str>,
+}
+
+impl<'d> Declared<'d> {
+    fn of(sample: &Sample<'d>, expected: &'d ExpectedCalls) -> Self {
+        let tools = sample.tools.unwrap_or(&[]);
+        let declared = tools.iter().map(|tool| tool.name.as_str());
+        let names: Vec<&str> = expected.calls().map(|call| call.name.as_str()).chain(declared).collect();
+        let defaults = tools.iter().filter_map(|tool| {
+            let defaults = defaults_of(tool.parameters.as_ref()?);
+            (!defaults.is_empty()).then_some((tool.name.as_str(), defaults))
+        });
+        let listed = expected.calls().filter(|_| expected.arguments() == ExpectedArguments::Allowed);
+        let keys = |call: &'d ToolCall| match &call.arguments {
+            Arguments::Object(map) => Some(map.keys().map(String::as_str)),
+            Arguments::Broken(_) => None,
+        };
+        let names = DottedNames::of(names.into_iter());
+        Self { names, defaults: defaults.collect(), listed: listed.filter_map(keys).flatten().collect() }
+    }
+
+    /// A call without the arguments that have the values which they have when they are left out.
+    fn shortened<'c>(&self, call: &'c ToolCall) -> Cow<'c, ToolCall> {
+        let Arguments::Object(map) = &call.arguments else { return Cow::Borrowed(call) };
+        let Some(defaults) = self.defaults.get(self.names.meant(&call.name)) else {
+            return Cow::Borrowed(call);
+        };
+        let says_nothing =
+            |key: &str, value: &Value| defaults.get(key) == Some(value) && !self.listed.contains(key);
+        if !map.iter().any(|(key, value)| says_nothing(key, value)) {
+            return Cow::Borrowed(call);
+        }
+        let kept = map.iter().filter(|(key, value)| !says_nothing(key, value));
+        let arguments = Arguments::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect());
+        Cow::Owned(ToolCall { name: call.name.clone(), arguments })
+    }
+}
+
 fn calls_of(turns: &[Turn]) -> impl Iterator<Item = &ToolCall> {
     turns.iter().filter(|turn| turn.role == Role::Assistant).flat_map(|turn| &turn.calls)
 }
@@ -214,6 +277,7 @@ fn calls_of(turns: &[Turn]) -> impl Iterator<Item = &ToolCall> {
 /// Pairs calls, within limits.
 struct CallMatcher<'p> {
     comparer: ArgumentComparer<'p>,
+    names: &'p DottedNames<'p>,
     /// How many steps the pairings so far have taken at most.
     steps: usize,
 }
@@ -228,7 +292,7 @@ impl CallMatcher<'_> {
         // Calls that fit nothing are left out, so that they take no time.
         let (mut weights, mut places) = (PairWeights::new(expected.len()), Vec::new());
         for (place, call) in made.iter().enumerate() {
-            let Some(rows) = by_name.get(call.name.as_str()) else { continue };
+            let Some(rows) = by_name.get(self.names.meant(&call.name)) else { continue };
             let mut column = vec![0.0; expected.len()];
             rows.iter().for_each(|row| column[*row] = self.comparer.weight(expected[*row], call));
             if column.iter().any(|weight| *weight > 0.0) {
@@ -250,7 +314,7 @@ impl CallMatcher<'_> {
     /// The pairs of calls at the same place.
     fn by_place(&mut self, expected: &[&ToolCall], made: &[&ToolCall]) -> Option<Paired> {
         let pairs = expected.iter().zip(made).enumerate().map(|(place, (expected, made))| {
-            let same = expected.name == made.name;
+            let same = expected.name == self.names.meant(&made.name);
             (place, place, if same { self.comparer.weight(expected, made) } else { 0.0 })
         });
         Some(Paired { pairs: pairs.filter(|(_, _, weight)| *weight > 0.0).collect(), same_turns: true })
@@ -277,7 +341,7 @@ mod tests {
     use super::*;
     use crate::rollout::Prompt;
     use crate::rule::test_util::{TestRollout, one, rejected};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn call(name: &str, arguments: Value) -> Value {
         json!({"name": name, "arguments": arguments})

@@ -26,6 +26,7 @@ use crate::outcome::{Fact, OutcomeKind};
 use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Row;
+use crate::rollout::{Reference, Rollout};
 use distribution::{Correlation, Distribution, Moments};
 use judging::Judging;
 use schemars::JsonSchema;
@@ -257,6 +258,10 @@ const CELLS: usize = 512;
 pub struct Statistics {
     /// How many rollouts.
     pub rollouts: u64,
+    /// Where the references stood that were compared with, in rows without one of their own: how many rollouts by the name of the field.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(default)]
+    pub references_from: BTreeMap<&'static str, u64>,
     /// Totals by kind and reason.
     pub outcomes: Counts,
     /// Right and wrong answers, where a component tells them apart.
@@ -344,6 +349,24 @@ impl Statistics {
         }
     }
 
+    /// Takes in where the reference of a rollout stands that has none of its own.
+    pub(crate) fn observe_reference(&mut self, rollout: &Rollout<'_>) {
+        if rollout.reference.is_none()
+            && let Some((field, _)) = Reference::in_fields(&rollout.extra)
+        {
+            *self.references_from.entry(field).or_insert(0) += 1;
+        }
+    }
+
+    /// Which fields the references were read from, for a person; nothing where all stood under their own name.
+    pub fn reference_remark(&self) -> Option<String> {
+        let fields: Vec<String> =
+            self.references_from.iter().map(|(field, count)| format!("`{field}` of {count}")).collect();
+        (!fields.is_empty()).then(|| {
+            format!("the rollouts have no `reference`; read from {} of {}", fields.join(", "), self.rollouts)
+        })
+    }
+
     /// Takes in what the judge of a component found about one group.
     pub(crate) fn observe_judging(&mut self, component: &str, found: &JudgeStats) {
         if let Some((_, column)) = self.components.iter_mut().find(|(name, _)| name == component) {
@@ -391,6 +414,9 @@ impl Statistics {
     /// Takes all rollouts of another run of the same plan in.
     pub fn merge(&mut self, other: &Self) {
         self.rollouts += other.rollouts;
+        for (field, count) in &other.references_from {
+            *self.references_from.entry(field).or_insert(0) += count;
+        }
         self.outcomes.merge(&other.outcomes);
         self.total.merge(&other.total);
         for ((_, ours), (_, theirs)) in self.components.iter_mut().zip(&other.components) {

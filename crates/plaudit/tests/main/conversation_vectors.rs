@@ -10,6 +10,7 @@ use plaudit::input::{Fields, read_line};
 use plaudit::outcome::Outcome;
 use plaudit::recipe::Recipe;
 use plaudit::rollout::Rollout;
+use plaudit::rule::reference_view::ReferenceView;
 use plaudit::rule::{Registration, Rule, Sample, find};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
@@ -28,7 +29,7 @@ fn answer(kind: &Registration<Rule>, parameters: &Value, rollout: &Rollout<'_>) 
         Ok(Rule::Group(_)) => unreachable!("no rule about conversations compares a group"),
         Err(refusals) => return Value::from(format!("refused {}", refusals[0].key)),
     };
-    let reference = rollout.reference.as_deref().map(Text::new);
+    let reference = ReferenceView::of(rollout);
     let outcome: Outcome = rule.score(&Sample::of(rollout, &Text::of(rollout), reference.as_ref()));
     said(outcome.value(), outcome.kind(), outcome.reason())
 }
@@ -46,6 +47,20 @@ fn rules_about_conversations_agree_with_their_vectors() {
             });
             let ours = answer(find(name).unwrap(), &vector["params"], &rollout(&line));
             assert!(same(&ours, &vector["expected"]["score"]), "{}: {ours}", vector["id"]);
+        }
+    }
+}
+
+#[test]
+fn calls_and_references_are_read_as_people_publish_them() {
+    for file in ["conversations/published_calls.jsonl", "published_references.jsonl"] {
+        for vector in lines(file) {
+            let mut line = vector.clone();
+            let own = ["id", "reward", "params", "tag", "expected"];
+            line.as_object_mut().unwrap().retain(|key, _| !own.contains(&key.as_str()));
+            let kind = find(vector["reward"].as_str().unwrap()).unwrap();
+            let ours = answer(kind, &vector["params"], &rollout(&line));
+            assert!(same(&ours, &vector["expected"]), "{} {}: {ours}", vector["id"], vector["tag"]);
         }
     }
 }

@@ -7,6 +7,7 @@ use plaudit::input::{Fields, read_line};
 use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::reason::Reason;
 use plaudit::rollout::Rollout;
+use plaudit::rule::reference_view::ReferenceView;
 use plaudit::rule::{RULES, Registration, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
@@ -36,7 +37,7 @@ fn answer(kind: &Registration<Rule>, vector: &Value) -> Vec<Value> {
         Err(refusals) => return vec![Value::String(format!("refused {}", refusals[0].key))],
     };
     let rollouts = rollouts(vector);
-    let reference = vector["reference"].as_str().map(Text::new);
+    let reference = vector["reference"].as_str().map(ReferenceView::from);
     let texts: Vec<Text<'_>> = rollouts.iter().map(Text::of).collect();
     let samples: Vec<Sample<'_>> = (rollouts.iter().zip(&texts))
         .map(|(rollout, text)| Sample::of(rollout, text, reference.as_ref()))

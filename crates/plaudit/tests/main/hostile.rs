@@ -2,6 +2,7 @@
 
 use crate::timing::{cpu_time, scaled, shortest};
 use plaudit::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
+use plaudit::rule::reference_view::ReferenceView;
 use plaudit::rule::{self, RULES, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::{LONGEST_TEXT, ResourceCache};
@@ -335,7 +336,7 @@ fn documents() -> Vec<(String, String)> {
 fn no_document_makes_a_check_slow() {
     let limit = limit();
     let (mut slow, mut longest) = (Vec::new(), (Duration::ZERO, String::new()));
-    let reference = Text::new("1");
+    let reference = ReferenceView::from("1");
     let extra = Map::from_iter([("schema".to_owned(), schema())]);
     let texts = documents();
     for format in ["json", "yaml", "toml", "csv", "xml"] {
@@ -376,7 +377,7 @@ fn no_text_makes_a_rule_slow() {
             continue;
         };
         for (at, (text_name, text)) in texts.iter().enumerate() {
-            let reference = Text::new(references[at % references.len()]);
+            let reference = ReferenceView::from(references[at % references.len()]);
             let mut options = vec!["a"];
             options.extend(references);
             let extra = json!({"correct": at % 2 == 0, "options": options, "schema": schema(), "language": "en",
@@ -413,7 +414,7 @@ fn no_run_makes_a_tokenizer_slow() {
         ("total_length", json!({"tokenizer_type": "jieba"})),
         ("open_r1.repetition", json!({"language": "zh"})),
     ];
-    let reference = Text::new("a b c");
+    let reference = ReferenceView::from("a b c");
     for (name, parameters) in f1.into_iter().chain(ngrams).chain(scorers) {
         let scorer =
             (rule::find(name).unwrap().build)(parameters.clone(), &mut ResourceCache::default()).unwrap();
@@ -503,7 +504,7 @@ fn no_conversation_makes_a_rule_slow() {
     let long = json!([{"name": "f", "arguments": {"x": vec![1; 1000]}}, {"name": "f", "arguments": {"t": fill("a")}}]);
     let extras =
         [json!(few), json!(most), long].map(|calls| Map::from_iter([("expected_calls".to_owned(), calls)]));
-    let (tools, reference) = (tools(), Text::new("1 2 3.5 -4"));
+    let (tools, reference) = (tools(), ReferenceView::from("1 2 3.5 -4"));
     let (mut slow, mut longest) = (Vec::new(), (Duration::ZERO, String::new()));
     let conversations = conversations();
     let defaults = RULES.iter().map(|kind| (kind.name, json!({})));
@@ -579,7 +580,9 @@ fn no_patch_makes_a_comparison_slow() {
         for (i, first) in texts.iter().enumerate() {
             for (j, second) in texts.iter().enumerate() {
                 // A reference of which nothing is prepared yet, each time.
-                let took = shortest(limit, || measure(&scorer, first, &Text::new(second.as_str()), &extra));
+                let took = shortest(limit, || {
+                    measure(&scorer, first, &ReferenceView::from(second.as_str()), &extra)
+                });
                 longest = longest.max((took, (i, j)));
             }
         }
@@ -589,7 +592,7 @@ fn no_patch_makes_a_comparison_slow() {
 }
 
 /// How long a rule works on a text of which nothing has been looked at yet.
-fn measure(scorer: &Rule, text: &str, reference: &Text<'_>, extra: &Map<String, Value>) -> Duration {
+fn measure(scorer: &Rule, text: &str, reference: &ReferenceView<'_>, extra: &Map<String, Value>) -> Duration {
     let texts = [Text::new(text), Text::new(text)];
     let sample = |text| Sample {
         text,

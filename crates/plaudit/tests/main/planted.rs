@@ -2,6 +2,7 @@
 
 use plaudit::input::{Fields, read_line};
 use plaudit::rollout::Rollout;
+use plaudit::rule::reference_view::ReferenceView;
 use plaudit::rule::{EachRule, RULES, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
@@ -26,7 +27,7 @@ fn values(
 ) -> Vec<(&'static str, Option<f64>)> {
     let line = json!({"prompt": "p", "response": response, "reference": reference}).to_string();
     let rollout: Rollout<'_> = read_line(line.as_bytes(), &Fields::own()).unwrap().next().unwrap();
-    let (text, reference) = (Text::of(&rollout), Text::new(reference));
+    let (text, reference) = (Text::of(&rollout), ReferenceView::from(reference));
     let sample = Sample::of(&rollout, &text, Some(&reference));
     rules.iter().map(|(name, rule)| (*name, rule.score(&sample).value())).collect()
 }

@@ -72,8 +72,9 @@ def test_token_counts_and_references_are_read() -> None:
     mapped = Reward(RULES, columns={"gold": "reference"})
     assert mapped(["q"], ["red"], answer=["blue"], gold=["red"]) == [1.0]
     assert Reward(RULES)(["q"], ["7"], answer=[7]) == [1.0]
+    assert reward(["q", "q"], ["red", "blue"], answer=[["red", "rot"]] * 2) == [1.0, 0.0]
     with pytest.raises(ValueError, match="columns="):
-        reward(["q"], ["red"], answer=[["red"]])
+        reward(["q"], ["red"], answer=[object()])
     with pytest.raises(ValueError, match="no such column"):
         mapped(["q"], ["red"], answer=["red"])
 
