@@ -1,6 +1,6 @@
 //! `tool_call_validity`: the share of tool calls with a declared name and arguments that are valid by the tool's JSON schema.
 
-use super::json_schema::{SchemaChecker, SchemaFailure, SchemaPatterns};
+use super::json_schema::{CompiledSchema, Reading, SchemaChecker, SchemaFailure};
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::conversation::{Arguments, Conversation, Tool};
 use crate::outcome::{Fact, Info, Outcome};
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 /// arguments are an object of JSON, and the object is valid by the tool's JSON schema; a tool without a schema takes any
 /// object. The score is the share of valid calls, or with `score: all` 1 where every call is valid and else 0.
 ///
-/// Of JSON Schema it checks all keywords of `structured_output`. Where a tool that is called has another one, such as
-/// `unevaluatedProperties`, the rollout is skipped with `input.schema_unsupported`.
+/// Of JSON Schema it checks all keywords of `structured_output`; `format` restricts nothing. Where a tool that is called has another
+/// keyword, or a reference to a schema elsewhere, the rollout is skipped with `input.schema_unsupported`.
 ///
 /// A rollout without declared tools is skipped with `input.missing_tools`. A response without calls, such as plain text, is
 /// skipped with `model.no_calls`, unless `no_calls` says what it gets.
@@ -76,7 +76,7 @@ impl Reward<Rule> for ToolCallValidity {
 impl ToolCallValidity {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let tools = sample.tools.ok_or_else(|| Outcome::skipped(Code::MissingTools))?;
-        let mut by_name: BTreeMap<&str, (&Tool, Option<SchemaPatterns>)> =
+        let mut by_name: BTreeMap<&str, (&Tool, Option<CompiledSchema>)> =
             tools.iter().map(|tool| (tool.name.as_str(), (tool, None))).collect();
         let mut checker = SchemaChecker::new();
         let (mut calls, mut valid, mut unknown, mut broken) = (0_u64, 0_u64, 0_u64, 0_u64);
@@ -86,17 +86,15 @@ impl ToolCallValidity {
                 unknown += 1;
                 continue;
             };
-            let patterns = match (&tool.parameters, &mut *known) {
-                (Some(schema), None) => {
-                    known.insert(SchemaPatterns::of(schema).map_err(|failure| cannot_tell(tool, failure))?)
-                }
-                (_, known) => known.get_or_insert_default(),
-            };
-            match (&call.arguments, &tool.parameters) {
+            if let (Some(schema), None) = (&tool.parameters, &*known) {
+                let read = CompiledSchema::read(schema, Reading::default());
+                *known = Some(read.map_err(|failure| cannot_tell(tool, failure))?);
+            }
+            match (&call.arguments, &*known) {
                 (Arguments::Broken(_), _) => broken += 1,
                 (Arguments::Object(_), None) => valid += 1,
                 (Arguments::Object(_), Some(schema)) => {
-                    match checker.check(schema, patterns, &call.arguments_value()) {
+                    match checker.check(schema, &call.arguments_value()) {
                         Ok(()) => valid += 1,
                         Err(SchemaFailure::Wrong(_)) => {}
                         Err(failure) => return Err(cannot_tell(tool, failure)),
@@ -149,11 +147,11 @@ mod tests {
     fn tools() -> Option<Value> {
         let schema =
             json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-        let strict = json!({"type": "object", "unevaluatedProperties": false});
+        let elsewhere = json!({"type": "object", "$ref": "https://example.org/post"});
         Some(json!([
             {"type": "function", "function": {"name": "weather", "parameters": schema}},
             {"name": "wait"},
-            {"name": "post", "parameters": strict},
+            {"name": "post", "parameters": elsewhere},
         ]))
     }
 
