@@ -34,10 +34,7 @@ impl<'c> JudgeCall<'c> {
                 ExpectedAnswer::Score { min: 0.0, max: f64::from(*scale) }
             }
             (_, Mode::Pointwise) => ExpectedAnswer::Score { min: reward.range.min, max: reward.range.max },
-            (PromptSource::Custom { answer: CustomAnswer { labels: Some(labels), .. }, .. }, _) => {
-                let (first, second, tie) = labels.clone();
-                ExpectedAnswer::Pair { labels: [first, second], tie }
-            }
+            (PromptSource::Custom { answer: CustomAnswer { pair: Some(pair), .. }, .. }, _) => pair.clone(),
             (_, Mode::Pairwise) if labels.len() == 2 => ExpectedAnswer::Pair {
                 labels: [labels[0].clone(), labels[1].clone()],
                 tie: reward.params.ties.then(|| view.delimiters.tie()),

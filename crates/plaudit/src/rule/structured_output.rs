@@ -1,7 +1,7 @@
 //! `structured_output`: whether a response is a document that a JSON schema allows.
 
 use super::document::{self, Dialect, DocumentFormat, Unread};
-use super::json_schema::{SchemaChecker, SchemaFailure, SchemaPatterns, made_strict};
+use super::json_schema::{CompiledSchema, Documents, Reading, SchemaChecker, SchemaFailure, made_strict};
 use super::row_cache::RowCache;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::conversation::{Arguments, Conversation, ToolCall};
@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// 1 where the response is a document that the JSON schema allows, else 0.
@@ -29,12 +30,15 @@ use std::sync::Arc;
 /// | schema | `schema` of the component, else `extra.schema_str`, `extra.schema`, `extra.json_schema` or `extra.response_format` as in OpenAI's API; an object, or its text |
 /// | format | `format` of the component, else `extra.schema_type`, else JSON |
 /// | place | with `extra.response_mode: tool_call` the arguments of the only tool call, whose name must be `extra.tool_name`; where `extra.tool_payload_key` is there, what they hold under it |
+/// | other schemas | `schemas` of the component, else `extra.schemas`: an object with the schemas that `$ref` may lead to by their URIs |
 ///
-/// Of JSON Schema it checks `type`, `enum`, `const`, `properties`, `patternProperties`, `propertyNames`, `required`, `dependentRequired`,
-/// `dependentSchemas`, `additionalProperties`, `items`, `prefixItems`, `contains`, `uniqueItems`, `anyOf`, `oneOf`, `allOf`, `not`, `if`, `pattern`, the
-/// bounds on numbers, lengths and sizes, `multipleOf`, `nullable`, and `$ref` inside the schema; `format` and descriptions restrict nothing.
-/// A schema with another keyword, or with a pattern that needs look-around, is not checked: the rollout is skipped with
-/// `input.schema_unsupported`. With `strict` all properties are required and no others allowed, whatever the schema says.
+/// Of JSON Schema it checks all keywords of drafts 4, 6, 7, 2019-09 and 2020-12, and `nullable` of OpenAPI. `$schema` says the draft; without it
+/// the newest counts, and what only older ones have is read as they do. References lead to a place, an anchor or an `$id` in the schema,
+/// or to one of the other schemas: nothing is fetched. Patterns are those of ECMA-262. `format` describes and restricts nothing, unless
+/// `formats: assert` asks for it, or the schema's own meta-schema does. Of `hostname` and `idn-hostname` the form is checked, and not the
+/// tables of IDNA. Unknown formats restrict nothing. A schema with a keyword that is none of these, with a reference that leads nowhere, or
+/// with a pattern that needs look-around, is not checked: the rollout is skipped with `input.schema_unsupported`. With `strict` all
+/// properties are required and no others allowed, whatever the schema says.
 ///
 /// The info has `parsed` (1 where the syntax is right) and `why`: `valid`, `schema` (with `keyword`, and `path`, a JSON pointer to the
 /// value), `syntax`, `no_document` (nothing there), and of tool calls `no_call`, `several_calls`, `wrong_tool`, `arguments` and `payload`. All but
@@ -66,6 +70,10 @@ pub struct StructuredOutput {
     pub format: Option<DocumentFormat>,
     /// Whether every property of the schema is required and no other allowed.
     pub strict: bool,
+    /// Other schemas that `$ref` may lead to, by their URI. Without them those of the row count. Nothing is fetched.
+    pub schemas: BTreeMap<String, Value>,
+    /// Whether `format` of the schema restricts.
+    pub formats: SchemaFormats,
     /// Where the document stands in the text.
     pub fences: DocumentFences,
     /// How documents are read and schemas taken.
@@ -80,11 +88,23 @@ impl Default for StructuredOutput {
             schema: None,
             format: None,
             strict: false,
+            schemas: BTreeMap::new(),
+            formats: SchemaFormats::Annotate,
             fences: DocumentFences::Optional,
             semantics: DocumentSemantics::Fixed,
             scope: Scope::Final,
         }
     }
+}
+
+/// What `format` of a schema says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SchemaFormats {
+    /// It describes and restricts nothing.
+    Annotate,
+    /// A text must have the format, where that is one of draft 2020-12.
+    Assert,
 }
 
 /// Where a document stands in a text.
@@ -114,7 +134,7 @@ pub enum DocumentSemantics {
 struct LoadedSchema {
     schema: Value,
     /// Nothing where the origin breaks the schema by making it strict.
-    patterns: Option<SchemaPatterns>,
+    compiled: Option<CompiledSchema>,
 }
 
 /// How much of a path is shown.
@@ -130,7 +150,7 @@ impl Reward<Rule> for StructuredOutput {
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         let own = self.schema.as_ref().map(|schema| {
             let text = schema.as_str().map_or_else(|| schema.to_string(), str::to_owned);
-            self.load(&text).map_err(|outcome| {
+            self.load(&text, &self.schemas).map_err(|outcome| {
                 let message = outcome.reason().map_or("", |reason| &reason.message).to_owned();
                 ParamError::new("schema", message)
             })
@@ -156,7 +176,7 @@ impl StructuredOutput {
     ) -> Result<Outcome, Outcome> {
         let loaded = match own {
             Some(own) => Arc::clone(own),
-            None => schemas.get(row_schema(sample)?, |written| self.load(written).map(Arc::new))?,
+            None => self.row_schema(schemas, sample)?,
         };
         let format = self.format(sample)?;
         let called = match field(sample, "response_mode")? {
@@ -183,7 +203,23 @@ impl StructuredOutput {
         Ok(Outcome::scored(value, info))
     }
 
-    fn load(&self, written: &str) -> Result<LoadedSchema, Outcome> {
+    /// The schema that a row brings, with other schemas that it refers to.
+    fn row_schema(&self, schemas: &Schemas, sample: &Sample<'_>) -> Result<Arc<LoadedSchema>, Outcome> {
+        let written = row_schema(sample)?;
+        let others =
+            sample.extra.get("schemas").filter(|others| !others.is_null() && self.schemas.is_empty());
+        let Some(others) = others else {
+            return schemas.get(written, |written| self.load(written, &self.schemas).map(Arc::new));
+        };
+        let key = Cow::Owned([&*written, "\n", &exact::write(others)].concat());
+        schemas.get(key, |_| {
+            let others = Documents::deserialize(others)
+                .map_err(|_| bad_row("The row's schemas are no schemas by their URIs."))?;
+            self.load(&written, &others).map(Arc::new)
+        })
+    }
+
+    fn load(&self, written: &str, documents: &Documents) -> Result<LoadedSchema, Outcome> {
         let schema: Value = serde_json::from_str(written)
             .map_err(|error| bad_row(format!("The schema is not JSON: {error}.")))?;
         let unsupported = |failure| match failure {
@@ -197,17 +233,17 @@ impl StructuredOutput {
         if types(&schema) {
             return Err(bad_row("The schema is no object."));
         }
-        let patterns = SchemaPatterns::of(&schema).map_err(unsupported)?;
-        match (self.semantics, self.strict) {
-            (DocumentSemantics::Original, _) => {
-                let schema = made_strict_as_nemo_gym(schema);
-                Ok(LoadedSchema { patterns: SchemaPatterns::of(&schema).ok(), schema })
-            }
-            (DocumentSemantics::Fixed, true) => {
-                Ok(LoadedSchema { schema: made_strict(schema), patterns: Some(patterns) })
-            }
-            (DocumentSemantics::Fixed, false) => Ok(LoadedSchema { schema, patterns: Some(patterns) }),
-        }
+        let original = self.semantics == DocumentSemantics::Original;
+        let formats = self.formats == SchemaFormats::Assert;
+        let reading = Reading { python: original, formats, documents: Some(documents) };
+        // Whether a schema can be checked is told of what was written.
+        let compiled = CompiledSchema::read(&schema, reading).map_err(unsupported)?;
+        let schema = match (original, self.strict) {
+            (true, _) => made_strict_as_nemo_gym(schema),
+            (false, true) => made_strict(schema),
+            (false, false) => return Ok(LoadedSchema { schema, compiled: Some(compiled) }),
+        };
+        Ok(LoadedSchema { compiled: CompiledSchema::read(&schema, reading).ok(), schema })
     }
 
     fn format(&self, sample: &Sample<'_>) -> Result<DocumentFormat, Outcome> {
@@ -286,14 +322,10 @@ impl StructuredOutput {
     }
 
     fn check(&self, loaded: &LoadedSchema, value: &Value) -> Result<Result<(), Fault>, Outcome> {
-        let Some(patterns) = &loaded.patterns else {
+        let Some(compiled) = &loaded.compiled else {
             return Ok(Err(Fault::Schema(String::new(), "schema")));
         };
-        let mut checker = match self.semantics {
-            DocumentSemantics::Fixed => SchemaChecker::new(),
-            DocumentSemantics::Original => SchemaChecker::of_python(),
-        };
-        match checker.check(&loaded.schema, patterns, value) {
+        match SchemaChecker::new().check(compiled, value) {
             Ok(()) => Ok(Ok(())),
             Err(SchemaFailure::Wrong(breach)) => {
                 let mut path = breach.path();
@@ -425,7 +457,8 @@ mod tests {
             (json!({}), "input.missing_schema"),
             (json!({"schema": "{"}), "input.schema"),
             (json!({"schema": "[]"}), "input.schema"),
-            (json!({"schema": {"unevaluatedItems": false}}), "input.schema_unsupported"),
+            (json!({"schema": {"$ref": "https://example.org/other"}}), "input.schema_unsupported"),
+            (json!({"schema": {}, "schemas": [1]}), "input.schema"),
             (json!({"schema": {"type": "text"}}), "input.schema_unsupported"),
             (json!({"schema": {}, "schema_type": "ini"}), "input.schema"),
             (json!({"schema": {}, "schema_type": 3}), "input.schema"),
@@ -438,6 +471,17 @@ mod tests {
             assert_eq!((outcome.value(), why(&outcome).as_str()), (None, word), "{extra}");
         }
         assert_eq!(rejected::<StructuredOutput>(json!({"schema": {"pattern": "(?!a)"}})), ["schema"]);
+    }
+
+    #[test]
+    fn formats_and_other_schemas_count_where_they_are_asked_for() {
+        let extra = json!({"schema": {"$ref": "https://example.org/day"},
+            "schemas": {"https://example.org/day": {"type": "string", "format": "date"}}});
+        assert_eq!(why(&ask(json!({}), "\"soon\"", extra.clone())), "valid");
+        assert_eq!(why(&ask(json!({"formats": "assert"}), "\"soon\"", extra.clone())), "schema  format");
+        assert_eq!(why(&ask(json!({"formats": "assert"}), "\"2024-01-31\"", extra.clone())), "valid");
+        let own = json!({"schemas": {"https://example.org/day": {"type": "integer"}}});
+        assert_eq!(why(&ask(own, "\"soon\"", extra)), "schema  type");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `tool_call_validity`: the share of tool calls with a declared name and arguments that are valid by the tool's JSON schema.
 
-use super::json_schema::{SchemaChecker, SchemaFailure, SchemaPatterns};
+use super::json_schema::{CompiledSchema, Reading, SchemaChecker, SchemaFailure};
 use super::tool_names::DottedNames;
 use super::tool_schema::schema_of;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
@@ -10,7 +10,6 @@ use crate::reason::{Code, Reason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The share of tool calls that name a declared tool and give it arguments that its schema allows.
@@ -25,8 +24,8 @@ use std::collections::BTreeMap;
 /// without a default are required and no others allowed. A type that is not known makes the rollout invalid with
 /// `input.schema_unsupported`. The declared default of an argument is allowed, whatever its type. A name with dots may be called with underscores in their place.
 ///
-/// Of JSON Schema it checks all keywords of `structured_output`. Where a tool that is called has another one, such as
-/// `unevaluatedProperties`, the rollout is skipped with `input.schema_unsupported`.
+/// Of JSON Schema it checks all keywords of `structured_output`; `format` restricts nothing. Where a tool that is called has another
+/// keyword, or a reference to a schema elsewhere, the rollout is skipped with `input.schema_unsupported`.
 ///
 /// A rollout without declared tools is skipped with `input.missing_tools`. A response without calls, such as plain text, is
 /// skipped with `model.no_calls`, unless `no_calls` says what it gets.
@@ -86,7 +85,7 @@ impl ToolCallValidity {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
         let tools = sample.tools.ok_or_else(|| no_tools(sample))?;
         let names = DottedNames::of(tools.iter().map(|tool| tool.name.as_str()));
-        let mut by_name: BTreeMap<&str, (&Tool, Option<ToolSchema<'_>>)> =
+        let mut by_name: BTreeMap<&str, (&Tool, Option<CompiledSchema>)> =
             tools.iter().map(|tool| (tool.name.as_str(), (tool, None))).collect();
         let mut checker = SchemaChecker::new();
         let (mut calls, mut valid, mut unknown, mut broken) = (0_u64, 0_u64, 0_u64, 0_u64);
@@ -96,14 +95,14 @@ impl ToolCallValidity {
                 unknown += 1;
                 continue;
             };
-            let schema = match known {
-                Some(schema) => schema,
-                none => none.insert(ToolSchema::of(tool)?),
-            };
-            match &call.arguments {
-                Arguments::Broken(_) => broken += 1,
-                Arguments::Object(_) => {
-                    match checker.check(&schema.schema, &schema.patterns, &call.arguments_value()) {
+            if let (Some(declared), None) = (&tool.parameters, &*known) {
+                *known = Some(compiled(tool, declared)?);
+            }
+            match (&call.arguments, &*known) {
+                (Arguments::Broken(_), _) => broken += 1,
+                (Arguments::Object(_), None) => valid += 1,
+                (Arguments::Object(_), Some(schema)) => {
+                    match checker.check(schema, &call.arguments_value()) {
                         Ok(()) => valid += 1,
                         Err(SchemaFailure::Wrong(_)) => {}
                         Err(failure) => return Err(cannot_tell(tool, failure)),
@@ -142,28 +141,17 @@ fn no_tools(sample: &Sample<'_>) -> Outcome {
     ))
 }
 
-/// The schema of a tool that was looked through.
-struct ToolSchema<'t> {
-    schema: Cow<'t, Value>,
-    patterns: SchemaPatterns,
-}
-
-impl<'t> ToolSchema<'t> {
-    fn of(tool: &'t Tool) -> Result<Self, Outcome> {
-        let schema = match &tool.parameters {
-            None => Cow::Owned(Value::Bool(true)),
-            Some(declared) => schema_of(declared).map_err(|unknown| {
-                let message = format!(
-                    "The tool {:?} declares the type {:?}, which is not known. The types of JSON Schema are, and their names in \
-                     Python, Java and JavaScript.",
-                    tool.name, unknown.0
-                );
-                Outcome::invalid(Reason::new(Code::SchemaUnsupported, message))
-            })?,
-        };
-        let patterns = SchemaPatterns::of(&schema).map_err(|failure| cannot_tell(tool, failure))?;
-        Ok(Self { schema, patterns })
-    }
+/// What the declaration of a tool means, looked through.
+fn compiled(tool: &Tool, declared: &Value) -> Result<CompiledSchema, Outcome> {
+    let schema = schema_of(declared).map_err(|unknown| {
+        let message = format!(
+            "The tool {:?} declares the type {:?}, which is not known. The types of JSON Schema are, and their names in \
+             Python, Java and JavaScript.",
+            tool.name, unknown.0
+        );
+        Outcome::invalid(Reason::new(Code::SchemaUnsupported, message))
+    })?;
+    CompiledSchema::read(&schema, Reading::default()).map_err(|failure| cannot_tell(tool, failure))
 }
 
 /// The outcome where it cannot be told whether a call of a tool is valid.
@@ -195,11 +183,11 @@ mod tests {
     fn tools() -> Option<Value> {
         let schema =
             json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-        let strict = json!({"type": "object", "unevaluatedProperties": false});
+        let elsewhere = json!({"type": "object", "$ref": "https://example.org/post"});
         Some(json!([
             {"type": "function", "function": {"name": "weather", "parameters": schema}},
             {"name": "wait"},
-            {"name": "post", "parameters": strict},
+            {"name": "post", "parameters": elsewhere},
         ]))
     }
 

@@ -104,6 +104,46 @@ fn every_case_of_abuse_ends_as_written() {
 }
 
 #[test]
+fn labels_may_say_by_how_much_one_is_better() {
+    let wanted = |values: [f64; 5]| ExpectedAnswer::Graded {
+        labels: labels(&["A>>B", "A>B", "A=B", "B>A", "B>>A"]).into_iter().zip(values).collect(),
+    };
+    let of = |values, content: &str| read(wanted(values), AnswerLocation::Brackets, content);
+    let five = [1.0, 0.5, 0.0, -0.5, -1.0];
+    for (label, winner, first) in [
+        ("A>>B", Some(Side::First), 1.0),
+        ("A>B", Some(Side::First), 0.75),
+        ("A=B", None, 0.5),
+        ("B>A", Some(Side::Second), 0.25),
+        ("B>>A", Some(Side::Second), 0.0),
+    ] {
+        let verdict = Verdict::Pair { winner, first: Some(first) };
+        assert_eq!(of(five, &format!("Both are long. [[{label}]]")), Ok(verdict), "{label}");
+    }
+    for other in ["[[A<B]]", "[[A > B]]", "[[A]]"] {
+        assert_eq!(of(five, other), Err(Code::JudgeSchema), "{other}");
+    }
+    assert_eq!(of(five, "[[A>B]], or rather [[A>>B]]"), Err(Code::JudgeAmbiguous));
+    // Without a grade between they are plain verdicts.
+    assert_eq!(of([1.0, 1.0, 0.0, -1.0, -1.0], "[[B>>A]]"), won(Some(Side::Second)));
+    let json = json("verdict");
+    assert_eq!(
+        read(wanted(five), json, "{\"verdict\": \"A>B\"}"),
+        Ok(Verdict::Pair { winner: Some(Side::First), first: Some(0.75) })
+    );
+}
+
+#[test]
+fn one_verdict_in_brackets_may_be_repeated() {
+    let said = |content: &str| read(pair(Some("C")), AnswerLocation::Brackets, content);
+    assert_eq!(said("My verdict is [[B]]. To sum up: [[B]]"), won(Some(Side::Second)));
+    assert_eq!(said("[[C]] [[C]] [[C]]"), won(None));
+    for two in ["[[A]] or [[B]]", "[[A]] [[A]] [[C]]", "[[A]] [[ A]]"] {
+        assert_eq!(said(two), Err(Code::JudgeAmbiguous), "{two}");
+    }
+}
+
+#[test]
 fn bodies_that_are_no_replies_say_why() {
     let good = envelope(&json!("x")).to_string();
     let raw = |body: &[u8]| received(body).map_or_else(|reason| reason.code.as_str(), |_| "ok");

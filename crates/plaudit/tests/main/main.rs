@@ -18,6 +18,7 @@ mod journal;
 mod judge_prompts;
 mod judge_replies;
 mod judge_templates;
+mod json_schema;
 mod left_out;
 mod math;
 mod planted;

@@ -1,6 +1,7 @@
 //! Verdict types: what a judge can answer, in which format it is asked to, and where the answer stands.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Which of the two that were shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,7 +22,8 @@ pub enum Verdict {
     Pair {
         /// The better one, or none where they tie.
         winner: Option<Side>,
-        /// How likely the first is the better one, a tie counting half, where the judge's probabilities are known.
+        /// How likely the first is the better one, a tie counting half, where the judge's probabilities are known or its label
+        /// says by how much one is better.
         first: Option<f64>,
     },
     /// All that were shown, as places in the order of showing, best first.
@@ -113,6 +115,11 @@ pub enum ExpectedAnswer {
         /// The label of a tie.
         tie: Option<String>,
     },
+    /// One of several labels, which say by how much the better one is better.
+    Graded {
+        /// What each label says: from -1, the second without doubt, over 0, a tie, to 1, the first.
+        labels: BTreeMap<String, f64>,
+    },
     /// The labels of all, best first.
     Ranking {
         /// The labels in the order of showing.
@@ -125,7 +132,7 @@ impl ExpectedAnswer {
     pub fn kind(&self) -> QuestionKind {
         match self {
             Self::Score { .. } => QuestionKind::Score,
-            Self::Pair { .. } => QuestionKind::Pair,
+            Self::Pair { .. } | Self::Graded { .. } => QuestionKind::Pair,
             Self::Ranking { .. } => QuestionKind::Ranking,
         }
     }
@@ -153,7 +160,7 @@ pub enum AnswerLocation {
         /// What stands after it.
         close: String,
     },
-    /// In double square brackets, such as `[[A]]`, once in the whole reply.
+    /// In double square brackets, such as `[[A]]`. Repeated, it counts once; two that differ are ambiguous.
     Brackets,
 }
 

@@ -141,7 +141,7 @@ impl ExpectedAnswer {
         let text = text.trim();
         match self {
             ExpectedAnswer::Score { min, max } => within(decimal(text)?, *min, *max),
-            ExpectedAnswer::Pair { .. } => self.side(text),
+            ExpectedAnswer::Pair { .. } | ExpectedAnswer::Graded { .. } => self.side(text),
             ExpectedAnswer::Ranking { labels } => {
                 ranking(labels, text.split(',').map(|label| Some(label.trim())))
             }
@@ -149,16 +149,28 @@ impl ExpectedAnswer {
     }
 
     fn side(&self, label: &str) -> Result<Verdict, Reason> {
-        let ExpectedAnswer::Pair { labels: [first, second], tie } = self else {
-            return Err(shape("no pair was asked about"));
+        let unknown = || Err(shape("the answer is none of the labels"));
+        let (winner, first) = match self {
+            ExpectedAnswer::Pair { labels: [first, second], tie } => match label {
+                label if label == first => (Some(Side::First), None),
+                label if label == second => (Some(Side::Second), None),
+                label if tie.as_deref() == Some(label) => (None, None),
+                _ => return unknown(),
+            },
+            ExpectedAnswer::Graded { labels } => {
+                let Some(&by) = labels.get(label) else { return unknown() };
+                let winner = match by {
+                    by if by > 0.0 => Some(Side::First),
+                    by if by < 0.0 => Some(Side::Second),
+                    _ => None,
+                };
+                // Labels without a grade between are those of a plain pair.
+                let graded = labels.values().any(|by| by.fract() != 0.0);
+                (winner, graded.then(|| f64::midpoint(1.0, by)))
+            }
+            _ => return Err(shape("no pair was asked about")),
         };
-        let winner = match label {
-            label if label == first => Some(Side::First),
-            label if label == second => Some(Side::Second),
-            label if tie.as_deref() == Some(label) => None,
-            _ => return Err(shape("the answer is none of the labels")),
-        };
-        Ok(Verdict::Pair { winner, first: None })
+        Ok(Verdict::Pair { winner, first })
     }
 
     fn of_json(&self, value: &Value) -> Result<Verdict, Reason> {
@@ -166,7 +178,9 @@ impl ExpectedAnswer {
             (ExpectedAnswer::Score { min, max }, Value::Number(number)) => {
                 within(number.as_f64().ok_or(Code::JudgeNotFinite)?, *min, *max)
             }
-            (ExpectedAnswer::Pair { .. }, Value::String(label)) => self.side(label),
+            (ExpectedAnswer::Pair { .. } | ExpectedAnswer::Graded { .. }, Value::String(label)) => {
+                self.side(label)
+            }
             (ExpectedAnswer::Ranking { labels }, Value::Array(items)) => {
                 if items.iter().any(|item| !item.is_string() && !item.is_number()) {
                     return Err(shape("the ranking is not a list of labels"));
@@ -207,7 +221,9 @@ impl ExpectedAnswer {
                 let winner = sides.into_iter().reduce(likelier).and_then(|(_, side, _)| side);
                 Ok(Verdict::Pair { winner, first: Some(((p_first + p_tie / 2.0) / mass).clamp(0.0, 1.0)) })
             }
-            ExpectedAnswer::Ranking { .. } => Err(unweighed("a ranking is not one token")),
+            ExpectedAnswer::Graded { .. } | ExpectedAnswer::Ranking { .. } => {
+                Err(unweighed("the verdict is not one token"))
+            }
         }
     }
 }
@@ -330,7 +346,7 @@ fn between<'t>(content: &'t str, open: &str, close: &str) -> Result<&'t str, Rea
     }
 }
 
-/// The text in the only double brackets.
+/// The text in double brackets, which may stand there more than once.
 fn bracketed(content: &str) -> Result<&str, Reason> {
     let mut found = None;
     let mut from = 0;
@@ -340,10 +356,11 @@ fn bracketed(content: &str) -> Result<&str, Reason> {
         let end = rest.bytes().take(LONGEST_BRACKET + 1).position(|byte| matches!(byte, b'[' | b']'));
         match end {
             Some(end) if end > 0 && rest.as_bytes()[end..].starts_with(b"]]") => {
-                if found.is_some() {
+                let text = rest.get(..end);
+                if found.is_some() && found != text {
                     return Err(Code::JudgeAmbiguous.into());
                 }
-                found = rest.get(..end);
+                found = text;
             }
             None if rest.len() <= LONGEST_BRACKET && found.is_none() => {
                 return Err(Reason::new(Code::JudgeTruncated, "the verdict does not end"));

@@ -137,6 +137,9 @@ fn schema<'a>(call: &'a JudgeCall<'_>) -> ResponseFormat<'a> {
         ExpectedAnswer::Pair { labels, tie } => {
             json!({ "type": "string", "enum": labels.iter().chain(tie).collect::<Vec<_>>() })
         }
+        ExpectedAnswer::Graded { labels } => {
+            json!({ "type": "string", "enum": labels.keys().collect::<Vec<_>>() })
+        }
         ExpectedAnswer::Ranking { labels } => json!({
             "type": "array", "items": { "type": "string", "enum": labels },
             "minItems": labels.len(), "maxItems": labels.len(),

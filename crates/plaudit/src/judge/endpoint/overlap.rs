@@ -37,9 +37,14 @@ fn judge(expected: &ExpectedAnswer, shown: &[&str], reference: Option<&str>) -> 
     let overlaps: Vec<f64> = shown.iter().map(|text| overlap(&counts(text), &reference)).collect();
     match (expected, overlaps.as_slice()) {
         (ExpectedAnswer::Score { min, max }, [overlap]) => Ok(Verdict::Score(min + overlap * (max - min))),
-        (ExpectedAnswer::Pair { tie, .. }, [first, second]) => {
+        (ExpectedAnswer::Pair { .. } | ExpectedAnswer::Graded { .. }, [first, second]) => {
+            let ties = match expected {
+                ExpectedAnswer::Pair { tie, .. } => tie.is_some(),
+                ExpectedAnswer::Graded { labels } => labels.values().any(|by| *by == 0.0),
+                _ => false,
+            };
             let winner = match first - second {
-                gap if gap.abs() < CLOSE && tie.is_some() => None,
+                gap if gap.abs() < CLOSE && ties => None,
                 gap => Some(if gap >= 0.0 { Side::First } else { Side::Second }),
             };
             Ok(Verdict::Pair { winner, first: None })

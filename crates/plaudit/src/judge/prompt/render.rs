@@ -54,6 +54,7 @@ impl JudgeCall<'_> {
                 let (shape, tie) = match &self.expected {
                     ExpectedAnswer::Score { .. } => ("score", None),
                     ExpectedAnswer::Pair { tie, .. } => ("pair", tie.clone()),
+                    ExpectedAnswer::Graded { .. } => ("pair", None),
                     ExpectedAnswer::Ranking { .. } => ("ranking", None),
                 };
                 let nonce = self.nonce(attempt);

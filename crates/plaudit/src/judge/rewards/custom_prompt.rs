@@ -2,16 +2,18 @@
 
 use super::judged_reward::{CustomAnswer, CustomAnswerLocation, JudgedReward, PromptSource};
 use super::params::{JudgeParams, Mode};
+use crate::judge::answer::ExpectedAnswer;
 use crate::judge::prompt::template::Template;
 use crate::reward::{ParamError, Range, ResourceCache, Reward};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A judge answers a prompt of your own, and the answer is read from a JSON field, a tag or a label.
 ///
 /// ## What it scores
 /// In mode `pointwise`, the number that the judge gives, which must lie in the range that `answer` declares. In mode
-/// `pairwise`, the label of the better one of two, and in mode `listwise` a ranking; the verdicts of a group become numbers
+/// `pairwise`, the label of the better one of two, or one of `labels` that say by how much it is better, and in mode `listwise` a ranking; the verdicts of a group become numbers
 /// by `aggregate`. Anything but exactly one answer in the agreed place is asked for again, and in the end is missing.
 /// An answer in JSON is held to a schema where the endpoint can do that: `reason`, a text, and then the answer in its
 /// range or with its labels.
@@ -68,6 +70,10 @@ pub struct AnswerConfig {
     pub second: Option<String>,
     /// The label of a tie; without it, there are none.
     pub tie: Option<String>,
+    /// More than two labels, in mode pairwise and in place of `first`, `second` and `tie`. Each has a number from -1 to 1: by how much it
+    /// says that the first is better; 0 is a tie, and below 0 the second is better.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, f64>,
     /// A JSON field in which the judge must repeat the rollout's id.
     pub echo: Option<String>,
     /// The JSON field in which the judge writes its reasons before the answer, where the endpoint holds it to a schema;
@@ -83,7 +89,7 @@ pub enum Label {
     Whole,
     /// The reply is the label, and its probabilities count.
     Logprobs,
-    /// The reply holds the label once, in double brackets.
+    /// The reply holds the label in double brackets, and no other one.
     Bracketed,
 }
 
@@ -146,12 +152,35 @@ fn read_answer(written: Option<&AnswerConfig>, mode: Mode) -> Result<CustomAnswe
         }
         reason = None;
     }
-    let labels = match (&written.first, &written.second) {
-        (None, None) if written.tie.is_none() => None,
-        (Some(first), Some(second)) if mode == Mode::Pairwise && first != second => {
-            Some((first.clone(), second.clone(), written.tie.clone()))
+    let pair = match (&written.first, &written.second) {
+        (None, None) if written.tie.is_none() && written.labels.is_empty() => None,
+        (None, None) if written.tie.is_none() => {
+            let (labels, has) =
+                (&written.labels, |holds: fn(f64) -> bool| written.labels.values().any(|by| holds(*by)));
+            if mode != Mode::Pairwise || written.label == Some(Label::Logprobs) {
+                return refuse("has labels with numbers only in mode pairwise, and not with label: logprobs");
+            }
+            if !labels.values().all(|by| (-1.0..=1.0).contains(by))
+                || !has(|by| by > 0.0)
+                || !has(|by| by < 0.0)
+            {
+                return refuse(
+                    "must give every one of its labels a number from -1 to 1, and one above and one below 0",
+                );
+            }
+            Some(ExpectedAnswer::Graded { labels: labels.clone() })
         }
-        _ => return refuse("has the labels first and second, and tie where wanted, only in mode pairwise"),
+        (Some(first), Some(second))
+            if mode == Mode::Pairwise && first != second && written.labels.is_empty() =>
+        {
+            let labels = [first.clone(), second.clone()];
+            Some(ExpectedAnswer::Pair { labels, tie: written.tie.clone() })
+        }
+        _ => {
+            return refuse(
+                "has the labels first and second, and tie where wanted, only in mode pairwise and not beside labels",
+            );
+        }
     };
-    Ok(CustomAnswer { location, range, labels, echo: written.echo.clone(), reason })
+    Ok(CustomAnswer { location, range, pair, echo: written.echo.clone(), reason })
 }

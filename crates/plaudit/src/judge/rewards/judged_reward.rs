@@ -4,6 +4,7 @@ use super::params::{JudgeParams, Mode};
 use crate::aggregate::Method;
 use crate::aggregate::design::Draw;
 use crate::judge::MOST_SHOWN;
+use crate::judge::answer::ExpectedAnswer;
 use crate::judge::prompt::template::Template;
 use crate::reward::{ParamError, Range};
 
@@ -55,8 +56,8 @@ pub struct CustomAnswer {
     pub location: CustomAnswerLocation,
     /// The smallest and the largest score.
     pub range: Range,
-    /// The labels of the first, of the second and of a tie, in mode pairwise.
-    pub labels: Option<(String, String, Option<String>)>,
+    /// The labels of a pair, where the recipe has some.
+    pub pair: Option<ExpectedAnswer>,
     /// A field that must repeat the rollout's id.
     pub echo: Option<String>,
     /// The JSON field for the judge's reasons, where the endpoint holds it to a schema.
