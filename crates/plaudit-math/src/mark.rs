@@ -139,7 +139,7 @@ pub fn chosen_letter(text: &str, at: usize) -> Option<usize> {
     let words = line.split(|c: char| !c.is_alphanumeric() && c != '\'').rev().filter(|word| !word.is_empty());
     let mut words = words.map(str::to_lowercase);
     // The word itself comes first.
-    let own = words.next().unwrap_or_default();
+    let own = words.next().unwrap_or_else(String::new);
     let choosing = |word: &str| {
         ["choos", "chose", "select", "pick"].iter().any(|stem| word.starts_with(stem))
             || matches!(

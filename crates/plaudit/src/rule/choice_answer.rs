@@ -891,6 +891,56 @@ mod tests {
     }
 
     #[test]
+    fn letters_in_texts_are_no_letters_of_options() {
+        let texts = json!({"A": "L", "B": "R", "C": "1/C", "D": "C"});
+        let roman =
+            json!({"A": "(i) only", "B": "(A) and (C) both.", "E": "(i) and (iii) only", "I": "none"});
+        let genes = json!(["BB × BB", "Bb × Bb", "bb × bb"]);
+        let sign = json!(["i", "- i", "$-3-4 \\mathrm{i}$", "$\\{1,2\\}$", "at $C_{1}$ and $A_{2}$"]);
+        let quoted = json!(["the Earth’s day", "the Moon’s day"]);
+        for (options, payload, letter) in [
+            (&texts, "(C).", 'C'),
+            (&texts, "C", 'C'),
+            (&roman, "(E) (i) and (iii) only.", 'E'),
+            (&roman, "(B) (A) and (C) both.", 'B'),
+            (&genes, "Bb × Bb", 'B'),
+            (&sign, "(B) - i.", 'B'),
+            (&sign, "-3-4i", 'C'),
+            (&sign, "$\\{2, 1\\}$.", 'D'),
+            (&sign, "at $C_{1}$ and $A_{2}$.", 'E'),
+            (&quoted, "The Moon's day.", 'B'),
+        ] {
+            assert_eq!(found(options, payload), Chosen::Letter(letter), "{payload}");
+        }
+        assert_eq!(found(&sign, "-3+4i"), Chosen::Nothing);
+    }
+
+    #[test]
+    fn marks_are_those_of_mathematics() {
+        let options = options();
+        for (text, chosen) in [
+            ("First.\nSo our selection is option C. #### C", Chosen::Letter('C')),
+            ("First.\n#### C", Chosen::Letter('C')),
+            ("First.\n#### C\nDone.", Chosen::Letter('C')),
+            ("So it is.\nOption C is right.", Chosen::Letter('C')),
+            ("So it is.\nMy final choice is C.", Chosen::Letter('C')),
+            ("因此。\n所以选C", Chosen::Letter('C')),
+            ("因此。\n故选：C", Chosen::Letter('C')),
+            ("因此。\n应选 C", Chosen::Letter('C')),
+            ("The blank is \\boxed{?}.\n#### C", Chosen::Letter('C')),
+            ("The answer is (C). (Note: This answer is a guess.)", Chosen::Letter('C')),
+            ("【答案】A、B、C", Chosen::Ambiguous),
+            ("Answer: A和B", Chosen::Ambiguous),
+            ("故选：A、B", Chosen::Ambiguous),
+            ("So option A and option B are right.\n#### A, B", Chosen::Ambiguous),
+            ("Let us see.\nOption D: vitamins help.", Chosen::Nothing),
+            ("#### Option D\nIt helps.", Chosen::Nothing),
+        ] {
+            assert_eq!(read(text, ChoiceMode::Auto, &options, 0), chosen, "{text}");
+        }
+    }
+
+    #[test]
     fn the_last_commitment_counts() {
         let options = options();
         for (text, mode, found) in [

@@ -414,6 +414,10 @@ mod tests {
             json!(["A. red", "B. blue sky"]),
             json!(["(A) red", "(B) blue sky"]),
             json!("[\"red\", \"blue sky\"]"),
+            json!(["A)red", "B)Blue sky"]),
+            json!("A) red B) blue sky"),
+            json!("(A) red, (B) blue sky"),
+            json!("A. red\nB. blue sky"),
         ] {
             assert_eq!(letters(given.clone()).as_deref(), Ok("A=red B=blue sky "), "{given}");
         }
