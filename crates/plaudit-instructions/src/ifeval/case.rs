@@ -3,7 +3,7 @@
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::ifeval::keywords::compare;
-use crate::ifeval::language::is_in_language;
+use crate::ifeval::language::may_be_english;
 use crate::text::treebank::tokens_of_one;
 use crate::text::view::View;
 use crate::text::words::{is_lower, is_upper};
@@ -27,7 +27,8 @@ pub(crate) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "The response is in English and in capital letters.",
         gamed: "By a single word in capitals.",
-        difference: "The published checker asks langdetect, which takes \"GO HOME NOW\" for another language.",
+        difference: "The published checker asks langdetect, which takes \"GO HOME NOW\" for another language. \
+            Fixed is content where a few words may be English.",
         build: english_capital,
     },
     Constraint {
@@ -36,7 +37,8 @@ pub(crate) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "The response is in English and in small letters.",
         gamed: "By a single word in small letters.",
-        difference: "The published checker asks langdetect, which takes \"hi all\" for another language.",
+        difference: "The published checker asks langdetect, which takes \"hi all\" for another language. Fixed is \
+            content where a few words may be English.",
         build: english_lowercase,
     },
 ];
@@ -87,7 +89,7 @@ fn english(arguments: &Arguments<'_>, cased: fn(&str) -> bool) -> Test {
     Box::new(move |view| {
         cased(view.text())
             && match fixed {
-                true => is_in_language(view.lower(), "en"),
+                true => may_be_english(view.lower()),
                 false => view.language().is_none_or(|language| language == "en"),
             }
     })

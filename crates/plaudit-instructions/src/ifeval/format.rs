@@ -179,9 +179,13 @@ fn numbered(text: &str, word: &str) -> usize {
         .count()
 }
 
-/// Lines that begin with the word and a number, after marks of markdown.
+/// Lines that begin with the word and a number, after marks of markdown. Where the whole response stands in quotation marks, as
+/// another constraint can demand, the first line begins behind them.
 fn headings(text: &str, word: &str) -> usize {
-    text.lines()
+    let text = strip(text);
+    let quoted = text.strip_prefix('"').filter(|rest| rest.ends_with('"')).unwrap_or(text);
+    quoted
+        .lines()
         .filter(|line| {
             let bare =
                 line.trim_start_matches(|c: char| is_space(c) || matches!(c, '*' | '#' | '_' | '>' | '-'));

@@ -47,8 +47,8 @@ pub(crate) const TABLE: &[Constraint] = &[
         parameters: LETTER,
         checks: "The letter is there at least, or less than, so many times, in upper or lower case.",
         gamed: "By a line of that letter alone.",
-        difference: "The published checker draws another letter at random where the letter is not one of a to z, \
-            which is an error here. Fixed counts `é` and `#` as well.",
+        difference: "Where the letter is a sign such as `#`, the published checker draws one of a to z at random in every \
+            run; Original draws as well, and always the same one for a sign. Fixed counts the sign itself, and letters such as `é`.",
         build: letter_frequency,
     },
     Constraint {
@@ -110,14 +110,22 @@ fn forbidden_words(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 pub(crate) fn letter_frequency(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let given = arguments.text("letter")?;
     let letter = lower(given).into_owned();
-    let single = given.chars().count() == 1;
-    let known = matches!(letter.as_bytes(), [b'a'..=b'z']);
-    if !single || !(arguments.fixed() || known) {
-        return Err(arguments.refused("letter", "must be one letter"));
-    }
+    let letter = match (given.chars().count(), letter.as_bytes()) {
+        (1, [b'a'..=b'z']) => letter,
+        (1, _) if arguments.fixed() => letter,
+        (1, [sign]) if sign.is_ascii() => drawn(*sign).to_string(),
+        _ => return Err(arguments.refused("letter", "must be one letter")),
+    };
     let limit = arguments.count("let_frequency")?;
     let relation = arguments.relation("let_relation")?;
     Ok(Box::new(move |view| relation.holds(count_letter(view, &letter), limit)))
+}
+
+/// The letter that stands for a sign. The published checkers draw one anew in every run; here a sign always has the same.
+fn drawn(sign: u8) -> char {
+    // One step of a multiplicative generator, seeded with the sign.
+    let number = u32::from(sign).wrapping_mul(2_654_435_761) >> 16;
+    char::from(b'a' + (number % 26) as u8)
 }
 
 fn count_letter(view: &View<'_>, letter: &str) -> usize {

@@ -2,9 +2,9 @@
 
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
-use crate::text::common_words::is_common;
+use crate::text::common_words::{is_common, most_common};
 use crate::text::langdetect;
-use crate::text::language_share::language_share;
+use crate::text::language_share::{certain_language_share, language_share};
 use crate::text::reading;
 use crate::text::words::{lower, split};
 
@@ -38,6 +38,15 @@ const ENOUGH: f64 = 0.8;
 /// A text of so few words is asked for common words of the language first.
 const FEW_WORDS: usize = 6;
 
+/// Of so few words n-grams say nothing that can be relied on.
+const FEW_FOR_NGRAMS: usize = 12;
+
+/// Of a text of more bytes n-grams are believed.
+const LONGEST_DOUBTED: usize = 4096;
+
+/// The first letter beyond those of Latin and its extensions A and B.
+const LATIN_END: char = '\u{250}';
+
 /// Whether a text is in the language, as far as its words can be told.
 pub(crate) fn is_in_language(text: &str, language: &str) -> bool {
     let words = if split(text).nth(FEW_WORDS).is_none() { reading::words(text) } else { Vec::new() };
@@ -56,6 +65,25 @@ pub(crate) fn is_in_language(text: &str, language: &str) -> bool {
             .is_none_or(|found| found == language || (language == "zh" && found.starts_with("zh"))),
         None => true,
     }
+}
+
+/// Whether a text may be in English, where its letters are what is asked for. N-grams say little of a few words or of names:
+/// such a text is in another language only where its script or the commonest words say so.
+pub(crate) fn may_be_english(text: &str) -> bool {
+    if is_in_language(text, "en") {
+        return true;
+    }
+    if text.len() > LONGEST_DOUBTED {
+        return false;
+    }
+    let words: Vec<_> = reading::words(text).iter().map(|word| lower(word).into_owned()).collect();
+    let other = certain_language_share(text, "en").share().is_some_and(|share| share < ENOUGH);
+    let latin = text.chars().filter(|c| c.is_alphabetic()).all(|c| c < LATIN_END);
+    if !latin || other && words.len() > FEW_FOR_NGRAMS {
+        return false;
+    }
+    let own = words.iter().filter(|word| is_common(word, "en") == Some(true)).count();
+    most_common(&words, "en") <= own
 }
 
 fn response_language(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {

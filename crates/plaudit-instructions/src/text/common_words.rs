@@ -124,6 +124,15 @@ pub fn is_common(word: &str, language: &str) -> Option<bool> {
     Some(words.split_ascii_whitespace().any(|common| common == word))
 }
 
+/// How many of the words are common in one language other than this one, at most.
+pub(crate) fn most_common(words: &[String], but: &str) -> usize {
+    let others = LANGUAGES.iter().filter(|(name, _)| *name != but);
+    let count = |list: &str| {
+        words.iter().filter(|word| list.split_ascii_whitespace().any(|common| common == **word)).count()
+    };
+    others.map(|(_, list)| count(list)).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_common;

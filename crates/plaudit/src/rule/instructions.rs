@@ -33,12 +33,13 @@ use std::sync::Arc;
 /// statistics count for each id how often it was followed.
 ///
 /// A rollout without instructions is skipped. An empty list, an unknown id, and an argument that is missing, unknown or wrong make it invalid
-/// with `input.instructions`: nothing is drawn at random, and nothing passes by absence. Thinking that never ends gets the floor with
+/// with `input.instructions`: nothing that is missing is drawn at random, and nothing passes by absence. Thinking that never ends gets the floor with
 /// `format.unclosed_think`, and a response that is too long for so many instructions gets it with `model.too_complex`.
 ///
 /// ## When to use it
 /// For IF-RLVR and other data of instructions that a program can check. `credit: share` gives part of the credit while a model learns;
-/// IFEval's accuracy per prompt is `credit: all`. `semantics: original` reproduces published numbers, with their faults.
+/// IFEval's accuracy per prompt is `credit: all`. `semantics: original` reproduces published numbers, with their
+/// faults; a letter that is a sign, which the published checker replaces by a random letter, is replaced by the same one in every run.
 ///
 /// ## How it can be gamed
 /// By doing what is checked and nothing else: ten bullets without content, a keyword in the last line, all capitals instead of an answer. Add
