@@ -114,7 +114,7 @@ fn trajectory(responses: &[Rollout<'_>]) -> Rollout<'static> {
     };
     let conversation = Conversation { turns: pieces.iter().enumerate().map(turn).collect() };
     Rollout {
-        reference: responses[0].reference.as_ref().map(|text| text.clone().into_owned().into()),
+        reference: responses[0].reference.as_ref().map(|text| text.clone().into_owned()),
         conversation: Some(Arc::new(conversation)),
         ..Rollout::new("")
     }
@@ -124,7 +124,7 @@ fn trajectory(responses: &[Rollout<'_>]) -> Rollout<'static> {
 fn as_text(trajectory: &Rollout<'_>) -> Rollout<'static> {
     let text = Scope::All.of(&Text::of(trajectory)).to_owned();
     Rollout {
-        reference: trajectory.reference.as_ref().map(|text| text.clone().into_owned().into()),
+        reference: trajectory.reference.as_ref().map(|text| text.clone().into_owned()),
         ..Rollout::new(text)
     }
 }

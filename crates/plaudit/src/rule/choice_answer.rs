@@ -230,6 +230,12 @@ impl ChoiceReader<'_> {
 
     /// A letter alone, a letter with a mark and a text, or the text of an option.
     fn exact(&self, payload: &str) -> Chosen {
+        let named = single(payload.trim_matches(is_mark)).and_then(|char| self.name(char));
+        // A letter names its option, in brackets or not, though it be the text of another one.
+        if let Some(letter) = named.filter(|letter| letter.is_ascii_alphabetic() && self.options.has(*letter))
+        {
+            return Chosen::Letter(letter);
+        }
         // The text of an option may begin or end with a mark, and may be a single letter.
         for text in
             [strip(payload), strip(payload).trim_end_matches(['.', '。']), payload.trim_matches(is_mark)]
@@ -241,22 +247,19 @@ impl ChoiceReader<'_> {
             }
             let mut equal = equal.into_iter();
             match (
-                single(text).and_then(|char| self.name(char)).filter(|letter| self.options.has(*letter)),
+                single(text).and_then(|char| self.name(char)).filter(|name| self.options.has(*name)),
                 equal.next(),
                 equal.next(),
             ) {
-                // A letter names its option, though it be the text of another one.
-                (Some(letter), ..) if letter.is_ascii_alphabetic() => return Chosen::Letter(letter),
-                (Some(letter), None, _) => return Chosen::Letter(letter),
-                (Some(letter), Some(other), _) if letter == other => return Chosen::Letter(letter),
+                (Some(name), None, _) => return Chosen::Letter(name),
+                (Some(name), Some(other), _) if name == other => return Chosen::Letter(name),
                 (None, Some(_), _) if !self.texts => return Chosen::Nothing,
                 (None, Some(letter), None) => return Chosen::Letter(letter),
                 (_, Some(_), _) => return Chosen::Ambiguous,
                 (None, None, _) => {}
             }
         }
-        let text = payload.trim_matches(is_mark);
-        if single(text).and_then(|char| self.name(char)).is_some() {
+        if named.is_some() {
             return Chosen::Outside;
         }
         self.labelled(payload.trim_start_matches(is_mark))
@@ -892,6 +895,10 @@ mod tests {
 
     #[test]
     fn letters_in_texts_are_no_letters_of_options() {
+        let bracketed = json!(["x", "y", "(a)", "z"]);
+        for payload in ["(A)", "A", "(a)"] {
+            assert_eq!(found(&bracketed, payload), Chosen::Letter('A'), "{payload}");
+        }
         let texts = json!({"A": "L", "B": "R", "C": "1/C", "D": "C"});
         let roman =
             json!({"A": "(i) only", "B": "(A) and (C) both.", "E": "(i) and (iii) only", "I": "none"});

@@ -291,7 +291,7 @@ impl<'s> Compiler<'s> {
         let at = self.dynamic.len();
         self.dynamic.push(BTreeMap::new());
         self.by_name.insert(name, at);
-        for (resource, schema) in self.holders.remove(name).unwrap_or_default() {
+        for (resource, schema) in self.holders.remove(name).into_iter().flatten() {
             let node = self.node(schema, resource);
             self.dynamic[at].insert(resource, node);
         }

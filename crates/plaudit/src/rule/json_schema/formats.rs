@@ -10,10 +10,12 @@ const DEEPEST: u32 = 64;
 
 /// A format that is known. Others restrict nothing.
 #[derive(Clone, Copy)]
-pub(super) struct Format(fn(&str) -> bool);
+pub(super) struct Format(Check);
+
+type Check = fn(&str) -> bool;
 
 /// Every format that restricts.
-const FORMATS: &[(&str, fn(&str) -> bool)] = &[
+const FORMATS: &[(&str, Check)] = &[
     ("date", is_date),
     ("date-time", is_date_time),
     ("duration", is_duration),
