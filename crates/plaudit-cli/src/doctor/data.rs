@@ -380,7 +380,10 @@ fn seen(rollouts: &[Rollout<'static>], report: &Report) -> Vec<Seen> {
             renames: other_names(&rollout.extra, rollout.prompt.is_some(), rollout.reference.is_some()),
             reference: text,
             is_scored: row.total.value().is_some()
-                || row.total.cause().is_none_or(|cause| !is_about_data(cause.reason.code)),
+                || row.total.cause().is_none_or(|cause| {
+                    let code = cause.reason.code;
+                    !is_about_data(code) || rollout.response == STAND_IN && is_of_response(code)
+                }),
             field: field.flatten(),
             solution: runs_programs.then(|| solutions::of(rollout)).flatten().map(Box::new),
         }

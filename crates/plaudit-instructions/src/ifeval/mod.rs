@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_may_stand_behind_the_quotation_mark_of_the_response() {
+    fn a_heading_may_stand_behind_a_quotation_mark() {
         let kwargs = json!({"section_spliter": "PART", "num_sections": 2});
         let parts =
             |text| follows("detectable_format:multiple_sections", kwargs.clone(), text, Semantics::Fixed);

@@ -69,7 +69,7 @@ impl JsonSchema for Reference {
         json_schema!({
             "description": "Text; a number, true or false, which is taken as its text; a list of accepted answers, any of which is \
                 right; or an object or another list, for rewards that read one.",
-            "type": ["string", "number", "boolean", "array", "object"],
+            "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }, { "type": "array", "items": {} }, { "type": "object" }],
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::ecma;
 use super::formats::Format;
 use super::keywords::{self, About};
-use super::resources::{Documents, Draft, Resources};
+use super::resources::{Documents, Resources, SchemaDraft};
 use super::values;
 use super::{SchemaChecker, SchemaFailure};
 use crate::rule::pattern::Searcher;
@@ -27,7 +27,7 @@ pub(in crate::rule) struct Reading<'s> {
 /// A schema of which every keyword is known.
 pub(in crate::rule) struct CompiledSchema {
     /// The first one is the root.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<SchemaNode>,
     pub(super) patterns: Vec<Searcher>,
     /// For the name of an anchor that `$dynamicRef` finds, the schema that has it in each resource.
     pub(super) dynamic: Vec<BTreeMap<usize, usize>>,
@@ -36,12 +36,12 @@ pub(in crate::rule) struct CompiledSchema {
 
 /// One schema. Others are named by their number.
 #[derive(Default)]
-pub(super) struct Node {
+pub(super) struct SchemaNode {
     pub(super) resource: usize,
     /// The schema `false`.
     pub(super) never: bool,
     pub(super) nullable: bool,
-    pub(super) references: Vec<Reference>,
+    pub(super) references: Vec<SchemaReference>,
     /// As bits.
     pub(super) types: Option<u8>,
     pub(super) choices: Option<Vec<Value>>,
@@ -57,7 +57,7 @@ pub(super) struct Node {
     pub(super) objects: Option<Box<ObjectRules>>,
 }
 
-pub(super) struct Reference {
+pub(super) struct SchemaReference {
     pub(super) to: usize,
     /// Which of the names in `dynamic` is looked for in the resources that led here.
     pub(super) dynamic: Option<usize>,
@@ -93,12 +93,12 @@ pub(super) struct ListRules {
     pub(super) sizes: Sizes,
     pub(super) first: Vec<usize>,
     pub(super) rest: Option<usize>,
-    pub(super) contains: Option<Contains>,
+    pub(super) contains: Option<ContainsRule>,
     pub(super) unique: bool,
     pub(super) unevaluated: Option<usize>,
 }
 
-pub(super) struct Contains {
+pub(super) struct ContainsRule {
     pub(super) schema: usize,
     pub(super) sizes: Sizes,
     /// Whether what is found counts for `unevaluatedItems`.
@@ -122,7 +122,7 @@ pub(super) enum Needs {
     Schema(usize),
 }
 
-impl Node {
+impl SchemaNode {
     /// Whether it has a keyword for what no other one was applied to.
     pub(super) fn asks(&self) -> bool {
         self.lists.as_ref().is_some_and(|rules| rules.unevaluated.is_some())
@@ -168,7 +168,7 @@ struct Compiler<'s> {
     reading: Reading<'s>,
     nothing: &'s Map<String, Value>,
     resources: Resources<'s>,
-    nodes: Vec<Node>,
+    nodes: Vec<SchemaNode>,
     /// The numbers of the schemas, by their place.
     known: BTreeMap<*const Value, usize>,
     /// Schemas that have a number and are not yet read.
@@ -193,7 +193,7 @@ impl<'s> Compiler<'s> {
         let at = *self.known.entry(schema).or_insert(next);
         if at == next {
             let resource = self.resources.inside(schema, around);
-            self.nodes.push(Node { resource, ..Node::default() });
+            self.nodes.push(SchemaNode { resource, ..SchemaNode::default() });
             self.open.push((at, schema));
             self.enter(resource);
         }
@@ -211,7 +211,7 @@ impl<'s> Compiler<'s> {
         };
         let resource = self.nodes[at].resource;
         let dialect = self.resources.all[resource].dialect;
-        let mut node = Node { resource, ..Node::default() };
+        let mut node = SchemaNode { resource, ..SchemaNode::default() };
         if dialect.draft.is_alone(rules) {
             node.references = self.references(rules, resource)?;
             self.nodes[at] = node;
@@ -221,7 +221,7 @@ impl<'s> Compiler<'s> {
         for (key, value) in rules {
             match keywords::find(key) {
                 Some((form, kind)) if form.fits(value) => about.push(kind),
-                None if key == "id" && dialect.draft == Draft::D4 => {}
+                None if key == "id" && dialect.draft == SchemaDraft::D4 => {}
                 _ => return unsupported(key),
             }
         }
@@ -263,7 +263,7 @@ impl<'s> Compiler<'s> {
         &mut self,
         rules: &'s Map<String, Value>,
         resource: usize,
-    ) -> Result<Vec<Reference>, SchemaFailure> {
+    ) -> Result<Vec<SchemaReference>, SchemaFailure> {
         let mut all = Vec::new();
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(written) = rules.get(key) else { continue };
@@ -278,7 +278,7 @@ impl<'s> Compiler<'s> {
             };
             let to = self.node(target.schema, target.resource);
             let dynamic = name.map(|name| self.dynamic(name));
-            all.push(Reference { to, dynamic });
+            all.push(SchemaReference { to, dynamic });
         }
         Ok(all)
     }
@@ -367,10 +367,10 @@ impl<'s> Compiler<'s> {
         let first: Vec<usize> = first.iter().map(|schema| self.node(schema, resource)).collect();
         let rest = rest.map(|schema| self.node(schema, resource));
         let draft = self.resources.all[resource].dialect.draft;
-        let contains = rules.get("contains").map(|schema| Contains {
+        let contains = rules.get("contains").map(|schema| ContainsRule {
             schema: self.node(schema, resource),
             sizes: sizes(limits, "minContains", "maxContains"),
-            evaluates: draft >= Draft::D2020,
+            evaluates: draft >= SchemaDraft::D2020,
         });
         let unevaluated = rules.get("unevaluatedItems").map(|schema| self.node(schema, resource));
         let sizes = sizes(limits, "minItems", "maxItems");

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// What the value of a keyword is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum KeywordForm {
     /// A schema for another value or for the same.
     Schema,
     /// A list of schemas.
@@ -46,88 +46,88 @@ pub(super) enum About {
 }
 
 /// Every keyword that is known. Of others a schema may only have those that begin with `x-`.
-const KEYWORDS: &[(&str, Form, About)] = &[
-    ("$anchor", Form::Any, About::All),
-    ("$comment", Form::Any, About::All),
-    ("$defs", Form::Definitions, About::All),
-    ("$dynamicAnchor", Form::Text, About::All),
-    ("$dynamicRef", Form::Text, About::All),
-    ("$id", Form::Any, About::All),
-    ("$recursiveAnchor", Form::Flag, About::All),
-    ("$recursiveRef", Form::Text, About::All),
-    ("$ref", Form::Text, About::All),
-    ("$schema", Form::Any, About::All),
-    ("$vocabulary", Form::Any, About::All),
-    ("additionalItems", Form::Schema, About::Lists),
-    ("additionalProperties", Form::Schema, About::Objects),
-    ("allOf", Form::Schemas, About::All),
-    ("anyOf", Form::Schemas, About::All),
-    ("const", Form::Any, About::All),
-    ("contains", Form::Schema, About::Lists),
-    ("contentEncoding", Form::Any, About::All),
-    ("contentMediaType", Form::Any, About::All),
-    ("contentSchema", Form::Any, About::All),
-    ("default", Form::Any, About::All),
-    ("definitions", Form::Definitions, About::All),
-    ("dependencies", Form::Dependencies, About::Objects),
-    ("dependentRequired", Form::NamesByName, About::Objects),
-    ("dependentSchemas", Form::Named, About::Objects),
-    ("deprecated", Form::Any, About::All),
-    ("description", Form::Any, About::All),
-    ("discriminator", Form::Any, About::All),
-    ("else", Form::Schema, About::All),
-    ("enum", Form::Choices, About::All),
-    ("example", Form::Any, About::All),
-    ("examples", Form::Any, About::All),
-    ("exclusiveMaximum", Form::Bound, About::Numbers),
-    ("exclusiveMinimum", Form::Bound, About::Numbers),
-    ("externalDocs", Form::Any, About::All),
-    ("format", Form::Any, About::Texts),
-    ("if", Form::Schema, About::All),
-    ("items", Form::Items, About::Lists),
-    ("maxContains", Form::Size, About::Lists),
-    ("maxItems", Form::Size, About::Lists),
-    ("maxLength", Form::Size, About::Texts),
-    ("maxProperties", Form::Size, About::Objects),
-    ("maximum", Form::Number, About::Numbers),
-    ("minContains", Form::Size, About::Lists),
-    ("minItems", Form::Size, About::Lists),
-    ("minLength", Form::Size, About::Texts),
-    ("minProperties", Form::Size, About::Objects),
-    ("minimum", Form::Number, About::Numbers),
-    ("multipleOf", Form::Step, About::Numbers),
-    ("not", Form::Schema, About::All),
-    ("nullable", Form::Flag, About::All),
-    ("oneOf", Form::Schemas, About::All),
-    ("pattern", Form::Text, About::Texts),
-    ("patternProperties", Form::Named, About::Objects),
-    ("prefixItems", Form::Schemas, About::Lists),
-    ("properties", Form::Named, About::Objects),
-    ("propertyNames", Form::Schema, About::Objects),
-    ("readOnly", Form::Any, About::All),
-    ("required", Form::Names, About::Objects),
-    ("strict", Form::Any, About::All),
-    ("then", Form::Schema, About::All),
-    ("title", Form::Any, About::All),
-    ("type", Form::Types, About::All),
-    ("unevaluatedItems", Form::Schema, About::Lists),
-    ("unevaluatedProperties", Form::Schema, About::Objects),
-    ("uniqueItems", Form::Flag, About::Lists),
-    ("writeOnly", Form::Any, About::All),
-    ("xml", Form::Any, About::All),
+const KEYWORDS: &[(&str, KeywordForm, About)] = &[
+    ("$anchor", KeywordForm::Any, About::All),
+    ("$comment", KeywordForm::Any, About::All),
+    ("$defs", KeywordForm::Definitions, About::All),
+    ("$dynamicAnchor", KeywordForm::Text, About::All),
+    ("$dynamicRef", KeywordForm::Text, About::All),
+    ("$id", KeywordForm::Any, About::All),
+    ("$recursiveAnchor", KeywordForm::Flag, About::All),
+    ("$recursiveRef", KeywordForm::Text, About::All),
+    ("$ref", KeywordForm::Text, About::All),
+    ("$schema", KeywordForm::Any, About::All),
+    ("$vocabulary", KeywordForm::Any, About::All),
+    ("additionalItems", KeywordForm::Schema, About::Lists),
+    ("additionalProperties", KeywordForm::Schema, About::Objects),
+    ("allOf", KeywordForm::Schemas, About::All),
+    ("anyOf", KeywordForm::Schemas, About::All),
+    ("const", KeywordForm::Any, About::All),
+    ("contains", KeywordForm::Schema, About::Lists),
+    ("contentEncoding", KeywordForm::Any, About::All),
+    ("contentMediaType", KeywordForm::Any, About::All),
+    ("contentSchema", KeywordForm::Any, About::All),
+    ("default", KeywordForm::Any, About::All),
+    ("definitions", KeywordForm::Definitions, About::All),
+    ("dependencies", KeywordForm::Dependencies, About::Objects),
+    ("dependentRequired", KeywordForm::NamesByName, About::Objects),
+    ("dependentSchemas", KeywordForm::Named, About::Objects),
+    ("deprecated", KeywordForm::Any, About::All),
+    ("description", KeywordForm::Any, About::All),
+    ("discriminator", KeywordForm::Any, About::All),
+    ("else", KeywordForm::Schema, About::All),
+    ("enum", KeywordForm::Choices, About::All),
+    ("example", KeywordForm::Any, About::All),
+    ("examples", KeywordForm::Any, About::All),
+    ("exclusiveMaximum", KeywordForm::Bound, About::Numbers),
+    ("exclusiveMinimum", KeywordForm::Bound, About::Numbers),
+    ("externalDocs", KeywordForm::Any, About::All),
+    ("format", KeywordForm::Any, About::Texts),
+    ("if", KeywordForm::Schema, About::All),
+    ("items", KeywordForm::Items, About::Lists),
+    ("maxContains", KeywordForm::Size, About::Lists),
+    ("maxItems", KeywordForm::Size, About::Lists),
+    ("maxLength", KeywordForm::Size, About::Texts),
+    ("maxProperties", KeywordForm::Size, About::Objects),
+    ("maximum", KeywordForm::Number, About::Numbers),
+    ("minContains", KeywordForm::Size, About::Lists),
+    ("minItems", KeywordForm::Size, About::Lists),
+    ("minLength", KeywordForm::Size, About::Texts),
+    ("minProperties", KeywordForm::Size, About::Objects),
+    ("minimum", KeywordForm::Number, About::Numbers),
+    ("multipleOf", KeywordForm::Step, About::Numbers),
+    ("not", KeywordForm::Schema, About::All),
+    ("nullable", KeywordForm::Flag, About::All),
+    ("oneOf", KeywordForm::Schemas, About::All),
+    ("pattern", KeywordForm::Text, About::Texts),
+    ("patternProperties", KeywordForm::Named, About::Objects),
+    ("prefixItems", KeywordForm::Schemas, About::Lists),
+    ("properties", KeywordForm::Named, About::Objects),
+    ("propertyNames", KeywordForm::Schema, About::Objects),
+    ("readOnly", KeywordForm::Any, About::All),
+    ("required", KeywordForm::Names, About::Objects),
+    ("strict", KeywordForm::Any, About::All),
+    ("then", KeywordForm::Schema, About::All),
+    ("title", KeywordForm::Any, About::All),
+    ("type", KeywordForm::Types, About::All),
+    ("unevaluatedItems", KeywordForm::Schema, About::Lists),
+    ("unevaluatedProperties", KeywordForm::Schema, About::Objects),
+    ("uniqueItems", KeywordForm::Flag, About::Lists),
+    ("writeOnly", KeywordForm::Any, About::All),
+    ("xml", KeywordForm::Any, About::All),
 ];
 
 pub(super) const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// What a keyword is; nothing for one that is not known.
-pub(super) fn find(key: &str) -> Option<(Form, About)> {
+pub(super) fn find(key: &str) -> Option<(KeywordForm, About)> {
     match KEYWORDS.binary_search_by(|(name, ..)| (*name).cmp(key)) {
         Ok(at) => KEYWORDS.get(at).map(|(_, form, about)| (*form, *about)),
-        Err(_) => key.starts_with("x-").then_some((Form::Any, About::All)),
+        Err(_) => key.starts_with("x-").then_some((KeywordForm::Any, About::All)),
     }
 }
 
-impl Form {
+impl KeywordForm {
     /// Whether a value has this form. What the schemas in it are is not looked at.
     pub(super) fn fits(self, value: &Value) -> bool {
         let names = |value: &Value| value.as_array().is_some_and(|all| all.iter().all(Value::is_string));
@@ -174,7 +174,7 @@ pub(super) static META: LazyLock<Value> = LazyLock::new(|| {
     json!({"type": ["object", "boolean"], "properties": Value::Object(properties.collect())})
 });
 
-impl Form {
+impl KeywordForm {
     /// The schema of the values that have this form.
     fn schema(self) -> Value {
         let schema = json!({"$ref": "#"});

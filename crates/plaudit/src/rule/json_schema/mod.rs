@@ -19,7 +19,9 @@ pub(super) use resources::Documents;
 pub(super) use strict::{local, made_strict};
 pub(super) use values::canonical;
 
-use compiled::{Contains, ListRules, Needs, Node, NumberRules, ObjectRules, Reference, Sizes, TextRules};
+use compiled::{
+    ContainsRule, ListRules, Needs, NumberRules, ObjectRules, SchemaNode, SchemaReference, Sizes, TextRules,
+};
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -170,7 +172,7 @@ impl SchemaChecker {
     fn by_rules<'v>(
         &mut self,
         of: &CompiledSchema,
-        node: &Node,
+        node: &SchemaNode,
         value: &'v Value,
         depth: usize,
         seen: &mut Evaluated<'v>,
@@ -191,10 +193,14 @@ impl SchemaChecker {
         check("const", node.constant.as_ref().is_none_or(|wanted| values::equal(wanted, value)))?;
         self.combined(of, node, value, depth, seen)?;
         match (value, node) {
-            (Value::Number(number), Node { numbers: Some(rules), .. }) => in_range(rules, number, of.python),
-            (Value::String(text), Node { texts: Some(rules), .. }) => self.text(of, rules, text),
-            (Value::Array(items), Node { lists: Some(rules), .. }) => self.items(of, rules, items, seen),
-            (Value::Object(map), Node { objects: Some(rules), .. }) => {
+            (Value::Number(number), SchemaNode { numbers: Some(rules), .. }) => {
+                in_range(rules, number, of.python)
+            }
+            (Value::String(text), SchemaNode { texts: Some(rules), .. }) => self.text(of, rules, text),
+            (Value::Array(items), SchemaNode { lists: Some(rules), .. }) => {
+                self.items(of, rules, items, seen)
+            }
+            (Value::Object(map), SchemaNode { objects: Some(rules), .. }) => {
                 self.properties(of, rules, map, value, depth, seen)
             }
             _ => Ok(()),
@@ -202,7 +208,7 @@ impl SchemaChecker {
     }
 
     /// The schema that a reference leads to: that of the outermost resource that has the anchor, where it is a dynamic one.
-    fn target(&mut self, of: &CompiledSchema, reference: &Reference) -> Result<usize, SchemaFailure> {
+    fn target(&mut self, of: &CompiledSchema, reference: &SchemaReference) -> Result<usize, SchemaFailure> {
         let Some(holders) = reference.dynamic.and_then(|name| of.dynamic.get(name)) else {
             return Ok(reference.to);
         };
@@ -235,7 +241,7 @@ impl SchemaChecker {
     fn combined<'v>(
         &mut self,
         of: &CompiledSchema,
-        node: &Node,
+        node: &SchemaNode,
         value: &'v Value,
         depth: usize,
         seen: &mut Evaluated<'v>,
@@ -302,7 +308,7 @@ impl SchemaChecker {
     fn contains(
         &mut self,
         of: &CompiledSchema,
-        contains: &Contains,
+        contains: &ContainsRule,
         items: &[Value],
         seen: &mut Evaluated<'_>,
     ) -> Checked {

@@ -10,7 +10,7 @@ pub(in crate::rule) type Documents = BTreeMap<String, Value>;
 
 /// The version of JSON Schema. A schema that names none is read by the newest, and as older ones where they say more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Draft {
+pub(super) enum SchemaDraft {
     D4,
     D6,
     D7,
@@ -18,7 +18,7 @@ pub(super) enum Draft {
     D2020,
 }
 
-impl Draft {
+impl SchemaDraft {
     /// Up to draft 7 what stands beside `$ref` counts for nothing.
     pub(super) fn is_alone(self, rules: &Map<String, Value>) -> bool {
         self <= Self::D7 && rules.get("$ref").is_some_and(Value::is_string)
@@ -39,26 +39,26 @@ impl Draft {
 
 /// What the meta-schema of a resource says.
 #[derive(Clone, Copy)]
-pub(super) struct Dialect {
-    pub(super) draft: Draft,
+pub(super) struct SchemaDialect {
+    pub(super) draft: SchemaDraft,
     /// Whether `type`, `minimum` and their like restrict, and not only what leads to other schemas.
     pub(super) validates: bool,
     /// Whether `format` restricts.
     pub(super) formats: bool,
 }
 
-impl Dialect {
-    const NEWEST: Self = Self { draft: Draft::D2020, validates: true, formats: false };
+impl SchemaDialect {
+    const NEWEST: Self = Self { draft: SchemaDraft::D2020, validates: true, formats: false };
 
     /// The dialect that a schema names, or else the one of the schema around it. A meta-schema of one's own is one of the
     /// documents; where it is none of them it says nothing.
     fn of(schema: &Value, around: Self, documents: &Documents) -> Self {
         let Some(uri) = schema.get("$schema").and_then(Value::as_str) else { return around };
-        if let Some(draft) = Draft::of(uri) {
+        if let Some(draft) = SchemaDraft::of(uri) {
             return Self { draft, ..Self::NEWEST };
         }
         let Some(meta) = documents.get(uri.trim_end_matches('#')) else { return around };
-        let draft = meta.get("$schema").and_then(Value::as_str).and_then(Draft::of);
+        let draft = meta.get("$schema").and_then(Value::as_str).and_then(SchemaDraft::of);
         let words = meta.get("$vocabulary").and_then(Value::as_object);
         let has = |name: &str| words.is_none_or(|words| words.keys().any(|key| key.ends_with(name)));
         Self {
@@ -72,7 +72,7 @@ impl Dialect {
 /// A schema with a URI of its own.
 pub(super) struct Resource<'s> {
     pub(super) root: &'s Value,
-    pub(super) dialect: Dialect,
+    pub(super) dialect: SchemaDialect,
     uri: String,
     anchors: BTreeMap<&'s str, &'s Value>,
     /// Those of the anchors that `$dynamicRef` finds from other resources. The one without a name is the `$recursiveAnchor`.
@@ -108,7 +108,7 @@ impl<'s> Resources<'s> {
             meta: BTreeSet::new(),
             documents,
         };
-        found.add(root, "", Dialect::NEWEST);
+        found.add(root, "", SchemaDialect::NEWEST);
         let dialect = found.all[0].dialect;
         for (uri, document) in documents {
             found.add(document, uri.trim_end_matches('#'), dialect);
@@ -121,8 +121,8 @@ impl<'s> Resources<'s> {
         found
     }
 
-    fn add(&mut self, root: &'s Value, uri: &str, around: Dialect) {
-        let dialect = Dialect::of(root, around, self.documents);
+    fn add(&mut self, root: &'s Value, uri: &str, around: SchemaDialect) {
+        let dialect = SchemaDialect::of(root, around, self.documents);
         let first = self.start(root, dialect, uri.to_owned());
         let mut open = vec![(root, first)];
         while let Some((schema, around)) = open.pop() {
@@ -137,7 +137,7 @@ impl<'s> Resources<'s> {
         }
     }
 
-    fn start(&mut self, root: &'s Value, dialect: Dialect, uri: String) -> usize {
+    fn start(&mut self, root: &'s Value, dialect: SchemaDialect, uri: String) -> usize {
         let at = self.all.len();
         self.by_root.insert(root, at);
         self.by_uri.entry(uri.clone()).or_insert(at);
@@ -149,10 +149,10 @@ impl<'s> Resources<'s> {
     fn enter(&mut self, schema: &'s Value, rules: &'s Map<String, Value>, around: usize) -> usize {
         let text = |key: &str| rules.get(key).and_then(Value::as_str);
         let outer = self.all[around].dialect;
-        let dialect = Dialect::of(schema, outer, self.documents);
-        let id = if dialect.draft == Draft::D4 { "id" } else { "$id" };
+        let dialect = SchemaDialect::of(schema, outer, self.documents);
+        let id = if dialect.draft == SchemaDraft::D4 { "id" } else { "$id" };
         let meta = text("$ref").map(|uri| uri.split('#').next().unwrap_or(uri));
-        self.meta.extend(meta.filter(|uri| uri.ends_with("/schema") && Draft::of(uri).is_some()));
+        self.meta.extend(meta.filter(|uri| uri.ends_with("/schema") && SchemaDraft::of(uri).is_some()));
         let mut resource = around;
         if let Some(id) = text(id).filter(|_| !dialect.draft.is_alone(rules)) {
             let (own, fragment) = id.split_once('#').unwrap_or((id, ""));
