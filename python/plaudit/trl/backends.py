@@ -78,7 +78,7 @@ def _columns(call: Call, rows: Mapping[int, Row], validate: bool) -> dict[str, A
     }
 
 
-def declared(tools: Iterable[list[Any] | None]) -> list[list[Any] | None] | None:
+def declared(tools: Iterable[list[Any] | str | None]) -> list[list[Any] | str | None] | None:
     """A column of declared tools, where there are any."""
     column = list(tools)
     return column if any(column) else None
