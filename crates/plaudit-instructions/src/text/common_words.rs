@@ -1,6 +1,8 @@
 //! The commonest words of languages in Latin letters, greetings among them: they tell the language of a text that is too
 //! short for n-grams.
 
+use std::collections::BTreeMap;
+
 /// A language and its words, in lower case.
 static LANGUAGES: &[(&str, &str)] = &[
     (
@@ -47,7 +49,7 @@ static LANGUAGES: &[(&str, &str)] = &[
     (
         "it",
         "a al alla allora altro amici amico amica anche ancora arrivederci bella bello bene buon buona buonanotte \
-         buonasera buongiorno c'è casa che chi ci ciao come con così cosa cosa da dal del della delle di dopo domani \
+         buonasera buongiorno c'è casa che chi ci ciao come con così cosa da dal del della delle di dopo domani \
          dove due e è ecco era essere fa fare favore giorno grazie già ha hai ho i il in io la le lei li lo loro lui ma \
          mai mattina me meglio mi mia mille mio molto ne nei nel nella niente no noi non nostro notte o ogni oggi ora \
          per perché più poco poi prego presto prima qualcosa quando quello questa questo qui sa se sei sempre senza \
@@ -67,7 +69,7 @@ static LANGUAGES: &[(&str, &str)] = &[
         "aan al alle alles als altijd ben bent bij dag dan dank dat de deze die dit doei doen een en er ga gaan gaat geen \
          goed goede goedemorgen graag haar heb hebben heeft heel hem het hier hij hoe hun ik in is ja je jij jou jullie \
          kan kom maar meer met mij mijn mooi morgen na naar nee niet niets nog nu of om ons onze ook op over tot te toch \
-         tot u uit van vandaag veel voor waar waarom was wat we weer wel welkom wie wij wil zal ze zeer zij zijn zo",
+         u uit van vandaag veel voor waar waarom was wat we weer wel welkom wie wij wil zal ze zeer zij zijn zo",
     ),
     (
         "sv",
@@ -126,10 +128,11 @@ pub fn is_common(word: &str, language: &str) -> Option<bool> {
 
 /// How many of the words are common in one language other than this one, at most.
 pub(crate) fn most_common(words: &[String], but: &str) -> usize {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    words.iter().for_each(|word| *counts.entry(word).or_default() += 1);
     let others = LANGUAGES.iter().filter(|(name, _)| *name != but);
-    let count = |list: &str| {
-        words.iter().filter(|word| list.split_ascii_whitespace().any(|common| common == **word)).count()
-    };
+    let count =
+        |list: &str| list.split_ascii_whitespace().filter_map(|common| counts.get(common)).sum::<usize>();
     others.map(|(_, list)| count(list)).max().unwrap_or(0)
 }
 
