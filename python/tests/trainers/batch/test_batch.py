@@ -380,7 +380,7 @@ def test_one_module_may_be_named_without_a_list():
 
 
 def test_log_says_what_invalid_rollouts_get(caplog):
-    manager = PlauditBatchRewardManager(recipe=NEEDS_REFERENCE)
+    manager = PlauditBatchRewardManager(recipe=NEEDS_REFERENCE, abort_after="never")
     for references, instead in (
         ([None, None], "2 of 2 rollouts are invalid and get 0:"),
         (
