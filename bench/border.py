@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does the way from Python to the engine and back cost, and do other threads run meanwhile? Exit code 1 above a limit.
+"""Benchmark of the way from Python to the engine and back, and of other threads meanwhile. Exit code 1 above a limit.
 
     python3 bench/border.py
 

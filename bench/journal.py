@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Is a log of our own a better journal than SQLite? Durable puts, processor time, and what damage costs.
+"""Benchmark of the journal against SQLite: durable puts, processor time, and what damage costs.
 
     python3 bench/journal.py                     # builds the example in release, then measures
     python3 bench/journal.py --binary PATH       # measures one that is built

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does judged scoring cost, and what is it worth? The command and RM-Gallery 0.1.7 on the same simulated judge.
+"""Judged scoring side by side, its cost and its worth: the command and RM-Gallery 0.1.7 on the same simulated judge.
 
     python3 bench/judges.py                        # everything; about ten minutes
     python3 bench/judges.py --only throughput      # one part: throughput, stragglers, dgr, signal, bias or noise

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much faster does plaudit get with more cores? The command, the engine from Python, judge calls and the service.
+"""Scaling with cores: the command, the engine from Python, judge calls and the service.
 
     python3 bench/scale.py                                  # 1, 2, 4, ... up to all cores
     python3 bench/scale.py --cores 1,16 --only file,engine

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does the service hold? How fast it is, what it adds, what it does under too much, and OpenRLHF's reward server beside it.
+"""Benchmark and soak of the service: its speed, what it adds, what it does under too much load, and OpenRLHF's reward server beside it.
 
     python3 bench/serve.py                      # about six minutes
     python3 bench/serve.py --only rules,peer

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast is the reward server of OpenRLHF? Its own `serve_rm`, as it is, with a model that says 0 to everything.
+"""Times the reward server of OpenRLHF: its own `serve_rm`, as it is, with a model that says 0 to everything.
 
 Only what loads and runs a model is taken out: the reading of requests, the answers and the web server are OpenRLHF's.
 Run by bench/serve.py in the environment of the OpenRLHF tests.

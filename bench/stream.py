@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast does the command read a large file, how much memory does it take, and how soon does it start?
+"""Benchmark of the command on a large file: its speed, its memory, and its start.
 
     python3 bench/stream.py                # 1 GB
     python3 bench/stream.py --size-gb 10   # memory stays the same

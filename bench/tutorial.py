@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does a step cost with the reward of RM-Gallery's VERL tutorial? RM-Gallery and plaudit on one judge.
+"""The cost of a step with the reward of RM-Gallery's VERL tutorial: RM-Gallery and plaudit on one judge.
 
     python3 bench/tutorial.py            # about two minutes
     python3 bench/tutorial.py --rounds 1

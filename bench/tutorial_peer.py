@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast is the reward manager of RM-Gallery's VERL tutorial, with RM-Gallery 0.1.7's own rewards?
+"""Times the reward manager of RM-Gallery's VERL tutorial, with RM-Gallery 0.1.7's own rewards.
 
     bench/.venv/bin/python bench/tutorial_peer.py --url URL --rollouts FILE --mode dgr > peer.json
 

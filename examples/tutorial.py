@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How does RM-Gallery's tutorial on rewards for VERL look with plaudit? Step by step, offline.
+"""RM-Gallery's tutorial on rewards for VERL with plaudit, step by step, offline.
 
     python examples/tutorial.py                                    # the embedded judge; no model, no network
     python examples/tutorial.py --judge http://127.0.0.1:7718/v1   # any OpenAI-compatible one, such as

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does a training look like to the service? This plays one: groups of responses that get better from step to step.
+"""Plays a training to the service: groups of responses that get better from step to step.
 
     plaudit judge-sim &
     plaudit serve --set judges.main.base_url=http://127.0.0.1:7718/v1 &

@@ -1,4 +1,4 @@
-"""Does a reward of tests rise? TRL's GRPO teaches a tiny random model to write programs that pass their tests in plaudit's sandbox.
+"""A reward of tests that rises: TRL's GRPO teaches a tiny random model to write programs that pass their tests in plaudit's sandbox.
 
     pip install plaudit "trl>=1.16" && python examples/trl/grpo_code.py
 

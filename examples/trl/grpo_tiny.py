@@ -1,4 +1,4 @@
-"""Does a reward rise? TRL's GRPO trains a tiny random model with a plaudit recipe: offline, on a CPU, in under a minute.
+"""A reward that rises: TRL's GRPO trains a tiny random model with a plaudit recipe: offline, on a CPU, in under a minute.
 
     pip install plaudit "trl>=1.16" && python examples/trl/grpo_tiny.py
 

@@ -1,4 +1,4 @@
-"""The guide "How right is it?" as a test: its tables are those of the records, and its Python prints what stands below it."""
+"""The guide page how-right.md as a test: its tables are those of the records, and its Python prints what stands below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does OpenRLHF's rollout actor call of vLLM? As much of it as generates words on a machine without a GPU.
+"""A stand-in for the part of vLLM that OpenRLHF's rollout actor calls: it generates words on a machine without a GPU.
 
 Everything else that the tests run is OpenRLHF's own. The words are drawn by chance, and so is the time that each response takes,
 so that siblings come in any order.

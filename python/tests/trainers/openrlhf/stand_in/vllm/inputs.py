@@ -1,4 +1,4 @@
-"""How is a prompt of tokens written?"""
+"""The form of a prompt of tokens."""
 
 
 class TokensPrompt(dict):

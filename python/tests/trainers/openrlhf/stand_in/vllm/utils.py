@@ -1,4 +1,4 @@
-"""How is a request named?"""
+"""The names of requests."""
 
 import uuid
 
