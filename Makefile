@@ -18,7 +18,7 @@ TARGET = $(eval TARGET := $(shell $(CARGO) metadata --format-version 1 --no-deps
 BUILD := $(CARGO) build --locked --workspace --bins --features plaudit-python/as-tested
 
 .NOTPARALLEL:
-.PHONY: help demo check check-ops check-version test test-setup test-rust test-limits test-box test-browser test-python test-loggers test-wheel test-trainers test-newest test-verl-e2e test-servers develop wheel wheel-dev sbom release-notes image test-image audit test-wheels test-sdist wheels sdist package check-features third-party docs site site-serve bench bench-scale bench-python fuzz clean
+.PHONY: help demo check lint-scripts check-ops check-version test test-setup test-rust test-limits test-box test-browser test-python test-loggers test-wheel test-trainers test-newest test-verl-e2e test-servers develop wheel wheel-dev sbom release-notes image test-image audit test-wheels test-sdist wheels sdist package check-features third-party docs site site-serve bench bench-scale bench-python fuzz clean
 
 # Lists the targets, each with the first sentence of its comment.
 help:
@@ -35,10 +35,18 @@ demo:
 	$(TARGET)/release/plaudit explain g001-1 --state out/state
 
 # The quick answer while you work: the format, the lints and the unit tests.
-check:
+check: lint-scripts
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --workspace --no-fail-fast --lib
+
+# Python and the dashboard's JavaScript by their linters; seconds.
+lint-scripts:
+	python/venv.sh dev
+	$(DEV)/ruff format --check python
+	$(DEV)/ruff check python
+	$(DEV)/ruff check --select F,E9 bench docs examples .ci
+	if command -v npm > /dev/null; then cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && npx oxlint -c oxlint.json ..; fi
 
 # Workflows, image, compose file, manifests, citation and versions by their linters and schemas, and the Grafana board against the
 # live service. PLAUDIT_BIN can name a command that is built already.
@@ -68,11 +76,7 @@ test-rust:
 	$(CARGO) test --locked --workspace --no-fail-fast
 
 # The Python package: its format, its types and its tests.
-test-python: develop
-	python/venv.sh dev
-	$(DEV)/ruff format --check python
-	$(DEV)/ruff check python
-	$(DEV)/ruff check --select F,E9 bench docs examples
+test-python: develop lint-scripts
 	$(DEV)/pyright --pythonpath $(DEV)/python
 	cd $(TARGET) && MYPYPATH=$(CURDIR)/python PYTHONPATH=$(CURDIR)/python $(CURDIR)/$(DEV)/stubtest plaudit._plaudit
 	PYTHONPATH=python PLAUDIT_BIN=$(TARGET)/debug/plaudit $(DEV)/python -m pytest python/tests --ignore python/tests/trainers --ignore python/tests/loggers --ignore python/tests/servers

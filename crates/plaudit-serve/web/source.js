@@ -35,7 +35,7 @@
         cache: 'no-store', credentials: 'omit', redirect: 'error', signal: AbortSignal.timeout(PATIENCE),
       });
       body = await answer.json();
-    } catch (failure) {
+    } catch {
       if (answer && !answer.ok) throw new Trouble(answer.status, 'http', `The service answered ${answer.status}.`);
       throw new Trouble(0, 'unreachable', 'The service cannot be reached.');
     }
@@ -69,7 +69,7 @@
   const both = (one, other) => {
     const [more, less] = one.statistics.rollouts >= other.statistics.rollouts ? [one, other] : [other, one];
     if (one.from === other.from) return more;
-    const { [more.from]: gone, ...apart } = { ...one.apart, ...other.apart, [less.from]: less.statistics.rollouts };
+    const { [more.from]: _, ...apart } = { ...one.apart, ...other.apart, [less.from]: less.statistics.rollouts };
     return { ...more, apart };
   };
   const apart = (step) => Object.values(step.apart || {}).reduce((sum, many) => sum + many, 0);
