@@ -40,7 +40,11 @@ fn as_an_ordinary_user(arguments: &[&str]) {
     command.args(["--nocapture", "--test-threads=2"]).args(arguments).env(INSIDE, "1");
     let output = command.output().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    println!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    // Indented, so that whoever reads the output takes none of these lines for a test of its own.
+    for text in [output.stdout, output.stderr] {
+        for line in String::from_utf8_lossy(&text).lines() {
+            println!("    {line}");
+        }
+    }
     assert!(output.status.success());
 }
