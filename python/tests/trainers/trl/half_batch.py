@@ -36,12 +36,12 @@ def main(folder: Path) -> None:
     joined = Reward(recipe, join="ranks", size=4, timeout=120.0)
     written["joined"] = [ask(joined, good) for _ in range(2)]
     written["columns"] = [[ask(column, good) for column in joined.as_columns()] for _ in range(1)]
-    written["unread"] = ask(joined, [*good[:11], ["a list"]])
+    written["unread"] = ask(joined, [*good[:11], {"a set"}])
     written["no size"] = ask(Reward(recipe, join="ranks", timeout=120.0), good)
     # Only rank 0 has nothing valid, then both; then one cannot read its rows.
     written["half valid"] = ask(Reward("math", timeout=120.0), [None] * 6 + ["3"] * 6)
     written["nothing valid"] = ask(Reward("math", timeout=120.0), [None] * 12)
-    written["unread alone"] = ask(Reward("math", timeout=120.0), ["3"] * 11 + [["a list"]])
+    written["unread alone"] = ask(Reward("math", timeout=120.0), ["3"] * 11 + [{"a set"}])
     # The folder of rank 1 is in use by rank 0.
     holder = plaudit.Engine(recipe, state=folder / "state" / "rank-1") if rank == 0 else None
     dist.barrier()
