@@ -298,19 +298,29 @@ impl Tests {
     }
 
     /// A name that the data take for granted, where nobody defines it: not they, and not this program either. So no program can show
-    /// what it is worth, whatever it is. One that stands in the signature alone counts where the program has that signature.
+    /// what it is worth, whatever it is.
     pub fn missing_name(&self, program: &str) -> Option<&str> {
-        if self.task.missing.is_empty() && self.task.undefined.is_empty() {
+        if self.task.missing.is_empty() {
             return None;
         }
         let module = PythonParser::new(13).parse(program).ok();
         let names = module.as_ref().map_or_else(Names::default, |module| Names::of(&module.syntax().body));
-        // Where annotations are not evaluated they need no names.
+        self.task.missing.iter().find(|name| !names.binds(name)).map(String::as_str)
+    }
+
+    /// The program with annotations that are not evaluated, where it has the signature that the data ask for, with a name in it that
+    /// nobody defines. It is no verdict about the row, as a program without that annotation can be run.
+    pub fn without_annotations(&self, program: &str) -> Option<String> {
+        if self.task.undefined.is_empty() {
+            return None;
+        }
+        let module = PythonParser::new(13).parse(program).ok()?;
+        let names = Names::of(&module.syntax().body);
         let evaluated = !names.binds("annotations");
-        let used = self.task.undefined.iter();
-        let used = used.filter(|(function, name)| evaluated && names.binds(function) && names.reads(name));
-        let used = used.map(|(_, name)| name);
-        self.task.missing.iter().chain(used).find(|name| !names.binds(name)).map(String::as_str)
+        let mut undefined = self.task.undefined.iter();
+        let uses = undefined
+            .any(|(function, name)| names.binds(function) && names.reads(name) && !names.binds(name));
+        (evaluated && uses).then(|| format!("from __future__ import annotations\n{program}"))
     }
 
     /// The program that a text makes behind the task's code, where it is the body of the function under test and not the function.

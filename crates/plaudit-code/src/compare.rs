@@ -64,7 +64,8 @@ fn normal(text: &str) -> (bool, String, i64) {
     let zeros = all.len() - all.trim_end_matches('0').len();
     // What has more digits than this is finite only where it is 0.
     let exponent = exponent.parse::<i64>().unwrap_or(i64::MIN / 2);
-    (whole.starts_with('-'), digits.to_owned(), exponent + zeros as i64 - fraction.len() as i64)
+    let exponent = exponent.saturating_add(zeros as i64).saturating_sub(fraction.len() as i64);
+    (whole.starts_with('-'), digits.to_owned(), exponent)
 }
 
 #[cfg(test)]
@@ -119,6 +120,8 @@ mod tests {
             ("1e20", "100000000000000000001"),
             ("100000000000000000000", "100000000000000000001"),
             ("1e-99999999999999999999", "7"),
+            ("1.55e-9223372036854775807", "7"),
+            ("-100.55e-9223372036854775808", "7"),
         ] {
             assert!(!same_output(given.as_bytes(), wanted), "{given:?} {wanted:?}");
         }

@@ -125,8 +125,12 @@ fn functions(body: &[Stmt]) -> Vec<String> {
             }
             Stmt::ClassDef(class) => {
                 let unit = class.bases().iter().any(|base| {
-                    matches!(base, Expr::Attribute(base) if base.attr.as_str() == "TestCase")
-                        || matches!(base, Expr::Name(base) if base.id == "TestCase")
+                    let name = match base {
+                        Expr::Attribute(base) => base.attr.as_str(),
+                        Expr::Name(base) => base.id.as_str(),
+                        _ => "",
+                    };
+                    matches!(name, "TestCase" | "IsolatedAsyncioTestCase")
                 });
                 let prefix = if unit { "test" } else { "test_" };
                 for method in class.body.iter().filter(|_| unit || class.name.starts_with("Test")) {

@@ -262,7 +262,8 @@ fn float_of_hex(text: &str) -> Option<f64> {
             let (mantissa, exponent) = text.strip_prefix("0x")?.split_once('p')?;
             let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
             let digits = u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok()?;
-            let exponent = exponent.parse::<i32>().ok()? - 4 * i32::try_from(fraction.len()).ok()?;
+            let exponent =
+                exponent.parse::<i32>().ok()?.checked_sub(i32::try_from(4 * fraction.len()).ok()?)?;
             scaled(digits as f64, exponent)
         }
     };

@@ -122,10 +122,10 @@ pub(crate) fn in_digits(text: &str) -> Option<String> {
 /// Words that change a value unless a noun follows: ordinals, multiples, verdicts.
 const ADJECTIVES: &str = "\
     double triple quadruple grand gross negative odd wrong incorrect false invalid binary octal hex hexadecimal \
-    inverse reciprocal opposite score minimum maximum";
+    inverse reciprocal opposite minimum maximum";
 /// Words that change a value: scales without a single reading, operations, comparisons, denials, and parts of sentences.
 const OTHERS: &str = "\
-    once twice thrice quarter quarters millionth millionths billionth billionths mil mln mio mrd mn bn tn doz \
+    fold score once twice thrice quarter quarters millionth millionths billionth billionths mil mln mio mrd mn bn tn doz \
     gazillion zillion myriad ppm ppb permille promille basis bps base radix mille milliard milliards tausend \
     hundert dutzend douzaine docena docenas plus minus divided multiplied over under added subtracted increased \
     decreased reduced raised rounded truncated negated negation inverted reversed backwards doubled tripled \
@@ -141,6 +141,27 @@ const OTHERS: &str = "\
 const HARMLESS: &str = "\
     daily weekly monthly yearly hourly only exactly precisely approximately roughly nearly family jelly \
     butterfly fly lily assembly supply bully belly";
+
+/// Nouns one letter away from a word that multiplies.
+const NEAR_SCALES: &str = "bullion mullion";
+
+/// Whether a word is one of those that multiply with one letter wrong, too many or missing, or two in the wrong order. Its value
+/// is not guessed, and it is no noun either.
+fn is_misspelt_scale(word: &str) -> bool {
+    let near = |scale: &str| {
+        let (word, scale) = (word.as_bytes(), scale.as_bytes());
+        let same = word.iter().zip(scale).take_while(|(one, other)| one == other).count();
+        let (word, scale) = (&word[same..], &scale[same..]);
+        match (word, scale) {
+            ([_, rest @ ..], _) if rest == scale => true,
+            (_, [_, rest @ ..]) if rest == word => true,
+            ([a, b, word @ ..], [c, d, scale @ ..]) if a == d && b == c => word == scale,
+            ([_, word @ ..], [_, scale @ ..]) => word == scale,
+            _ => false,
+        }
+    };
+    !is_in(NEAR_SCALES, word) && SCALES.iter().any(|(scale, _)| scale.len() >= 7 && near(scale))
+}
 
 /// Whether a list of words has a word.
 fn is_in(list: &str, word: &str) -> bool {
@@ -211,8 +232,16 @@ pub(crate) fn meaning(word: &str) -> Word {
     let large = single.ends_with("illion")
         || single.ends_with("illionth")
         || (lower.starts_with("million") || lower.starts_with("milliard")) && !lower.contains("aire");
+    // "42 e5", and "42 ^2".
+    let power = lower.starts_with('^')
+        || lower.strip_prefix('e').is_some_and(|digits| {
+            digits.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit())
+        });
     if is_in(NUMBERS, single) || is_in(OTHERS, &lower) || lower.contains("n't") || adverb || multiple || large
     {
+        return Word::Other;
+    }
+    if power || is_misspelt_scale(&lower) || is_misspelt_scale(single) {
         return Word::Other;
     }
     Word::Noun

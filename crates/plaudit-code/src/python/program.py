@@ -12,14 +12,10 @@ OBJECTS, CLASSES, NUMBERS, NEWS = [], [], {}, []
 MADE = set()
 # Functions of the test by number, and errors that an iterator raised after items that were asked for with it.
 STUBS, PENDING = {}, {}
+# Errors of functions of the test, which are its own again where they reach it.
+THROWN = {}
 SPACE = {}
 BASES = (bool, int, str, float, bytes, tuple, frozenset, list, dict, set)
-SPECIALS = (
-    "len str repr bool hash iter next reversed int float complex index round abs neg pos invert enter exit call contains getitem "
-    "setitem delitem format await eq lt le gt ge add sub mul truediv floordiv mod divmod pow matmul lshift rshift and or xor "
-    "radd rsub rmul rtruediv rfloordiv rmod rdivmod rpow rmatmul rlshift rrshift rand ror rxor "
-    "iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor"
-).split()
 
 
 def number(value):
@@ -65,6 +61,8 @@ def rich(value, kind, depth):
         return plain_class(value)
     if kind in BASES or kind is bytearray or kind is range:
         return None
+    if kind is type(list[int]) and depth < 100:
+        return ["G", plain(value.__origin__), [plain(part, depth + 1) for part in value.__args__]]
     if id(value) in NUMBERS and NUMBERS[id(value)] in STUBS:
         return ["F", STUBS[NUMBERS[id(value)]]]
     name = f"{kind.__module__}.{kind.__qualname__}"
@@ -78,7 +76,17 @@ def rich(value, kind, depth):
             if data is None:
                 data = {str: str.__str__, int: int.__pos__, float: float.__pos__, bytes: bytes.__bytes__}[base](value)
             return ["s", number_of_class(kind), number(value), plain(data, depth + 1)]
-    return ["h", number(value), number_of_class(kind)]
+    told = ["h", number(value), number_of_class(kind)]
+    if isinstance(value, BaseException) and depth < 5:
+        told += [[plain(item, depth + 1) for item in value.args], text_of(value)]
+    return told
+
+
+def text_of(error):
+    try:
+        return str(error)[:10_000]
+    except Exception:
+        return ""
 
 
 def other(value):
@@ -103,6 +111,8 @@ def known(data):
         return find(SPACE, content)
     if letter == "F":
         return stub(data)
+    if letter == "O":
+        return given_object(*data[1:])
     if letter == "E":
         return error_of(data)
     raise ValueError("no typed data")
@@ -111,7 +121,15 @@ def known(data):
 def error_of(data):
     """An error of the test."""
     kind, arguments = value_of(data[1]), [value_of(item) for item in data[2]]
-    return kind(*arguments)
+    error = kind(*arguments)
+    if len(data) > 3:
+        THROWN[number(error)] = data[3]
+    return error
+
+
+async def ready(value):
+    """A coroutine of the test, which has come to its end there."""
+    return value
 
 
 class Missing:
@@ -120,7 +138,7 @@ class Missing:
 
 def stub(data):
     """A function of the test, with its parameters: calling it asks the test."""
-    _, at, name, positional, defaults, keywords, rest, named = data
+    _, at, name, positional, defaults, keywords, rest, named, documentation, kinds = data
     for number_of_stub, known_at in STUBS.items():
         if known_at == at:
             return OBJECTS[number_of_stub]
@@ -138,14 +156,46 @@ def stub(data):
     source = f"lambda {', '.join(parts)}: CALL_THE_TEST([{passed}], {{{given}}})"
     function = eval(source, {"CALL_THE_TEST": call, "MISSING": Missing})
     function.__name__ = function.__qualname__ = name
+    function.__doc__, function.__annotations__ = documentation, {key: value_of(kind) for key, kind in kinds.items()}
     STUBS[number(function)] = at
     return function
 
 
-def call_back(at, arguments, keywords):
+def given_object(at, name, specials):
+    """An object of the test: what is asked of it is asked of the test."""
+    for number_of_stub, known_at in STUBS.items():
+        if known_at == at:
+            return OBJECTS[number_of_stub]
+
+    def ask(do, word):
+        return lambda self, *values: call_back(at, values, {}, do=do, name=word)
+
+    def leave(self, kind, error, trace):
+        return call_back(at, [error], {}, do="special", name="exit")
+
+    methods = {f"__{word}__": ask("special", word) for word in specials if word in SPECIALS}
+    methods |= {"__exit__": leave} if "exit" in specials else {}
+    if "call" in specials:
+        methods["__call__"] = lambda self, *values, **keywords: call_back(at, values, keywords)
+    if "eq" in specials:
+        methods["__hash__"] = ask("special", "hash") if "hash" in specials else None
+    for do, method in (("get", "getattr"), ("set", "setattr"), ("delete", "delattr")):
+
+        def use(self, word, *values, do=do):
+            if word.startswith("__"):
+                raise AttributeError(word)
+            return call_back(at, values, {}, do=do, name=word)
+
+        methods[f"__{method}__"] = use
+    value = type(name, (), {**methods, "__slots__": ()})()
+    STUBS[number(value)] = at
+    return value
+
+
+def call_back(at, arguments, keywords, **more):
     """Has the test call one of its functions, and answers what it asks for meanwhile."""
     with Wire.lock:
-        message = {"callback": at, "arguments": [plain(value) for value in arguments]}
+        message = {"callback": at, "arguments": [plain(value) for value in arguments], **more}
         message["keywords"] = {key: plain(value) for key, value in keywords.items()}
         reply(message)
         state = Nodes.state()
@@ -160,7 +210,7 @@ def call_back(at, arguments, keywords):
                 Nodes.restore(state)
                 if "threw" in request:
                     raise value
-                return value
+                return ready(value) if request.get("awaitable") else value
             reply(answer_of(request))
 
 
@@ -184,10 +234,11 @@ def find(space, name):
 
 
 def equals(value, other):
+    """Nothing where the comparison fails."""
     try:
         return bool(value == other)
     except Exception:
-        return False
+        return None
 
 
 def operate(name, values):
@@ -211,20 +262,39 @@ def operate(name, values):
     if name == "contains":
         return values[1] in first
     if name == "equal":
-        return [bool(first == value) for value in values[1]]
+        return [equals(first, value) for value in values[1]]
     if name == "equals_any":
         return any(equals(first, value) for value in values[1])
     if name == "items":
         return [item for item, _ in zip(first, range(1_000_000))]
+    if name == "pairs":
+        return [[key, first[key]] for key, _ in zip(first, range(1_000_000))]
     if name == "await":
-        import asyncio
-
-        Wire.loop = Wire.loop or asyncio.new_event_loop()
-        return Wire.loop.run_until_complete(first)
+        return awaited(first)
+    if name == "anext":
+        # The end is told by what is there, so that no error is taken for it.
+        try:
+            return [awaited(type(first).__anext__(first))]
+        except StopAsyncIteration:
+            return []
+    if name == "aiter":
+        return type(first).__aiter__(first)
+    if name == "aenter":
+        return awaited(type(first).__aenter__(first))
+    if name == "aexit":
+        error = values[1]
+        return bool(awaited(type(first).__aexit__(first, None if error is None else type(error), error, None)))
     if name == "isinstance":
         return isinstance(first, values[1])
     special = {"and": "and_", "or": "or_", "iand": "iand", "ior": "ior"}.get(name, name)
     return getattr(operator, special)(*values)
+
+
+def awaited(value):
+    import asyncio
+
+    Wire.loop = Wire.loop or asyncio.new_event_loop()
+    return Wire.loop.run_until_complete(value)
 
 
 def pull(at, most):
@@ -297,9 +367,9 @@ def answer(space, request):
     message = {"result": plain(result)}
     # Arguments that were changed, and a result that the test may change.
     if do in ("call", "new", "operate"):
-        given = [*zip(request["arguments"], arguments)]
+        given = [*zip(request["arguments"], arguments), *zip(request["keywords"].values(), keywords.values())]
         after = [plain(value) if type(data) is list and data[0] in CHANGEABLE else data for data, value in given]
-        if after != request["arguments"]:
+        if after != [data for data, _ in given]:
             message["after"] = after
         same = [at for at, (data, value) in enumerate(given) if value is result and type(data) is list and data[0] in CHANGEABLE]
         if same:
@@ -314,13 +384,11 @@ def answer_of(request):
     try:
         return answer(SPACE, request)
     except BaseException as error:
-        try:
-            text = str(error)[:10_000]
-        except Exception:
-            text = ""
+        text = text_of(error)
         arguments = [plain(value) for value in error.args]
         cause = error.__cause__
         raised = {"class": plain_class(type(error)), "text": text, "arguments": arguments, "error": number(error)}
+        raised["own"] = THROWN.get(NUMBERS.get(id(error)))
         raised["cause"] = None if cause is None else [plain_class(type(cause)), str(cause)[:1000]]
         return {"raised": raised}
 

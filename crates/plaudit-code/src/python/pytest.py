@@ -54,9 +54,11 @@ def fail(reason="", pytrace=True):
     raise AssertionError(reason)
 
 
-def fixture(function=None, scope="function", autouse=False, name=None):
+def fixture(function=None, scope="function", params=None, autouse=False, ids=None, name=None):
     def marked(found):
         found.is_fixture, found.is_automatic = True, autouse
+        if params is not None:
+            found.params = list(params)
         return found
 
     return marked if function is None else marked(function)

@@ -47,8 +47,9 @@ def fixture(name, space, instance, values):
     elif name == "monkeypatch":
         value = Patches()
     else:
-        found = getattr(instance, name, None) if instance is not None else None
-        found = found or dict.get(space, name)
+        found = fixture_named(name, space, instance)
+        if hasattr(found, "params"):
+            values["request"] = types.SimpleNamespace(param=values["param", name])
         if not isinstance(found, (types.FunctionType, types.MethodType)) or not hasattr(found, "is_fixture"):
             invalid(f"the test needs {name}, which only pytest has")
         value = found(**given_to(found, space, instance, values))
@@ -58,12 +59,32 @@ def fixture(name, space, instance, values):
     return value
 
 
-def given_to(function, space, instance, values):
-    """The arguments of a test or a fixture."""
+def fixture_named(name, space, instance):
+    found = getattr(instance, name, None) if instance is not None else None
+    return found or dict.get(space, name)
+
+
+def names_given_to(function):
     code = function.__code__
     bound = isinstance(function, types.MethodType)
-    names = code.co_varnames[bound : code.co_argcount - len(function.__defaults__ or ())]
-    return {name: fixture(name, space, instance, values) for name in names}
+    return code.co_varnames[bound : code.co_argcount - len(function.__defaults__ or ())]
+
+
+def given_to(function, space, instance, values):
+    """The arguments of a test or a fixture."""
+    return {name: fixture(name, space, instance, values) for name in names_given_to(function)}
+
+
+def rows_of_fixtures(rows, names, space, instance):
+    """A row for each parameter of every fixture that a test needs, also by way of another."""
+    names = list(names)
+    for name in names:
+        found = fixture_named(name, space, instance)
+        if hasattr(found, "is_fixture"):
+            names += [more for more in names_given_to(found) if more not in names]
+            for_each = [{("param", name): value} for value in getattr(found, "params", [])]
+            rows = [{**row, **more} for row in rows for more in for_each or [{}]]
+    return rows
 
 
 def run_function(space, path):
@@ -98,7 +119,7 @@ def run_function(space, path):
         invalid(f"{path} needs what only pytest has")
     own = [*space.items(), *(vars(type(instance)).items() if rest else ())]
     always = [name for name, value in own if isinstance(value, types.FunctionType) and getattr(value, "is_automatic", False)]
-    for row in rows:
+    for row in rows_of_fixtures(rows, [*always, *names_given_to(found)], space, instance):
         values = dict(row)
         for name in always:
             fixture(name, space, instance, values)

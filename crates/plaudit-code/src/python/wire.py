@@ -31,6 +31,14 @@ TEXTS = {
 TABLES = ("Counter", "OrderedDict", "defaultdict")
 FACTORIES = {kind.__name__: kind for kind in (int, float, str, list, dict, set, tuple, bool)}
 
+# Methods that Python calls by itself.
+SPECIALS = (
+    "len str repr bool hash iter next reversed int float complex index round abs neg pos invert enter exit call contains getitem "
+    "setitem delitem format await aiter anext aenter aexit eq lt le gt ge add sub mul truediv floordiv mod divmod pow matmul lshift rshift and or xor "
+    "radd rsub rmul rtruediv rfloordiv rmod rdivmod rpow rmatmul rlshift rrshift rand ror rxor "
+    "iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor"
+).split()
+
 
 def plain(value, depth=0):
     """The value as typed data; an object of any other class by its letter alone."""
@@ -52,8 +60,9 @@ def plain(value, depth=0):
             return ["S", plain(value.start), plain(value.stop), plain(value.step)]
         if kind.__module__ == "collections" and kind.__name__ in TABLES and depth <= 100:
             pairs = [[plain(key, depth + 1), plain(item, depth + 1)] for key, item in value.items()]
-            factory = getattr(getattr(value, "default_factory", None), "__name__", None)
-            return ["k", kind.__name__, pairs, factory]
+            factory = getattr(value, "default_factory", None)
+            name = getattr(factory, "__name__", None)
+            return ["k", kind.__name__, pairs, name if factory is None or FACTORIES.get(name) is factory else plain(factory, depth + 1)]
         found = rich(value, kind, depth)
         if found is not None:
             return found
@@ -74,7 +83,7 @@ def plain(value, depth=0):
             return [letter, items(base.__iter__(value))]
     name = f"{kind.__module__}.{kind.__qualname__}"
     if name == "collections.deque":
-        return ["q", items(value)]
+        return ["q", items(value), *([] if value.maxlen is None else [value.maxlen])]
     if name in TEXTS:
         return ["x", name, TEXTS[name](value)]
     if name == "_io.StringIO" and RICH:
@@ -82,7 +91,7 @@ def plain(value, depth=0):
     if kind is range:
         return ["r", value.start, value.stop, value.step]
     if name in ("builtins.dict_keys", "builtins.dict_values", "builtins.dict_items"):
-        return ["v", items(value)]
+        return ["v", items(value), name[14:]]
     if name.split(".")[0] == "numpy" and hasattr(value, "tolist"):
         return plain(value.tolist(), depth + 1)
     if hasattr(kind, "__next__"):
@@ -139,17 +148,21 @@ def value_of(data):
 
         pairs = [(value_of(key), value_of(item)) for key, item in content[1]]
         if content[0] == "defaultdict":
-            return collections.defaultdict(FACTORIES.get(content[2]), pairs)
+            factory = content[2]
+            return collections.defaultdict(value_of(factory) if type(factory) is list else FACTORIES.get(factory), pairs)
         return getattr(collections, content[0])(dict(pairs))
     if letter not in ("l", "t", "e", "z", "q", "v", "g"):
         return known(data)
     items = [value_of(item) for item in content[0]]
+    if letter == "v":
+        whole = dict(items) if content[1] == "items" else dict(enumerate(items)) if content[1] == "values" else dict.fromkeys(items)
+        return getattr(whole, {"items": "items", "values": "values"}.get(content[1], "keys"))()
     if letter == "g":
         return endless(items, content[1])
     if letter == "q":
         import collections
 
-        return collections.deque(items)
+        return collections.deque(items, *content[1:])
     return {"t": tuple, "e": set, "z": frozenset}.get(letter, list)(items)
 
 

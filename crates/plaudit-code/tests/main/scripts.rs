@@ -148,7 +148,7 @@ fn tests_at_fault_are_no_wrong_answers() {
         "import no_such_module\nfrom solution import f\ndef test_f():\n    assert f(1) == 1",
         "from solution import f\ndef test_f():\n    assert 1 == 1",
         "from solution import f\ndef test_f(tmp_path):\n    assert f(1) == 1",
-        "from solution import f\nclass Own: pass\ndef test_f():\n    assert f(Own()) == 1",
+        "from solution import f\nclass Own: pass\ndef test_f():\n    assert f(Own) == 1",
         "from solution import f\ndef test_f():\n    assert helper(f(1)) == 1",
         "from solution import f\nasync def helper(): pass\nassert 1 == 1 if f else 0",
     ] {

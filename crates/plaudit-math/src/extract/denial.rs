@@ -77,7 +77,79 @@ fn is_filler(word: &str) -> bool {
             | "this"
             | "any"
             | "longer"
+            | "say"
     )
+}
+
+/// Words that put a value aside, in the forms that speak of the one who does: "we reject 42", "ruling out 42".
+const REJECTIONS: [&str; 19] = [
+    "reject",
+    "rejects",
+    "rejecting",
+    "discard",
+    "discards",
+    "discarding",
+    "exclude",
+    "excludes",
+    "excluding",
+    "eliminate",
+    "eliminating",
+    "dismiss",
+    "dismissing",
+    "rule out",
+    "rules out",
+    "ruling out",
+    "i doubt",
+    "i refuse",
+    "except",
+];
+
+/// What says so of the value before it: "42 is extraneous", "42 was rejected".
+fn is_rejected(word: &str) -> bool {
+    matches!(
+        word,
+        "rejected" | "discarded" | "excluded" | "dismissed" | "extraneous" | "spurious" | "inadmissible"
+    )
+}
+
+/// Whether the clause before a value puts it aside, where nothing follows the value that it could count: "they reject 42 offers".
+fn is_rejected_before(clause: &str, after: &str) -> bool {
+    let follows = after.trim_start_matches(['$', '*', ')', ']', '}', '\\', '"']).trim_start();
+    let next = follows.split(|letter: char| !letter.is_alphanumeric()).next().map_or("", |word| word);
+    if !matches!(next, "" | "as" | "because" | "since" | "so" | "and" | "we" | "for") {
+        return false;
+    }
+    let lower = clause.to_lowercase();
+    let mut rest = lower.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    let is_end = |rest: &str, word: &str| {
+        rest.strip_suffix(word)
+            .is_some_and(|before| !before.ends_with(|letter: char| letter.is_alphanumeric()))
+    };
+    if ["differs from", "differ from", "different from", "apart from", "far from"]
+        .iter()
+        .any(|word| is_end(rest, word))
+    {
+        return true;
+    }
+    loop {
+        if REJECTIONS.iter().any(|word| is_end(rest, word)) {
+            return true;
+        }
+        let ours = ["rejected", "discarded", "excluded", "eliminated", "dismissed", "ruled out"];
+        if ours.iter().any(|word| is_end(rest, &format!("we {word}")) || is_end(rest, &format!("i {word}"))) {
+            return true;
+        }
+        // Short words between: "we reject the value 42", "I doubt that it is 42".
+        let Some((before, word)) = rest.rsplit_once(char::is_whitespace) else { return false };
+        let named = word.len() == 1 || matches!(word, "root" | "candidate" | "case" | "possibility" | "for");
+        if !(named || is_filler(word)) {
+            return false;
+        }
+        rest = before.trim_end_matches([' ', '=', '$', '\t']);
+        if rest.ends_with([',', '.', ';', ':', '!', '?', ')']) {
+            return false;
+        }
+    }
 }
 
 /// Words that name a value which was thought of before the answer.
@@ -135,6 +207,9 @@ pub(super) fn is_denied_before(text: &str, at: usize) -> bool {
     };
     let sentence = (0..bytes.len()).rev().find(ends);
     let clause = &window[sentence.map_or(0, |end| end + 1)..];
+    if clause.trim_end_matches(['$', ' ']).ends_with(['≠']) || clause.trim_end().ends_with("!=") {
+        return true;
+    }
     let (mut past, mut answer) = (false, false);
     for (word, stopped) in words(clause).rev() {
         if stopped && !(past || is_filler(&word)) {
@@ -162,6 +237,13 @@ fn is_denied_after(text: &str, at: usize) -> bool {
     let window = &text[at..floor(text, (at + MAX_WINDOW).min(text.len()))];
     let line = window.trim_start_matches(['$', '*', ')', ']', '}', '\\', '"']);
     let line = line.lines().next().map_or("", |line| line);
+    // "42? No."
+    if let Some(said) = line.strip_prefix('?') {
+        let mut words = words(said);
+        return words
+            .next()
+            .is_some_and(|(word, _)| is_wrong(&word) || matches!(&*word, "no" | "nope" | "never"));
+    }
     let mut words = words(line).peekable();
     // The verdict alone: "42 (wrong)", and "42? Wrong."
     if let Some((word, stopped)) = words.peek()
@@ -190,6 +272,8 @@ fn is_denied_after(text: &str, at: usize) -> bool {
                 | "might"
                 | "could"
                 | "can"
+                | "does"
+                | "do"
                 | "be"
                 | "that's"
                 | "it's"
@@ -202,8 +286,10 @@ fn is_denied_after(text: &str, at: usize) -> bool {
             }
         } else if is_verb {
             verb = true;
-        } else if verb && is_wrong(word) {
+        } else if verb && (is_wrong(word) || is_rejected(word)) {
             return !negated;
+        } else if word == "fails" && !negated || verb && negated && matches!(word, "work" | "satisfy") {
+            return true;
         } else if verb
             && negated
             && matches!(
@@ -234,5 +320,8 @@ fn is_denied_after(text: &str, at: usize) -> bool {
 
 /// Whether the sentence around an answer denies it.
 pub(super) fn is_denied(text: &str, span: &Range<usize>) -> bool {
-    is_denied_before(text, span.start) || is_denied_after(text, span.end)
+    let window = &text[ceil(text, span.start.saturating_sub(MAX_WINDOW))..span.start];
+    let clause = window.rsplit(['\n', '.', ';', '?', '!']).next().map_or("", |clause| clause);
+    let after = &text[span.end..floor(text, (span.end + MAX_WINDOW).min(text.len()))];
+    is_denied_before(text, span.start) || is_denied_after(text, span.end) || is_rejected_before(clause, after)
 }

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 /// What the keys of results begin with. It changes when the meaning of a result does.
-const PROTOCOL: &[u8] = b"plaudit execution 4";
+const PROTOCOL: &[u8] = b"plaudit execution 5";
 
 /// A program and its tests, to be run or to be found in the journal.
 #[derive(Debug, Clone)]
@@ -98,13 +98,17 @@ impl RowTests {
         }
     }
 
-    /// Whether the program, and the data beside it, define what the data take for granted.
+    /// Whether the program, and the data beside it, define what the tests take for granted.
     fn check_names(&self, program: &str) -> Result<(), Reason> {
         let RowContent::Read(tests) = &self.content else { return Ok(()) };
-        let missing = |name: &str| {
-            bad(&format!("they, or the signature in the prompt, use `{name}`, which nothing defines"))
-        };
+        let missing = |name: &str| bad(&format!("they use `{name}`, which nothing defines"));
         tests.missing_name(program).map_or(Ok(()), |name| Err(missing(name)))
+    }
+
+    /// The program as it can be run where the signature of the data names what nobody defines.
+    fn without_annotations(&self, program: &str) -> Option<String> {
+        let RowContent::Read(tests) = &self.content else { return None };
+        tests.without_annotations(program)
     }
 
     /// How many there are. Packed tests are read for it, those of one row at a time.
@@ -326,9 +330,11 @@ impl<'s> TaskMaker<'s> {
         };
         let tests = tests.map_err(Outcome::invalid)?;
         let response = part(reward.scope, sample.text);
-        let program = program(response, &reward.written, reward.unfenced, |text| tests.completed(text));
+        let mut program = program(response, &reward.written, reward.unfenced, |text| tests.completed(text));
         if reward.written.name == "python" {
-            tests.check_names(program.as_deref().unwrap_or("")).map_err(Outcome::invalid)?;
+            let written = program.as_deref().unwrap_or("");
+            tests.check_names(written).map_err(Outcome::invalid)?;
+            program = tests.without_annotations(written).map(Cow::Owned).or(program);
         }
         match program {
             Some(program) => Ok(CodeTask { reward: Arc::clone(reward), program: Arc::from(program), tests }),

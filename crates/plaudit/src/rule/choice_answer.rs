@@ -118,7 +118,7 @@ const BEFORE: &str = "option choice answer letter is be it's select choose pick 
     then or and but not nor both to with either neither than of for as was are isn't say just only \
     probably likely definitely clearly except never";
 /// Words between a denial and what it denies.
-const FILLING: &str = "option choice answer letter the be is it to";
+const FILLING: &str = "option choice answer letter the be is it to choose pick select";
 /// Words that deny what follows them.
 const DENYING: &str = "not neither nor never except excluding isn't aren't wasn't weren't ain't don't doesn't didn't won't wouldn't \
     can't cannot couldn't shouldn't no";
@@ -130,8 +130,8 @@ const EXCLUDING: &str = "not no neither nor never none except excluding without 
 /// Words after an answer that take it back.
 const CORRECTING: &str = "no nope wait actually sorry oops correction scratch hmm rather";
 /// Commands of LaTeX that deny what follows them, or strike it out.
-const DENYING_COMMANDS: [&str; 10] =
-    ["neg", "lnot", "not", "neq", "ne", "cancel", "xcancel", "bcancel", "sout", "st"];
+const DENYING_COMMANDS: [&str; 12] =
+    ["neg", "lnot", "not", "neq", "ne", "cancel", "xcancel", "bcancel", "sout", "st", "overline", "bar"];
 /// Words that begin another clause.
 const CLAUSES: &str = "because since as so but rather instead not over";
 
@@ -786,6 +786,10 @@ mod tests {
             ("~~B~~", ""),
             ("~~glass rod~~", ""),
             ("\\cancel{B}", ""),
+            ("\\overline{B}", ""),
+            ("I would not choose B", ""),
+            ("Don't pick (B).", ""),
+            ("I would not pick A but choose B", "B"),
             ("\\sout{B}", ""),
             ("~~A~~ B", "B"),
             ("\\cancel{A} B", "B"),

@@ -229,7 +229,8 @@ fn names_that_nobody_defines_are_the_datas() {
         // The task asks for it.
         (test("Graph(1)"), "Write a class Graph and f.".to_owned(), method("int", "return 1"), Some(0.0)),
         // The signature has it.
-        (test("1"), signature("Graph"), method("Graph", "return 1"), None),
+        (test("1"), signature("Graph"), method("Graph", "return 1"), Some(1.0)),
+        (test("1"), signature("Graph"), method("Graph", "return 2"), Some(0.0)),
         (test("1"), signature("Graph"), method("int", "return 1"), Some(1.0)),
         (test("1"), signature("Graph"), with_class, Some(1.0)),
         (test("1"), signature("Graph"), fenced("print(Graph)"), Some(0.0)),
