@@ -116,9 +116,14 @@ def check_data(
     wanted = [place for place in fields if place.startswith("reference=")]
     found = wanted[0].partition("=")[2] if wanted else reference_of(trainer, row, reference)
     if found is None:
-        looked = reference if trainer == "verl" else trl_references()
+        looked = tuple(reference) if trainer == "verl" else trl_references()
         advice = _plaudit.abort_advice("input.missing_reference", names, RENAME[trainer])
-        checks.doubt("reference", f"{data} has none in {', '.join(looked)}{f'; {advice}' if advice else ''}")
+        said = f"{data} has none in {', '.join(looked)}{f'; {advice}' if advice else ''}"
+        # The command would look further than verl's adapter, which knows these places alone.
+        misnamed = (
+            trainer == "verl" and looked != REFERENCE and not any(is_there(row, each) for each in looked)
+        )
+        (checks.fail if misnamed else checks.doubt)("reference", said)
     else:
         checks.good("reference", f"{data}: {found}")
     if "prompt" not in row:
@@ -137,6 +142,20 @@ def reference_of(trainer: str, row: Mapping[str, Any], places: Sequence[str]) ->
     if trainer == "verl":
         return next((place for place in places if at(row, place) not in (None, "")), None)
     return next((name for name in trl_references() if name in row), None)
+
+
+def is_there(row: Any, place: str) -> bool:
+    """Whether a row has a place, be it empty; also where an absent part of the row cannot tell."""
+    for name in place.split("."):
+        if isinstance(row, Mapping):
+            if name not in row:
+                return False
+            row = row[name]
+        elif isinstance(row, list) and name.isdigit():
+            row = row[int(name)] if int(name) < len(row) else None
+        else:
+            return row is None
+    return True
 
 
 def trl_references() -> tuple[str, ...]:

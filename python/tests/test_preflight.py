@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plaudit.verl.rollout_reader import paths
 
 
 def doctor(*arguments: str) -> tuple[int, str]:
@@ -81,3 +82,8 @@ def test_wrong_arguments_and_files_are_told(tmp_path: Path) -> None:
     assert code == 1 and "cannot be read" in text
     code, text = doctor("--trainer", "trl", "--help")
     assert code == 0 and "--trainer" in text
+
+
+def test_columns_that_verl_makes_itself_are_not_offered() -> None:
+    row = {"uid": "u", "dummy_tensor": 0, "gold": "42", "extra_info": {"index": 3}}
+    assert paths(row) == ("extra_info.index", "gold")

@@ -204,7 +204,7 @@
         model: lines(steps, of((one) => ratio(one.cached, one.asked)), rates),
       },
       { id: 'cost', title: 'Cost of each step', model: lines(steps, of((one) => one.cost), { format: cost, ...fromZero }) },
-      { id: 'calls', title: 'Calls', model: lines(steps, of((one) => (one.calls ? one.calls : null)), { format: P.format.count, ...fromZero }) },
+      { id: 'calls', title: 'Calls', model: lines(steps, of((one) => one.calls).filter(({ pick }) => steps.some(pick)), { format: P.format.count, ...fromZero }) },
     ];
   };
   const merged = (counts) => {

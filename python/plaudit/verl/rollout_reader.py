@@ -33,6 +33,7 @@ NOT_EXTRA = {
     "prompt_len",
     "response_len",
     "full_prompts",
+    "dummy_tensor",
 }
 
 # The places of a reference in a whole batch: verl's own, that of RM-Gallery's VERL tutorial, and that of its training example.

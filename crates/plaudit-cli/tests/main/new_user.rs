@@ -73,7 +73,9 @@ fn references_stand_in_the_usual_fields_and_may_be_lists() {
         ran.talk
     );
     let ran = scored("{\"response\":\"\\\\boxed{42}\",\"gold\":\"42\"}\n");
-    assert!(ran.out.contains("Its field `gold` may be it"), "{}", ran.out);
+    // The reason goes to every front, and the flag to who has flags.
+    assert!(ran.out.contains("Its field `gold` may be it.") && !ran.out.contains("--field"), "{}", ran.out);
+    assert!(ran.talk.contains("--field reference=gold"), "{}", ran.talk);
 }
 
 #[test]

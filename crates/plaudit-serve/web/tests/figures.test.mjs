@@ -36,6 +36,12 @@ test('a verdict says that it came from the cache only where it did', async () =>
   }
 });
 
+test('a step that the cache answers made no calls, which is a number', async () => {
+  const page = await open(browser, `${service.url}/#run=${run}`);
+  assert.deepEqual((await numbers(page, 'calls')).map((row) => row.main), ['126', '126', '0']);
+  await page.context().close();
+});
+
 test('a probability says whose it is', async () => {
   const page = await open(browser, `${service.url}/#run=${run}&step=0`);
   await page.getByRole('link', { name: 'a0', exact: true }).click();

@@ -189,11 +189,10 @@ impl<'s> Sample<'s> {
         let names: Vec<String> = self.extra.iter().flat_map(inside).collect();
         match likely_reference(names.iter().map(String::as_str)) {
             None => Code::MissingReference.into(),
+            // How a field is read as another one is for each front to say.
             Some(name) => Reason::new(
                 Code::MissingReference,
-                format!(
-                    "The rollout has no reference. Its field `{name}` may be it: read it with `--field reference={name}`."
-                ),
+                format!("The rollout has no reference. Its field `{name}` may be it."),
             ),
         }
     }

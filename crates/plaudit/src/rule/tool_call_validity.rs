@@ -133,9 +133,7 @@ fn no_tools(sample: &Sample<'_>) -> Outcome {
     Outcome::skipped(found.map_or_else(
         || Code::MissingTools.into(),
         |name| {
-            let message = format!(
-                "The rollout declares no tools. Its field `{name}` may have them: read it with `--field tools={name}`."
-            );
+            let message = format!("The rollout declares no tools. Its field `{name}` may have them.");
             Reason::new(Code::MissingTools, message)
         },
     ))

@@ -140,8 +140,9 @@ def test_a_misnamed_column_ends_the_training_in_its_first_step(tmp_path: Path) -
     trained = stage.trainer(tmp_path / "ended", reward, data, max_steps=3)
     with pytest.raises(
         NothingScored, match='rows have "gold", "level": Reward.columns={"gold": "reference"}'
-    ):
+    ) as ended:
         trained.train()
+    assert "--field" not in str(ended.value), "a flag of the command"
     assert trained.state.global_step == 0
     for reward in (Reward("math", abort_after="never"), Reward("math", columns={"gold": "reference"})):
         trained = stage.trainer(tmp_path / "on", reward, data, max_steps=1)

@@ -59,6 +59,9 @@ def test_every_mistake_is_told_with_its_remedy(tmp_path: Path) -> None:
     code, text = check(*stage.plaudit("math"), *files(tmp_path, answer="42"))
     assert code == 1 and "The rollout has no reference" in text, text
     assert "+reward.reward_kwargs.reference=" in text and "reward_model.answer" in text
+    wrong = "+reward.reward_kwargs.reference=reward_model.gold"
+    code, text = check(*stage.plaudit("math", wrong), *files(tmp_path, ground_truth="42"))
+    assert code == 1 and "FAIL  reference" in text and "reference=reward_model.ground_truth" in text, text
     code, text = check(*stage.plaudit("math", "+reward.reward_kwargs.group_timout=5"), *files(tmp_path))
     assert code == 1 and "did you mean `group_timeout`?" in text, text
     code, text = check(*stage.plaudit("maht"), *files(tmp_path))

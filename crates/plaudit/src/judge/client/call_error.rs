@@ -142,7 +142,8 @@ impl CallError {
             return Err(match error_status(text) {
                 Some(status) => from_status(status, &reply),
                 None => {
-                    let reason = Reason::new(Code::JudgeSchema, sentence(status, text));
+                    // Another form of verdicts would not help: the endpoint says itself that it failed.
+                    let reason = Reason::new(Code::JudgeServerError, sentence(status, text));
                     let error = CallError::new(reason, Retry::Freely, Health::Failing);
                     CallError { quoted: Some(status), ..error }
                 }
@@ -261,10 +262,11 @@ pub(super) fn sentence(status: u16, body: &[u8]) -> String {
         Some(message) => scrub(message.as_bytes()),
         None => scrub(body),
     };
+    let and = if (200..300).contains(&status) { " and an error" } else { "" };
     if text.is_empty() {
-        format!("The judge answered with status {status}.")
+        format!("The judge answered with status {status}{and}.")
     } else {
-        format!("The judge answered with status {status}: {text}")
+        format!("The judge answered with status {status}{and}: {text}")
     }
 }
 
@@ -377,8 +379,11 @@ mod tests {
         assert_eq!(said(r#"{"error":{"code":400,"message":"x"}}"#).objection, Some(Objection::Request));
         for odd in [r#""overloaded""#, "200", "407", "70000", "-1", "429.5", "null"] {
             let odd = said(&format!(r#"{{"error":{{"code":{odd},"message":"Provider is down"}}}}"#));
-            assert_eq!((odd.reason.code, odd.retry), (Code::JudgeSchema, Retry::Freely));
-            assert_eq!(odd.reason.message, "The judge answered with status 200: Provider is down");
+            assert_eq!((odd.reason.code, odd.retry), (Code::JudgeServerError, Retry::Freely));
+            assert_eq!(
+                odd.reason.message,
+                "The judge answered with status 200 and an error: Provider is down"
+            );
             assert_eq!(odd.quoted, Some(200));
         }
     }
@@ -460,6 +465,6 @@ mod tests {
         assert_eq!(error(307, "").reason.code, Code::JudgeRedirect);
         assert_eq!(error(200, " ").reason.code, Code::JudgeEmpty);
         assert_eq!(error(200, "<html>").reason.code, Code::JudgeJson);
-        assert_eq!(error(200, r#"{"error":{}}"#).reason.code, Code::JudgeSchema);
+        assert_eq!(error(200, r#"{"error":{}}"#).reason.code, Code::JudgeServerError);
     }
 }
