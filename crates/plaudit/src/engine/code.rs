@@ -1,5 +1,6 @@
 //! Runs the programs of a batch, each once: from the journal, from an equal program under way, or in the sandbox.
 
+use super::eligibility::ComponentRef;
 use super::judged::RuleResults;
 use super::rules::GroupScorer;
 use crate::code::executor::{CodeResult, Executor, ProgramLane};
@@ -11,7 +12,7 @@ use crate::exec::single_flight::{FlightRole, SingleFlight, follow};
 use crate::judge::client::{Claim, Network, Record};
 use crate::judge::runner::SharedResources;
 use crate::outcome::Outcome;
-use crate::plan::{Branch, Plan, Scorer};
+use crate::plan::{Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::Row;
 use crate::rollout::Prompt;
@@ -220,33 +221,20 @@ impl GroupScorer<'_> {
     /// The programs of a group that are to be run, each with whose it is. An outcome that needs no run goes into its row.
     pub(super) fn programs(&self, samples: &[Sample<'_>], rows: &mut [Row]) -> Vec<(CodeTarget, CodeTask)> {
         let mut tasks = Vec::new();
-        for (index, branch) in self.plan.branches.iter().enumerate() {
-            for (component, settings) in branch.components.iter().enumerate() {
-                let Scorer::Code(reward) = &settings.scorer else { continue };
-                let mut maker = TaskMaker::default();
-                for (member, (sample, row)) in samples.iter().zip(rows.iter_mut()).enumerate() {
-                    if row.branch != Some(index) || row.closed_by().is_some() {
-                        continue;
-                    }
-                    if branch.is_settled(component, &row.outcomes) {
-                        row.outcomes[component] = Some(Outcome::skipped(Code::Settled));
-                        continue;
-                    }
-                    if sample.text.size() > self.plan.longest_response {
-                        row.outcomes[component] = Some(Outcome::floored(settings.floor, self.too_long()));
-                        continue;
-                    }
-                    let reference = sample.own_reference().map(|view| view.as_str());
-                    let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
-                    let sample = CodeSample { text: sample.text, reference, extra: sample.extra, prompt };
-                    let task = catch_unwind(AssertUnwindSafe(|| maker.task(reward, &sample)));
-                    match task.unwrap_or_else(|_| Err(Outcome::invalid(Code::Panic))) {
-                        Ok(task) => tasks.push((CodeTarget { component, member }, task)),
-                        Err(outcome) => {
-                            row.outcomes[component] = Some(outcome);
-                            close_gate(branch, component, row);
-                        }
-                    }
+        for one in ComponentRef::all(self.plan) {
+            let Scorer::Code(reward) = &one.component.scorer else { continue };
+            let mut maker = TaskMaker::default();
+            for (member, (sample, row)) in samples.iter().zip(rows.iter_mut()).enumerate() {
+                if !one.is_asked(row, || sample.text.size()) {
+                    continue;
+                }
+                let reference = sample.own_reference().map(|view| view.as_str());
+                let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
+                let sample = CodeSample { text: sample.text, reference, extra: sample.extra, prompt };
+                let task = catch_unwind(AssertUnwindSafe(|| maker.task(reward, &sample)));
+                match task.unwrap_or_else(|_| Err(Outcome::invalid(Code::Panic))) {
+                    Ok(task) => tasks.push((CodeTarget { component: one.at, member }, task)),
+                    Err(outcome) => one.set_outcome(row, outcome),
                 }
             }
         }
@@ -292,35 +280,20 @@ fn found_in_group<'t>(
     let mut stats: Vec<(String, TestStats)> = Vec::new();
     for ((CodeTarget { component, member }, task), found) in found {
         let row = &mut rows[member];
-        let Some(branch) = row.branch.map(|index| &plan.branches[index]) else { continue };
-        let name = &branch.components[component].name;
+        let Some(one) = ComponentRef::of_row(plan, row, component) else { continue };
+        let name = &one.component.name;
         let at = stats.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
             stats.push((name.clone(), TestStats::default()));
             stats.len() - 1
         });
-        row.outcomes[component] = Some(match &found {
+        let outcome = match &found {
             Ok(stored) => {
                 stats[at].1.observe(stored.results().iter().flatten());
                 task.outcome(stored)
             }
             Err(reason) => Outcome::invalid(reason.clone()),
-        });
-        close_gate(branch, component, row);
+        };
+        one.set_outcome(row, outcome);
     }
     stats
-}
-
-/// Closes the gate of a component that is low, where it is one and no other is closed.
-fn close_gate(branch: &Branch, component: usize, row: &mut Row) {
-    let Some(gate) = &branch.components[component].gate else { return };
-    let low = match &row.outcomes[component] {
-        Some(outcome) => match outcome.value() {
-            Some(value) => value < gate.min,
-            None => matches!(outcome, Outcome::Invalid(_)),
-        },
-        None => false,
-    };
-    if low && row.closed_by().is_none() {
-        row.details_mut().closed_by = Some(component);
-    }
 }

@@ -1,8 +1,8 @@
 //! Scores by the caller's own reward functions: all groups in one call, so that a batched function is called once. While
 //! it is called, it may ask the judges of the recipe.
 
+use super::eligibility::ComponentRef;
 use super::judged::RuleResults;
-use super::rules::with_floor;
 use crate::group::Group;
 use crate::judge::config::ResolvedJudge;
 use crate::judge::runner::{JudgeRunner, RunOptions};
@@ -80,33 +80,20 @@ pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
     groups: &[Group],
     rule_results: &mut [RuleResults],
 ) {
-    for (index, branch) in plan.branches.iter().enumerate() {
-        for (at, component) in branch.components.iter().enumerate() {
-            let Scorer::Custom(custom) = &component.scorer else { continue };
-            let asked: Vec<Vec<usize>> = (rule_results.iter_mut())
-                .map(|rule_result| {
-                    let count = rule_result.rows.len();
-                    let mut open = |row: &usize| {
-                        let row = &mut rule_result.rows[*row];
-                        if row.branch != Some(index) || row.closed_by().is_some() {
-                            return false;
-                        }
-                        let settled = branch.is_settled(at, &row.outcomes);
-                        if settled {
-                            row.outcomes[at] = Some(Outcome::skipped(Code::Settled));
-                        }
-                        !settled
-                    };
-                    (0..count).filter(|row| open(row)).collect()
-                })
-                .collect();
-            let judges = questions.of(plan, &component.name);
-            let call = CustomCall { timeout: plan.groups.timeout, judges };
-            let outcomes = call_custom(custom.as_ref(), rollouts, groups, &asked, &call);
-            for ((rule_result, asked), outcomes) in rule_results.iter_mut().zip(asked).zip(outcomes) {
-                for (row, outcome) in asked.into_iter().zip(outcomes) {
-                    rule_result.rows[row].outcomes[at] = Some(with_floor(outcome, component.floor));
-                }
+    for one in ComponentRef::all(plan) {
+        let Scorer::Custom(custom) = &one.component.scorer else { continue };
+        let asked: Vec<Vec<usize>> = (rule_results.iter_mut().zip(groups))
+            .map(|(rule_result, group)| {
+                let size = |row: usize| Text::of(rollouts[group.members[row]].borrow()).size();
+                one.asked(&mut rule_result.rows, size)
+            })
+            .collect();
+        let judges = questions.of(plan, &one.component.name);
+        let call = CustomCall { timeout: plan.groups.timeout, judges };
+        let outcomes = call_custom(custom.as_ref(), rollouts, groups, &asked, &call);
+        for ((rule_result, asked), outcomes) in rule_results.iter_mut().zip(asked).zip(outcomes) {
+            for (row, outcome) in asked.into_iter().zip(outcomes) {
+                one.set_outcome(&mut rule_result.rows[row], outcome);
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Builds judge tasks for a group, and writes their results back into the rows.
 
 use super::code::CodeTarget;
-use super::rules::{GroupScorer, with_floor};
+use super::eligibility::ComponentRef;
+use super::rules::GroupScorer;
 use crate::code::task::CodeTask;
 use crate::group::{Group, Key};
 use crate::judge::JudgedReward;
@@ -64,33 +65,19 @@ pub(super) fn build_judge_tasks(
     which: impl Fn(&Component) -> bool,
 ) -> Vec<(TaskTarget, JudgeTask)> {
     let mut tasks = Vec::new();
-    let components = scorer.plan.branches[index].components.iter().enumerate();
-    for (component, settings) in components.filter(|(_, one)| which(one)) {
+    for one in ComponentRef::of_branch(scorer.plan, index).filter(|one| which(one.component)) {
+        let settings = one.component;
         let (Scorer::Judged(reward), Some(asks), Some(secret)) =
             (&settings.scorer, settings.asks, scorer.secret)
         else {
             continue;
         };
-        let floor = |outcome| with_floor(outcome, settings.floor);
-        let mut asked = Vec::new();
-        for (member, row) in rows.iter_mut().enumerate() {
-            if row.branch != Some(index) || row.closed_by().is_some() {
-                continue;
-            }
-            if scorer.plan.branches[index].is_settled(component, &row.outcomes) {
-                row.outcomes[component] = Some(Outcome::skipped(Code::Settled));
-                continue;
-            }
-            match members[member].text.size() > scorer.plan.longest_response {
-                true => row.outcomes[component] = Some(floor(Outcome::floored(0.0, scorer.too_long()))),
-                false => asked.push(member),
-            }
-        }
+        let asked = one.asked(rows, |member| members[member].text.size());
         let with_reference = scorer.options.validate.unwrap_or(scorer.plan.validates) && !reward.is_scalar();
         for part in split_by_prompt(reward, members, asked) {
             let chosen: Vec<Member<'_>> = part.iter().map(|member| members[*member]).collect();
             if let Some(outcome) = refuse_part(reward, &chosen, with_reference, members.len()) {
-                part.iter().for_each(|member| rows[*member].outcomes[component] = Some(outcome.clone()));
+                part.iter().for_each(|member| one.set_outcome(&mut rows[*member], outcome.clone()));
                 continue;
             }
             let view = GroupView::new(reward, &chosen, secret, with_reference);
@@ -98,7 +85,7 @@ pub(super) fn build_judge_tasks(
             let group_name = || Key::of(chosen[0].rollout).map(|key| key.label().into_owned());
             let group = session.too_large().and_then(|_| group_name());
             let task = JudgeTask { component: settings.name.clone(), group, session, asks };
-            tasks.push((TaskTarget { component, members: part }, task));
+            tasks.push((TaskTarget { component: one.at, members: part }, task));
         }
     }
     tasks
@@ -200,11 +187,10 @@ impl PendingJudgments {
             let (outcomes, found) = finished.unwrap_or(Err(Code::Panic)).unwrap_or_else(failed);
             let rows = &mut rows[group];
             for (member, outcome) in target.members.iter().zip(outcomes) {
-                let Some(branch) = rows[*member].branch.map(|branch| &plan.branches[branch]) else {
-                    continue;
-                };
-                let floor = branch.components[target.component].floor;
-                rows[*member].outcomes[target.component] = Some(with_floor(outcome, floor));
+                let row = &mut rows[*member];
+                if let Some(one) = ComponentRef::of_row(plan, row, target.component) {
+                    one.set_outcome(row, outcome);
+                }
             }
             if let Some(branch) = target.members.first().and_then(|member| rows[*member].branch) {
                 stats.push((plan.branches[branch].components[target.component].name.clone(), found));

@@ -6,6 +6,7 @@
 
 mod code;
 mod custom;
+mod eligibility;
 mod judged;
 mod options;
 mod prescore;

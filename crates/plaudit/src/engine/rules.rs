@@ -1,6 +1,7 @@
 //! Scores a group by rules: components that look at one rollout alone, then those that compare; then builds the tasks for
 //! judges.
 
+use super::eligibility::ComponentRef;
 use super::judged::{RuleResults, build_judge_tasks};
 use super::options::ScoreOptions;
 use super::prescore::Prescored;
@@ -9,7 +10,7 @@ use crate::exec::{Clock, Deadline, WorkLimit};
 use crate::group::{self, Group};
 use crate::judge::group_view::Member;
 use crate::outcome::Outcome;
-use crate::plan::{Branch, Plan, Scorer};
+use crate::plan::{Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::Row;
 use crate::rollout::Rollout;
@@ -90,8 +91,8 @@ impl GroupScorer<'_> {
         limit: &WorkLimit<'_>,
     ) -> RuleResults {
         let mut tasks = Vec::new();
-        for (index, branch) in self.plan.branches.iter().enumerate() {
-            self.score_together(index, branch, samples, &mut rows, limit);
+        for index in 0..self.plan.branches.len() {
+            self.score_together(index, samples, &mut rows, limit);
             let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
                 .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
                 .collect();
@@ -147,9 +148,9 @@ impl GroupScorer<'_> {
             Some(index) => {
                 let branch = &self.plan.branches[index];
                 let mut row = Row::empty(index, branch.components.len(), sample.text.chars());
-                self.score_each(branch, sample, limit, &mut row);
+                self.score_each(index, sample, limit, &mut row);
                 if branch.turn_rewards.is_some() {
-                    self.score_turns(branch, sample, limit, &mut row);
+                    self.score_turns(index, sample, limit, &mut row);
                 }
                 row
             }
@@ -158,31 +159,21 @@ impl GroupScorer<'_> {
     }
 
     /// Applies the components that look at one rollout alone: gates first, then the others.
-    fn score_each(&self, branch: &Branch, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
-        let gates = branch.components.iter().enumerate().filter(|(_, component)| component.gate.is_some());
-        for (at, component) in gates {
-            let Scorer::Rule(Rule::Each(rule)) = &component.scorer else { continue };
-            let outcome = self.ask(rule, component.floor, sample, limit);
-            let closed = match (&component.gate, outcome.value()) {
-                (Some(gate), Some(value)) => value < gate.min,
-                _ => matches!(outcome, Outcome::Invalid(_)),
-            };
-            row.outcomes[at] = Some(outcome);
-            if closed {
-                row.details_mut().closed_by = Some(at);
-                return;
-            }
-        }
-        for (at, component) in branch.components.iter().enumerate() {
-            if let (Scorer::Rule(Rule::Each(rule)), None) = (&component.scorer, &row.outcomes[at]) {
-                row.outcomes[at] = Some(self.ask(rule, component.floor, sample, limit));
+    fn score_each(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
+        for gates in [true, false] {
+            let of_turn = |one: &ComponentRef<'_>| one.component.gate.is_some() == gates;
+            for one in ComponentRef::of_branch(self.plan, index).filter(of_turn) {
+                let Scorer::Rule(Rule::Each(rule)) = &one.component.scorer else { continue };
+                if one.is_asked(row, || sample.text.size()) {
+                    one.set_outcome(row, ask(rule, sample, limit));
+                }
             }
         }
     }
 
     /// Scores the state after each turn of the model, by the components that do that: the turn's own words as if they were the
     /// final ones.
-    fn score_turns(&self, branch: &Branch, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
+    fn score_turns(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
         let closed = row.closed_by().is_some();
         let details = row.details_mut();
         let Some(conversation) = sample.text.conversation() else {
@@ -193,52 +184,25 @@ impl GroupScorer<'_> {
         let own = parts.filter_map(|part| part.split_last().filter(|(turn, _)| turn.role == Role::Assistant));
         let turns: Vec<Text<'_>> = own.map(|(turn, before)| Text::of_turn(turn, before)).collect();
         details.turns = turns.len();
-        for (at, component) in branch.components.iter().enumerate().filter(|(_, one)| one.per_turn && !closed)
-        {
-            let Scorer::Rule(Rule::Each(rule)) = &component.scorer else { continue };
-            let state = |text| self.ask(rule, component.floor, &Sample { text, ..*sample }, limit).value();
-            details.states.push((at, turns.iter().map(state).collect()));
-        }
-    }
-
-    /// Applies one rule to one rollout, within the limits. A rule that panics is data.
-    fn ask(&self, rule: &EachRule, floor: f64, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
-        if let Some(code) = limit.reached() {
-            return Outcome::invalid(code);
-        }
-        if self.is_too_long(sample) && !rule.properties.any_length {
-            return Outcome::floored(floor, self.too_long());
-        }
-        match catch_unwind(AssertUnwindSafe(|| rule.score(sample))) {
-            Ok(outcome) => with_floor(outcome, floor),
-            Err(_) => Outcome::invalid(Code::Panic),
+        for one in ComponentRef::of_branch(self.plan, index).filter(|one| one.component.per_turn && !closed) {
+            let Scorer::Rule(Rule::Each(rule)) = &one.component.scorer else { continue };
+            let state = |text: &Text<'_>| {
+                let outcome = one.too_long(text.size());
+                let outcome = outcome.unwrap_or_else(|| ask(rule, &Sample { text, ..*sample }, limit));
+                one.with_floor(outcome).value()
+            };
+            details.states.push((one.at, turns.iter().map(state).collect()));
         }
     }
 
     /// Applies the components that look at the group as a whole, to the members whose gates are open.
-    fn score_together(
-        &self,
-        index: usize,
-        branch: &Branch,
-        samples: &[Sample<'_>],
-        rows: &mut [Row],
-        limit: &WorkLimit<'_>,
-    ) {
-        for (at, component) in branch.components.iter().enumerate() {
-            let Scorer::Rule(Rule::Group(rule)) = &component.scorer else { continue };
-            let mut asked = Vec::new();
-            for (member, row) in rows.iter_mut().enumerate() {
-                if row.branch != Some(index) || row.closed_by().is_some() {
-                    continue;
-                }
-                match self.is_too_long(&samples[member]) && !rule.properties.any_length {
-                    true => row.outcomes[at] = Some(Outcome::floored(component.floor, self.too_long())),
-                    false => asked.push(member),
-                }
-            }
+    fn score_together(&self, index: usize, samples: &[Sample<'_>], rows: &mut [Row], limit: &WorkLimit<'_>) {
+        for one in ComponentRef::of_branch(self.plan, index) {
+            let Scorer::Rule(Rule::Group(rule)) = &one.component.scorer else { continue };
+            let asked = one.asked(rows, |member| samples[member].text.size());
             let outcomes = self.ask_together(rule, &asked, samples, limit);
             for (member, outcome) in asked.into_iter().zip(outcomes) {
-                rows[member].outcomes[at] = Some(with_floor(outcome, component.floor));
+                one.set_outcome(&mut rows[member], outcome);
             }
         }
     }
@@ -275,25 +239,14 @@ impl GroupScorer<'_> {
             _ => all(Outcome::invalid(Code::Panic)),
         }
     }
-
-    fn is_too_long(&self, sample: &Sample<'_>) -> bool {
-        sample.text.size() > self.plan.longest_response
-    }
-
-    pub(super) fn too_long(&self) -> Reason {
-        Reason::new(
-            Code::ModelTooLong,
-            format!("The response is longer than the limit of {} bytes.", self.plan.longest_response),
-        )
-    }
 }
 
-/// The same outcome, but with the component's floor: a rule names the limit that was broken, and the recipe may have set
-/// another floor than the rule's own.
-pub(super) fn with_floor(outcome: Outcome, floor: f64) -> Outcome {
-    match outcome {
-        Outcome::Floored { reason, .. } => Outcome::floored(floor, reason),
-        other => other,
+/// Applies one rule to one rollout, within the limits. A rule that panics is data.
+fn ask(rule: &EachRule, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
+    match limit.reached() {
+        Some(code) => Outcome::invalid(code),
+        None => catch_unwind(AssertUnwindSafe(|| rule.score(sample)))
+            .unwrap_or_else(|_| Outcome::invalid(Code::Panic)),
     }
 }
 
