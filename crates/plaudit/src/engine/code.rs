@@ -1,7 +1,8 @@
 //! Runs the programs of a batch, each once: from the journal, from an equal program under way, or in the sandbox.
 
+use super::batch::Batch;
 use super::eligibility::ComponentRef;
-use super::judged::RuleResults;
+use super::judged::GroupState;
 use super::rules::GroupScorer;
 use crate::code::executor::{CodeResult, Executor, ProgramLane};
 use crate::code::task::{CodeSample, CodeTask, StoredRun, TaskMaker};
@@ -9,6 +10,7 @@ use crate::code::{CodeReward, SandboxPolicy, SandboxUnavailable};
 use crate::error::RunError;
 use crate::exec::CancelToken;
 use crate::exec::single_flight::{FlightRole, SingleFlight, follow};
+use crate::group::Group;
 use crate::judge::client::{Claim, Network, Record};
 use crate::judge::runner::SharedResources;
 use crate::outcome::Outcome;
@@ -242,27 +244,53 @@ impl GroupScorer<'_> {
     }
 }
 
+/// Runs the programs of all groups, and completes the groups that have some.
+pub(super) async fn run_programs<B: Batch>(
+    batch: &B,
+    groups: &Arc<Vec<Group>>,
+    states: &mut [GroupState],
+) -> Result<(), RunError> {
+    let engine = batch.engine();
+    let (Some(code), Some(programs)) = (&engine.code, Programs::take(states)) else { return Ok(()) };
+    let (tasks, cancel) = (programs.tasks.clone(), batch.options().cancel.as_ref());
+    let found = batch.receive(|reply| code.spawn(tasks, cancel, reply)).await.ok_or(RunError::Panicked)?;
+    let open = Arc::new(programs.groups());
+    programs.apply(&engine.plan, states, found);
+    let rows: Vec<Vec<Row>> = open.iter().map(|at| states[*at].rows.clone()).collect();
+    let (shared, places) = (Arc::clone(groups), Arc::clone(&open));
+    let complete = move |batch: &B, at: usize| {
+        let scorer = batch.engine().scorer(batch.options());
+        scorer.complete_group(batch.rollouts(), &shared[places[at]], rows[at].clone())
+    };
+    let completed = batch.map(open.len(), complete).await;
+    for (at, completed) in open.iter().zip(completed) {
+        let panicked = || GroupState::panicked(batch.rollouts(), &groups[*at]);
+        states[*at].completed(completed.unwrap_or_else(panicked));
+    }
+    Ok(())
+}
+
 /// The programs of a batch, group by group.
-pub(super) struct Programs {
+struct Programs {
     targets: Vec<Vec<CodeTarget>>,
-    pub(super) tasks: Vec<Vec<CodeTask>>,
+    tasks: Vec<Vec<CodeTask>>,
 }
 
 impl Programs {
     /// Takes the programs out of the groups, so that all run at once; none where there are none.
-    pub(super) fn take(results: &mut [RuleResults]) -> Option<Self> {
+    fn take(results: &mut [GroupState]) -> Option<Self> {
         let (targets, tasks): (_, Vec<Vec<CodeTask>>) =
             results.iter_mut().map(|group| std::mem::take(&mut group.programs).into_iter().unzip()).unzip();
         tasks.iter().any(|tasks| !tasks.is_empty()).then_some(Self { targets, tasks })
     }
 
     /// The places of the groups that have programs.
-    pub(super) fn groups(&self) -> Vec<usize> {
+    fn groups(&self) -> Vec<usize> {
         self.tasks.iter().enumerate().filter(|(_, tasks)| !tasks.is_empty()).map(|(at, _)| at).collect()
     }
 
     /// Writes what came of the programs into the rows.
-    pub(super) fn apply(self, plan: &Plan, results: &mut [RuleResults], found: Vec<Vec<CodeResult>>) {
+    fn apply(self, plan: &Plan, results: &mut [GroupState], found: Vec<Vec<CodeResult>>) {
         let programs = self.targets.into_iter().zip(&self.tasks).zip(found);
         for (results, ((targets, tasks), found)) in results.iter_mut().zip(programs) {
             let found = targets.into_iter().zip(tasks).zip(found);

@@ -1,9 +1,12 @@
 //! Builds judge tasks for a group, and writes their results back into the rows.
 
+use super::batch::Batch;
 use super::code::CodeTarget;
 use super::eligibility::ComponentRef;
 use super::rules::GroupScorer;
 use crate::code::task::CodeTask;
+use crate::error::RunError;
+use crate::exec::CancelToken;
 use crate::group::{Group, Key};
 use crate::judge::JudgedReward;
 use crate::judge::group_view::{GroupView, Member};
@@ -15,13 +18,13 @@ use crate::outcome::Outcome;
 use crate::plan::{Component, Plan, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
-use crate::rollout::Rollout;
+use crate::rollout::AsRollout;
 use crate::statistics::testing::TestStats;
-use std::borrow::Borrow;
 use std::sync::Arc;
 
-/// A group with every outcome that needs no judge, and the tasks for judges; or, before its programs are run, with those.
-pub(super) struct RuleResults {
+/// What is known of a group so far, and what is to be asked about it next.
+pub(super) struct GroupState {
+    /// One a member, in their order.
     pub(super) rows: Vec<Row>,
     pub(super) tasks: Vec<(TaskTarget, JudgeTask)>,
     /// Programs that are to be run before anything else is known.
@@ -30,19 +33,17 @@ pub(super) struct RuleResults {
     pub(super) tests: Vec<(String, TestStats)>,
 }
 
-impl RuleResults {
+impl GroupState {
     /// Of a group whose rules panicked: every row is invalid.
-    pub(super) fn panicked<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], group: &Group) -> Self {
-        Self::of(group.members.iter().map(|member| Row::panicked(rollouts[*member].borrow())).collect())
+    pub(super) fn panicked<R: AsRollout>(rollouts: &[R], group: &Group) -> Self {
+        Self::of(group.members.iter().map(|member| Row::panicked(rollouts[*member].as_rollout())).collect())
     }
 
     /// Rows of which nothing more is to be asked.
     pub(super) fn of(rows: Vec<Row>) -> Self {
         Self { rows, tasks: Vec::new(), programs: Vec::new(), tests: Vec::new() }
     }
-}
 
-impl RuleResults {
     /// Takes in what followed once the programs of the group had been run.
     pub(super) fn completed(&mut self, other: Self) {
         (self.rows, self.tasks) = (other.rows, other.tasks);
@@ -136,11 +137,36 @@ fn refuse_part(
     Some(if all < 2 { Outcome::invalid(Code::GroupTooSmall) } else { Outcome::skipped(Code::GroupTooSmall) })
 }
 
+/// Runs the judge tasks of all groups at once and writes their outcomes into the rows.
+pub(super) async fn ask_judges<B: Batch>(batch: &B, states: Vec<GroupState>) -> Result<JudgedRows, RunError> {
+    let engine = batch.engine();
+    let (pending, tasks) = PendingJudgments::split(states);
+    let (Some(runner), false) = (&engine.runner, tasks.is_empty()) else {
+        return Ok(pending.apply(&engine.plan, Vec::new()));
+    };
+    let results = batch.receive(|reply| runner.spawn(tasks, batch.calls(), reply)).await;
+    let mut results = results.ok_or(RunError::Panicked)?;
+    let outputs = results.iter_mut().filter_map(|result| result.as_mut().ok());
+    let transcripts = outputs.flat_map(|output| std::mem::take(&mut output.transcripts)).collect();
+    // On the pool, because aggregation takes longer than the calls of other groups may wait for a thread of the runtime.
+    let count = results.len();
+    let finish = move |batch: &B, at: usize| -> TaskOutcomes {
+        let cancel = batch.options().cancel.as_ref();
+        match &results[at] {
+            Ok(_) if cancel.is_some_and(CancelToken::is_cancelled) => Err(Code::Stopped),
+            Ok(output) => Ok(output.session.finish()),
+            Err(code) => Err(*code),
+        }
+    };
+    let finished = batch.map(count, finish).await;
+    Ok(JudgedRows { transcripts, ..pending.apply(&engine.plan, finished) })
+}
+
 /// What a task comes to: one outcome a member, or why there is none.
-pub(super) type TaskOutcomes = Result<(Vec<Outcome>, JudgeStats), Code>;
+type TaskOutcomes = Result<(Vec<Outcome>, JudgeStats), Code>;
 
 /// Groups whose tasks are with the judges.
-pub(super) struct PendingJudgments {
+struct PendingJudgments {
     /// The rows so far, group by group.
     rows: Vec<Vec<Row>>,
     /// The group and the target of each task.
@@ -162,14 +188,14 @@ pub(super) struct JudgedRows {
 
 impl PendingJudgments {
     /// Takes the tasks out of the groups, so that all run at once.
-    pub(super) fn split(rule_results: Vec<RuleResults>) -> (Self, Vec<JudgeTask>) {
-        let rows = Vec::with_capacity(rule_results.len());
+    fn split(states: Vec<GroupState>) -> (Self, Vec<JudgeTask>) {
+        let rows = Vec::with_capacity(states.len());
         let mut pending = Self { rows, targets: Vec::new(), tests: Vec::new() };
         let mut tasks = Vec::new();
-        for (group, results) in rule_results.into_iter().enumerate() {
-            pending.rows.push(results.rows);
-            pending.tests.extend(results.tests);
-            for (target, task) in results.tasks {
+        for (group, state) in states.into_iter().enumerate() {
+            pending.rows.push(state.rows);
+            pending.tests.extend(state.tests);
+            for (target, task) in state.tasks {
                 pending.targets.push((group, target));
                 tasks.push(task);
             }
@@ -178,7 +204,7 @@ impl PendingJudgments {
     }
 
     /// Writes what came of the tasks into the rows. A task of which nothing is known has panicked.
-    pub(super) fn apply(self, plan: &Plan, finished: Vec<Option<TaskOutcomes>>) -> JudgedRows {
+    fn apply(self, plan: &Plan, finished: Vec<Option<TaskOutcomes>>) -> JudgedRows {
         let Self { mut rows, targets, tests } = self;
         let mut stats = Vec::with_capacity(targets.len());
         for ((group, target), finished) in targets.into_iter().zip(finished) {

@@ -1,8 +1,9 @@
 //! Scores a group by rules: components that look at one rollout alone, then those that compare; then builds the tasks for
 //! judges.
 
+use super::batch::Batch;
 use super::eligibility::ComponentRef;
-use super::judged::{RuleResults, build_judge_tasks};
+use super::judged::{GroupState, build_judge_tasks};
 use super::options::ScoreOptions;
 use super::prescore::Prescored;
 use crate::conversation::Role;
@@ -13,12 +14,28 @@ use crate::outcome::Outcome;
 use crate::plan::{Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::Row;
-use crate::rollout::Rollout;
+use crate::rollout::{AsRollout, Rollout};
 use crate::rule::reference_view::ReferenceView;
 use crate::rule::{EachRule, GroupRule, Rule, SMALLEST_GROUP, Sample};
 use crate::text::Text;
-use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Scores every group of a batch by rules.
+pub(super) async fn score_rules<B: Batch>(batch: &B, groups: &Arc<Vec<Group>>) -> Vec<GroupState> {
+    let shared = Arc::clone(groups);
+    let score = move |batch: &B, at: usize| {
+        let scorer = batch.engine().scorer(batch.options());
+        scorer.score_group(batch.rollouts(), batch.prescored(), &shared[at])
+    };
+    let scored = batch.map(groups.len(), score).await;
+    let panicked = |group| GroupState::panicked(batch.rollouts(), group);
+    scored
+        .into_iter()
+        .zip(groups.iter())
+        .map(|(state, group)| state.unwrap_or_else(|| panicked(group)))
+        .collect()
+}
 
 /// Scores groups by the rules of a plan.
 pub(super) struct GroupScorer<'e> {
@@ -39,16 +56,16 @@ impl GroupScorer<'_> {
     /// The rows of one group, in the order of its members, with every outcome that needs no judge, and the tasks for
     /// judges; or, where there are programs to be run first, what is known before that. `prescored` goes side by side with
     /// the rollouts, or is empty.
-    pub(super) fn score_group<'r, R: Borrow<Rollout<'r>>>(
+    pub(super) fn score_group<R: AsRollout>(
         &self,
         rollouts: &[R],
         prescored: &[Prescored],
         group: &Group,
-    ) -> RuleResults {
+    ) -> GroupState {
         self.with_samples(rollouts, group, |samples, originals, limit| {
             let mut rows: Vec<Row> = Vec::with_capacity(samples.len());
             for (at, sample) in samples.iter().enumerate() {
-                let rollout: &Rollout<'_> = rollouts[group.members[at]].borrow();
+                let rollout: &Rollout<'_> = rollouts[group.members[at]].as_rollout();
                 let alone = || match prescored.get(group.members[at]).and_then(Prescored::row) {
                     Some(row) => row.clone(),
                     None => self.score_alone(rollout, sample, limit),
@@ -65,59 +82,59 @@ impl GroupScorer<'_> {
             if programs.is_empty() {
                 return self.score_rest(rollouts, group, samples, rows, limit);
             }
-            RuleResults { programs, ..RuleResults::of(rows) }
+            GroupState { programs, ..GroupState::of(rows) }
         })
     }
 
     /// The same group once its programs have been run.
-    pub(super) fn complete_group<'r, R: Borrow<Rollout<'r>>>(
+    pub(super) fn complete_group<R: AsRollout>(
         &self,
         rollouts: &[R],
         group: &Group,
         rows: Vec<Row>,
-    ) -> RuleResults {
+    ) -> GroupState {
         self.with_samples(rollouts, group, |samples, _, limit| {
             self.score_rest(rollouts, group, samples, rows, limit)
         })
     }
 
     /// What compares the members, and the tasks for judges.
-    fn score_rest<'r, R: Borrow<Rollout<'r>>>(
+    fn score_rest<R: AsRollout>(
         &self,
         rollouts: &[R],
         group: &Group,
         samples: &[Sample<'_>],
         mut rows: Vec<Row>,
         limit: &WorkLimit<'_>,
-    ) -> RuleResults {
+    ) -> GroupState {
         let mut tasks = Vec::new();
         for index in 0..self.plan.branches.len() {
             self.score_together(index, samples, &mut rows, limit);
             let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
-                .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
+                .map(|(sample, member)| Member { rollout: rollouts[*member].as_rollout(), text: sample.text })
                 .collect();
             tasks.extend(build_judge_tasks(self, index, &members, &mut rows, |_| true));
         }
         if super::is_rules_only(self.plan) {
             super::set_totals(self.plan, &mut rows);
         }
-        RuleResults { tasks, ..RuleResults::of(rows) }
+        GroupState { tasks, ..GroupState::of(rows) }
     }
 
     /// Hands on what rules see of the members of a group, and for each the first member with the same words: none where these
     /// cannot be looked at without a panic. A panic in the work is every member's.
-    fn with_samples<'r, R: Borrow<Rollout<'r>>>(
+    fn with_samples<R: AsRollout>(
         &self,
         rollouts: &[R],
         group: &Group,
-        work: impl FnOnce(&[Sample<'_>], &[Option<usize>], &WorkLimit<'_>) -> RuleResults,
-    ) -> RuleResults {
+        work: impl FnOnce(&[Sample<'_>], &[Option<usize>], &WorkLimit<'_>) -> GroupState,
+    ) -> GroupState {
         let guarded = || {
             let limit = self.limit();
             let originals = group::originals(rollouts, &group.members);
             let references = References::prepare(rollouts, &group.members);
             let text = |at: usize| {
-                let rollout: &Rollout<'_> = rollouts[group.members[at]].borrow();
+                let rollout: &Rollout<'_> = rollouts[group.members[at]].as_rollout();
                 catch_unwind(AssertUnwindSafe(|| Text::of(rollout))).ok()
             };
             let texts: Vec<Option<Text<'_>>> = (originals.iter().enumerate())
@@ -127,14 +144,14 @@ impl GroupScorer<'_> {
             let samples: Vec<Sample<'_>> = (group.members.iter().zip(&originals).enumerate())
                 .map(|(at, (member, original))| {
                     let text = texts[*original].as_ref().unwrap_or(&nothing);
-                    Sample::of(rollouts[*member].borrow(), text, references.of(at))
+                    Sample::of(rollouts[*member].as_rollout(), text, references.of(at))
                 })
                 .collect();
             let readable = |original: usize| texts[original].is_some().then_some(original);
             let originals: Vec<Option<usize>> = originals.into_iter().map(readable).collect();
             work(&samples, &originals, &limit)
         };
-        catch_unwind(AssertUnwindSafe(guarded)).unwrap_or_else(|_| RuleResults::panicked(rollouts, group))
+        catch_unwind(AssertUnwindSafe(guarded)).unwrap_or_else(|_| GroupState::panicked(rollouts, group))
     }
 
     /// Scores a rollout without its group.
@@ -258,10 +275,10 @@ struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    fn prepare<'r: 'a, R: Borrow<Rollout<'r>>>(rollouts: &'a [R], members: &[usize]) -> Self {
+    fn prepare<R: AsRollout>(rollouts: &'a [R], members: &[usize]) -> Self {
         let mut views: Vec<ReferenceView<'a>> = Vec::new();
         let of = members.iter().map(|member| {
-            let rollout: &'a Rollout<'r> = rollouts[*member].borrow();
+            let rollout: &'a Rollout<'a> = rollouts[*member].as_rollout();
             // A group mostly has one reference; a few are looked through, so that the work stays linear.
             let recent = views.len().saturating_sub(4);
             let known = views[recent..].iter().position(|view| view.is_of(rollout));
