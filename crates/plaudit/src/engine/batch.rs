@@ -14,7 +14,7 @@ use std::sync::{Arc, mpsc};
 use tokio::sync::oneshot;
 
 /// Takes the result of a step that is done elsewhere.
-pub(super) type Reply<T> = Box<dyn FnOnce(T) + Send>;
+pub(super) type OnDone<T> = Box<dyn FnOnce(T) + Send>;
 
 /// A batch as the steps of the path see it.
 pub(super) trait Batch: Clone + Send + Sync {
@@ -41,7 +41,7 @@ pub(super) trait Batch: Clone + Send + Sync {
     ) -> BoxFuture<'static, Vec<Option<T>>>;
 
     /// What `start` has done elsewhere, such as at a judge; none where its reply was dropped.
-    fn receive<T: Send + 'static>(&self, start: impl FnOnce(Reply<T>)) -> BoxFuture<'static, Option<T>>;
+    fn receive<T: Send + 'static>(&self, start: impl FnOnce(OnDone<T>)) -> BoxFuture<'static, Option<T>>;
 
     /// What `work` makes, which may take long and must not hold up other batches; none where no thread can be had for it.
     fn apart<T: Send + 'static>(
@@ -92,7 +92,7 @@ impl<'b> Batch for LentBatch<'b> {
         Box::pin(ready(self.engine.pool.map(&places, one)))
     }
 
-    fn receive<T: Send + 'static>(&self, start: impl FnOnce(Reply<T>)) -> BoxFuture<'static, Option<T>> {
+    fn receive<T: Send + 'static>(&self, start: impl FnOnce(OnDone<T>)) -> BoxFuture<'static, Option<T>> {
         let (send, receive) = mpsc::sync_channel(1);
         start(Box::new(move |got| drop(send.send(got))));
         Box::pin(ready(self.engine.pool.wait(&receive)))
@@ -148,7 +148,7 @@ impl<R: AsRollout + Send + 'static> Batch for Arc<SubmittedBatch<R>> {
         Box::pin(async move { receive.await.unwrap_or_else(|_| (0..items).map(|_| None).collect()) })
     }
 
-    fn receive<T: Send + 'static>(&self, start: impl FnOnce(Reply<T>)) -> BoxFuture<'static, Option<T>> {
+    fn receive<T: Send + 'static>(&self, start: impl FnOnce(OnDone<T>)) -> BoxFuture<'static, Option<T>> {
         let (send, receive) = oneshot::channel();
         start(Box::new(move |got| drop(send.send(got))));
         Box::pin(async move { receive.await.ok() })

@@ -8,14 +8,13 @@ use crate::code::executor::{CodeResult, Executor, ProgramLane};
 use crate::code::task::{CodeSample, CodeTask, StoredRun, TaskMaker};
 use crate::code::{CodeReward, SandboxPolicy, SandboxUnavailable};
 use crate::error::RunError;
-use crate::exec::CancelToken;
 use crate::exec::single_flight::{FlightRole, SingleFlight, follow};
+use crate::exec::{CancelToken, SharedRuntime};
 use crate::group::Group;
-use crate::judge::client::{Claim, Network, Record};
-use crate::judge::runner::SharedResources;
 use crate::outcome::Outcome;
 use crate::plan::{Plan, Scorer};
 use crate::reason::{Code, Reason};
+use crate::record::{Network, Record, RecordSource};
 use crate::report::Row;
 use crate::rollout::Prompt;
 use crate::rule::Sample;
@@ -29,9 +28,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-
-/// The name under which the journal keeps results.
-const SANDBOX: &str = "sandbox";
 
 /// The fewest threads of a runtime that only looks for results.
 const THREADS: usize = 2;
@@ -51,7 +47,7 @@ pub(super) struct CodeRunner {
     /// By the identity of a reward, its language.
     languages: BTreeMap<Vec<u8>, Arc<Language>>,
     record: Arc<dyn Record>,
-    shared: Arc<SharedResources>,
+    runtime: Arc<SharedRuntime>,
     timeout: Duration,
     /// Whose programs these are.
     lane: ProgramLane,
@@ -69,8 +65,8 @@ impl CodeRunner {
         plan: &Plan,
         (policy, owner): (SandboxPolicy, Option<(&str, Option<usize>)>),
         network: Network,
-        record: Option<Arc<dyn Record>>,
-        shared: &Arc<SharedResources>,
+        record: Arc<dyn Record>,
+        runtime: &Arc<SharedRuntime>,
     ) -> Result<Option<Arc<Self>>, RunError> {
         static NEXT_LANE: AtomicU64 = AtomicU64::new(0);
         let id = NEXT_LANE.fetch_add(1, Ordering::Relaxed);
@@ -104,8 +100,8 @@ impl CodeRunner {
             executor,
             flights: SingleFlight::default(),
             languages,
-            record: record.unwrap_or_else(|| shared.memory()),
-            shared: Arc::clone(shared),
+            record,
+            runtime: Arc::clone(runtime),
             timeout: plan.groups.timeout,
             lane,
         })))
@@ -123,7 +119,7 @@ impl CodeRunner {
         cancel: Option<&CancelToken>,
         then: impl FnOnce(Vec<Vec<CodeResult>>) + Send + 'static,
     ) {
-        let Some(runtime) = self.shared.runtime(THREADS) else {
+        let Some(runtime) = self.runtime.get(THREADS) else {
             let failed = |_: CodeTask| Err(Reason::new(Code::SandboxFailed, "The system gives no threads."));
             return then(groups.into_iter().map(|tasks| tasks.into_iter().map(failed).collect()).collect());
         };
@@ -205,8 +201,7 @@ impl CodeRunner {
         let stored: StoredRun = receive.await.unwrap_or_else(|_| Err(Code::Stopped.into()))?;
         let body = serde_json::to_vec(&stored)
             .map_err(|error| Reason::new(Code::SandboxFailed, error.to_string()))?;
-        let claim = Claim { key, judge: SANDBOX, request_id: u64::MAX };
-        self.record.store(claim, &body, started.elapsed()).await?;
+        self.record.store(RecordSource::Program(key), &body, started.elapsed()).await?;
         Ok(Arc::from(body))
     }
 }

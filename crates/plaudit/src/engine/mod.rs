@@ -9,10 +9,11 @@ mod judged;
 mod options;
 mod prescore;
 mod rules;
+mod shared;
 
-pub use crate::judge::runner::SharedResources;
 pub use options::{EngineOptions, ScoreOptions};
 pub use prescore::Prescored;
+pub use shared::SharedResources;
 
 use crate::compose::turn_rewards::TurnRewards;
 use crate::compose::{self, Cause, Combine, Total};

@@ -3,11 +3,11 @@
 use plaudit::engine::{Engine, EngineOptions};
 use plaudit::error::RunError;
 use plaudit::exec::Clock;
-use plaudit::judge::client::Network;
 use plaudit::outcome::{Fact, Info, Outcome, OutcomeKind};
 use plaudit::plan::Plan;
 use plaudit::reason::Code;
 use plaudit::recipe::Recipe;
+use plaudit::record::Network;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
 use plaudit::rule::Sample;
