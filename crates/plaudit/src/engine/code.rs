@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::eligibility::ComponentRef;
-use super::judged::GroupState;
+use super::group_state::GroupState;
 use super::rules::GroupScorer;
 use crate::code::executor::{CodeResult, Executor, ProgramLane};
 use crate::code::task::{CodeSample, CodeTask, StoredRun, TaskMaker};
@@ -18,7 +18,6 @@ use crate::record::{Network, Record, RecordSource};
 use crate::report::Row;
 use crate::rollout::Prompt;
 use crate::rule::Sample;
-use crate::statistics::testing::TestStats;
 use futures_util::future::join_all;
 use plaudit_box::Tier;
 use plaudit_code::Language;
@@ -34,8 +33,8 @@ const THREADS: usize = 2;
 
 /// The component and the member that a program belongs to.
 pub(super) struct CodeTarget {
-    component: usize,
-    member: usize,
+    pub(super) component: usize,
+    pub(super) member: usize,
 }
 
 /// What the programs of a batch run on.
@@ -243,80 +242,31 @@ impl GroupScorer<'_> {
 pub(super) async fn run_programs<B: Batch>(
     batch: &B,
     groups: &Arc<Vec<Group>>,
-    states: &mut [GroupState],
-) -> Result<(), RunError> {
+    mut states: Vec<GroupState>,
+) -> Result<Vec<GroupState>, RunError> {
     let engine = batch.engine();
-    let (Some(code), Some(programs)) = (&engine.code, Programs::take(states)) else { return Ok(()) };
-    let (tasks, cancel) = (programs.tasks.clone(), batch.options().cancel.as_ref());
+    let open: Vec<usize> = (0..states.len()).filter(|at| !states[*at].programs.is_empty()).collect();
+    let (Some(code), false) = (&engine.code, open.is_empty()) else { return Ok(states) };
+    let task = |(_, task): &(CodeTarget, CodeTask)| task.clone();
+    let tasks = open.iter().map(|at| states[*at].programs.iter().map(task).collect()).collect();
+    let cancel = batch.options().cancel.as_ref();
     let found = batch.receive(|reply| code.spawn(tasks, cancel, reply)).await.ok_or(RunError::Panicked)?;
-    let open = Arc::new(programs.groups());
-    programs.apply(&engine.plan, states, found);
+    for (at, found) in open.iter().zip(&found) {
+        let state = &mut states[*at];
+        for (program, found) in std::mem::take(&mut state.programs).iter().zip(found) {
+            state.set_program(&engine.plan, program, found);
+        }
+    }
     let rows: Vec<Vec<Row>> = open.iter().map(|at| states[*at].rows.clone()).collect();
+    let open: Arc<[usize]> = open.into();
     let (shared, places) = (Arc::clone(groups), Arc::clone(&open));
     let complete = move |batch: &B, at: usize| {
         let scorer = batch.engine().scorer(batch.options());
         scorer.complete_group(batch.rollouts(), &shared[places[at]], rows[at].clone())
     };
-    let completed = batch.map(open.len(), complete).await;
-    for (at, completed) in open.iter().zip(completed) {
-        let panicked = || GroupState::panicked(batch.rollouts(), &groups[*at]);
-        states[*at].completed(completed.unwrap_or_else(panicked));
+    for (at, completed) in open.iter().zip(batch.map(open.len(), complete).await) {
+        let completed = completed.unwrap_or_else(|| GroupState::panicked(batch.rollouts(), &groups[*at]));
+        states[*at] = GroupState { tests: std::mem::take(&mut states[*at].tests), ..completed };
     }
-    Ok(())
-}
-
-/// The programs of a batch, group by group.
-struct Programs {
-    targets: Vec<Vec<CodeTarget>>,
-    tasks: Vec<Vec<CodeTask>>,
-}
-
-impl Programs {
-    /// Takes the programs out of the groups, so that all run at once; none where there are none.
-    fn take(results: &mut [GroupState]) -> Option<Self> {
-        let (targets, tasks): (_, Vec<Vec<CodeTask>>) =
-            results.iter_mut().map(|group| std::mem::take(&mut group.programs).into_iter().unzip()).unzip();
-        tasks.iter().any(|tasks| !tasks.is_empty()).then_some(Self { targets, tasks })
-    }
-
-    /// The places of the groups that have programs.
-    fn groups(&self) -> Vec<usize> {
-        self.tasks.iter().enumerate().filter(|(_, tasks)| !tasks.is_empty()).map(|(at, _)| at).collect()
-    }
-
-    /// Writes what came of the programs into the rows.
-    fn apply(self, plan: &Plan, results: &mut [GroupState], found: Vec<Vec<CodeResult>>) {
-        let programs = self.targets.into_iter().zip(&self.tasks).zip(found);
-        for (results, ((targets, tasks), found)) in results.iter_mut().zip(programs) {
-            let found = targets.into_iter().zip(tasks).zip(found);
-            results.tests = found_in_group(plan, &mut results.rows, found);
-        }
-    }
-}
-
-/// Writes what came of the programs of a group into its rows, closes the gates that are low, and counts the tests.
-fn found_in_group<'t>(
-    plan: &Plan,
-    rows: &mut [Row],
-    found: impl Iterator<Item = ((CodeTarget, &'t CodeTask), CodeResult)>,
-) -> Vec<(String, TestStats)> {
-    let mut stats: Vec<(String, TestStats)> = Vec::new();
-    for ((CodeTarget { component, member }, task), found) in found {
-        let row = &mut rows[member];
-        let Some(one) = ComponentRef::of_row(plan, row, component) else { continue };
-        let name = &one.component.name;
-        let at = stats.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-            stats.push((name.clone(), TestStats::default()));
-            stats.len() - 1
-        });
-        let outcome = match &found {
-            Ok(stored) => {
-                stats[at].1.observe(stored.results().iter().flatten());
-                task.outcome(stored)
-            }
-            Err(reason) => Outcome::invalid(reason.clone()),
-        };
-        one.set_outcome(row, outcome);
-    }
-    stats
+    Ok(states)
 }

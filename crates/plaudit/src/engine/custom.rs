@@ -3,7 +3,7 @@
 
 use super::batch::Batch;
 use super::eligibility::ComponentRef;
-use super::judged::GroupState;
+use super::group_state::GroupState;
 use crate::error::RunError;
 use crate::group::Group;
 use crate::judge::config::ResolvedJudge;

@@ -1,59 +1,28 @@
-//! Builds judge tasks for a group, and writes their results back into the rows.
+//! Builds the judge tasks of a group, and asks the judges about all groups of a batch.
 
 use super::batch::Batch;
-use super::code::CodeTarget;
 use super::eligibility::ComponentRef;
+use super::group_state::GroupState;
 use super::rules::GroupScorer;
-use crate::code::task::CodeTask;
 use crate::error::RunError;
 use crate::exec::CancelToken;
-use crate::group::{Group, Key};
+use crate::group::Key;
 use crate::judge::JudgedReward;
 use crate::judge::group_view::{GroupView, Member};
 use crate::judge::rewards::params::Mode;
-use crate::judge::runner::{CallTranscript, JudgeTask};
+use crate::judge::runner::JudgeTask;
 use crate::judge::session::JudgeSession;
 use crate::judge::stats::JudgeStats;
 use crate::outcome::Outcome;
-use crate::plan::{Component, Plan, Scorer};
+use crate::plan::{Component, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
-use crate::rollout::AsRollout;
-use crate::statistics::testing::TestStats;
 use std::sync::Arc;
-
-/// What is known of a group so far, and what is to be asked about it next.
-pub(super) struct GroupState {
-    /// One a member, in their order.
-    pub(super) rows: Vec<Row>,
-    pub(super) tasks: Vec<(TaskTarget, JudgeTask)>,
-    /// Programs that are to be run before anything else is known.
-    pub(super) programs: Vec<(CodeTarget, CodeTask)>,
-    /// Statistics of their tests, each with its component.
-    pub(super) tests: Vec<(String, TestStats)>,
-}
-
-impl GroupState {
-    /// Of a group whose rules panicked: every row is invalid.
-    pub(super) fn panicked<R: AsRollout>(rollouts: &[R], group: &Group) -> Self {
-        Self::of(group.members.iter().map(|member| Row::panicked(rollouts[*member].as_rollout())).collect())
-    }
-
-    /// Rows of which nothing more is to be asked.
-    pub(super) fn of(rows: Vec<Row>) -> Self {
-        Self { rows, tasks: Vec::new(), programs: Vec::new(), tests: Vec::new() }
-    }
-
-    /// Takes in what followed once the programs of the group had been run.
-    pub(super) fn completed(&mut self, other: Self) {
-        (self.rows, self.tasks) = (other.rows, other.tasks);
-    }
-}
 
 /// The component and the members that a task is about.
 pub(super) struct TaskTarget {
-    component: usize,
-    members: Vec<usize>,
+    pub(super) component: usize,
+    pub(super) members: Vec<usize>,
 }
 
 /// The tasks of a branch for a group, of those components that `which` chooses. An outcome that needs no judge goes into
@@ -137,17 +106,29 @@ fn refuse_part(
     Some(if all < 2 { Outcome::invalid(Code::GroupTooSmall) } else { Outcome::skipped(Code::GroupTooSmall) })
 }
 
-/// Runs the judge tasks of all groups at once and writes their outcomes into the rows.
-pub(super) async fn ask_judges<B: Batch>(batch: &B, states: Vec<GroupState>) -> Result<JudgedRows, RunError> {
+/// What a task comes to: one outcome a member, or why there is none.
+pub(super) type TaskOutcomes = Result<(Vec<Outcome>, JudgeStats), Code>;
+
+/// Asks the judges about all groups at once.
+pub(super) async fn ask_judges<B: Batch>(
+    batch: &B,
+    mut states: Vec<GroupState>,
+) -> Result<Vec<GroupState>, RunError> {
     let engine = batch.engine();
-    let (pending, tasks) = PendingJudgments::split(states);
-    let (Some(runner), false) = (&engine.runner, tasks.is_empty()) else {
-        return Ok(pending.apply(&engine.plan, Vec::new()));
-    };
+    let (mut targets, mut tasks) = (Vec::new(), Vec::new());
+    for (group, state) in states.iter_mut().enumerate() {
+        for (target, task) in std::mem::take(&mut state.tasks) {
+            targets.push((group, target));
+            tasks.push(task);
+        }
+    }
+    let (Some(runner), false) = (&engine.runner, tasks.is_empty()) else { return Ok(states) };
     let results = batch.receive(|reply| runner.spawn(tasks, batch.calls(), reply)).await;
     let mut results = results.ok_or(RunError::Panicked)?;
-    let outputs = results.iter_mut().filter_map(|result| result.as_mut().ok());
-    let transcripts = outputs.flat_map(|output| std::mem::take(&mut output.transcripts)).collect();
+    for ((group, _), result) in targets.iter().zip(&mut results) {
+        let output = result.as_mut().map(|output| &mut output.transcripts);
+        output.into_iter().for_each(|transcripts| states[*group].transcripts.append(transcripts));
+    }
     // On the pool, because aggregation takes longer than the calls of other groups may wait for a thread of the runtime.
     let count = results.len();
     let finish = move |batch: &B, at: usize| -> TaskOutcomes {
@@ -158,70 +139,8 @@ pub(super) async fn ask_judges<B: Batch>(batch: &B, states: Vec<GroupState>) -> 
             Err(code) => Err(*code),
         }
     };
-    let finished = batch.map(count, finish).await;
-    Ok(JudgedRows { transcripts, ..pending.apply(&engine.plan, finished) })
-}
-
-/// What a task comes to: one outcome a member, or why there is none.
-type TaskOutcomes = Result<(Vec<Outcome>, JudgeStats), Code>;
-
-/// Groups whose tasks are with the judges.
-struct PendingJudgments {
-    /// The rows so far, group by group.
-    rows: Vec<Vec<Row>>,
-    /// The group and the target of each task.
-    targets: Vec<(usize, TaskTarget)>,
-    tests: Vec<(String, TestStats)>,
-}
-
-/// Rows with every outcome, group by group.
-#[derive(Default)]
-pub(super) struct JudgedRows {
-    pub(super) rows: Vec<Vec<Row>>,
-    /// Statistics of verdicts, each with its component.
-    pub(super) stats: Vec<(String, JudgeStats)>,
-    /// Statistics of tests, each with its component.
-    pub(super) tests: Vec<(String, TestStats)>,
-    /// The calls, where they were asked for.
-    pub(super) transcripts: Vec<CallTranscript>,
-}
-
-impl PendingJudgments {
-    /// Takes the tasks out of the groups, so that all run at once.
-    fn split(states: Vec<GroupState>) -> (Self, Vec<JudgeTask>) {
-        let rows = Vec::with_capacity(states.len());
-        let mut pending = Self { rows, targets: Vec::new(), tests: Vec::new() };
-        let mut tasks = Vec::new();
-        for (group, state) in states.into_iter().enumerate() {
-            pending.rows.push(state.rows);
-            pending.tests.extend(state.tests);
-            for (target, task) in state.tasks {
-                pending.targets.push((group, target));
-                tasks.push(task);
-            }
-        }
-        (pending, tasks)
+    for ((group, target), finished) in targets.iter().zip(batch.map(count, finish).await) {
+        states[*group].set_judged(&engine.plan, target, finished.unwrap_or(Err(Code::Panic)));
     }
-
-    /// Writes what came of the tasks into the rows. A task of which nothing is known has panicked.
-    fn apply(self, plan: &Plan, finished: Vec<Option<TaskOutcomes>>) -> JudgedRows {
-        let Self { mut rows, targets, tests } = self;
-        let mut stats = Vec::with_capacity(targets.len());
-        for ((group, target), finished) in targets.into_iter().zip(finished) {
-            let failed =
-                |code: Code| (vec![Outcome::invalid(code); target.members.len()], JudgeStats::default());
-            let (outcomes, found) = finished.unwrap_or(Err(Code::Panic)).unwrap_or_else(failed);
-            let rows = &mut rows[group];
-            for (member, outcome) in target.members.iter().zip(outcomes) {
-                let row = &mut rows[*member];
-                if let Some(one) = ComponentRef::of_row(plan, row, target.component) {
-                    one.set_outcome(row, outcome);
-                }
-            }
-            if let Some(branch) = target.members.first().and_then(|member| rows[*member].branch) {
-                stats.push((plan.branches[branch].components[target.component].name.clone(), found));
-            }
-        }
-        JudgedRows { rows, stats, tests, transcripts: Vec::new() }
-    }
+    Ok(states)
 }

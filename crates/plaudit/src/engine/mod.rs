@@ -1,36 +1,36 @@
-//! The engine: rollouts in, a report out. [`score_batch`] is the path: groups > rules > programs > custom rewards > judges > totals >
+//! The engine: rollouts in, a report out. `score_batch` is the path: groups > rules > programs > custom rewards > judges > totals >
 //! report. A batch takes it whether its caller waits (`score`) or not (`submit`).
 
 mod batch;
 mod code;
 mod custom;
 mod eligibility;
+mod group_state;
 mod judged;
 mod options;
 mod prescore;
 mod rules;
 mod shared;
+mod totals;
 
 pub use options::{EngineOptions, ScoreOptions};
 pub use prescore::Prescored;
 pub use shared::SharedResources;
 
-use crate::compose::turn_rewards::TurnRewards;
-use crate::compose::{self, Cause, Combine, Total};
 use crate::error::RunError;
 use crate::exec::{CancelToken, Clock, Monotonic, Pool, SpanKind, TraceSpan};
 use crate::group::{self, Group, Key};
 use crate::judge::client::{Tally, UsageMeter};
 use crate::judge::runner::{CallTranscript, CostEstimate, JudgeRunner, RunOptions};
-use crate::outcome::{Outcome, OutcomeKind, Score};
-use crate::plan::{Branch, Gate, GroupLimit, Plan};
-use crate::reason::{Code, Reason};
-use crate::report::{Report, Row};
+use crate::outcome::OutcomeKind;
+use crate::plan::{GroupLimit, Plan};
+use crate::reason::Code;
+use crate::report::Report;
 use crate::rollout::{AsRollout, Rollout};
 use batch::{Batch, LentBatch, SubmittedBatch};
 use code::CodeRunner;
 use futures_util::FutureExt as _;
-use judged::JudgedRows;
+use group_state::GroupState;
 use plaudit_box::Tier;
 use rules::GroupScorer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,17 +77,16 @@ impl<R> Drop for Submission<R> {
 /// What the path makes of a batch: its report, and the judge calls where they were asked for.
 type Scored = Result<(Report, Vec<CallTranscript>), RunError>;
 
-/// The path of a batch. A step that has nothing to do costs nothing.
+/// The path of a batch: each step takes what is known of the groups and hands on what it has added. One that has nothing to do
+/// costs nothing.
 async fn score_batch<B: Batch>(batch: &B) -> Scored {
     let engine = batch.engine();
     let groups = Arc::new(engine.gather(batch.rollouts())?);
-    let mut states = rules::score_rules(batch, &groups).await;
-    code::run_programs(batch, &groups, &mut states).await?;
+    let states = rules::score_rules(batch, &groups).await;
+    let states = code::run_programs(batch, &groups, states).await?;
     let states = custom::score_custom(batch, &groups, states).await?;
-    let mut judged = judged::ask_judges(batch, states).await?;
-    let transcripts = std::mem::take(&mut judged.transcripts);
-    let report = engine.report(batch.rollouts(), Arc::unwrap_or_clone(groups), judged)?;
-    Ok((report, transcripts))
+    let states = judged::ask_judges(batch, states).await?;
+    engine.report(batch.rollouts(), Arc::unwrap_or_clone(groups), states)
 }
 
 impl Engine {
@@ -211,7 +210,7 @@ impl Engine {
         options: ScoreOptions,
         done: impl FnOnce(Arc<Vec<R>>, Result<Report, RunError>) + Send + 'static,
     ) {
-        self.submit_prescored(rollouts, Vec::new(), options, done);
+        self.start((rollouts, Vec::new()), options, false, Box::new(done));
     }
 
     /// Scores a batch of which rollouts have been prescored, by [`Engine::prescore`] with the same options: what is known
@@ -326,21 +325,23 @@ impl Engine {
     }
 
     /// Makes the report. Totals that rules alone decide have been set with the rules.
-    fn report<R: AsRollout>(
-        &self,
-        rollouts: &[R],
-        groups: Vec<Group>,
-        mut judged: JudgedRows,
-    ) -> Result<Report, RunError> {
-        if !self.is_rules_only() {
-            judged.rows.iter_mut().for_each(|rows| set_totals(&self.plan, rows));
+    fn report<R: AsRollout>(&self, rollouts: &[R], groups: Vec<Group>, states: Vec<GroupState>) -> Scored {
+        let rules_only = self.is_rules_only();
+        let mut rows = Vec::with_capacity(states.len());
+        let (mut tests, mut verdicts, mut transcripts) = (Vec::new(), Vec::new(), Vec::new());
+        for mut state in states {
+            if !rules_only {
+                totals::set_totals(&self.plan, &mut state.rows);
+            }
+            rows.push(state.rows);
+            tests.append(&mut state.tests);
+            verdicts.append(&mut state.verdicts);
+            transcripts.append(&mut state.transcripts);
         }
         let plan = Arc::clone(&self.plan);
-        let mut report = Report::new(plan, &self.pool, rollouts, groups, judged.rows, &judged.stats)?;
-        for (component, found) in &judged.tests {
-            report.statistics.observe_tests(component, found);
-        }
-        Ok(report)
+        let mut report = Report::new(plan, &self.pool, rollouts, groups, rows, &verdicts)?;
+        tests.iter().for_each(|(component, found)| report.statistics.observe_tests(component, found));
+        Ok((report, transcripts))
     }
 }
 
@@ -360,86 +361,6 @@ fn end_span(span: Option<&dyn TraceSpan>, report: Result<&Report, &RunError>) {
 /// Whether rules alone decide every total.
 fn is_rules_only(plan: &Plan) -> bool {
     plan.judges.is_empty() && !custom::has_custom(plan) && plan.code_rewards().next().is_none()
-}
-
-/// Makes the totals of a group.
-fn set_totals(plan: &Plan, rows: &mut [Row]) {
-    for (index, branch) in plan.branches.iter().enumerate() {
-        for (at, _) in branch.parts.iter().enumerate().filter(|(_, part)| part.normalize.is_some()) {
-            let value = |row: &Row| match row.branch == Some(index) {
-                true => row.outcomes[at].as_ref().and_then(Outcome::value),
-                false => None,
-            };
-            let values: Vec<Option<f64>> = rows.iter().map(value).collect();
-            for (row, value) in rows.iter_mut().zip(compose::normalized(&values)) {
-                if let Some(value) = value {
-                    row.details_mut().normalized.push((at, value));
-                }
-            }
-        }
-    }
-    rows.iter_mut().for_each(|row| set_total(plan, row));
-}
-
-/// Makes the total of a row out of its outcomes, and says whether the answer is right.
-fn set_total(plan: &Plan, row: &mut Row) {
-    let Some(branch) = row.branch.map(|index| &plan.branches[index]) else { return };
-    if row.closed_by().is_none() {
-        branch.set_first_of(&mut row.outcomes);
-    }
-    let gate = row.closed_by().and_then(|at| Some((at, branch.components[at].gate?)));
-    row.total = match gate {
-        Some((at, gate)) => closed_total(branch, &row.outcomes, at, gate),
-        None => {
-            let normalized = row.details.as_ref().map_or(&[][..], |details| &details.normalized);
-            let outcomes = row.outcomes.iter().map(Option::as_ref);
-            compose::total(branch.combine, &branch.parts, outcomes, normalized)
-        }
-    };
-    row.correct = branch.right_from.and_then(|(at, right)| match row.outcomes[at].as_ref()? {
-        Outcome::Scored { value, .. } => Some(value.get() >= right),
-        // The model's own output broke a limit.
-        Outcome::Floored { .. } => Some(false),
-        Outcome::Skipped(_) | Outcome::Invalid(_) => None,
-    });
-    if let Some(turn_rewards) = branch.turn_rewards {
-        set_turn_rewards(branch, turn_rewards, row);
-    }
-}
-
-/// Spreads the total of a row over the model's turns.
-fn set_turn_rewards(branch: &Branch, turn_rewards: TurnRewards, row: &mut Row) {
-    let Some(total) = row.total.value() else { return };
-    let whole = match branch.combine {
-        Combine::Sum => 1.0,
-        Combine::Mean => branch.parts.iter().map(|part| part.weight).sum(),
-    };
-    let details = row.details_mut();
-    if details.turns == 0 {
-        // The model has no turn that could get anything.
-        return;
-    }
-    let weighed = |(at, states): &(usize, Vec<Option<f64>>)| {
-        let weight = branch.parts[*at].weight / whole;
-        states.iter().map(|state| state.map(|state| state * weight)).collect()
-    };
-    let states: Vec<Vec<Option<f64>>> = details.states.iter().map(weighed).collect();
-    details.turn_rewards = Some(turn_rewards.spread(total, details.turns, &states));
-}
-
-/// The total of a rollout whose gate is closed: what the recipe says, or what the gates that were asked give.
-fn closed_total(branch: &Branch, outcomes: &[Option<Outcome>], at: usize, gate: Gate) -> Total {
-    let cause = |reason: Reason| Cause { reason, component: Some(at) };
-    if let Some(Outcome::Invalid(reason)) = &outcomes[at] {
-        return Total::Invalid(cause(reason.clone()));
-    }
-    let closed = cause(Reason::new(Code::GateClosed, "The component is below its gate."));
-    let own =
-        || compose::total(branch.combine, &branch.parts, outcomes.iter().map(Option::as_ref), &[]).value();
-    match gate.total.or_else(own).and_then(Score::new) {
-        Some(value) => Total::Floored(value, closed),
-        None => Total::Skipped(closed),
-    }
 }
 
 fn refuse_uneven<R: AsRollout>(rollouts: &[R], groups: &[Group]) -> Result<(), RunError> {

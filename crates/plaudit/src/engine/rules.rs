@@ -3,7 +3,8 @@
 
 use super::batch::Batch;
 use super::eligibility::ComponentRef;
-use super::judged::{GroupState, build_judge_tasks};
+use super::group_state::GroupState;
+use super::judged::build_judge_tasks;
 use super::options::ScoreOptions;
 use super::prescore::Prescored;
 use crate::conversation::Role;
@@ -116,7 +117,7 @@ impl GroupScorer<'_> {
             tasks.extend(build_judge_tasks(self, index, &members, &mut rows, |_| true));
         }
         if super::is_rules_only(self.plan) {
-            super::set_totals(self.plan, &mut rows);
+            super::totals::set_totals(self.plan, &mut rows);
         }
         GroupState { tasks, ..GroupState::of(rows) }
     }
