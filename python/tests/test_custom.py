@@ -240,6 +240,23 @@ def test_a_time_limit_of_the_functions_own_is_its_failure():
     assert report.reasons[0]["code"] == "reward.failed" and "TimeoutError" in report.reasons[0]["message"]
 
 
+def test_a_response_beyond_the_limit_is_not_shown():
+    seen = []
+
+    def lengths(prompts, responses, references, extras):
+        seen.extend(responses)
+        return [len(response) for response in responses]
+
+    name = next(names)
+    plaudit.register(name)(lengths)
+    recipe = {"components": {"mine": {"reward": name, "floor": -2.0}}, "limits": {"response_bytes": 4}}
+    report = plaudit.Engine(recipe).score(None, ["long", "longer"])
+    assert seen == ["long"]
+    assert report.totals.tolist() == [4.0, -2.0]
+    assert report.outcomes == ["scored", "floored"]
+    assert report.reasons[1]["code"] == "model.too_long"
+
+
 def test_other_components_keep_their_values():
     name = next(names)
     plaudit.register(name)(lambda prompts, responses, references, extras: 1 / 0)

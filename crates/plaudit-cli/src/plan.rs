@@ -12,9 +12,9 @@ use crate::summary::{many, short, whole};
 use clap::Args;
 use plaudit::engine::{Engine, EngineOptions};
 use plaudit::journal::Store;
-use plaudit::judge::client::Network;
 use plaudit::judge::runner::{CostEstimate, OversizedGroup};
 use plaudit::plan::Scorer;
+use plaudit::record::Network;
 use serde_json::json;
 use std::sync::Arc;
 

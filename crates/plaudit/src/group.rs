@@ -1,10 +1,10 @@
 //! Grouping of rollouts: by their `group`, or by equal prompts where none is given.
 
-use crate::rollout::Rollout;
+use crate::rollout::{AsRollout, Rollout};
 use rapidhash::RapidHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::borrow::{Borrow, Cow};
+use std::borrow::Cow;
 
 /// The rollouts of one prompt, by their places in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,12 +68,12 @@ impl<'a> Key<'a> {
 }
 
 /// The groups of a batch, in the order of their first members.
-pub fn gather<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R]) -> Vec<Group> {
+pub fn gather<R: AsRollout>(rollouts: &[R]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: RapidHashMap<Key<'_>, usize> = RapidHashMap::default();
     let mut previous: Option<(Key<'_>, usize)> = None;
     for (at, rollout) in rollouts.iter().enumerate() {
-        let Some(key) = Key::of(rollout.borrow()) else {
+        let Some(key) = Key::of(rollout.as_rollout()) else {
             groups.push(Group { members: vec![at] });
             continue;
         };
@@ -110,7 +110,7 @@ pub fn uneven(groups: &[Group]) -> Option<(usize, Vec<(usize, usize)>)> {
 }
 
 /// For each member, the first one that is the same in everything a component may look at (itself, mostly).
-pub fn originals<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], members: &[usize]) -> Vec<usize> {
+pub fn originals<R: AsRollout>(rollouts: &[R], members: &[usize]) -> Vec<usize> {
     let same_but_response = |a: &Rollout<'_>, b: &Rollout<'_>| {
         a.conversation == b.conversation
             && a.finish_reason == b.finish_reason
@@ -124,9 +124,9 @@ pub fn originals<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], members: &[usize]) 
     let small = members.len() <= 32;
     let mut originals = Vec::with_capacity(members.len());
     for (at, member) in members.iter().enumerate() {
-        let rollout: &Rollout<'r> = rollouts[*member].borrow();
+        let rollout: &Rollout<'_> = rollouts[*member].as_rollout();
         let earlier = |before: &usize| {
-            let before: &Rollout<'r> = rollouts[members[*before]].borrow();
+            let before: &Rollout<'_> = rollouts[members[*before]].as_rollout();
             // Almost all differ here, and are not looked at further.
             before.response == rollout.response && same_but_response(before, rollout)
         };

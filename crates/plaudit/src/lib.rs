@@ -80,7 +80,10 @@ pub mod judge;
 /// Turns comparisons and rankings into scores.
 pub mod aggregate;
 
-/// Stores judgments, on disk or in Redis.
+/// What stores judgments and the results of programs must do, and a record in memory.
+pub mod record;
+
+/// Stores judgments and the results of programs, on disk or in Redis.
 pub mod journal;
 
 /// Combines the outcomes of components into a total.

@@ -8,13 +8,13 @@ use crate::judge::stats::JudgeStats;
 use crate::outcome::{Info, Outcome, OutcomeKind};
 use crate::plan::Plan;
 use crate::reason::{Code, Reason};
-use crate::rollout::Rollout;
+use crate::rollout::{AsRollout, Rollout};
 use crate::statistics::Statistics;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
-use std::borrow::{Borrow, Cow};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ pub struct Report {
 
 impl Report {
     /// Counts the rows of the groups and puts them back into input order.
-    pub(crate) fn new<'r, R: Borrow<Rollout<'r>> + Sync>(
+    pub(crate) fn new<R: AsRollout>(
         plan: Arc<Plan>,
         pool: &Pool,
         rollouts: &[R],
@@ -133,7 +133,7 @@ impl Report {
             for (group, members) in groups[part.clone()].iter().zip(&scored[part.clone()]) {
                 statistics.observe_group(members.iter());
                 for (place, row) in group.members.iter().zip(members) {
-                    let rollout = rollouts[*place].borrow();
+                    let rollout = rollouts[*place].as_rollout();
                     statistics.observe(&plan, row, rollout.tokens);
                     if needs_reference {
                         statistics.observe_reference(rollout);
@@ -152,12 +152,12 @@ impl Report {
     }
 
     /// The report of rollouts that a front could not hand in for scoring, all for the same cause.
-    pub(crate) fn refused<'r, R: Borrow<Rollout<'r>>>(plan: Arc<Plan>, rollouts: &[R], code: Code) -> Self {
+    pub(crate) fn refused<R: AsRollout>(plan: Arc<Plan>, rollouts: &[R], code: Code) -> Self {
         let mut statistics = Statistics::of(&plan);
-        let row = |rollout: &R| Row::refused(rollout.borrow().response.chars().count(), code);
+        let row = |rollout: &R| Row::refused(rollout.as_rollout().response.chars().count(), code);
         let rows: Vec<Row> = rollouts.iter().map(row).collect();
         for (rollout, row) in rollouts.iter().zip(&rows) {
-            statistics.observe(&plan, row, rollout.borrow().tokens);
+            statistics.observe(&plan, row, rollout.as_rollout().tokens);
         }
         Self { plan, rows, groups: Vec::new(), statistics }
     }

@@ -49,6 +49,30 @@ impl Prompt<'_> {
     }
 }
 
+/// What is a rollout or holds one, such as an `Arc` of it.
+pub trait AsRollout: Sync {
+    /// The rollout.
+    fn as_rollout(&self) -> &Rollout<'_>;
+}
+
+impl AsRollout for Rollout<'_> {
+    fn as_rollout(&self) -> &Rollout<'_> {
+        self
+    }
+}
+
+impl<R: AsRollout + ?Sized> AsRollout for &R {
+    fn as_rollout(&self) -> &Rollout<'_> {
+        (**self).as_rollout()
+    }
+}
+
+impl<R: AsRollout + Send + ?Sized> AsRollout for Arc<R> {
+    fn as_rollout(&self) -> &Rollout<'_> {
+        (**self).as_rollout()
+    }
+}
+
 /// One response to one prompt.
 ///
 /// Text is borrowed where it can be, so that a caller in another language hands over its strings without a copy.

@@ -13,7 +13,7 @@ use crate::token_file::{hex, random};
 use crate::unix_time;
 use plaudit::abort::AbortAfter;
 use plaudit::exec::lock;
-use plaudit::judge::client::Network;
+use plaudit::record::Network;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};

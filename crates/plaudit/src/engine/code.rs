@@ -1,22 +1,23 @@
 //! Runs the programs of a batch, each once: from the journal, from an equal program under way, or in the sandbox.
 
-use super::judged::RuleResults;
+use super::batch::Batch;
+use super::eligibility::ComponentRef;
+use super::group_state::GroupState;
 use super::rules::GroupScorer;
 use crate::code::executor::{CodeResult, Executor, ProgramLane};
 use crate::code::task::{CodeSample, CodeTask, StoredRun, TaskMaker};
 use crate::code::{CodeReward, SandboxPolicy, SandboxUnavailable};
 use crate::error::RunError;
-use crate::exec::CancelToken;
 use crate::exec::single_flight::{FlightRole, SingleFlight, follow};
-use crate::judge::client::{Claim, Network, Record};
-use crate::judge::runner::SharedResources;
+use crate::exec::{CancelToken, SharedRuntime};
+use crate::group::Group;
 use crate::outcome::Outcome;
-use crate::plan::{Branch, Plan, Scorer};
+use crate::plan::{Plan, Scorer};
 use crate::reason::{Code, Reason};
+use crate::record::{Network, Record, RecordSource};
 use crate::report::Row;
 use crate::rollout::Prompt;
 use crate::rule::Sample;
-use crate::statistics::testing::TestStats;
 use futures_util::future::join_all;
 use plaudit_box::Tier;
 use plaudit_code::Language;
@@ -27,16 +28,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The name under which the journal keeps results.
-const SANDBOX: &str = "sandbox";
-
 /// The fewest threads of a runtime that only looks for results.
 const THREADS: usize = 2;
 
 /// The component and the member that a program belongs to.
 pub(super) struct CodeTarget {
-    component: usize,
-    member: usize,
+    pub(super) component: usize,
+    pub(super) member: usize,
 }
 
 /// What the programs of a batch run on.
@@ -48,7 +46,7 @@ pub(super) struct CodeRunner {
     /// By the identity of a reward, its language.
     languages: BTreeMap<Vec<u8>, Arc<Language>>,
     record: Arc<dyn Record>,
-    shared: Arc<SharedResources>,
+    runtime: Arc<SharedRuntime>,
     timeout: Duration,
     /// Whose programs these are.
     lane: ProgramLane,
@@ -66,8 +64,8 @@ impl CodeRunner {
         plan: &Plan,
         (policy, owner): (SandboxPolicy, Option<(&str, Option<usize>)>),
         network: Network,
-        record: Option<Arc<dyn Record>>,
-        shared: &Arc<SharedResources>,
+        record: Arc<dyn Record>,
+        runtime: &Arc<SharedRuntime>,
     ) -> Result<Option<Arc<Self>>, RunError> {
         static NEXT_LANE: AtomicU64 = AtomicU64::new(0);
         let id = NEXT_LANE.fetch_add(1, Ordering::Relaxed);
@@ -101,8 +99,8 @@ impl CodeRunner {
             executor,
             flights: SingleFlight::default(),
             languages,
-            record: record.unwrap_or_else(|| shared.memory()),
-            shared: Arc::clone(shared),
+            record,
+            runtime: Arc::clone(runtime),
             timeout: plan.groups.timeout,
             lane,
         })))
@@ -120,7 +118,7 @@ impl CodeRunner {
         cancel: Option<&CancelToken>,
         then: impl FnOnce(Vec<Vec<CodeResult>>) + Send + 'static,
     ) {
-        let Some(runtime) = self.shared.runtime(THREADS) else {
+        let Some(runtime) = self.runtime.get(THREADS) else {
             let failed = |_: CodeTask| Err(Reason::new(Code::SandboxFailed, "The system gives no threads."));
             return then(groups.into_iter().map(|tasks| tasks.into_iter().map(failed).collect()).collect());
         };
@@ -202,8 +200,7 @@ impl CodeRunner {
         let stored: StoredRun = receive.await.unwrap_or_else(|_| Err(Code::Stopped.into()))?;
         let body = serde_json::to_vec(&stored)
             .map_err(|error| Reason::new(Code::SandboxFailed, error.to_string()))?;
-        let claim = Claim { key, judge: SANDBOX, request_id: u64::MAX };
-        self.record.store(claim, &body, started.elapsed()).await?;
+        self.record.store(RecordSource::Program(key), &body, started.elapsed()).await?;
         Ok(Arc::from(body))
     }
 }
@@ -220,33 +217,20 @@ impl GroupScorer<'_> {
     /// The programs of a group that are to be run, each with whose it is. An outcome that needs no run goes into its row.
     pub(super) fn programs(&self, samples: &[Sample<'_>], rows: &mut [Row]) -> Vec<(CodeTarget, CodeTask)> {
         let mut tasks = Vec::new();
-        for (index, branch) in self.plan.branches.iter().enumerate() {
-            for (component, settings) in branch.components.iter().enumerate() {
-                let Scorer::Code(reward) = &settings.scorer else { continue };
-                let mut maker = TaskMaker::default();
-                for (member, (sample, row)) in samples.iter().zip(rows.iter_mut()).enumerate() {
-                    if row.branch != Some(index) || row.closed_by().is_some() {
-                        continue;
-                    }
-                    if branch.is_settled(component, &row.outcomes) {
-                        row.outcomes[component] = Some(Outcome::skipped(Code::Settled));
-                        continue;
-                    }
-                    if sample.text.size() > self.plan.longest_response {
-                        row.outcomes[component] = Some(Outcome::floored(settings.floor, self.too_long()));
-                        continue;
-                    }
-                    let reference = sample.own_reference().map(|view| view.as_str());
-                    let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
-                    let sample = CodeSample { text: sample.text, reference, extra: sample.extra, prompt };
-                    let task = catch_unwind(AssertUnwindSafe(|| maker.task(reward, &sample)));
-                    match task.unwrap_or_else(|_| Err(Outcome::invalid(Code::Panic))) {
-                        Ok(task) => tasks.push((CodeTarget { component, member }, task)),
-                        Err(outcome) => {
-                            row.outcomes[component] = Some(outcome);
-                            close_gate(branch, component, row);
-                        }
-                    }
+        for one in ComponentRef::all(self.plan) {
+            let Scorer::Code(reward) = &one.component.scorer else { continue };
+            let mut maker = TaskMaker::default();
+            for (member, (sample, row)) in samples.iter().zip(rows.iter_mut()).enumerate() {
+                if !one.is_asked(row, || sample.text.size()) {
+                    continue;
+                }
+                let reference = sample.own_reference().map(|view| view.as_str());
+                let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
+                let sample = CodeSample { text: sample.text, reference, extra: sample.extra, prompt };
+                let task = catch_unwind(AssertUnwindSafe(|| maker.task(reward, &sample)));
+                match task.unwrap_or_else(|_| Err(Outcome::invalid(Code::Panic))) {
+                    Ok(task) => tasks.push((CodeTarget { component: one.at, member }, task)),
+                    Err(outcome) => one.set_outcome(row, outcome),
                 }
             }
         }
@@ -254,73 +238,35 @@ impl GroupScorer<'_> {
     }
 }
 
-/// The programs of a batch, group by group.
-pub(super) struct Programs {
-    targets: Vec<Vec<CodeTarget>>,
-    pub(super) tasks: Vec<Vec<CodeTask>>,
-}
-
-impl Programs {
-    /// Takes the programs out of the groups, so that all run at once; none where there are none.
-    pub(super) fn take(results: &mut [RuleResults]) -> Option<Self> {
-        let (targets, tasks): (_, Vec<Vec<CodeTask>>) =
-            results.iter_mut().map(|group| std::mem::take(&mut group.programs).into_iter().unzip()).unzip();
-        tasks.iter().any(|tasks| !tasks.is_empty()).then_some(Self { targets, tasks })
-    }
-
-    /// The places of the groups that have programs.
-    pub(super) fn groups(&self) -> Vec<usize> {
-        self.tasks.iter().enumerate().filter(|(_, tasks)| !tasks.is_empty()).map(|(at, _)| at).collect()
-    }
-
-    /// Writes what came of the programs into the rows.
-    pub(super) fn apply(self, plan: &Plan, results: &mut [RuleResults], found: Vec<Vec<CodeResult>>) {
-        let programs = self.targets.into_iter().zip(&self.tasks).zip(found);
-        for (results, ((targets, tasks), found)) in results.iter_mut().zip(programs) {
-            let found = targets.into_iter().zip(tasks).zip(found);
-            results.tests = found_in_group(plan, &mut results.rows, found);
+/// Runs the programs of all groups, and completes the groups that have some.
+pub(super) async fn run_programs<B: Batch>(
+    batch: &B,
+    groups: &Arc<Vec<Group>>,
+    mut states: Vec<GroupState>,
+) -> Result<Vec<GroupState>, RunError> {
+    let engine = batch.engine();
+    let open: Vec<usize> = (0..states.len()).filter(|at| !states[*at].programs.is_empty()).collect();
+    let (Some(code), false) = (&engine.code, open.is_empty()) else { return Ok(states) };
+    let task = |(_, task): &(CodeTarget, CodeTask)| task.clone();
+    let tasks = open.iter().map(|at| states[*at].programs.iter().map(task).collect()).collect();
+    let cancel = batch.options().cancel.as_ref();
+    let found = batch.receive(|reply| code.spawn(tasks, cancel, reply)).await.ok_or(RunError::Panicked)?;
+    for (at, found) in open.iter().zip(&found) {
+        let state = &mut states[*at];
+        for (program, found) in std::mem::take(&mut state.programs).iter().zip(found) {
+            state.set_program(&engine.plan, program, found);
         }
     }
-}
-
-/// Writes what came of the programs of a group into its rows, closes the gates that are low, and counts the tests.
-fn found_in_group<'t>(
-    plan: &Plan,
-    rows: &mut [Row],
-    found: impl Iterator<Item = ((CodeTarget, &'t CodeTask), CodeResult)>,
-) -> Vec<(String, TestStats)> {
-    let mut stats: Vec<(String, TestStats)> = Vec::new();
-    for ((CodeTarget { component, member }, task), found) in found {
-        let row = &mut rows[member];
-        let Some(branch) = row.branch.map(|index| &plan.branches[index]) else { continue };
-        let name = &branch.components[component].name;
-        let at = stats.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-            stats.push((name.clone(), TestStats::default()));
-            stats.len() - 1
-        });
-        row.outcomes[component] = Some(match &found {
-            Ok(stored) => {
-                stats[at].1.observe(stored.results().iter().flatten());
-                task.outcome(stored)
-            }
-            Err(reason) => Outcome::invalid(reason.clone()),
-        });
-        close_gate(branch, component, row);
-    }
-    stats
-}
-
-/// Closes the gate of a component that is low, where it is one and no other is closed.
-fn close_gate(branch: &Branch, component: usize, row: &mut Row) {
-    let Some(gate) = &branch.components[component].gate else { return };
-    let low = match &row.outcomes[component] {
-        Some(outcome) => match outcome.value() {
-            Some(value) => value < gate.min,
-            None => matches!(outcome, Outcome::Invalid(_)),
-        },
-        None => false,
+    let rows: Vec<Vec<Row>> = open.iter().map(|at| states[*at].rows.clone()).collect();
+    let open: Arc<[usize]> = open.into();
+    let (shared, places) = (Arc::clone(groups), Arc::clone(&open));
+    let complete = move |batch: &B, at: usize| {
+        let scorer = batch.engine().scorer(batch.options());
+        scorer.complete_group(batch.rollouts(), &shared[places[at]], rows[at].clone())
     };
-    if low && row.closed_by().is_none() {
-        row.details_mut().closed_by = Some(component);
+    for (at, completed) in open.iter().zip(batch.map(open.len(), complete).await) {
+        let completed = completed.unwrap_or_else(|| GroupState::panicked(batch.rollouts(), &groups[*at]));
+        states[*at] = GroupState { tests: std::mem::take(&mut states[*at].tests), ..completed };
     }
+    Ok(states)
 }

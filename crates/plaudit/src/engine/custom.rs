@@ -1,8 +1,10 @@
 //! Scores by the caller's own reward functions: all groups in one call, so that a batched function is called once. While
 //! it is called, it may ask the judges of the recipe.
 
-use super::judged::RuleResults;
-use super::rules::with_floor;
+use super::batch::Batch;
+use super::eligibility::ComponentRef;
+use super::group_state::GroupState;
+use crate::error::RunError;
 use crate::group::Group;
 use crate::judge::config::ResolvedJudge;
 use crate::judge::runner::{JudgeRunner, RunOptions};
@@ -10,12 +12,11 @@ use crate::outcome::Outcome;
 use crate::plan::{Plan, Scorer};
 use crate::question::{AskJudge, Question, Replies};
 use crate::reason::Code;
-use crate::rollout::Rollout;
+use crate::rollout::{AsRollout, Rollout};
 use crate::rule::Sample;
 use crate::rule::custom::{Custom, CustomCall};
 use crate::rule::reference_view::ReferenceView;
 use crate::text::Text;
-use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,19 +27,11 @@ pub(super) fn has_custom(plan: &Plan) -> bool {
     components.any(|component| matches!(component.scorer, Scorer::Custom(_)))
 }
 
-/// What the questions of custom rewards need: the judges, and how calls of this batch are made.
-pub(super) struct Questions<'e> {
-    pub(super) runner: Option<&'e Arc<JudgeRunner>>,
-    pub(super) options: RunOptions,
-}
-
-impl Questions<'_> {
-    /// The judges as one component may ask them.
-    fn of(&self, plan: &Arc<Plan>, component: &str) -> Option<Arc<dyn AskJudge>> {
-        let (runner, plan) = (Arc::clone(self.runner?), Arc::clone(plan));
-        let (component, options) = (component.to_owned(), self.options.clone());
-        Some(Arc::new(ComponentJudges { runner, plan, component, options }))
-    }
+/// The judges of a batch as one component may ask them; none where the recipe has none.
+fn judges_of(batch: &impl Batch, component: &str) -> Option<Arc<dyn AskJudge>> {
+    let (runner, plan) = (Arc::clone(batch.engine().runner.as_ref()?), batch.engine().shared_plan());
+    let (component, options) = (component.to_owned(), batch.calls().clone());
+    Some(Arc::new(ComponentJudges { runner, plan, component, options }))
 }
 
 /// The judges of a recipe, asked by one component for one batch.
@@ -72,56 +65,55 @@ impl AskJudge for ComponentJudges {
     }
 }
 
-/// Asks every reward of the caller's about the members whose gates are open.
-pub(super) fn score_custom<'r, R: Borrow<Rollout<'r>>>(
-    plan: &Arc<Plan>,
-    questions: &Questions<'_>,
-    rollouts: &[R],
-    groups: &[Group],
-    rule_results: &mut [RuleResults],
-) {
-    for (index, branch) in plan.branches.iter().enumerate() {
-        for (at, component) in branch.components.iter().enumerate() {
-            let Scorer::Custom(custom) = &component.scorer else { continue };
-            let asked: Vec<Vec<usize>> = (rule_results.iter_mut())
-                .map(|rule_result| {
-                    let count = rule_result.rows.len();
-                    let mut open = |row: &usize| {
-                        let row = &mut rule_result.rows[*row];
-                        if row.branch != Some(index) || row.closed_by().is_some() {
-                            return false;
-                        }
-                        let settled = branch.is_settled(at, &row.outcomes);
-                        if settled {
-                            row.outcomes[at] = Some(Outcome::skipped(Code::Settled));
-                        }
-                        !settled
-                    };
-                    (0..count).filter(|row| open(row)).collect()
-                })
-                .collect();
-            let judges = questions.of(plan, &component.name);
-            let call = CustomCall { timeout: plan.groups.timeout, judges };
-            let outcomes = call_custom(custom.as_ref(), rollouts, groups, &asked, &call);
-            for ((rule_result, asked), outcomes) in rule_results.iter_mut().zip(asked).zip(outcomes) {
-                for (row, outcome) in asked.into_iter().zip(outcomes) {
-                    rule_result.rows[row].outcomes[at] = Some(with_floor(outcome, component.floor));
-                }
+/// Asks every reward of the caller's, apart from other batches, because nobody knows how long a caller's function takes.
+pub(super) async fn score_custom<B: Batch>(
+    batch: &B,
+    groups: &Arc<Vec<Group>>,
+    mut states: Vec<GroupState>,
+) -> Result<Vec<GroupState>, RunError> {
+    if !has_custom(&batch.engine().plan) {
+        return Ok(states);
+    }
+    let groups = Arc::clone(groups);
+    let score = move |batch: &B| {
+        ask_custom(batch, &groups, &mut states);
+        states
+    };
+    batch.apart(score).await.ok_or(RunError::Panicked)
+}
+
+/// Asks every reward of the caller's about the members that it is asked about.
+fn ask_custom<B: Batch>(batch: &B, groups: &[Group], states: &mut [GroupState]) {
+    let (plan, rollouts) = (&batch.engine().plan, batch.rollouts());
+    for one in ComponentRef::all(plan) {
+        let Scorer::Custom(custom) = &one.component.scorer else { continue };
+        let asked: Vec<Vec<usize>> = (states.iter_mut().zip(groups))
+            .map(|(state, group)| {
+                let size = |row: usize| Text::of(rollouts[group.members[row]].as_rollout()).size();
+                one.asked(&mut state.rows, size)
+            })
+            .collect();
+        let judges = judges_of(batch, &one.component.name);
+        let call = CustomCall { timeout: plan.groups.timeout, judges };
+        let outcomes = call_custom(custom.as_ref(), rollouts, groups, &asked, &call);
+        for ((state, asked), outcomes) in states.iter_mut().zip(asked).zip(outcomes) {
+            for (row, outcome) in asked.into_iter().zip(outcomes) {
+                one.set_outcome(&mut state.rows[row], outcome);
             }
         }
     }
 }
 
 /// What the reward says, in the shape of what was asked; a reward that fails as it must not has failed everywhere.
-fn call_custom<'r, R: Borrow<Rollout<'r>>>(
+fn call_custom<R: AsRollout>(
     custom: &dyn Custom,
     rollouts: &[R],
     groups: &[Group],
     asked: &[Vec<usize>],
     call: &CustomCall,
 ) -> Vec<Vec<Outcome>> {
-    let members: Vec<Vec<&Rollout<'r>>> = (groups.iter().zip(asked))
-        .map(|(group, asked)| asked.iter().map(|row| rollouts[group.members[*row]].borrow()).collect())
+    let members: Vec<Vec<&Rollout<'_>>> = (groups.iter().zip(asked))
+        .map(|(group, asked)| asked.iter().map(|row| rollouts[group.members[*row]].as_rollout()).collect())
         .collect();
     let texts: Vec<Vec<Texts<'_>>> =
         members.iter().map(|group| group.iter().map(|rollout| Texts::of(rollout)).collect()).collect();

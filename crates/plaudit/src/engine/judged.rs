@@ -1,57 +1,28 @@
-//! Builds judge tasks for a group, and writes their results back into the rows.
+//! Builds the judge tasks of a group, and asks the judges about all groups of a batch.
 
-use super::code::CodeTarget;
-use super::rules::{GroupScorer, with_floor};
-use crate::code::task::CodeTask;
-use crate::group::{Group, Key};
+use super::batch::Batch;
+use super::eligibility::ComponentRef;
+use super::group_state::GroupState;
+use super::rules::GroupScorer;
+use crate::error::RunError;
+use crate::exec::CancelToken;
+use crate::group::Key;
 use crate::judge::JudgedReward;
 use crate::judge::group_view::{GroupView, Member};
 use crate::judge::rewards::params::Mode;
-use crate::judge::runner::{CallTranscript, JudgeTask};
+use crate::judge::runner::JudgeTask;
 use crate::judge::session::JudgeSession;
 use crate::judge::stats::JudgeStats;
 use crate::outcome::Outcome;
-use crate::plan::{Component, Plan, Scorer};
+use crate::plan::{Component, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
-use crate::rollout::Rollout;
-use crate::statistics::testing::TestStats;
-use std::borrow::Borrow;
 use std::sync::Arc;
-
-/// A group with every outcome that needs no judge, and the tasks for judges; or, before its programs are run, with those.
-pub(super) struct RuleResults {
-    pub(super) rows: Vec<Row>,
-    pub(super) tasks: Vec<(TaskTarget, JudgeTask)>,
-    /// Programs that are to be run before anything else is known.
-    pub(super) programs: Vec<(CodeTarget, CodeTask)>,
-    /// Statistics of their tests, each with its component.
-    pub(super) tests: Vec<(String, TestStats)>,
-}
-
-impl RuleResults {
-    /// Of a group whose rules panicked: every row is invalid.
-    pub(super) fn panicked<'r, R: Borrow<Rollout<'r>>>(rollouts: &[R], group: &Group) -> Self {
-        Self::of(group.members.iter().map(|member| Row::panicked(rollouts[*member].borrow())).collect())
-    }
-
-    /// Rows of which nothing more is to be asked.
-    pub(super) fn of(rows: Vec<Row>) -> Self {
-        Self { rows, tasks: Vec::new(), programs: Vec::new(), tests: Vec::new() }
-    }
-}
-
-impl RuleResults {
-    /// Takes in what followed once the programs of the group had been run.
-    pub(super) fn completed(&mut self, other: Self) {
-        (self.rows, self.tasks) = (other.rows, other.tasks);
-    }
-}
 
 /// The component and the members that a task is about.
 pub(super) struct TaskTarget {
-    component: usize,
-    members: Vec<usize>,
+    pub(super) component: usize,
+    pub(super) members: Vec<usize>,
 }
 
 /// The tasks of a branch for a group, of those components that `which` chooses. An outcome that needs no judge goes into
@@ -64,33 +35,19 @@ pub(super) fn build_judge_tasks(
     which: impl Fn(&Component) -> bool,
 ) -> Vec<(TaskTarget, JudgeTask)> {
     let mut tasks = Vec::new();
-    let components = scorer.plan.branches[index].components.iter().enumerate();
-    for (component, settings) in components.filter(|(_, one)| which(one)) {
+    for one in ComponentRef::of_branch(scorer.plan, index).filter(|one| which(one.component)) {
+        let settings = one.component;
         let (Scorer::Judged(reward), Some(asks), Some(secret)) =
             (&settings.scorer, settings.asks, scorer.secret)
         else {
             continue;
         };
-        let floor = |outcome| with_floor(outcome, settings.floor);
-        let mut asked = Vec::new();
-        for (member, row) in rows.iter_mut().enumerate() {
-            if row.branch != Some(index) || row.closed_by().is_some() {
-                continue;
-            }
-            if scorer.plan.branches[index].is_settled(component, &row.outcomes) {
-                row.outcomes[component] = Some(Outcome::skipped(Code::Settled));
-                continue;
-            }
-            match members[member].text.size() > scorer.plan.longest_response {
-                true => row.outcomes[component] = Some(floor(Outcome::floored(0.0, scorer.too_long()))),
-                false => asked.push(member),
-            }
-        }
+        let asked = one.asked(rows, |member| members[member].text.size());
         let with_reference = scorer.options.validate.unwrap_or(scorer.plan.validates) && !reward.is_scalar();
         for part in split_by_prompt(reward, members, asked) {
             let chosen: Vec<Member<'_>> = part.iter().map(|member| members[*member]).collect();
             if let Some(outcome) = refuse_part(reward, &chosen, with_reference, members.len()) {
-                part.iter().for_each(|member| rows[*member].outcomes[component] = Some(outcome.clone()));
+                part.iter().for_each(|member| one.set_outcome(&mut rows[*member], outcome.clone()));
                 continue;
             }
             let view = GroupView::new(reward, &chosen, secret, with_reference);
@@ -98,7 +55,7 @@ pub(super) fn build_judge_tasks(
             let group_name = || Key::of(chosen[0].rollout).map(|key| key.label().into_owned());
             let group = session.too_large().and_then(|_| group_name());
             let task = JudgeTask { component: settings.name.clone(), group, session, asks };
-            tasks.push((TaskTarget { component, members: part }, task));
+            tasks.push((TaskTarget { component: one.at, members: part }, task));
         }
     }
     tasks
@@ -152,64 +109,38 @@ fn refuse_part(
 /// What a task comes to: one outcome a member, or why there is none.
 pub(super) type TaskOutcomes = Result<(Vec<Outcome>, JudgeStats), Code>;
 
-/// Groups whose tasks are with the judges.
-pub(super) struct PendingJudgments {
-    /// The rows so far, group by group.
-    rows: Vec<Vec<Row>>,
-    /// The group and the target of each task.
-    targets: Vec<(usize, TaskTarget)>,
-    tests: Vec<(String, TestStats)>,
-}
-
-/// Rows with every outcome, group by group.
-#[derive(Default)]
-pub(super) struct JudgedRows {
-    pub(super) rows: Vec<Vec<Row>>,
-    /// Statistics of verdicts, each with its component.
-    pub(super) stats: Vec<(String, JudgeStats)>,
-    /// Statistics of tests, each with its component.
-    pub(super) tests: Vec<(String, TestStats)>,
-    /// The calls, where they were asked for.
-    pub(super) transcripts: Vec<CallTranscript>,
-}
-
-impl PendingJudgments {
-    /// Takes the tasks out of the groups, so that all run at once.
-    pub(super) fn split(rule_results: Vec<RuleResults>) -> (Self, Vec<JudgeTask>) {
-        let rows = Vec::with_capacity(rule_results.len());
-        let mut pending = Self { rows, targets: Vec::new(), tests: Vec::new() };
-        let mut tasks = Vec::new();
-        for (group, results) in rule_results.into_iter().enumerate() {
-            pending.rows.push(results.rows);
-            pending.tests.extend(results.tests);
-            for (target, task) in results.tasks {
-                pending.targets.push((group, target));
-                tasks.push(task);
-            }
+/// Asks the judges about all groups at once.
+pub(super) async fn ask_judges<B: Batch>(
+    batch: &B,
+    mut states: Vec<GroupState>,
+) -> Result<Vec<GroupState>, RunError> {
+    let engine = batch.engine();
+    let (mut targets, mut tasks) = (Vec::new(), Vec::new());
+    for (group, state) in states.iter_mut().enumerate() {
+        for (target, task) in std::mem::take(&mut state.tasks) {
+            targets.push((group, target));
+            tasks.push(task);
         }
-        (pending, tasks)
     }
-
-    /// Writes what came of the tasks into the rows. A task of which nothing is known has panicked.
-    pub(super) fn apply(self, plan: &Plan, finished: Vec<Option<TaskOutcomes>>) -> JudgedRows {
-        let Self { mut rows, targets, tests } = self;
-        let mut stats = Vec::with_capacity(targets.len());
-        for ((group, target), finished) in targets.into_iter().zip(finished) {
-            let failed =
-                |code: Code| (vec![Outcome::invalid(code); target.members.len()], JudgeStats::default());
-            let (outcomes, found) = finished.unwrap_or(Err(Code::Panic)).unwrap_or_else(failed);
-            let rows = &mut rows[group];
-            for (member, outcome) in target.members.iter().zip(outcomes) {
-                let Some(branch) = rows[*member].branch.map(|branch| &plan.branches[branch]) else {
-                    continue;
-                };
-                let floor = branch.components[target.component].floor;
-                rows[*member].outcomes[target.component] = Some(with_floor(outcome, floor));
-            }
-            if let Some(branch) = target.members.first().and_then(|member| rows[*member].branch) {
-                stats.push((plan.branches[branch].components[target.component].name.clone(), found));
-            }
+    let (Some(runner), false) = (&engine.runner, tasks.is_empty()) else { return Ok(states) };
+    let results = batch.receive(|reply| runner.spawn(tasks, batch.calls(), reply)).await;
+    let mut results = results.ok_or(RunError::Panicked)?;
+    for ((group, _), result) in targets.iter().zip(&mut results) {
+        let output = result.as_mut().map(|output| &mut output.transcripts);
+        output.into_iter().for_each(|transcripts| states[*group].transcripts.append(transcripts));
+    }
+    // On the pool, because aggregation takes longer than the calls of other groups may wait for a thread of the runtime.
+    let count = results.len();
+    let finish = move |batch: &B, at: usize| -> TaskOutcomes {
+        let cancel = batch.options().cancel.as_ref();
+        match &results[at] {
+            Ok(_) if cancel.is_some_and(CancelToken::is_cancelled) => Err(Code::Stopped),
+            Ok(output) => Ok(output.session.finish()),
+            Err(code) => Err(*code),
         }
-        JudgedRows { rows, stats, tests, transcripts: Vec::new() }
+    };
+    for ((group, target), finished) in targets.iter().zip(batch.map(count, finish).await) {
+        states[*group].set_judged(&engine.plan, target, finished.unwrap_or(Err(Code::Panic)));
     }
+    Ok(states)
 }

@@ -1,15 +1,17 @@
 //! Options of an engine, and of one scoring call.
 
+use super::SharedResources;
 use super::code::CodeRunner;
 use crate::code::SandboxPolicy;
 use crate::error::RunError;
 use crate::exec::{CancelToken, Pool, TraceSpan};
 use crate::journal::Store;
-use crate::judge::client::{Network, UsageMeter};
+use crate::judge::client::UsageMeter;
 use crate::judge::config::ResolvedJudge;
-use crate::judge::runner::{JudgeRunner, RunnerOptions, SharedResources};
+use crate::judge::runner::{JudgeRunner, RunnerOptions};
 use crate::judge::secret::Secret;
 use crate::plan::Plan;
+use crate::record::{Network, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -62,11 +64,12 @@ impl EngineOptions<'_> {
             self.fill_in(judge)?;
         }
         let options = RunnerOptions {
-            record: self.journal.as_ref().map(Store::record),
+            record: self.record(shared),
             secret: self.journal.as_ref().map_or_else(random, |journal| Ok(journal.secret()))?,
             network: self.network,
             dry: self.dry,
-            shared: Arc::clone(shared),
+            registry: &shared.registry,
+            runtime: Arc::clone(&shared.runtime),
             timeout: plan.groups.timeout,
             threads: pool.threads(),
         };
@@ -81,8 +84,14 @@ impl EngineOptions<'_> {
     ) -> Result<Option<Arc<CodeRunner>>, RunError> {
         // What is only counted is not run either.
         let network = if self.dry { Network::Replay } else { self.network };
-        let record = self.journal.as_ref().map(Store::record);
-        CodeRunner::open(plan, (self.sandbox, self.owner), network, record, shared)
+        let record = self.record(shared);
+        CodeRunner::open(plan, (self.sandbox, self.owner), network, record, &shared.runtime)
+    }
+
+    /// Where judgments and the results of programs are stored.
+    fn record(&self, shared: &SharedResources) -> Arc<dyn Record> {
+        let memory = || Arc::clone(&shared.record) as Arc<dyn Record>;
+        self.journal.as_ref().map_or_else(memory, Store::record)
     }
 
     /// What the environment says of a judge that may be asked: its keys, and the proxies on the way to it.

@@ -1,7 +1,10 @@
 //! Scores a group by rules: components that look at one rollout alone, then those that compare; then builds the tasks for
 //! judges.
 
-use super::judged::{RuleResults, build_judge_tasks};
+use super::batch::Batch;
+use super::eligibility::ComponentRef;
+use super::group_state::GroupState;
+use super::judged::build_judge_tasks;
 use super::options::ScoreOptions;
 use super::prescore::Prescored;
 use crate::conversation::Role;
@@ -9,15 +12,31 @@ use crate::exec::{Clock, Deadline, WorkLimit};
 use crate::group::{self, Group};
 use crate::judge::group_view::Member;
 use crate::outcome::Outcome;
-use crate::plan::{Branch, Plan, Scorer};
+use crate::plan::{Plan, Scorer};
 use crate::reason::{Code, Reason};
 use crate::report::Row;
-use crate::rollout::Rollout;
+use crate::rollout::{AsRollout, Rollout};
 use crate::rule::reference_view::ReferenceView;
 use crate::rule::{EachRule, GroupRule, Rule, SMALLEST_GROUP, Sample};
 use crate::text::Text;
-use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Scores every group of a batch by rules.
+pub(super) async fn score_rules<B: Batch>(batch: &B, groups: &Arc<Vec<Group>>) -> Vec<GroupState> {
+    let shared = Arc::clone(groups);
+    let score = move |batch: &B, at: usize| {
+        let scorer = batch.engine().scorer(batch.options());
+        scorer.score_group(batch.rollouts(), batch.prescored(), &shared[at])
+    };
+    let scored = batch.map(groups.len(), score).await;
+    let panicked = |group| GroupState::panicked(batch.rollouts(), group);
+    scored
+        .into_iter()
+        .zip(groups.iter())
+        .map(|(state, group)| state.unwrap_or_else(|| panicked(group)))
+        .collect()
+}
 
 /// Scores groups by the rules of a plan.
 pub(super) struct GroupScorer<'e> {
@@ -38,16 +57,16 @@ impl GroupScorer<'_> {
     /// The rows of one group, in the order of its members, with every outcome that needs no judge, and the tasks for
     /// judges; or, where there are programs to be run first, what is known before that. `prescored` goes side by side with
     /// the rollouts, or is empty.
-    pub(super) fn score_group<'r, R: Borrow<Rollout<'r>>>(
+    pub(super) fn score_group<R: AsRollout>(
         &self,
         rollouts: &[R],
         prescored: &[Prescored],
         group: &Group,
-    ) -> RuleResults {
+    ) -> GroupState {
         self.with_samples(rollouts, group, |samples, originals, limit| {
             let mut rows: Vec<Row> = Vec::with_capacity(samples.len());
             for (at, sample) in samples.iter().enumerate() {
-                let rollout: &Rollout<'_> = rollouts[group.members[at]].borrow();
+                let rollout: &Rollout<'_> = rollouts[group.members[at]].as_rollout();
                 let alone = || match prescored.get(group.members[at]).and_then(Prescored::row) {
                     Some(row) => row.clone(),
                     None => self.score_alone(rollout, sample, limit),
@@ -64,59 +83,59 @@ impl GroupScorer<'_> {
             if programs.is_empty() {
                 return self.score_rest(rollouts, group, samples, rows, limit);
             }
-            RuleResults { programs, ..RuleResults::of(rows) }
+            GroupState { programs, ..GroupState::of(rows) }
         })
     }
 
     /// The same group once its programs have been run.
-    pub(super) fn complete_group<'r, R: Borrow<Rollout<'r>>>(
+    pub(super) fn complete_group<R: AsRollout>(
         &self,
         rollouts: &[R],
         group: &Group,
         rows: Vec<Row>,
-    ) -> RuleResults {
+    ) -> GroupState {
         self.with_samples(rollouts, group, |samples, _, limit| {
             self.score_rest(rollouts, group, samples, rows, limit)
         })
     }
 
     /// What compares the members, and the tasks for judges.
-    fn score_rest<'r, R: Borrow<Rollout<'r>>>(
+    fn score_rest<R: AsRollout>(
         &self,
         rollouts: &[R],
         group: &Group,
         samples: &[Sample<'_>],
         mut rows: Vec<Row>,
         limit: &WorkLimit<'_>,
-    ) -> RuleResults {
+    ) -> GroupState {
         let mut tasks = Vec::new();
-        for (index, branch) in self.plan.branches.iter().enumerate() {
-            self.score_together(index, branch, samples, &mut rows, limit);
+        for index in 0..self.plan.branches.len() {
+            self.score_together(index, samples, &mut rows, limit);
             let members: Vec<Member<'_>> = (samples.iter().zip(&group.members))
-                .map(|(sample, member)| Member { rollout: rollouts[*member].borrow(), text: sample.text })
+                .map(|(sample, member)| Member { rollout: rollouts[*member].as_rollout(), text: sample.text })
                 .collect();
             tasks.extend(build_judge_tasks(self, index, &members, &mut rows, |_| true));
         }
         if super::is_rules_only(self.plan) {
-            super::set_totals(self.plan, &mut rows);
+            super::totals::set_totals(self.plan, &mut rows);
         }
-        RuleResults { tasks, ..RuleResults::of(rows) }
+        GroupState { tasks, ..GroupState::of(rows) }
     }
 
     /// Hands on what rules see of the members of a group, and for each the first member with the same words: none where these
     /// cannot be looked at without a panic. A panic in the work is every member's.
-    fn with_samples<'r, R: Borrow<Rollout<'r>>>(
+    fn with_samples<R: AsRollout>(
         &self,
         rollouts: &[R],
         group: &Group,
-        work: impl FnOnce(&[Sample<'_>], &[Option<usize>], &WorkLimit<'_>) -> RuleResults,
-    ) -> RuleResults {
+        work: impl FnOnce(&[Sample<'_>], &[Option<usize>], &WorkLimit<'_>) -> GroupState,
+    ) -> GroupState {
         let guarded = || {
             let limit = self.limit();
             let originals = group::originals(rollouts, &group.members);
             let references = References::prepare(rollouts, &group.members);
             let text = |at: usize| {
-                let rollout: &Rollout<'_> = rollouts[group.members[at]].borrow();
+                let rollout: &Rollout<'_> = rollouts[group.members[at]].as_rollout();
                 catch_unwind(AssertUnwindSafe(|| Text::of(rollout))).ok()
             };
             let texts: Vec<Option<Text<'_>>> = (originals.iter().enumerate())
@@ -126,14 +145,14 @@ impl GroupScorer<'_> {
             let samples: Vec<Sample<'_>> = (group.members.iter().zip(&originals).enumerate())
                 .map(|(at, (member, original))| {
                     let text = texts[*original].as_ref().unwrap_or(&nothing);
-                    Sample::of(rollouts[*member].borrow(), text, references.of(at))
+                    Sample::of(rollouts[*member].as_rollout(), text, references.of(at))
                 })
                 .collect();
             let readable = |original: usize| texts[original].is_some().then_some(original);
             let originals: Vec<Option<usize>> = originals.into_iter().map(readable).collect();
             work(&samples, &originals, &limit)
         };
-        catch_unwind(AssertUnwindSafe(guarded)).unwrap_or_else(|_| RuleResults::panicked(rollouts, group))
+        catch_unwind(AssertUnwindSafe(guarded)).unwrap_or_else(|_| GroupState::panicked(rollouts, group))
     }
 
     /// Scores a rollout without its group.
@@ -147,9 +166,9 @@ impl GroupScorer<'_> {
             Some(index) => {
                 let branch = &self.plan.branches[index];
                 let mut row = Row::empty(index, branch.components.len(), sample.text.chars());
-                self.score_each(branch, sample, limit, &mut row);
+                self.score_each(index, sample, limit, &mut row);
                 if branch.turn_rewards.is_some() {
-                    self.score_turns(branch, sample, limit, &mut row);
+                    self.score_turns(index, sample, limit, &mut row);
                 }
                 row
             }
@@ -158,31 +177,21 @@ impl GroupScorer<'_> {
     }
 
     /// Applies the components that look at one rollout alone: gates first, then the others.
-    fn score_each(&self, branch: &Branch, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
-        let gates = branch.components.iter().enumerate().filter(|(_, component)| component.gate.is_some());
-        for (at, component) in gates {
-            let Scorer::Rule(Rule::Each(rule)) = &component.scorer else { continue };
-            let outcome = self.ask(rule, component.floor, sample, limit);
-            let closed = match (&component.gate, outcome.value()) {
-                (Some(gate), Some(value)) => value < gate.min,
-                _ => matches!(outcome, Outcome::Invalid(_)),
-            };
-            row.outcomes[at] = Some(outcome);
-            if closed {
-                row.details_mut().closed_by = Some(at);
-                return;
-            }
-        }
-        for (at, component) in branch.components.iter().enumerate() {
-            if let (Scorer::Rule(Rule::Each(rule)), None) = (&component.scorer, &row.outcomes[at]) {
-                row.outcomes[at] = Some(self.ask(rule, component.floor, sample, limit));
+    fn score_each(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
+        for gates in [true, false] {
+            let of_turn = |one: &ComponentRef<'_>| one.component.gate.is_some() == gates;
+            for one in ComponentRef::of_branch(self.plan, index).filter(of_turn) {
+                let Scorer::Rule(Rule::Each(rule)) = &one.component.scorer else { continue };
+                if one.is_asked(row, || sample.text.size()) {
+                    one.set_outcome(row, ask(rule, sample, limit));
+                }
             }
         }
     }
 
     /// Scores the state after each turn of the model, by the components that do that: the turn's own words as if they were the
     /// final ones.
-    fn score_turns(&self, branch: &Branch, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
+    fn score_turns(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
         let closed = row.closed_by().is_some();
         let details = row.details_mut();
         let Some(conversation) = sample.text.conversation() else {
@@ -193,52 +202,25 @@ impl GroupScorer<'_> {
         let own = parts.filter_map(|part| part.split_last().filter(|(turn, _)| turn.role == Role::Assistant));
         let turns: Vec<Text<'_>> = own.map(|(turn, before)| Text::of_turn(turn, before)).collect();
         details.turns = turns.len();
-        for (at, component) in branch.components.iter().enumerate().filter(|(_, one)| one.per_turn && !closed)
-        {
-            let Scorer::Rule(Rule::Each(rule)) = &component.scorer else { continue };
-            let state = |text| self.ask(rule, component.floor, &Sample { text, ..*sample }, limit).value();
-            details.states.push((at, turns.iter().map(state).collect()));
-        }
-    }
-
-    /// Applies one rule to one rollout, within the limits. A rule that panics is data.
-    fn ask(&self, rule: &EachRule, floor: f64, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
-        if let Some(code) = limit.reached() {
-            return Outcome::invalid(code);
-        }
-        if self.is_too_long(sample) && !rule.properties.any_length {
-            return Outcome::floored(floor, self.too_long());
-        }
-        match catch_unwind(AssertUnwindSafe(|| rule.score(sample))) {
-            Ok(outcome) => with_floor(outcome, floor),
-            Err(_) => Outcome::invalid(Code::Panic),
+        for one in ComponentRef::of_branch(self.plan, index).filter(|one| one.component.per_turn && !closed) {
+            let Scorer::Rule(Rule::Each(rule)) = &one.component.scorer else { continue };
+            let state = |text: &Text<'_>| {
+                let outcome = one.too_long(text.size());
+                let outcome = outcome.unwrap_or_else(|| ask(rule, &Sample { text, ..*sample }, limit));
+                one.with_floor(outcome).value()
+            };
+            details.states.push((one.at, turns.iter().map(state).collect()));
         }
     }
 
     /// Applies the components that look at the group as a whole, to the members whose gates are open.
-    fn score_together(
-        &self,
-        index: usize,
-        branch: &Branch,
-        samples: &[Sample<'_>],
-        rows: &mut [Row],
-        limit: &WorkLimit<'_>,
-    ) {
-        for (at, component) in branch.components.iter().enumerate() {
-            let Scorer::Rule(Rule::Group(rule)) = &component.scorer else { continue };
-            let mut asked = Vec::new();
-            for (member, row) in rows.iter_mut().enumerate() {
-                if row.branch != Some(index) || row.closed_by().is_some() {
-                    continue;
-                }
-                match self.is_too_long(&samples[member]) && !rule.properties.any_length {
-                    true => row.outcomes[at] = Some(Outcome::floored(component.floor, self.too_long())),
-                    false => asked.push(member),
-                }
-            }
+    fn score_together(&self, index: usize, samples: &[Sample<'_>], rows: &mut [Row], limit: &WorkLimit<'_>) {
+        for one in ComponentRef::of_branch(self.plan, index) {
+            let Scorer::Rule(Rule::Group(rule)) = &one.component.scorer else { continue };
+            let asked = one.asked(rows, |member| samples[member].text.size());
             let outcomes = self.ask_together(rule, &asked, samples, limit);
             for (member, outcome) in asked.into_iter().zip(outcomes) {
-                rows[member].outcomes[at] = Some(with_floor(outcome, component.floor));
+                one.set_outcome(&mut rows[member], outcome);
             }
         }
     }
@@ -275,25 +257,14 @@ impl GroupScorer<'_> {
             _ => all(Outcome::invalid(Code::Panic)),
         }
     }
-
-    fn is_too_long(&self, sample: &Sample<'_>) -> bool {
-        sample.text.size() > self.plan.longest_response
-    }
-
-    pub(super) fn too_long(&self) -> Reason {
-        Reason::new(
-            Code::ModelTooLong,
-            format!("The response is longer than the limit of {} bytes.", self.plan.longest_response),
-        )
-    }
 }
 
-/// The same outcome, but with the component's floor: a rule names the limit that was broken, and the recipe may have set
-/// another floor than the rule's own.
-pub(super) fn with_floor(outcome: Outcome, floor: f64) -> Outcome {
-    match outcome {
-        Outcome::Floored { reason, .. } => Outcome::floored(floor, reason),
-        other => other,
+/// Applies one rule to one rollout, within the limits. A rule that panics is data.
+fn ask(rule: &EachRule, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
+    match limit.reached() {
+        Some(code) => Outcome::invalid(code),
+        None => catch_unwind(AssertUnwindSafe(|| rule.score(sample)))
+            .unwrap_or_else(|_| Outcome::invalid(Code::Panic)),
     }
 }
 
@@ -305,10 +276,10 @@ struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    fn prepare<'r: 'a, R: Borrow<Rollout<'r>>>(rollouts: &'a [R], members: &[usize]) -> Self {
+    fn prepare<R: AsRollout>(rollouts: &'a [R], members: &[usize]) -> Self {
         let mut views: Vec<ReferenceView<'a>> = Vec::new();
         let of = members.iter().map(|member| {
-            let rollout: &'a Rollout<'r> = rollouts[*member].borrow();
+            let rollout: &'a Rollout<'a> = rollouts[*member].as_rollout();
             // A group mostly has one reference; a few are looked through, so that the work stays linear.
             let recent = views.len().saturating_sub(4);
             let known = views[recent..].iter().position(|view| view.is_of(rollout));

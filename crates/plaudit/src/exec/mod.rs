@@ -1,10 +1,12 @@
-//! Execution primitives of the engine: the thread pool, clocks, durations, deadlines and cancellation tokens.
+//! Execution primitives of the engine: the thread pool, the runtime, clocks, durations, deadlines and cancellation tokens.
 
 mod pool;
+mod runtime;
 pub(crate) mod single_flight;
 mod span;
 
 pub use pool::Pool;
+pub(crate) use runtime::SharedRuntime;
 pub use span::{SpanKind, SpanValue, TraceSpan};
 
 use crate::reason::Code;

@@ -1,10 +1,12 @@
 //! Thread pool of the engine (rayon), started with the first work that needs it.
 
 use super::lock;
+use futures_util::future::BoxFuture;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 /// The threads that groups are scored on. They start with the first batch that has more than one group.
@@ -49,6 +51,13 @@ impl Pool {
             Some(pool) => pool.spawn_fifo(job),
             None => job(),
         }
+    }
+
+    /// Has a future polled on the threads. One that panics is dropped.
+    pub(crate) fn run(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) {
+        let task = PoolTask { pool: Arc::clone(self), future: Mutex::new(Some(Box::pin(future))) };
+        let task = Arc::new(task);
+        self.spawn(move || task.poll());
     }
 
     /// As [`Pool::map`], for so many items by their places, but without a thread that waits: `then` gets what became of
@@ -120,6 +129,37 @@ impl Pool {
     }
 }
 
+/// A future that is polled on a pool.
+struct PoolTask {
+    pool: Arc<Pool>,
+    /// None while it is polled, and once it is done.
+    future: Mutex<Option<BoxFuture<'static, ()>>>,
+}
+
+impl PoolTask {
+    fn poll(self: Arc<Self>) {
+        let waker = Waker::from(Arc::clone(&self));
+        // Held while the future is polled, so that it is polled again where it is woken meanwhile.
+        let mut held = lock(&self.future);
+        let Some(mut future) = held.take() else { return };
+        if future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            *held = Some(future);
+        }
+    }
+}
+
+impl Wake for PoolTask {
+    /// A thread of the pool goes on with the future itself: what it has just done is what the future waited for, and others
+    /// may have been put in the queue since.
+    fn wake(self: Arc<Self>) {
+        if self.pool.is_own() {
+            return self.poll();
+        }
+        let pool = Arc::clone(&self.pool);
+        pool.spawn(move || self.poll());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +183,31 @@ mod tests {
         pool.spawn(|| panic!("a job"));
         pool.spawn(move || send.send("the next").unwrap());
         assert_eq!(receive.recv().unwrap(), "the next");
+    }
+
+    #[test]
+    fn a_future_goes_on_where_it_is_woken() {
+        let pool = Arc::new(Pool::new(Some(2)));
+        let (send, receive) = mpsc::channel();
+        let (wake, woken) = tokio::sync::oneshot::channel();
+        let (wake_again, woken_again) = tokio::sync::oneshot::channel();
+        let done = send.clone();
+        pool.run(async move {
+            let outside: u32 = woken.await.unwrap();
+            let inside: u32 = woken_again.await.unwrap();
+            done.send(outside + inside).unwrap();
+        });
+        pool.run(async { panic!("a future") });
+        wake.send(1).unwrap();
+        pool.spawn(move || wake_again.send(2).unwrap());
+        assert_eq!(receive.recv().unwrap(), 3);
+        let (_wake, never) = tokio::sync::oneshot::channel::<()>();
+        pool.run(async move {
+            let _send = send;
+            assert!(never.await.is_ok(), "a future that panics is dropped with all that it holds");
+        });
+        drop(_wake);
+        assert!(receive.recv().is_err());
     }
 
     #[test]

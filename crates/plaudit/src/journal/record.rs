@@ -1,9 +1,9 @@
-//! `Record` on top of the journal: what the judge client reads and writes.
+//! `Record` on top of the journal: what the judge client and the runner of programs read and write.
 
 use super::{Journal, JournalError, Judgment, JudgmentKey};
 use crate::exec::lock;
-use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
+use crate::record::{Allowance, CallGrant, Claim, Record, RecordSource};
 use futures_util::future::BoxFuture;
 use std::future::ready;
 use std::time::Duration;
@@ -42,12 +42,12 @@ impl Record for Journal {
 
     fn store<'a>(
         &'a self,
-        claim: Claim<'a>,
+        source: RecordSource<'a>,
         body: &[u8],
         latency: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>> {
-        let judgment = Judgment { body: body.to_vec(), latency, judge: claim.judge.to_owned() };
-        let ticket = self.record(&JudgmentKey::from(*claim.key), &judgment);
+        let judgment = Judgment { body: body.to_vec(), latency, judge: source.name().to_owned() };
+        let ticket = self.record(&JudgmentKey::from(*source.key()), &judgment);
         Box::pin(async move {
             let ticket = ticket.map_err(|error| full(&error))?;
             ticket.durable().await.map_err(|error| full(&error))

@@ -1,7 +1,7 @@
 //! Journal store: a local folder, or a Redis that several machines share.
 
 use super::{Journal, JournalError, Recovered};
-use crate::judge::client::Record;
+use crate::record::Record;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -428,22 +428,54 @@ impl ResolvedJudge {
     }
 
     /// What judges must have in common to share their limits: everything but what only requests carry.
+    ///
+    /// Every field is named, so that whoever adds one decides here what it is; a field that only requests carry and that is
+    /// forgotten would split the limits of a judge in two.
     pub(super) fn limits_key(&self) -> String {
-        let config = JudgeConfig {
-            kind: Endpoint::Chat,
-            base_url: None,
-            model: None,
-            api_key_env: None,
-            temperature: None,
-            max_tokens: None,
-            verdict: FormatConfig::Auto,
-            extra: Map::new(),
-            identity: None,
-            ..self.config.clone()
-        };
+        let Self {
+            name,
+            config,
+            base_urls,
+            identity,
+            timeout,
+            connect_timeout,
+            patience,
+            rest,
+            api_key: _,
+            header_keys,
+            proxies,
+        } = self;
+        let JudgeConfig {
+            kind: _,
+            base_url: _,
+            model: _,
+            api_key_env: _,
+            headers,
+            query,
+            proxy,
+            concurrency,
+            per_minute,
+            tokens_per_minute,
+            timeout: _,
+            connect_timeout: _,
+            attempts,
+            retries,
+            hedge,
+            patience: _,
+            temperature: _,
+            max_tokens: _,
+            verdict: _,
+            extra: _,
+            budget,
+            price,
+            identity: _,
+        } = config;
         // A key does not show in the description, but makes a judge another one.
         let keys: Vec<_> = self.secrets().map(|key| blake3::hash(key.reveal().as_bytes())).collect();
-        format!("{:?} {keys:?}", Self { config, ..self.clone() })
+        let asked = (name, identity, base_urls, proxy, proxies, headers, header_keys, query, keys);
+        let waits = (timeout, connect_timeout, patience, rest);
+        let limits = (concurrency, per_minute, tokens_per_minute, attempts, retries, hedge, budget, price);
+        format!("{asked:?} {waits:?} {limits:?}")
     }
 }
 
@@ -651,7 +683,18 @@ mod tests {
         let key = |config: JudgeConfig| ResolvedJudge::new("main", config).expect("a judge").limits_key();
         let warm = JudgeConfig { temperature: Some(1.0), verdict: FormatConfig::Json, ..config() };
         assert_eq!(key(config()), key(warm));
-        assert_ne!(key(config()), key(JudgeConfig { concurrency: 7, ..config() }));
+        let others = [
+            JudgeConfig { concurrency: 7, ..config() },
+            JudgeConfig { per_minute: Some(7), ..config() },
+            JudgeConfig { hedge: 0.5, ..config() },
+            JudgeConfig { timeout: "7s".to_owned(), ..config() },
+            JudgeConfig { proxy: Some("none".to_owned()), ..config() },
+            JudgeConfig {
+                budget: Some(BudgetConfig { calls: Some(7), ..BudgetConfig::default() }),
+                ..config()
+            },
+        ];
+        others.into_iter().for_each(|other| assert_ne!(key(config()), key(other)));
         let mut keyed = ResolvedJudge::new("main", config()).expect("a judge");
         keyed.api_key = Some(Secret::new("sk-hidden"));
         assert_ne!(keyed.limits_key(), key(config()));

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// A loaded custom reward, with the parameters of one component.
 pub trait Custom: Send + Sync {
-    /// The range, the floor and the limits: by default any number, the floor 0, and responses of any length.
+    /// The range, the floor and the limits: by default any number, and the floor 0 for responses that are too long.
     fn properties(&self) -> Properties {
         let range = Range::new(f64::NEG_INFINITY, f64::INFINITY);
-        Properties { floor: 0.0, any_length: true, ..Properties::new(range) }
+        Properties { floor: 0.0, ..Properties::new(range) }
     }
 
     /// Whether it compares the members of a group, and so needs the group whole.

@@ -3,12 +3,11 @@
 
 use futures_util::future::join_all;
 use plaudit::judge::answer::{QuestionKind, reply};
-use plaudit::judge::client::{
-    CallOutcome, JudgeClient, JudgeRegistry, Network, Query, Record, Request, Tally,
-};
+use plaudit::judge::client::{CallOutcome, JudgeClient, JudgeRegistry, Query, Request, Tally};
 use plaudit::judge::config::{AddressConfig, JudgeConfig, ResolvedJudge};
 use plaudit::judge::{AnswerFormat, AnswerLocation, AnswerParser, ExpectedAnswer, Reply, Usage, Verdict};
 use plaudit::reason::{Code, Reason};
+use plaudit::record::{Network, Record};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -246,7 +245,7 @@ fn a_dropped_call_closes_its_socket_and_leaves_no_task() {
     let mock = Mock::start(&[]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let record = Arc::new(plaudit::judge::client::MemoryRecord::default());
+        let record = Arc::new(plaudit::record::MemoryRecord::default());
         let caller = client(
             vec![judge(JudgeConfig { timeout: "60s".to_owned(), ..config(&mock.url("ok")) })],
             record,
@@ -287,7 +286,7 @@ fn a_dropped_call_closes_its_socket_and_leaves_no_task() {
 fn a_replay_asks_nobody() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let record = Arc::new(plaudit::judge::client::MemoryRecord::default());
+        let record = Arc::new(plaudit::record::MemoryRecord::default());
         let caller = client(vec![spec("http://127.0.0.1:9/v1")], record, Network::Replay);
         let sample = &samples("replay", 1)[0];
         let asked = caller.ask(0, sample, Instant::now() + Duration::from_secs(9)).await;

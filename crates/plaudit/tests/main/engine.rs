@@ -1,18 +1,21 @@
 //! The engine's main path: input order, parallelism, gates, routes, deadlines, limits, duplicates.
 
-use plaudit::engine::Engine;
+use plaudit::engine::{Engine, EngineOptions};
 use plaudit::error::RunError;
 use plaudit::exec::Clock;
-use plaudit::outcome::{Fact, OutcomeKind};
+use plaudit::outcome::{Fact, Info, Outcome, OutcomeKind};
 use plaudit::plan::Plan;
 use plaudit::reason::Code;
 use plaudit::recipe::Recipe;
+use plaudit::record::Network;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
+use plaudit::rule::Sample;
+use plaudit::rule::custom::{Custom, CustomCall, CustomKind};
 use plaudit::statistics::breakdown::Breakdown;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(crate) fn plan(yaml: &str) -> Plan {
@@ -243,6 +246,61 @@ limits: { response_bytes: 64 }
         (report.rows[0].total.kind(), report.rows[0].total.value()),
         (OutcomeKind::Floored, Some(-7.0))
     );
+}
+
+/// A reward of the caller's that remembers what it is shown.
+struct Shown(Arc<Mutex<Vec<String>>>);
+
+impl Custom for Shown {
+    fn compares(&self) -> bool {
+        false
+    }
+
+    fn score(&self, groups: &[Vec<Sample<'_>>], _: &CustomCall) -> Vec<Vec<Outcome>> {
+        let one = |sample: &Sample<'_>| {
+            self.0.lock().unwrap().push(sample.text.as_str().to_owned());
+            Outcome::scored(1.0, Info::none())
+        };
+        groups.iter().map(|group| group.iter().map(one).collect()).collect()
+    }
+}
+
+#[test]
+fn custom_rewards_are_not_shown_what_is_too_long() {
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let kind = CustomKind {
+        name: "shown".to_owned(),
+        page: String::new(),
+        schema: json!({ "type": "object", "properties": {}, "required": [] }),
+        build: {
+            let shown = Arc::clone(&shown);
+            Box::new(move |_| Ok(Box::new(Shown(Arc::clone(&shown)))))
+        },
+    };
+    let yaml = "components: { mine: { reward: shown, floor: -2.0 } }\nlimits: { response_bytes: 4 }\n";
+    let plan = Recipe::from_yaml(yaml).unwrap().plan_with(&[kind]).unwrap();
+    let report = Engine::new(plan).unwrap().score(&[Rollout::new("long"), Rollout::new("longer")]).unwrap();
+    assert_eq!(*shown.lock().unwrap(), ["long"]);
+    assert_eq!(report.rows[0].total.value(), Some(1.0));
+    let long = report.rows[1].outcomes[0].as_ref().unwrap();
+    assert_eq!((long.kind(), long.value()), (OutcomeKind::Floored, Some(-2.0)));
+    assert_eq!(long.reason().unwrap().code, Code::ModelTooLong);
+}
+
+#[test]
+fn a_program_too_long_to_run_closes_its_gate() {
+    let yaml = "components:
+  tests: { reward: code, gate: { min: 1.0, total: -1.0 } }
+  length: { reward: kimi.length }
+limits: { response_bytes: 4 }
+";
+    let options = EngineOptions { network: Network::Replay, ..EngineOptions::default() };
+    let engine = Engine::open(plan(yaml), &options).unwrap();
+    let report = engine.score(&[Rollout::new("longer"), Rollout::new("longer")]).unwrap();
+    for row in &report.rows {
+        assert_eq!((row.closed_by(), row.total.value()), (Some(0), Some(-1.0)));
+        assert_eq!(row.outcomes[1], None);
+    }
 }
 
 /// Every shipped recipe over the shipped example, with every judge out of reach: each rollout has exactly one outcome,

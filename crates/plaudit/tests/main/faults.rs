@@ -7,10 +7,10 @@ use crate::caller::{Line, Mock, Run, Sample, Tls, client, config, judge, run, sa
 use crate::timing::until;
 use futures_util::future::{join, join_all};
 use plaudit::judge::Verdict;
-use plaudit::judge::client::{MemoryRecord, Network, Record};
 use plaudit::judge::config::{BudgetConfig, JudgeConfig, Price, ResolvedJudge};
 use plaudit::judge::secret::Secret;
 use plaudit::reason::Code;
+use plaudit::record::{MemoryRecord, Network, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

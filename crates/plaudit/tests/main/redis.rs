@@ -4,9 +4,9 @@ use crate::caller::{self, Mock, Run, Sample, config, run, samples};
 use crate::redis_server::Server;
 use crate::timing::until;
 use plaudit::journal::{JournalError, Recovered, Redis, Store};
-use plaudit::judge::client::{Claim, MemoryRecord, Record};
 use plaudit::judge::config::{BudgetConfig, JudgeConfig, Price};
 use plaudit::reason::Code;
+use plaudit::record::{Claim, MemoryRecord, Record, RecordSource};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -353,7 +353,7 @@ fn facts_and_sums_are_there_for_all_machines() {
     });
     let question = [7; 32];
     let claim = Claim { key: &question, judge: "judge", request_id: 1 };
-    runtime.block_on(one.store(claim, b"{}", Duration::ZERO)).unwrap();
+    runtime.block_on(one.store(RecordSource::Judge(claim), b"{}", Duration::ZERO)).unwrap();
     assert_eq!(runtime.block_on(other.get(&question)).unwrap().as_deref(), Some(&b"{}"[..]));
     let counts: BTreeMap<&str, u64> =
         BTreeMap::from([("one", one.judgments()), ("other", other.judgments())]);

@@ -5,8 +5,8 @@ use super::{Pending, Redis, key, key_of, spent_key};
 use crate::exec::lock;
 use crate::journal::entry::{Entry, JudgmentKey};
 use crate::journal::{JournalError, RedisError};
-use crate::judge::client::{Allowance, CallGrant, Claim, Record};
 use crate::reason::{Code, Reason};
+use crate::record::{Allowance, CallGrant, Claim, Record, RecordSource};
 use futures_util::future::BoxFuture;
 use redis::Cmd;
 use std::sync::Arc;
@@ -164,16 +164,20 @@ impl Record for Redis {
 
     fn store<'a>(
         &'a self,
-        claim: Claim<'a>,
+        source: RecordSource<'a>,
         body: &[u8],
         latency: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>> {
-        let question = JudgmentKey::from(*claim.key);
-        let sealed = self.sealed(&Entry::Judgment { key: question, latency, judge: claim.judge, body });
-        let keys = [key_of("judgment", claim.key), key_of("claim", claim.key), key("judgments")];
+        let (of, judge) = (source.key(), source.name());
+        let sealed = self.sealed(&Entry::Judgment { key: JudgmentKey::from(*of), latency, judge, body });
+        let keys = [key_of("judgment", of), key_of("claim", of), key("judgments")];
+        let claimed_by = match &source {
+            RecordSource::Judge(claim) => self.request_id(claim),
+            RecordSource::Program(_) => String::new(),
+        };
         let mut command = invoke(&self.scripts.keep, &keys);
         let written = sealed.and_then(|sealed| {
-            command.arg(self.request_id(&claim)).arg(sealed);
+            command.arg(claimed_by).arg(sealed);
             let (connection, pending) = (Arc::clone(&self.connection), Pending::new(&self.pending));
             // It is paid for, so it is stored even if no caller waits for it any more.
             Ok(self.connection.handle()?.spawn(async move {

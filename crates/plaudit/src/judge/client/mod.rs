@@ -14,7 +14,6 @@ mod parameters;
 mod permit;
 mod query;
 mod rate_limit;
-mod record;
 mod registry;
 mod request;
 mod tally;
@@ -25,7 +24,6 @@ mod usage;
 
 pub use formats::FormatChoice;
 pub use query::{Query, Request};
-pub use record::{Allowance, CallGrant, Claim, MemoryRecord, Record};
 pub use registry::{JudgeEvent, JudgeLog, JudgeRegistry};
 pub use tally::Tally;
 pub use transport::JudgeSetupError;
@@ -35,6 +33,7 @@ use crate::exec::{TraceSpan, lock};
 use crate::judge::answer::{AnswerFormat, Usage, Verdict};
 use crate::judge::config::ResolvedJudge;
 use crate::reason::{Code, Reason};
+use crate::record::{Network, Record};
 use admission::{CallRequest, Lane, Rejected, with_last};
 use call_span::CallSpan;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
@@ -48,15 +47,6 @@ use tokio::time::Instant;
 
 /// What the keys of judgments begin with. It changes when the meaning of a judgment does.
 const PROTOCOL: &[u8] = b"plaudit judgment 1";
-
-/// Whether judges may be asked at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Network {
-    /// What is not recorded is asked.
-    Live,
-    /// Only what is recorded is answered.
-    Replay,
-}
 
 /// What came of a call.
 #[derive(Debug, Clone)]

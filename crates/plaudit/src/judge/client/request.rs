@@ -5,13 +5,13 @@ use super::call_error::{CallError, Objection, Retry};
 use super::judge_state::JudgeState;
 use super::permit::{CallReport, Permit};
 use super::query::{Query, Request};
-use super::record::{Allowance, CallGrant, Claim, Record};
 use super::transport::{Outgoing, TransportError};
-use super::{JudgeClient, Network, Progress, key};
+use super::{JudgeClient, Progress, key};
 use crate::exec::lock;
 use crate::exec::single_flight::{FlightRole, follow};
 use crate::judge::answer::{AnswerFormat, Usage, Verdict};
 use crate::reason::{Code, Reason};
+use crate::record::{Allowance, CallGrant, Claim, Network, Record, RecordSource};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -142,7 +142,8 @@ impl<'q> PendingRequest<'q> {
             let error = match result {
                 Ok(fetched) => {
                     let answered = Instant::now();
-                    let stored = self.record.store(self.claim(), &fetched.body, fetched.latency).await;
+                    let source = RecordSource::Judge(self.claim());
+                    let stored = self.record.store(source, &fetched.body, fetched.latency).await;
                     self.state.waited_for_journal(answered.elapsed());
                     stored.map_err(Rejected::Failed)?;
                     in_flight.stored = true;

@@ -2,14 +2,14 @@
 
 use super::judge_state::JudgeState;
 use super::query::{Query, Request};
-use super::record::{Allowance, CallGrant, Claim, MemoryRecord, Record};
 use super::transport::{HttpReply, Outgoing, Transport, TransportError};
-use super::{CallOutcome, ClientJudge, JudgeClient, Network};
+use super::{CallOutcome, ClientJudge, JudgeClient};
 use crate::exec::lock;
 use crate::judge::answer::{AnswerFormat, QuestionKind, Usage, Verdict};
 use crate::judge::config::{AddressConfig, BudgetConfig, JudgeConfig, Price, ResolvedJudge};
 use crate::judge::secret::Secret;
 use crate::reason::{Code, Reason};
+use crate::record::{Allowance, CallGrant, Claim, MemoryRecord, Network, Record, RecordSource};
 use futures_util::future::{BoxFuture, join_all};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -344,11 +344,11 @@ impl Record for SlowDisk {
 
     fn store<'a>(
         &'a self,
-        claim: Claim<'a>,
+        source: RecordSource<'a>,
         body: &[u8],
         took: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>> {
-        let stored = self.0.store(claim, body, took);
+        let stored = self.0.store(source, body, took);
         Box::pin(async move {
             sleep(Duration::from_millis(self.1)).await;
             stored.await

@@ -22,7 +22,7 @@ impl JudgeRunner {
     ) {
         let count = questions.len();
         let failed = move |code: Code| (0..count).map(|_| Err(Reason::from(code))).collect();
-        let Some(runtime) = self.shared.runtime(self.threads) else { return then(failed(Code::Stopped)) };
+        let Some(runtime) = self.runtime.get(self.threads) else { return then(failed(Code::Stopped)) };
         let (runner, component) = (Arc::clone(self), component.to_owned());
         let asked = runtime.spawn(async move {
             let settings = runner.client.judge(judge);

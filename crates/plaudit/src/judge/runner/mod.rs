@@ -3,18 +3,17 @@
 
 mod ask;
 mod estimate;
-mod shared;
 
 pub use estimate::{CostEstimate, OversizedGroup};
-pub use shared::SharedResources;
 
 use super::answer::{AnswerFormat, Verdict};
-use super::client::{CallOutcome, JudgeClient, Network, Record, UsageMeter};
+use super::client::{CallOutcome, JudgeClient, JudgeRegistry, UsageMeter};
 use super::config::ResolvedJudge;
 use super::session::JudgeSession;
 use crate::error::RunError;
-use crate::exec::{CancelToken, SpanKind, TraceSpan};
+use crate::exec::{CancelToken, SharedRuntime, SpanKind, TraceSpan};
 use crate::reason::{Code, Reason};
+use crate::record::{Network, Record};
 use futures_util::future::join_all;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -86,15 +85,17 @@ pub struct CallTranscript {
 }
 
 /// What a runner needs beside its judges.
-pub(crate) struct RunnerOptions {
-    /// Where judgments are stored; in memory where nothing is given.
-    pub(crate) record: Option<Arc<dyn Record>>,
+pub(crate) struct RunnerOptions<'r> {
+    /// Where judgments are stored.
+    pub(crate) record: Arc<dyn Record>,
     /// What delimiters, labels and nonces are derived from.
     pub(crate) secret: [u8; 32],
     pub(crate) network: Network,
     /// Whether calls are only counted.
     pub(crate) dry: bool,
-    pub(crate) shared: Arc<SharedResources>,
+    /// The judges that are known already.
+    pub(crate) registry: &'r JudgeRegistry,
+    pub(crate) runtime: Arc<SharedRuntime>,
     /// How long a group may take once it is admitted.
     pub(crate) timeout: Duration,
     /// How many threads may ask.
@@ -109,7 +110,7 @@ const CALLS_A_THREAD: usize = 64;
 pub(crate) struct JudgeRunner {
     pub(crate) client: JudgeClient,
     secret: [u8; 32],
-    shared: Arc<SharedResources>,
+    runtime: Arc<SharedRuntime>,
     timeout: Duration,
     threads: usize,
     /// What would be asked, where calls are only counted.
@@ -118,21 +119,20 @@ pub(crate) struct JudgeRunner {
 
 impl fmt::Debug for JudgeRunner {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("JudgeRunner").field("shared", &self.shared).finish_non_exhaustive()
+        out.debug_struct("JudgeRunner").field("threads", &self.threads).finish_non_exhaustive()
     }
 }
 
 impl JudgeRunner {
     /// A runner for judges, which tasks name by their indices.
-    pub(crate) fn new(judges: Vec<ResolvedJudge>, options: RunnerOptions) -> Result<Self, RunError> {
-        let RunnerOptions { record, secret, network, dry, shared, timeout, threads } = options;
+    pub(crate) fn new(judges: Vec<ResolvedJudge>, options: RunnerOptions<'_>) -> Result<Self, RunError> {
+        let RunnerOptions { record, secret, network, dry, registry, runtime, timeout, threads } = options;
         let in_flight: usize = judges.iter().map(|judge| judge.config.concurrency).sum();
         let threads = (in_flight / CALLS_A_THREAD).min(threads).max(FEWEST_THREADS);
-        let record = record.unwrap_or_else(|| Arc::clone(&shared.record) as Arc<dyn Record>);
-        let client = JudgeClient::new(judges, record, network, &shared.registry)
+        let client = JudgeClient::new(judges, record, network, registry)
             .map_err(|error| RunError::NoConnections(error.to_string()))?;
         let estimates = dry.then(|| Mutex::new(Vec::new()));
-        Ok(Self { client, secret, shared, timeout, threads, estimates })
+        Ok(Self { client, secret, runtime, timeout, threads, estimates })
     }
 
     /// Whether calls are only counted.
@@ -158,7 +158,7 @@ impl JudgeRunner {
         options: &RunOptions,
         then: impl FnOnce(Vec<JudgeTaskResult>) + Send + 'static,
     ) {
-        let runtime = match self.shared.runtime(self.threads) {
+        let runtime = match self.runtime.get(self.threads) {
             Some(runtime) if !self.is_dry() => runtime,
             runtime => {
                 if let Some(runtime) = runtime {

@@ -1,5 +1,5 @@
-//! Record of judgments: the trait that the client stores calls and replies through (the journal implements it), and a
-//! bounded in-memory record that lasts as long as the process.
+//! Record: what was paid or waited for, namely the replies of judges and the results of programs. The journal implements the trait;
+//! a bounded record in memory lasts as long as the process.
 
 use crate::exec::lock;
 use crate::reason::{Code, Reason};
@@ -8,6 +8,15 @@ use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
+
+/// Whether what is not recorded may be got: whether judges are asked and programs run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// What is not recorded is asked, and run.
+    Live,
+    /// Only what is recorded is answered.
+    Replay,
+}
 
 /// One request to one judge.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +27,33 @@ pub struct Claim<'a> {
     pub judge: &'a str,
     /// A number that no other request of this process has.
     pub request_id: u64,
+}
+
+/// Whose result is stored.
+#[derive(Debug, Clone, Copy)]
+pub enum RecordSource<'a> {
+    /// That of a judge, which replied to this request.
+    Judge(Claim<'a>),
+    /// That of the program with this key. Nobody claims a program: equal ones have equal results.
+    Program(&'a [u8; 32]),
+}
+
+impl<'a> RecordSource<'a> {
+    /// The key under which the result is found.
+    pub const fn key(&self) -> &'a [u8; 32] {
+        match self {
+            Self::Judge(claim) => claim.key,
+            Self::Program(key) => key,
+        }
+    }
+
+    /// The name that stands beside the result in a journal.
+    pub const fn name(&self) -> &'a str {
+        match self {
+            Self::Judge(claim) => claim.judge,
+            Self::Program(_) => "sandbox",
+        }
+    }
 }
 
 /// What a call may take, for a record that several processes write.
@@ -42,11 +78,11 @@ pub enum CallGrant {
     Elsewhere,
 }
 
-/// Stores calls and their replies. Where it cannot be written, nothing is sent.
+/// Stores calls with their replies, and the results of programs. Where it cannot be written, nothing is sent.
 ///
 /// What returns no future is handed over and written soon.
 pub trait Record: Send + Sync {
-    /// The body of a stored judgment.
+    /// The body of a stored judgment or result.
     fn get<'a>(&'a self, key: &'a [u8; 32]) -> BoxFuture<'a, Result<Option<Vec<u8>>, Reason>>;
 
     /// Records that a call is about to be sent. It is called before every one.
@@ -62,10 +98,10 @@ pub trait Record: Send + Sync {
         self.get(key)
     }
 
-    /// Stores a judgment; resolves when it would survive a crash.
+    /// Stores a judgment or a result; resolves when it would survive a crash.
     fn store<'a>(
         &'a self,
-        claim: Claim<'a>,
+        source: RecordSource<'a>,
         body: &[u8],
         latency: Duration,
     ) -> BoxFuture<'a, Result<(), Reason>>;
@@ -157,8 +193,13 @@ impl Record for MemoryRecord {
         Box::pin(ready(Ok(CallGrant::Granted)))
     }
 
-    fn store<'a>(&'a self, claim: Claim<'a>, body: &[u8], _: Duration) -> BoxFuture<'a, Result<(), Reason>> {
-        self.memory().judgments.put(*claim.key, body.to_vec(), body.len() + 64, HELD);
+    fn store<'a>(
+        &'a self,
+        source: RecordSource<'a>,
+        body: &[u8],
+        _: Duration,
+    ) -> BoxFuture<'a, Result<(), Reason>> {
+        self.memory().judgments.put(*source.key(), body.to_vec(), body.len() + 64, HELD);
         Box::pin(ready(Ok(())))
     }
 
