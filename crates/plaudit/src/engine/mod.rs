@@ -4,6 +4,15 @@
 //! the texts on other threads: borrowed text allows that only while the caller blocks (`Pool::map`), and a batch without a
 //! waiting thread must own its text (`Pool::map_then`). From [`Engine::judge`] on, both take the same path.
 
+#[cfg_attr(
+    not(feature = "code"),
+    allow(
+        dead_code,
+        unreachable_code,
+        unused_variables,
+        reason = "there are no programs, and what follows one is known not to run"
+    )
+)]
 mod code;
 mod custom;
 mod judged;
@@ -15,6 +24,7 @@ pub use crate::judge::runner::SharedResources;
 pub use options::{EngineOptions, ScoreOptions};
 pub use prescore::Prescored;
 
+use crate::code::Tier;
 use crate::compose::turn_rewards::TurnRewards;
 use crate::compose::{self, Cause, Combine, Total};
 use crate::error::RunError;
@@ -30,7 +40,6 @@ use crate::rollout::Rollout;
 use code::{CodeRunner, Programs};
 use custom::Questions;
 use judged::{JudgedRows, PendingJudgments, RuleResults, TaskOutcomes};
-use plaudit_box::Tier;
 use rules::GroupScorer;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
