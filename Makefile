@@ -209,13 +209,17 @@ test-sdist: sdist
 package:
 	$(CARGO) package --locked --workspace --exclude plaudit-python $(PACKAGE_FLAGS)
 
-# Compiles the engine with no feature, with each one alone, and as it is by default; the other crates have none of their own.
+# Compiles the engine with no feature, with each one alone, and as it is by default; all crates with none, which is how the others pass
+# them on; and all for macOS, where its standard library can be had.
 check-features:
 	$(CARGO) clippy --locked -p plaudit --lib --no-default-features -- -D warnings
-	for feature in huggingface jieba redis tiktoken tls redis,tls; do \
+	for feature in code huggingface instructions jieba math redis tiktoken tls redis,tls; do \
 		$(CARGO) clippy --locked -p plaudit --lib --no-default-features --features $$feature -- -D warnings || exit 1; \
 	done
 	$(CARGO) clippy --locked -p plaudit --lib -- -D warnings
+	$(CARGO) clippy --locked --workspace --no-default-features -- -D warnings
+	$(CARGO) test --locked -p plaudit --lib --no-default-features reward_of_a_feature
+	.ci/check-macos
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --workspace --exclude plaudit-python --all-features
 
 # Writes THIRD-PARTY.txt anew: the licences of what is linked in. A test fails where it is out of date.

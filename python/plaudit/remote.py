@@ -17,6 +17,7 @@ import random
 import socket
 import ssl
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -131,10 +132,7 @@ class Service:
         Example:
             >>> service.recipe("math")["compares"]
         """
-        try:
-            offered = self._request("GET", "/v1/recipes", within=STARTUP_S)["recipes"]
-        except _Unreachable as error:
-            raise ServiceError(0, "engine.unreachable", str(error)) from error
+        offered = self._reach("GET", "/v1/recipes", within=STARTUP_S)["recipes"]
         for recipe in offered:
             if recipe["name"] == name:
                 return recipe
@@ -181,19 +179,38 @@ class Service:
             answer = self._request("POST", "/v1/score", body)
         except _Unreachable as error:
             return [Result.invalid("engine.unreachable", str(error))] * count
-        unread = {error["index"]: error for error in answer.get("errors") or ()}
-        results = iter(answer["results"])
-        answers = [
-            Result.invalid(unread[at]["code"], unread[at]["message"])
-            if at in unread
-            else _result(next(results))
-            for at in range(count)
-        ]
-        if next(results, None) is not None:
-            raise ServiceError(
-                200, "http.protocol", f"{self.url} answered with more results than it was asked for"
-            )
-        return answers
+        return _placed(self.url, answer["results"], answer.get("errors") or (), count)
+
+    def submit_job(
+        self,
+        recipe: str,
+        rollouts: Sequence[Mapping[str, Any]],
+        *,
+        run: str | None = None,
+        step: int | None = None,
+        validate: bool | None = None,
+        key: str | None = None,
+    ) -> Job:
+        """Hands in rollouts that the service scores in the background, also over its restarts: an evaluation, or a whole file.
+
+        Args:
+            recipe, rollouts, run, step, validate: As for `score`. All go in one request.
+            key: What names the job. The same key with the same rollouts is the same job; where it is None, each call makes one.
+
+        Returns:
+            The `Job`.
+
+        Raises:
+            ServiceError: The service refuses the job, or cannot be reached.
+
+        Example:
+            >>> service.submit_job("math", rollouts).results()
+        """
+        asked = _given(recipe=recipe, run=run, step=step, validate=validate)
+        asked["rollouts"] = [dict(rollout) for rollout in rollouts]
+        # With a key, a request whose answer was lost can be sent once more.
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        return Job(self, self._reach("POST", "/v1/jobs", _written(asked), headers=headers)["job"])
 
     def join(
         self,
@@ -242,20 +259,36 @@ class Service:
             return Result.invalid("engine.unreachable", str(error))
         return _result(answer["result"], partial=bool(answer.get("partial")))
 
-    def _request(self, method: str, path: str, body: bytes | None = None, within: float = math.inf) -> Any:
-        """The response of the service; retries until the deadline where that may help."""
+    def _reach(self, method: str, path: str, body: bytes | None = None, **options: Any) -> Any:
+        """The response of a service that must be there."""
+        try:
+            return self._request(method, path, body, **options)
+        except _Unreachable as error:
+            raise ServiceError(0, "engine.unreachable", str(error)) from error
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        within: float = math.inf,
+        headers: Mapping[str, str] | None = None,
+        lines: bool = False,
+    ) -> Any:
+        """The response of the service, JSON or lines of it; retries until the deadline where that may help."""
         within = min(self.timeout, within)
         end = time.monotonic() + within
         pause, problem = 0.25, "no answer"
         while True:
             wait: float | None = None
             try:
-                status, again, text = self._send(method, path, body, end)
+                status, again, text = self._send(method, path, body, end, headers or {})
             except (OSError, http.client.HTTPException) as error:
                 problem = _describe(error)
             else:
                 if status < 300:
-                    return _read(self.url, status, text)
+                    return _read(self.url, status, text, lines)
                 refused = _error(self.url, status, text)
                 if status not in RETRYABLE:
                     raise refused
@@ -277,9 +310,11 @@ class Service:
             here.warned_at = now
             _log.warning("plaudit: %s", message)
 
-    def _send(self, method: str, path: str, body: bytes | None, end: float) -> tuple[int, str | None, bytes]:
+    def _send(
+        self, method: str, path: str, body: bytes | None, end: float, more: Mapping[str, str]
+    ) -> tuple[int, str | None, bytes]:
         """One attempt, and a second one at once where a reused connection turns out to be closed."""
-        headers = self._headers(body)
+        headers = {**self._headers(body), **more}
         while True:
             connection, reused = self._take()
             try:
@@ -321,6 +356,78 @@ class Service:
         return headers
 
 
+class Job:
+    """A job of a service: rollouts that are scored in the background. One that is known by its id is `Job(service, id)`.
+
+    Args:
+        service: The service that has it.
+        id: Its id.
+    """
+
+    def __init__(self, service: Service, id: str) -> None:
+        self.service, self.id = service, id
+
+    def __repr__(self) -> str:
+        return f"<plaudit.remote.Job {self.id} at {self.service.url}>"
+
+    def status(self) -> dict[str, Any]:
+        """How far it is: its `state` (`waiting`, `running`, `done`, `cancelled` or `failed`), `rollouts`, `scored`, `message`.
+
+        Raises:
+            ServiceError: The service has no such job, or cannot be reached.
+        """
+        return self.service._reach("GET", f"/v1/jobs/{self.id}")
+
+    def wait(self, timeout: float = math.inf) -> dict[str, Any]:
+        """Waits until it is over, and gives its status.
+
+        Raises:
+            TimeoutError: It is not over after `timeout` seconds. It goes on.
+            ServiceError: As for `status`.
+        """
+        end, pause = time.monotonic() + timeout, 0.1
+        while (status := self.status())["state"] in ("waiting", "running"):
+            if time.monotonic() + pause > end:
+                raise TimeoutError(f"job {self.id} is {status['state']} after {timeout:g} s")
+            time.sleep(pause)
+            pause = min(2.0 * pause, _MAX_PAUSE_S)
+        return status
+
+    def results(self, timeout: float = math.inf) -> list[Result]:
+        """Waits until it is done, and gives one `Result` a rollout, in their order.
+
+        Raises:
+            TimeoutError: As for `wait`.
+            ServiceError: It was cancelled or failed, or cannot be reached.
+        """
+        status = self.wait(timeout)
+        if status["state"] != "done":
+            why = f": {status['message']}" if status.get("message") else ""
+            raise ServiceError(
+                409, f"job.{status['state']}", f"{self.service.url}: job {self.id} is {status['state']}{why}"
+            )
+        lines: list[dict[str, Any]] = []
+        total = status["rollouts"] + status["bad"]
+        # A page at a time, so that no response is too large for the service.
+        while len(lines) < total:
+            query = f"?from={len(lines)}&limit={MAX_ROLLOUTS}"
+            page = self.service._reach("GET", f"/v1/jobs/{self.id}/results{query}", lines=True)
+            if not page:
+                break
+            lines += page
+        scored = [line for line in lines if "error" not in line]
+        unread = [{"index": line["index"], **line["error"]} for line in lines if "error" in line]
+        return _placed(self.service.url, scored, unread, total)
+
+    def cancel(self) -> dict[str, Any]:
+        """Cancels it; one that is over is deleted with its results. Gives its status.
+
+        Raises:
+            ServiceError: As for `status`.
+        """
+        return self.service._reach("DELETE", f"/v1/jobs/{self.id}")
+
+
 def _describe(error: Exception) -> str:
     """Why a request failed, with an explanation of common errors."""
     meanings = (
@@ -353,6 +460,22 @@ def _result(written: Mapping[str, Any], partial: bool = False) -> Result:
         written.get("turn_rewards"),
         partial=partial,
     )
+
+
+def _placed(url: str, scored: Sequence[Any], unread: Sequence[Any], count: int) -> list[Result]:
+    """The results of rollouts in their order, with those that could not be read in their places."""
+    errors = {error["index"]: error for error in unread}
+    if len(scored) + len(errors) != count:
+        raise ServiceError(
+            200,
+            "http.protocol",
+            f"{url} answered with {len(scored)} results and {len(errors)} errors for {count} rollouts",
+        )
+    results = iter(scored)
+    return [
+        Result.invalid(errors[at]["code"], errors[at]["message"]) if at in errors else _result(next(results))
+        for at in range(count)
+    ]
 
 
 def _given(**fields: Any) -> dict[str, Any]:
@@ -389,9 +512,9 @@ def _seconds(header: str | None) -> float | None:
     return float(header) if header is not None and header.isdecimal() else None
 
 
-def _read(url: str, status: int, text: bytes) -> Any:
+def _read(url: str, status: int, text: bytes, lines: bool) -> Any:
     try:
-        return json.loads(text)
+        return [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
     except ValueError:
         raise ServiceError(
             status, "http.protocol", f"{url} answered {status} with something that is not JSON"

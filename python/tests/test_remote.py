@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import plaudit
 import pytest
+from conftest import BINARY
 from plaudit import Result
-from plaudit.remote import Service, ServiceError
+from plaudit.remote import Job, Service, ServiceError
 
 SCORED = {"id": "a", "group": "g", "total": 0.5, "outcome": "scored", "components": {}}
 
@@ -49,7 +54,7 @@ class Stage:
                 self.end_headers()
                 self.wfile.write(text)
 
-            do_GET = do_POST
+            do_GET = do_DELETE = do_POST
 
             def log_message(self, *said: Any) -> None:
                 pass
@@ -236,3 +241,84 @@ def test_wrong_settings_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("NO_SUCH_TOKEN", raising=False)
     with pytest.raises(ServiceError, match="NO_SUCH_TOKEN"):
         Service("http://127.0.0.1:1", token_env="NO_SUCH_TOKEN").score("math", [{"response": "x"}])
+
+
+def job(state: str, **status: Any) -> tuple[int, dict[str, str], Any]:
+    return 200, {}, {"job": "j", "state": state, "rollouts": 2, "bad": 1, "message": None, **status}
+
+
+def lines(*said: Any) -> tuple[int, dict[str, str], Any]:
+    return 200, {}, b"".join(json.dumps(line).encode() + b"\n" for line in said)
+
+
+def test_a_job_is_waited_for_and_read_in_pages(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plaudit.remote.time.sleep", lambda _: None)
+    wrong = {"index": 1, "error": {"code": "input.response", "message": "no text"}}
+    pages = lines(SCORED, {**SCORED, "total": 0.25}), lines(wrong)
+    at = stage(job("waiting"), (503, {}, {}), job("waiting"), job("running"), job("done"), *pages)
+    mine = Service(at.url).submit_job("math", [{"response": "x"}, {"response": 1}, {"response": "y"}], step=2)
+    got = mine.results()
+    assert [answer.total for answer in got] == [0.5, None, 0.25]
+    assert got[1] == Result.invalid("input.response", "no text")
+    paths = [path for path, _, _ in at.asked]
+    assert paths[0] == "/v1/jobs" and paths[1:5] == ["/v1/jobs/j"] * 4
+    assert paths[5:] == [f"/v1/jobs/j/results?from={first}&limit=4096" for first in (0, 2)]
+    assert at.asked[0][2]["step"] == 2 and len(at.asked[0][2]["rollouts"]) == 3
+
+
+def test_a_job_whose_answer_is_lost_is_made_once(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plaudit.remote.time.sleep", lambda _: None)
+    at = stage((503, {}, {}), job("waiting"))
+    service = Service(at.url)
+    service.submit_job("math", [{"response": "x"}])
+    service.submit_job("math", [{"response": "x"}], key="eval-7")
+    first, again, named = (headers["Idempotency-Key"] for _, headers, _ in at.asked)
+    assert first == again and len(first) == 32 and named == "eval-7"
+
+
+def test_a_job_without_results_says_why(stage: Callable[..., Stage]) -> None:
+    failed = Job(Service(stage(job("failed", message="nothing could be scored")).url), "j")
+    with pytest.raises(ServiceError, match="is failed: nothing could be scored") as raised:
+        failed.results()
+    assert raised.value.code == "job.failed"
+    with pytest.raises(TimeoutError, match="running after 0 s"):
+        Job(Service(stage(job("running")).url), "j").wait(0.0)
+    short = stage(job("done"), lines(SCORED), lines())
+    with pytest.raises(ServiceError, match="1 results and 0 errors for 3 rollouts"):
+        Job(Service(short.url), "j").results()
+    away = Service("http://127.0.0.1:9", timeout=0.01)
+    with pytest.raises(ServiceError, match="gave no answer"):
+        Job(away, "j").status()
+
+
+def test_a_job_of_a_real_service(tmp_path: Path) -> None:
+    command = [os.path.abspath(BINARY), "serve", "--bind", "127.0.0.1:0", "--state", "state"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            service = Service(served.stdout.readline().strip(), timeout=60.0)
+            rollouts: list[dict[str, Any]] = [
+                {
+                    "prompt": "6 * 7?",
+                    "response": "<think>Six sevens.</think><answer>42</answer>",
+                    "reference": "42",
+                },
+                {"response": 3},
+                {"prompt": "6 * 7?", "response": "forty-one", "reference": "42"},
+            ]
+            mine = service.submit_job("quickstart", rollouts, key="once")
+            assert service.submit_job("quickstart", rollouts, key="once").id == mine.id
+            right, unread, wrong = mine.results(timeout=60.0)
+            assert unread.outcome == "invalid" and unread.reason is not None
+            assert right.total is not None and wrong.total is not None and right.total > wrong.total
+            assert [right, wrong] == service.score("quickstart", [rollouts[0], rollouts[2]])
+            assert mine.cancel()["state"] == "done"
+            with pytest.raises(ServiceError, match="404|job"):
+                mine.status()
+        finally:
+            served.send_signal(signal.SIGINT)
+        assert served.wait(60) == 0

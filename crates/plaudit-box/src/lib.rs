@@ -34,25 +34,51 @@
 //! | B | Landlock, seccomp, rlimits; one process with threads, no file can be written | Docker and Kubernetes by default |
 //! | None | rlimits alone | only where an operator says so |
 
-// In the order of the path of a job.
-mod sandbox;
-mod slot;
+// What a sandbox is asked and what it says, on every system.
 mod job;
+mod options;
 mod report;
-mod layout;
-mod scratch;
-mod streams;
-mod launch;
-mod namespaces;
-mod child;
-mod attack;
-mod filter;
-mod landlock;
-mod supervise;
-mod usage;
-mod guard;
-mod sys;
 
+// The sandbox, in the order of the path of a job.
+#[cfg(target_os = "linux")]
+mod sandbox;
+#[cfg(target_os = "linux")]
+mod slot;
+#[cfg(target_os = "linux")]
+mod layout;
+#[cfg(target_os = "linux")]
+mod scratch;
+#[cfg(target_os = "linux")]
+mod streams;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
+mod child;
+#[cfg(target_os = "linux")]
+mod attack;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
+mod supervise;
+#[cfg(target_os = "linux")]
+mod usage;
+#[cfg(target_os = "linux")]
+mod guard;
+#[cfg(target_os = "linux")]
+mod layer;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::Sandbox;
 pub use job::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult};
+pub use options::{Options, Tier};
 pub use report::{LayerReport, SandboxReport};
-pub use sandbox::{Options, Sandbox, Tier};
+#[cfg(target_os = "linux")]
+pub use sandbox::Sandbox;

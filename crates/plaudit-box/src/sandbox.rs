@@ -9,6 +9,7 @@ use crate::landlock;
 use crate::launch::{self, Blueprint, INSIDE, Started};
 use crate::layout::{self, WORK};
 use crate::namespaces::Namespaces;
+use crate::options::{Options, Tier};
 use crate::report::{LayerReport, SandboxReport};
 use crate::scratch::{Scratch, write_files};
 use crate::slot::{Seat, Slot, Slots};
@@ -20,59 +21,9 @@ use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
-
-/// How much isolates a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// Namespaces, with everything of tier B but its files.
-    A,
-    /// Landlock, seccomp and limits.
-    B,
-    /// Limits alone: a program can read and write what the engine can.
-    None,
-}
-
-impl std::fmt::Display for Tier {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::A => "A",
-            Self::B => "B",
-            Self::None => "none",
-        })
-    }
-}
-
-/// How a sandbox is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The tier; without it the best one that withstands the attacks. [`Tier::None`] is used only when it is named here.
-    pub tier: Option<Tier>,
-    /// How many programs run at once; more jobs wait. A pair counts as one.
-    pub slots: usize,
-    /// Folders and files that programs may read besides the system's own, such as that of an interpreter.
-    pub read_only: Vec<PathBuf>,
-    /// As root, boxes belong to this user and the 999 after it, one for each slot of each sandbox of the host as far as they reach: the
-    /// kernel counts processes by their user, and one box must not use up the number of another. They should own nothing.
-    pub first_user: u32,
-    /// Where tier B keeps the files of its boxes.
-    pub scratch: PathBuf,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            tier: None,
-            slots: std::thread::available_parallelism().map_or(1, usize::from),
-            read_only: Vec::new(),
-            // Above ordinary users and below those that systemd allocates.
-            first_user: 59_000,
-            scratch: std::env::temp_dir(),
-        }
-    }
-}
 
 /// Runs programs in boxes of one tier. Any thread may use it.
 pub struct Sandbox {

@@ -1,5 +1,6 @@
 //! Fenced code blocks of a response by their language, and the program among them: the last one.
 
+#[cfg(feature = "run")]
 use crate::language::Language;
 use std::borrow::Cow;
 
@@ -28,6 +29,7 @@ impl<'r> FencedBlock<'r> {
 
 /// The last closed block that names the language, or else the last text between marks inside of lines that does, or else the last
 /// closed block that names none. Code that is indented as its fence is comes without that.
+#[cfg(feature = "run")]
 pub fn extract<'r>(response: &'r str, language: &Language) -> Option<Cow<'r, str>> {
     let (mut named, mut bare) = (None, None);
     each_block(response, &language.fences, |block| {
@@ -39,6 +41,7 @@ pub fn extract<'r>(response: &'r str, language: &Language) -> Option<Cow<'r, str
 
 /// The last text between three backticks with the language's name after them, and the next three: where a fence does not stand
 /// alone on its line, as in `<answer>```python`, or is indented as an item of a list.
+#[cfg(feature = "run")]
 fn marked<'r>(response: &'r str, names: &[impl AsRef<str>]) -> Option<FencedBlock<'r>> {
     const MARK: &str = "```";
     // Before this, all is read.
@@ -133,7 +136,7 @@ fn kind(info: &str, names: &[impl AsRef<str>]) -> Kind {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "run"))]
 mod tests {
     use super::*;
 

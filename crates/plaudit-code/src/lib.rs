@@ -27,31 +27,52 @@
 //!   score.
 //! - All text is untrusted: parsers are linear or bounded, and nothing that a response says is evaluated outside the box.
 
-// In the order of the path of a response.
-mod extract;
-mod cases;
-mod task_code;
-mod free_names;
-mod granted;
-mod assertion;
-mod script;
-mod livecodebench;
-mod language;
-mod execute;
-mod compare;
-mod value;
+// What needs no sandbox.
 pub mod exact;
+mod extract;
+
+// In the order of the path of a response.
+#[cfg(feature = "run")]
+mod cases;
+#[cfg(feature = "run")]
+mod task_code;
+#[cfg(feature = "run")]
+mod free_names;
+#[cfg(feature = "run")]
+mod granted;
+#[cfg(feature = "run")]
+mod assertion;
+#[cfg(feature = "run")]
+mod script;
+#[cfg(feature = "run")]
+mod livecodebench;
+#[cfg(feature = "run")]
+mod language;
+#[cfg(feature = "run")]
+mod execute;
+#[cfg(feature = "run")]
+mod compare;
+#[cfg(feature = "run")]
+mod value;
+#[cfg(feature = "run")]
 mod python;
+#[cfg(feature = "run")]
 mod names;
+#[cfg(feature = "run")]
 mod prelude;
 
-pub use cases::{Case, Tests, TestsError};
-pub use compare::same_output;
-pub use execute::{Credit, Execution, Isolation, Program, TestResult, Verdict, execute};
-pub use extract::{FencedBlock, extract, fenced_blocks};
-pub use granted::GivenNodes;
-pub use language::{Language, Languages};
-pub use livecodebench::UNPACKED_LIMIT;
-pub use names::{BoundName, NameKind};
-pub use python::{PythonParser, Syntax};
-pub use value::{Equality, PyValue};
+pub use extract::{FencedBlock, fenced_blocks};
+
+#[cfg(feature = "run")]
+pub use crate::{
+    cases::{Case, Tests, TestsError},
+    compare::same_output,
+    execute::{Credit, Execution, Isolation, Program, TestResult, Verdict, execute},
+    extract::extract,
+    granted::GivenNodes,
+    language::{Language, Languages},
+    livecodebench::UNPACKED_LIMIT,
+    names::{BoundName, NameKind},
+    python::{PythonParser, Syntax},
+    value::{Equality, PyValue},
+};

@@ -2,8 +2,12 @@
 
 use crate::cases::TestsError;
 use crate::exact;
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Read;
 
@@ -77,35 +81,16 @@ impl<'de, F: FnMut(Value) -> Result<(), TestsError>> Visitor<'de> for Items<'_, 
     }
 }
 
-/// The bytes of Base64 with the standard alphabet; line breaks are left out.
+/// The bytes of Base64 with the standard alphabet; line breaks are left out, and padding may be missing.
 fn base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count, mut padding) = (0_u32, 0_u32, 0);
-    for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
-        let value = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            b'=' => {
-                padding += 1;
-                continue;
-            }
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-            bits &= (1 << count) - 1;
-        }
-        if padding > 0 {
-            return None;
-        }
+    const LENIENT: GeneralPurposeConfig =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let mut letters = Cow::Borrowed(text.trim());
+    if letters.contains(|letter: char| letter.is_ascii_whitespace()) {
+        letters.to_mut().retain(|letter| !letter.is_ascii_whitespace());
     }
-    (padding <= 2 && bits == 0 && count < 6 && !bytes.is_empty()).then_some(bytes)
+    let bytes = GeneralPurpose::new(&STANDARD, LENIENT).decode(letters.as_bytes()).ok()?;
+    (!bytes.is_empty()).then_some(bytes)
 }
 
 /// The text of a pickle that holds one text and nothing else, of any protocol since the first.

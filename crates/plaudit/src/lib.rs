@@ -72,6 +72,10 @@ pub mod text;
 pub mod tokenizer;
 
 /// Runs the programs of responses against their tests in a sandbox.
+#[cfg(feature = "code")]
+pub mod code;
+#[cfg(not(feature = "code"))]
+#[path = "code/absent.rs"]
 pub mod code;
 
 /// LLM judges: rewards, prompts, answers, client and runner.

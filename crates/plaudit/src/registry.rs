@@ -128,6 +128,19 @@ impl RewardEntry<'static> {
     }
 }
 
+/// The rewards that a feature of this crate has: the feature, whether this build has it, and every name and alias.
+const FEATURES: [(&str, bool, &[&str]); 3] = [
+    ("code", cfg!(feature = "code"), &["code_execution", "code", "code_style", "code_syntax_check"]),
+    ("instructions", cfg!(feature = "instructions"), &["instructions", "language"]),
+    ("math", cfg!(feature = "math"), &["math_verify_reward", "math", "choice"]),
+];
+
+/// The feature without which this build has no reward of that name.
+pub(crate) fn missing_feature(name: &str) -> Option<&'static str> {
+    let missing = FEATURES.iter().find(|(_, built, names)| !built && names.contains(&name));
+    missing.map(|(feature, ..)| *feature)
+}
+
 impl<'k> RewardEntry<'k> {
     /// The reward of that name or alias, first among the custom rewards of this recipe.
     pub(crate) fn find_among(name: &str, custom: &'k [CustomKind]) -> Option<Self> {
@@ -188,5 +201,35 @@ impl<'k> RewardEntry<'k> {
     /// The reward with default parameters; none where it cannot be loaded with the defaults alone.
     pub fn with_defaults(self) -> Option<Scorer> {
         self.build(json!({}), &mut ResourceCache::default()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::Recipe;
+
+    #[test]
+    fn a_reward_of_a_feature_is_there_or_refused_by_its_name() {
+        for (feature, built, names) in FEATURES {
+            for name in names {
+                let entry = RewardEntry::find(name);
+                let recipe =
+                    Recipe::from_yaml(&format!("components: {{ a: {{ reward: {name} }} }}")).unwrap();
+                if built {
+                    // Every name that the entry has, so that none is unknown where it is left out.
+                    let entry = entry.unwrap();
+                    let all = std::iter::once(entry.name()).chain(entry.aliases().iter().copied());
+                    assert!(all.into_iter().all(|known| names.contains(&known)), "{name}");
+                    assert_eq!(missing_feature(name), None);
+                } else {
+                    let refused = recipe.plan().unwrap_err().to_string();
+                    let code =
+                        if feature == "code" { "sandbox.unavailable" } else { "recipe.missing_feature" };
+                    assert!(entry.is_none() && refused.contains(code), "{name}: {refused}");
+                    assert!(refused.contains(&format!("build it with the feature {feature}")), "{refused}");
+                }
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the sandbox with real programs, in each tier; as root, the same again as an ordinary user.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod attacks;

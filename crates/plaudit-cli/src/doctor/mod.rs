@@ -3,6 +3,10 @@
 
 mod data;
 mod judges;
+#[cfg(feature = "code")]
+mod sandbox;
+#[cfg(not(feature = "code"))]
+#[path = "sandbox_absent.rs"]
 mod sandbox;
 mod solutions;
 

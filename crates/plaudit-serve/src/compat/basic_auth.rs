@@ -1,39 +1,25 @@
 //! HTTP basic authentication for clients that cannot send a header: their URL holds the token, `http://trainer:TOKEN@host:7717/...`,
 //! of which every HTTP library makes a user and a password.
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// Base64 with or without padding, as clients write it.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
 /// The bearer header of the token in a basic authentication header; none where it is none.
 pub(crate) fn bearer(header: &[u8]) -> Option<Vec<u8>> {
     let (scheme, coded) = header.split_at_checked(6)?;
     if !scheme.eq_ignore_ascii_case(b"basic ") {
         return None;
     }
-    let decoded = decode(coded.trim_ascii())?;
+    let decoded = LENIENT.decode(coded.trim_ascii()).ok()?;
     let colon = decoded.iter().position(|byte| *byte == b':')?;
     Some([b"Bearer ", &decoded[colon + 1..]].concat())
-}
-
-/// Decodes base 64 (RFC 4648, section 4); too little to depend on a crate for.
-fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let (mut bytes, mut bits, mut held) = (Vec::with_capacity(text.len() * 3 / 4), 0u32, 0u32);
-    for letter in text {
-        let value = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6) | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-            bits &= (1 << held) - 1;
-        }
-    }
-    (held < 6 && bits == 0).then_some(bytes)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod task;
 pub use code_execution::CodeReward;
 pub use executor::{HostReport, SandboxPolicy, SandboxUnavailable, probe};
 pub use plaudit_box::{LayerReport, SandboxReport, Tier};
+pub(crate) use plaudit_code::{Language, Verdict};
 
 use crate::reward::Registration;
 

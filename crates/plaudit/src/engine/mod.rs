@@ -2,6 +2,15 @@
 //! report. A batch takes it whether its caller waits (`score`) or not (`submit`).
 
 mod batch;
+#[cfg_attr(
+    not(feature = "code"),
+    allow(
+        dead_code,
+        unreachable_code,
+        unused_variables,
+        reason = "there are no programs, and what follows one is known not to run"
+    )
+)]
 mod code;
 mod custom;
 mod eligibility;
@@ -17,6 +26,7 @@ pub use options::{EngineOptions, ScoreOptions};
 pub use prescore::Prescored;
 pub use shared::SharedResources;
 
+use crate::code::Tier;
 use crate::error::RunError;
 use crate::exec::{CancelToken, Clock, Monotonic, Pool, SpanKind, TraceSpan};
 use crate::group::{self, Group, Key};
@@ -31,7 +41,6 @@ use batch::{Batch, LentBatch, SubmittedBatch};
 use code::CodeRunner;
 use futures_util::FutureExt as _;
 use group_state::GroupState;
-use plaudit_box::Tier;
 use rules::GroupScorer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

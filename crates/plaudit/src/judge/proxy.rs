@@ -79,6 +79,7 @@ impl Proxy {
     }
 
     /// Whether its own certificate is checked.
+    #[cfg(feature = "tls")]
     pub(super) fn is_encrypted(&self) -> bool {
         self.shown.starts_with("https://")
     }

@@ -8,7 +8,7 @@ use crate::judge::config::ResolvedJudge;
 use crate::judge::rewards::principle_sets::preset;
 use crate::recipe::file::{self, ComponentConfig, RecipeFile, ReferencePart};
 use crate::recipe::{Node, Recipe, RecipeError, RecipeErrors, Tree, check, closest, did_you_mean};
-use crate::registry::RewardEntry;
+use crate::registry::{RewardEntry, missing_feature};
 use crate::rule::Rule;
 use crate::rule::custom::CustomKind;
 use crate::tokenizer::ResourceCache;
@@ -278,6 +278,10 @@ impl<'r> Resolver<'r> {
         let entry = RewardEntry::find_among(name, self.custom)
             .or_else(|| preset(name).and_then(|_| RewardEntry::find("principle")));
         if entry.is_none() {
+            if let Some(feature) = missing_feature(name) {
+                self.errors.push(left_out(path, name, feature).at(reward.line));
+                return None;
+            }
             let custom = self.custom.iter().map(|kind| kind.name.as_str());
             let fix = did_you_mean(name, custom).or_else(|| did_you_mean(name, RewardEntry::names()));
             let fix = fix.unwrap_or_else(|| {
@@ -454,6 +458,13 @@ fn remove(value: &mut Value, path: &str) {
     if let Some(Value::Object(map)) = parent {
         map.remove(key);
     }
+}
+
+/// The error for a reward that this build lacks.
+fn left_out(path: String, name: &str, feature: &str) -> RecipeError {
+    let message = format!("this plaudit was built without the reward {name:?}");
+    let code = if feature == "code" { "sandbox.unavailable" } else { "recipe.missing_feature" };
+    RecipeError::new(code, path, message).fixed_by(format!("build it with the feature {feature}"))
 }
 
 /// The scope that a component reads: what the recipe says, or the reward's own default; none where it has no choice.

@@ -10,13 +10,20 @@ pub mod accuracy;
 pub mod action_loop;
 pub mod arguments;
 mod assignment;
+#[cfg(feature = "math")]
 pub mod choice;
+#[cfg(feature = "math")]
 mod choice_answer;
+#[cfg(feature = "math")]
 mod choice_options;
+#[cfg(feature = "math")]
 mod choice_original;
+#[cfg(feature = "code")]
 mod code_blocks;
 pub mod code_patch_similarity;
+#[cfg(feature = "code")]
 pub mod code_style;
+#[cfg(feature = "code")]
 pub mod code_syntax_check;
 pub mod contains;
 pub mod correct;
@@ -26,13 +33,17 @@ mod document;
 pub mod exact_set;
 mod expected_calls;
 pub mod f1_score;
+#[cfg(feature = "instructions")]
 pub mod instructions;
 mod json_schema;
 pub mod kimi_length;
+#[cfg(feature = "instructions")]
 pub mod language;
 pub mod length;
 pub mod length_penalty;
+#[cfg(feature = "math")]
 mod math_references;
+#[cfg(feature = "math")]
 pub mod math_verify_reward;
 pub mod ngram_repetition_penalty;
 pub mod number_accuracy;
@@ -83,18 +94,24 @@ use std::sync::Arc;
 pub const RULES: &[Registration<Rule>] = &[
     Registration::of::<accuracy::Accuracy>(),
     Registration::of::<action_loop::ActionLoop>(),
+    #[cfg(feature = "math")]
     Registration::of::<choice::Choice>(),
     Registration::of::<code_patch_similarity::CodePatchSimilarity>(),
+    #[cfg(feature = "code")]
     Registration::of::<code_style::CodeStyle>(),
+    #[cfg(feature = "code")]
     Registration::of::<code_syntax_check::CodeSyntaxCheck>(),
     Registration::of::<contains::Contains>(),
     Registration::of::<dapo_overlong::DapoOverlong>(),
     Registration::of::<exact_set::ExactSet>(),
     Registration::of::<f1_score::F1Score>(),
+    #[cfg(feature = "instructions")]
     Registration::of::<instructions::Instructions>(),
     Registration::of::<kimi_length::KimiLength>(),
+    #[cfg(feature = "instructions")]
     Registration::of::<language::ResponseLanguage>(),
     Registration::of::<length_penalty::LengthPenalty>(),
+    #[cfg(feature = "math")]
     Registration::of::<math_verify_reward::MathVerifyReward>(),
     Registration::of::<ngram_repetition_penalty::NgramRepetitionPenalty>(),
     Registration::of::<number_accuracy::NumberAccuracy>(),

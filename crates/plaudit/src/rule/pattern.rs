@@ -26,6 +26,7 @@ pub(super) struct Searcher {
 }
 
 /// How many bytes the searches for all matches of a row's patterns may look at, at most: some fifteen milliseconds.
+#[cfg(feature = "math")]
 const MOST_BYTES: usize = 1 << 23;
 
 impl Searcher {
@@ -66,12 +67,14 @@ impl Searcher {
     }
 
     /// How many groups the pattern has.
+    #[cfg(feature = "math")]
     pub(super) fn groups(&self) -> usize {
         self.regex.captures_len() - 1
     }
 
     /// The last of all matches that do not overlap, from left to right: what its first group holds, or all of it where
     /// the pattern has no group. An error where that would be slow; `work` is what searches before this one have done.
+    #[cfg(feature = "math")]
     pub(super) fn last<'t>(&self, text: &'t str, work: &mut usize) -> Result<Option<&'t str>, Code> {
         let (mut last, mut from) = (None, 0);
         while let Some(found) = self.search_at(text, from, work)? {

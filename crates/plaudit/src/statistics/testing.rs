@@ -1,7 +1,7 @@
 //! Test statistics of code rewards: how often each verdict was given, and the CPU time of a test.
 
 use super::distribution::Distribution;
-use plaudit_code::Verdict;
+use crate::code::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -2,6 +2,9 @@
 //! score.
 
 use super::sanitize::{ascii_lookalike, is_open_angle, is_special_token, is_tag, starts_with_lookalike};
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use rapidhash::RapidHashMap;
 use std::sync::LazyLock;
 
@@ -283,21 +286,23 @@ fn blobs(text: &str) -> impl Iterator<Item = String> {
         .filter_map(|run| decoded(run.as_bytes().get(..MOST_BLOBS).unwrap_or(run.as_bytes())))
 }
 
+/// Of a run cut anywhere: neither padding nor the last bits need to be right.
 fn decoded(run: &[u8]) -> Option<String> {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' | b'-' => 62,
-        _ => 63,
+    const LENIENT: GeneralPurpose = GeneralPurpose::new(
+        &STANDARD,
+        GeneralPurposeConfig::new()
+            .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+            .with_decode_allow_trailing_bits(true),
+    );
+    // Six bits alone are no byte.
+    let whole = run.len() - usize::from(run.len() % 4 == 1);
+    let plain = |byte: &u8| match byte {
+        b'-' => b'+',
+        b'_' => b'/',
+        byte => *byte,
     };
-    let mut bytes = Vec::with_capacity(run.len() * 3 / 4);
-    for chunk in run.chunks(4) {
-        let value = chunk.iter().fold(0u32, |value, byte| (value << 6) | u32::from(digit(*byte)));
-        let value = value << (6 * (4 - chunk.len()));
-        bytes.extend_from_slice(&value.to_be_bytes()[1..chunk.len()]);
-    }
-    String::from_utf8(bytes).ok()
+    let letters: Vec<u8> = run[..whole].iter().map(plain).collect();
+    String::from_utf8(LENIENT.decode(letters).ok()?).ok()
 }
 
 #[cfg(test)]
