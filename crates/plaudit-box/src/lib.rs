@@ -56,3 +56,8 @@ mod sys;
 pub use job::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult};
 pub use report::{LayerReport, SandboxReport};
 pub use sandbox::{Options, Sandbox, Tier};
+
+/// The example of the README, which is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

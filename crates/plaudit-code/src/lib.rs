@@ -55,3 +55,8 @@ pub use livecodebench::UNPACKED_LIMIT;
 pub use names::{BoundName, NameKind};
 pub use python::{PythonParser, Syntax};
 pub use value::{Equality, PyValue};
+
+/// The example of the README, which is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
