@@ -126,6 +126,19 @@ impl Options {
         let value = RBig::from_str_decimal(mantissa).ok()?;
         let scale = RBig::from(10u8).pow(isize::try_from(exponent).ok()?);
         let value = value * scale;
-        (value.sign() == dashu_int::Sign::Positive).then_some(value)
+        (value > RBig::ZERO).then_some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tolerance_is_above_zero() {
+        assert_eq!(Options::tolerance_of(0.0), None);
+        assert_eq!(Options::tolerance_of(-0.5), None);
+        assert_eq!(Options::tolerance_of(f64::NAN), None);
+        assert_eq!(Options::tolerance_of(0.01), Options::tolerance_from("1e-2"));
     }
 }
