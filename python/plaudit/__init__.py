@@ -24,7 +24,9 @@ from plaudit.single_reward import Aggregate, SingleReward, aggregate, recipes, r
 from plaudit.trainer_functions import trl_function, verl_function
 
 if TYPE_CHECKING:
-    from plaudit import instructions, math, sandbox
+    from plaudit import instructions as instructions
+    from plaudit import math as math
+    from plaudit import sandbox as sandbox
 
 __all__ = [
     "Aggregate",

@@ -141,7 +141,7 @@ def explain(
 
     Example:
         >>> explain("a, b", ["punctuation:no_comma"])[0].message
-        'There is no comma.'
+        'There is no comma of any script.'
     """
     readable, found = _plaudit.instructions_explain(response, constraints, prompt, dict(options))
 
@@ -212,7 +212,10 @@ def register(id: str, function: Any = None, *, checks: str | None = None) -> Any
     def add(function: Any) -> Any:
         if not callable(function):
             raise ArgumentError(f"{id}: a function is wanted, not {type(function).__name__}")
-        text, *parameters = inspect.signature(function).parameters.values() or (None,)
+        try:
+            text, *parameters = inspect.signature(function).parameters.values() or (None,)
+        except ValueError:
+            raise ArgumentError(f"{id}: the parameters of the function are not known") from None
         if text is None or text.kind not in (text.POSITIONAL_ONLY, text.POSITIONAL_OR_KEYWORD):
             raise ArgumentError(f"{id}: the function takes the text as its first parameter")
         for each in parameters:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import functools
+import inspect
 import json
 import multiprocessing
 import os
@@ -24,6 +26,7 @@ from conftest import ROOT
 from plaudit import instructions, math, sandbox
 from plaudit.instructions import check, check_many
 from plaudit.math import explain, extract, parse, verify, verify_many
+from test_package import check_docstring
 
 GOLDEN = ROOT / "golden"
 PAGE = "docs/guide/verifiers.md"
@@ -56,18 +59,33 @@ def test_modules_are_loaded_when_they_are_used():
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_functions_describe_their_arguments(module: Any):
+    for name in module.__all__:
+        if inspect.isfunction(thing := getattr(module, name)):
+            check_docstring(name, thing)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_examples_of_docstrings_give_what_they_say(module: Any):
+    if module is sandbox and not isolates():
+        pytest.skip("nothing isolates programs here")
     failed, tried = doctest.testmod(module)
     assert failed == 0 and tried >= 5
 
 
-@pytest.mark.parametrize("title", ["Math", "Instructions", "Programs", "Many at once, with any reward", "In a trainer"])
+@pytest.mark.parametrize(
+    "title", ["Math", "Instructions", "Programs", "Many at once, with any reward", "In a trainer"]
+)
 def test_the_guide(title: str):
+    if title == "Programs" and not isolates():
+        pytest.skip("nothing isolates programs here")
     documented.run(PAGE, title)
 
 
 def test_the_table_of_differences_of_the_guide():
-    text = (ROOT / PAGE).read_text(encoding="utf-8").partition("## What changes if you replace math_verify")[2]
+    text = (
+        (ROOT / PAGE).read_text(encoding="utf-8").partition("## What changes if you replace math_verify")[2]
+    )
     rows = re.findall(r"^\|[^|]*\| `([^|]*)` \| `([^|]*)` \| (\w+) \| (\w+) \|$", text, re.M)
     assert len(rows) > 12
     for gold, answer, _, wanted in rows:
@@ -85,7 +103,11 @@ def test_math_vectors_have_the_verdicts_of_the_reward():
     scored = plaudit.reward("math").score_many(RESPONSES, references=GOLDS)
     equal = verify_many(GOLDS, RESPONSES, unparsable_reference="false").tolist()
     assert equal == [each.value == 1.0 for each in scored]
-    settled = [(row["truth"] == 1) == said for row, said in zip(VECTORS, equal, strict=True) if row["truth"] is not None]
+    settled = [
+        (row["truth"] == 1) == said
+        for row, said in zip(VECTORS, equal, strict=True)
+        if row["truth"] is not None
+    ]
     assert len(settled) > 1500 and sum(settled) >= 0.99 * len(settled)
 
 
@@ -128,7 +150,7 @@ def test_options_are_those_of_the_reward():
         ("5 cm", "5", {"units": "strict"}),
         ("1,2", "2,1", {"order": "strict"}),
         ("\\pi", "3.14", {"tolerance": 0.01}),
-        ("4", "<think>4", {"think": "keep"}),
+        ("4", "<think>\\boxed{4}", {"think": "keep"}),
     ]
     for gold, answer, options in cases:
         plain, with_options = verify(gold, answer), verify(gold, answer, **options)
@@ -138,9 +160,14 @@ def test_options_are_those_of_the_reward():
 
 def test_parts_of_a_response():
     found = parse("Zwölf: \\boxed{ \\frac{1}{2} }")
-    assert found and found.kind == "expression" and found.rule == "box" and found.why is None
+    assert found and (found.text, found.kind, found.rule, found.why) == (
+        "\\frac{1}{2}",
+        "expression",
+        "box",
+        None,
+    )
     assert found.span is not None and "\\frac{1}{2}" in found.source[slice(*found.span)]
-    assert extract("nothing") is None and not parse("nothing")
+    assert extract("I cannot say.") is None and not parse("I cannot say.")
     assert parse("\\boxed{1/0").why == "math.unbalanced"
     assert len(extract("x" * 9 + " \\boxed{" + "1" * 500 + "}") or "") == 500
     assert pickle.loads(pickle.dumps(found)) == found
@@ -172,7 +199,10 @@ def test_mistakes_of_the_caller_are_named(call: Callable[[], object], message: s
 def test_a_gold_that_cannot_be_read_can_equal_nothing():
     assert verify("1/0", "1/0", unparsable_reference="false") is False
     assert explain("1/0", "1/0", unparsable_reference="false").why == "unparsable_reference"
-    assert verify_many([["1/0", "4"], "1/0"], ["4", "4"], unparsable_reference="false").tolist() == [True, False]
+    assert verify_many([["1/0", "4"], "1/0"], ["4", "4"], unparsable_reference="false").tolist() == [
+        True,
+        False,
+    ]
 
 
 def test_columns_may_be_arrays():
@@ -197,7 +227,9 @@ def test_instruction_vectors_are_answered_as_published(mode: Any):
             continue  # The published checker draws what is missing at random.
         usable.append(row)
         asked.append([one])
-    said = check_many([row["response"] for row in usable], asked, semantics="original", mode=mode, think="keep")
+    said = check_many(
+        [row["response"] for row in usable], asked, semantics="original", mode=mode, think="keep"
+    )
     wrong = [
         row["id"]
         for row, verdict in zip(usable, said, strict=True)
@@ -230,20 +262,25 @@ def test_thoughts_and_prompts():
     assert "never ends" in instructions.explain("<think>a", no_comma)[0].message
     repeat = [("combination:repeat_prompt", {})]
     assert check("Say it. Done.", repeat, prompt="Say it.") == [True]
-    assert check("Done.", [("combination:repeat_prompt", {"prompt_to_repeat": "Say it."})], prompt="Done.") == [False]
+    assert check(
+        "Done.", [("combination:repeat_prompt", {"prompt_to_repeat": "Say it."})], prompt="Done."
+    ) == [False]
     assert check("", no_comma) == check("\ud800", no_comma) == [False]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: check("a", [("keywords:existance", {})]), r'constraints\[0\]\[0\]: "keywords:existance" is not the id'),
+        (
+            lambda: check("a", [("keywords:existance", {})]),
+            r'constraints\[0\]\[0\]: "keywords:existance" is not the id',
+        ),
         (lambda: check("a", [("keywords:existence", {})]), 'the argument "keywords" is missing'),
         (lambda: check("a", []), "the list is empty"),
         (lambda: check("a", ["punctuation:no_comma"], semantics="mine"), "mine"),  # type: ignore[arg-type]
         (lambda: check(None, ["punctuation:no_comma"]), "responses"),  # type: ignore[arg-type]
         (lambda: check_many(["a"], []), "constraints has 0 items, but responses has 1"),
-        (lambda: instructions.register("punctuation:no_comma", bool), "public constraint"),
+        (lambda: instructions.register("punctuation:no_comma", lambda text: True), "public constraint"),
         (lambda: instructions.register("mine:spread", lambda *texts: True), "first parameter"),
     ],
 )
@@ -281,18 +318,28 @@ def test_a_constraint_that_fails_is_no_verdict():
     assert check("a", ["mine:fails", "mine:count", "punctuation:no_comma"]) == [None, None, True]
     messages = [each.message for each in instructions.explain("a", ["mine:fails", "mine:count"])]
     assert "ValueError: out of order" in messages[0] and "not True or False" in messages[1]
-    result = plaudit.reward("instructions")("a", extra={"instruction_id_list": ["mine:fails"], "kwargs": [None]})
+    result = plaudit.reward("instructions")(
+        "a", extra={"instruction_id_list": ["mine:fails"], "kwargs": [None]}
+    )
     assert (result.outcome, result.reason and result.reason["code"]) == ("invalid", "reward.failed")
 
 
 # Programs.
 
-needs_sandbox = pytest.mark.skipif(
-    sandbox.doctor().tier is None and not os.environ.get("PLAUDIT_TEST_ALL"), reason="nothing isolates programs here"
-)
+
+@functools.cache
+def isolates() -> bool:
+    """Whether programs can be run here."""
+    return sandbox.doctor().tier is not None
 
 
-@needs_sandbox
+@pytest.fixture
+def isolated() -> None:
+    if not isolates() and not os.environ.get("PLAUDIT_TEST_ALL"):
+        pytest.skip("nothing isolates programs here")
+
+
+@pytest.mark.usefixtures("isolated")
 def test_code_vectors_have_the_scores_of_the_reward():
     rows, programs = [], []
     for row in lines("code_execution.jsonl"):
@@ -312,19 +359,19 @@ def test_code_vectors_have_the_scores_of_the_reward():
         assert (alone.error is None) == (beside.outcome == "scored"), row["id"]
 
 
-@needs_sandbox
+@pytest.mark.usefixtures("isolated")
 def test_honest_programs_pass():
     rows = lines("honest_programs.jsonl")[:20]
     done = sandbox.test_many([row["program"] for row in rows], [row["tests"] for row in rows])
     assert [row["name"] for row, one in zip(rows, done, strict=True) if one.score != 1.0] == []
 
 
-@needs_sandbox
+@pytest.mark.usefixtures("isolated")
 def test_what_programs_do_is_in_the_result():
     programs = {
         "print(input())": "finished",
         "1 / 0": "error",
-        "import os; os.kill(os.getpid(), 9)": "error",
+        "raise SystemExit(3)": "error",
         "while True: pass": "time",
         "x = [0] * 10**9": "memory",
         "while True: print('x' * 1000)": "output",
@@ -334,11 +381,11 @@ def test_what_programs_do_is_in_the_result():
     assert [each.outcome for each in done] == list(programs.values())
     assert done[0].stdout == "in\n" and done[0].exit_code == 0 and done[0].why == ""
     assert "ZeroDivisionError" in done[1].stderr and done[1].exit_code == 1
-    assert done[2].signal == 9 and done[2].exit_code is None
+    assert done[2].exit_code == 3 and "3" in done[2].why
     assert done[0].sandbox in ("A", "B") and pickle.loads(pickle.dumps(done)) == done
 
 
-@needs_sandbox
+@pytest.mark.usefixtures("isolated")
 def test_forms_of_tests():
     double = "def f(x): return 2 * x"
     for tests in (
@@ -356,7 +403,7 @@ def test_forms_of_tests():
     assert sandbox.test("    return 2 * x", body, prompt='def f(x):\n    """Doubles."""\n').score == 1.0
 
 
-@needs_sandbox
+@pytest.mark.usefixtures("isolated")
 def test_mistakes_about_programs():
     for call, message in [
         (lambda: sandbox.test("print(1)", {"inputs": [], "outputs": []}), "tests: there is no test"),
@@ -392,7 +439,7 @@ def everything() -> list[Any]:
 
 
 def in_a_process(sender: Any) -> None:
-    done = [*everything(), sandbox.doctor().tier is None or sandbox.run("print(7)").stdout]
+    done = [*everything(), not isolates() or sandbox.run("print(7)").stdout]
     sender.send(done)
     sender.close()
 
@@ -402,7 +449,7 @@ def test_the_same_in_threads_and_processes(method: str):
     wanted = everything()
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(lambda _: everything(), range(4))) == [wanted] * 4
-    usable = sandbox.doctor().tier is not None
+    usable = isolates()
     if usable:
         assert sandbox.run("print(7)").stdout == "7\n"
     context = multiprocessing.get_context(method)
@@ -420,13 +467,15 @@ LONG_TEXT = "The wooden harbor near the market waits, quietly. " * 4000
 
 @pytest.mark.parametrize("name", ["math", "instructions", "sandbox"])
 def test_ctrl_c_ends_a_call(name: str):
-    if name == "sandbox" and sandbox.doctor().tier is None:
+    if name == "sandbox" and not isolates():
         pytest.skip("nothing isolates programs here")
     # Each would take minutes.
     calls: dict[str, Callable[[], object]] = {
         "math": lambda: verify_many([LONG_MATH.replace("2x", "3x")] * 300_000, [LONG_MATH] * 300_000),
-        "instructions": lambda: check_many([LONG_TEXT] * 50_000, [[("words:repeats", {"small_n": 2})]] * 50_000),
-        "sandbox": lambda: sandbox.run_many(["while True: pass"] * 50, timeout=60),
+        "instructions": lambda: check_many(
+            [LONG_TEXT] * 50_000, [[("words:repeats", {"small_n": 2})]] * 50_000
+        ),
+        "sandbox": lambda: sandbox.run_many(["while True: pass"] * 50, timeout=10),
     }
     interrupted = []
 
@@ -448,18 +497,26 @@ def test_ctrl_c_ends_a_call(name: str):
 def test_a_reward_scores_batches():
     right = plaudit.reward("math")
     many = right.score_many(RESPONSES[:300], references=GOLDS[:300])
-    alone = [right(response, reference=gold) for response, gold in zip(RESPONSES[:300], GOLDS[:300], strict=True)]
+    alone = [
+        right(response, reference=gold) for response, gold in zip(RESPONSES[:300], GOLDS[:300], strict=True)
+    ]
     assert [(each.value, each.outcome, each.reason, each.info) for each in many] == [
         (each.value, each.outcome, each.reason, each.info) for each in alone
     ]
     results = right.score_many(["4", "\ud800", "5"], references=["4", "4", None])
-    assert [each.outcome for each in results] == ["scored", "invalid", "invalid"]
+    assert [each.value for each in results] == [1.0, None, None]
+    assert [each.reason["code"] for each in results if each.reason] == [
+        "input.utf8",
+        "input.missing_reference",
+    ]
     with pytest.raises(plaudit.ArgumentError, match="references has 1 items, but responses has 2"):
         right.score_many(["4", "5"], references=["4"])
 
 
 def test_a_reward_that_compares_scores_groups():
     shorter = plaudit.reward("kimi.length")
-    results = shorter.score_many(["a", "a b c d"] * 2, tokens=[1, 4, 1, 4], extras=[{"correct": True}] * 4, groups=["x", "x", "y", "y"])
+    results = shorter.score_many(
+        ["a", "a b c d"] * 2, tokens=[1, 4, 1, 4], extras=[{"correct": True}] * 4, groups=["x", "x", "y", "y"]
+    )
     assert [each.value for each in results[:2]] == [each.value for each in results[2:]]
     assert results[0].value is not None and results[0].value > (results[1].value or 0.0)

@@ -5,6 +5,7 @@ use crate::parallel::{Workers, cores, on_threads};
 use crate::text::{NumbersAsText, TextColumn, Unreadable, arrow, column, text, type_name};
 use crate::value::parameters;
 use numpy::PyArray1;
+use plaudit::reason::Code;
 use plaudit_math::{Options, Outcome, Reference, ReferenceError, Verdict, extract, kind_of, verify};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -210,7 +211,7 @@ pub(crate) fn math_explain(
     };
     let read = (text, Some(kind));
     let Some(verdict) = verdict else {
-        let why = ("input.not_unicode", Some("is not valid Unicode"));
+        let why = (Code::NotUnicode.as_str(), Some("is not valid Unicode"));
         return Ok(Some((why, read, (None, None, None, None, None, None))));
     };
     let why = match verdict.outcome {
@@ -235,13 +236,13 @@ pub(crate) fn math_extract(
     given: &Bound<'_, PyDict>,
 ) -> PyResult<(Option<&'static str>, Option<Extracted>)> {
     let options = options(given)?;
-    let Some(text) = response("text", text)? else { return Ok((Some("input.not_unicode"), None)) };
+    let Some(text) = response("text", text)? else { return Ok((Some(Code::NotUnicode.as_str()), None)) };
     Ok(py.detach(|| match extract(&text, &options) {
         Ok(Some(found)) => {
             let kind = kind_of(&found.text);
             let why = kind.err().map(plaudit_math::Bound::code);
             let place = in_characters(&text, found.span);
-            (why, Some((found.text.into_owned(), kind.ok(), found.rule.name(), place)))
+            (why, Some((found.text.trim().to_owned(), kind.ok(), found.rule.name(), place)))
         }
         Ok(None) => (Some("no_answer"), None),
         Err(bound) => (Some(bound.code()), None),
